@@ -1,0 +1,16 @@
+//! What to measure and what it means.
+//!
+//! Pure: performs no I/O and reads no clock, environment or random source. A fact about the host
+//! enters as a value of [`facts`], time as an [`Instant`], chance as a seed. So everything here is
+//! tested without a device, and gives the same answer for the same input for ever.
+
+pub mod experiment;
+pub mod facts;
+pub mod measure;
+pub mod plan;
+pub mod spec;
+pub mod stats;
+mod units;
+pub mod verdict;
+
+pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span};

@@ -1,0 +1,302 @@
+//! A log-linear histogram of nanoseconds over the full range of u64.
+//!
+//! Each power of two is cut into 128 buckets, so a bucket is at most 1/128 of its lower bound wide
+//! and its middle is within 0.4 % of every value in it. Below 256 ns every value has its own bucket.
+
+use crate::units::Quantile;
+
+/// 2^7 = 128 buckets for each power of two.
+const SUB_BITS: u32 = 7;
+const SUB: u64 = 1 << SUB_BITS;
+const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
+
+/// The distribution of a time. Recording is a shift, an addition and two increments; merging is
+/// addition, so the order in which histograms are merged does not matter.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: Box<[u64]>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+/// A histogram as the buckets that hold something: what a series keeps for each interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SparseHistogram {
+    /// The lower bound of a bucket and how many values it holds, in rising order.
+    pub buckets: Vec<(u64, u64)>,
+    /// The smallest value, if there is one.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+    /// The sum of all values.
+    pub sum: u128,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count)
+            .field("min", &self.min())
+            .field("p50", &self.quantile(Quantile(0.5)))
+            .field("max", &self.max())
+            .finish_non_exhaustive()
+    }
+}
+
+#[inline]
+fn index_of(value: u64) -> usize {
+    // With the highest set bit at b >= 7, the top eight bits name the bucket: the octave is
+    // b - 7 + 1 and the seven bits below the top one are the place in it.
+    let high = 63 - (value | SUB).leading_zeros();
+    let shift = high - SUB_BITS;
+    ((shift as usize) << SUB_BITS) + (value >> shift) as usize
+}
+
+fn lower_bound(index: usize) -> u64 {
+    let octave = index >> SUB_BITS;
+    if octave <= 1 {
+        return index as u64;
+    }
+    (SUB + (index as u64 & (SUB - 1))) << (octave - 1)
+}
+
+fn middle(index: usize) -> u64 {
+    let octave = index >> SUB_BITS;
+    let width = if octave <= 1 { 1 } else { 1u64 << (octave - 1) };
+    lower_bound(index) + (width - 1) / 2
+}
+
+impl Histogram {
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.buckets[index_of(value)] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds everything that `other` holds.
+    pub fn merge(&mut self, other: &Self) {
+        for index in other.occupied() {
+            self.buckets[index] += other.buckets[index];
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Adds everything that `other` holds. A value of a foreign resolution counts in the bucket of
+    /// its lower bound.
+    pub fn merge_sparse(&mut self, other: &SparseHistogram) {
+        let mut count = 0;
+        for &(lower, n) in &other.buckets {
+            self.buckets[index_of(lower)] += n;
+            count += n;
+        }
+        if count == 0 {
+            return;
+        }
+        self.count += count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything. Touches only the buckets between the smallest and the largest value.
+    pub fn clear(&mut self) {
+        let occupied = self.occupied();
+        self.buckets[occupied].fill(0);
+        self.count = 0;
+        self.sum = 0;
+        self.min = u64::MAX;
+        self.max = 0;
+    }
+
+    /// The buckets that can hold something.
+    fn occupied(&self) -> std::ops::Range<usize> {
+        match self.count {
+            0 => 0..0,
+            _ => index_of(self.min)..index_of(self.max) + 1,
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The sum of all values, exact.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The smallest value, exact.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The largest value, exact.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The mean, exact.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The standard deviation of the population, from the buckets' middles.
+    pub fn standard_deviation(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let squares: f64 = self
+            .occupied()
+            .map(|index| {
+                let middle = middle(index).clamp(self.min, self.max) as f64;
+                self.buckets[index] as f64 * (middle - mean).powi(2)
+            })
+            .sum();
+        Some((squares / self.count as f64).sqrt())
+    }
+
+    /// The smallest value whose cumulative count is at least q of all, within 0.4 %; whether
+    /// enough values lie beyond it to trust it is for the caller (see `stats`).
+    pub fn quantile(&self, quantile: Quantile) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = (quantile.0 * self.count as f64).ceil().clamp(1.0, self.count as f64) as u64;
+        self.value_at_rank(rank)
+    }
+
+    /// The value with `rank - 1` values before it, from rank 1 to the count, within 0.4 %.
+    pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if rank == 0 || rank > self.count {
+            return None;
+        }
+        let mut seen = 0;
+        let index = self.occupied().find(|&index| {
+            seen += self.buckets[index];
+            seen >= rank
+        });
+        index.map(|index| middle(index).clamp(self.min, self.max))
+    }
+
+    /// The buckets that hold something.
+    pub fn to_sparse(&self) -> SparseHistogram {
+        let buckets = self
+            .occupied()
+            .filter(|&index| self.buckets[index] > 0)
+            .map(|index| (lower_bound(index), self.buckets[index]))
+            .collect();
+        SparseHistogram { buckets, min: self.min().unwrap_or(0), max: self.max, sum: self.sum }
+    }
+}
+
+impl SparseHistogram {
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|&(_, n)| n).sum()
+    }
+
+    /// The full histogram.
+    pub fn to_histogram(&self) -> Histogram {
+        let mut histogram = Histogram::default();
+        histogram.merge_sparse(self);
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_are_contiguous_over_the_full_range() {
+        let mut last = 0;
+        for index in 1..BUCKETS {
+            let lower = lower_bound(index);
+            assert!(lower > last);
+            assert_eq!(index_of(lower), index);
+            assert_eq!(index_of(lower - 1), index - 1);
+            last = lower;
+        }
+        assert_eq!(index_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::default();
+        assert_eq!(empty.quantile(Quantile(0.5)), None);
+        assert_eq!(empty.mean(), None);
+        assert_eq!(empty.min(), None);
+        assert_eq!(empty.to_sparse().count(), 0);
+    }
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|&value| histogram.record(value));
+        histogram
+    }
+
+    /// Values of every magnitude, and not only near the largest.
+    fn times() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec((0u32..64, any::<u64>()).prop_map(|(s, v)| v >> s), 1..300)
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_within_the_bound_of_the_sorted_value(
+            mut values in times(), q in 0.0f64..=1.0
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1] as f64;
+            let shown = histogram.quantile(Quantile(q)).unwrap() as f64;
+            prop_assert!((shown - exact).abs() <= exact * 0.004 + 0.5, "{shown} for {exact}");
+        }
+
+        #[test]
+        fn merging_is_associative_and_commutative(a in times(), b in times(), c in times()) {
+            let (mut left, mut right) = (of(&a), of(&c));
+            left.merge(&of(&b));
+            left.merge(&of(&c));
+            right.merge(&of(&b));
+            right.merge(&of(&a));
+            prop_assert!(left == right);
+            let all: Vec<u64> = a.into_iter().chain(b).chain(c).collect();
+            prop_assert!(left == of(&all));
+        }
+
+        #[test]
+        fn sparse_and_back_loses_nothing(values in times()) {
+            let histogram = of(&values);
+            prop_assert!(histogram.to_sparse().to_histogram() == histogram);
+        }
+
+        #[test]
+        fn clearing_leaves_nothing(values in times()) {
+            let mut histogram = of(&values);
+            histogram.clear();
+            prop_assert!(histogram == Histogram::default());
+        }
+    }
+}

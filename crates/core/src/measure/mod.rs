@@ -1,0 +1,11 @@
+//! What was measured: full distributions that merge by addition, over workers, intervals and
+//! trials. No percentile is ever averaged.
+
+mod histogram;
+mod record;
+
+pub use histogram::{Histogram, SparseHistogram};
+pub use record::{
+    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, StartDelay, Tally,
+    WorkerRecord,
+};

@@ -1,0 +1,353 @@
+//! What a run of a point left: for each worker and target the full distributions, for each stream
+//! the series, and ledgers in which every I/O is accounted for.
+
+use super::{Histogram, SparseHistogram};
+use crate::units::{Bytes, Instant, Span};
+
+/// Whether an I/O reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Target to memory.
+    Read,
+    /// Memory to target.
+    Write,
+}
+
+impl Direction {
+    /// Both, in the order in which they are stored.
+    pub const BOTH: [Self; 2] = [Self::Read, Self::Write];
+
+    /// The name in messages and in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// I/Os of one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Bytes that completed in the window.
+    pub bytes: Bytes,
+    /// Completed minus submitted, for each I/O that completed in the window.
+    pub service_time: Histogram,
+    /// Completed minus intended start. Absent in a closed loop, which has no intended start of
+    /// its own: there it equals the service time.
+    pub response_time: Option<Histogram>,
+}
+
+impl Flow {
+    /// An empty flow, with response times if the loop is open.
+    pub fn new(open_loop: bool) -> Self {
+        Self { response_time: open_loop.then(Histogram::default), ..Self::default() }
+    }
+
+    /// I/Os that completed in the window.
+    pub fn ios(&self) -> u64 {
+        self.service_time.count()
+    }
+
+    /// The response time, which in a closed loop is the service time.
+    pub fn response_time(&self) -> &Histogram {
+        self.response_time.as_ref().unwrap_or(&self.service_time)
+    }
+
+    /// Adds everything that `other` holds. The sum has response times of its own only if both do.
+    pub fn merge(&mut self, other: &Self) {
+        match (&mut self.response_time, &other.response_time) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (Some(mine), None) => mine.merge(&other.service_time),
+            (None, Some(theirs)) => {
+                let mut mine = self.service_time.clone();
+                mine.merge(theirs);
+                self.response_time = Some(mine);
+            }
+            (None, None) => {}
+        }
+        self.service_time.merge(&other.service_time);
+        self.bytes.0 += other.bytes.0;
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.bytes = Bytes(0);
+        self.service_time.clear();
+        if let Some(response_time) = &mut self.response_time {
+            response_time.clear();
+        }
+    }
+}
+
+/// What one worker did to one target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The target's place in the list of targets of the run.
+    pub target: u32,
+    /// Reads and writes, by [`Direction`] as an index.
+    pub flows: [Flow; 2],
+}
+
+/// What one worker did in one interval: filled by the hot loop, handed over whole, merged by the
+/// collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tally {
+    /// When the interval began.
+    pub start: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// Whether it lies in the window, rather than in the warm-up or after the end.
+    pub in_window: bool,
+    /// One for each region of the worker's plan, in its order.
+    pub cells: Vec<Cell>,
+    /// I/Os that failed in the interval.
+    pub failed: u64,
+    /// In-flight I/Os integrated over the interval, in I/O nanoseconds.
+    pub depth_ns: u128,
+    /// Submitted minus intended start; open loops only.
+    pub start_delay: StartDelay,
+}
+
+/// How late I/Os of an open loop started, by whose fault it was.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StartDelay {
+    /// A slot was free when the I/O fell due: the generator was late.
+    pub generator: Histogram,
+    /// No slot was free: the target was behind.
+    pub target: Histogram,
+}
+
+impl StartDelay {
+    /// Adds everything that `other` holds.
+    pub fn merge(&mut self, other: &Self) {
+        self.generator.merge(&other.generator);
+        self.target.merge(&other.target);
+    }
+}
+
+impl Tally {
+    /// An empty tally for a worker with these targets.
+    pub fn new(targets: &[u32], open_loop: bool) -> Self {
+        let cell = |&target: &u32| Cell { target, flows: [(); 2].map(|()| Flow::new(open_loop)) };
+        Self {
+            start: Instant(0),
+            end: Instant(0),
+            in_window: false,
+            cells: targets.iter().map(cell).collect(),
+            failed: 0,
+            depth_ns: 0,
+            start_delay: StartDelay::default(),
+        }
+    }
+
+    /// Forgets everything but its shape.
+    pub fn clear(&mut self) {
+        self.cells.iter_mut().flat_map(|cell| &mut cell.flows).for_each(Flow::clear);
+        self.failed = 0;
+        self.depth_ns = 0;
+        self.start_delay.generator.clear();
+        self.start_delay.target.clear();
+    }
+}
+
+/// Every I/O of a worker, from the first to the last, warm-up included. In a closed loop an I/O is
+/// due when it is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// I/Os that should have started before the window's end.
+    pub due: u64,
+    /// I/Os that completed in full before the window began.
+    pub completed_in_warm_up: u64,
+    /// I/Os that completed in full in the window.
+    pub completed: u64,
+    /// I/Os that failed before the window's end.
+    pub failed: u64,
+    /// I/Os that were in flight at the window's end and came back later, well or not. Not counted
+    /// in any distribution.
+    pub in_flight: u64,
+    /// I/Os that never came back while we waited for them.
+    pub lost: u64,
+    /// I/Os that were due and never started.
+    pub unstarted: u64,
+}
+
+impl Ledger {
+    /// Whether every I/O is accounted for.
+    pub fn balances(&self) -> bool {
+        let seen = self.completed_in_warm_up
+            + self.completed
+            + self.failed
+            + self.in_flight
+            + self.lost
+            + self.unstarted;
+        self.due == seen
+    }
+
+    /// The sum of two.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            due: self.due + other.due,
+            completed_in_warm_up: self.completed_in_warm_up + other.completed_in_warm_up,
+            completed: self.completed + other.completed,
+            failed: self.failed + other.failed,
+            in_flight: self.in_flight + other.in_flight,
+            lost: self.lost + other.lost,
+            unstarted: self.unstarted + other.unstarted,
+        }
+    }
+}
+
+/// How an I/O failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorKind {
+    /// The kernel answered with this errno.
+    Errno(i32),
+    /// Fewer bytes moved than asked: this many. Zero is what an unplugged device gives.
+    Short(u32),
+    /// The I/O did not come back while we waited for it.
+    Lost,
+}
+
+/// One I/O that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoError {
+    /// The target's place in the list of targets of the run.
+    pub target: u32,
+    /// Whether it was a read or a write.
+    pub direction: Direction,
+    /// Where.
+    pub offset: Bytes,
+    /// How many bytes were asked.
+    pub length: Bytes,
+    /// How it failed.
+    pub kind: ErrorKind,
+    /// When, from the start of the window; negative in the warm-up. Nanoseconds.
+    pub at_ns: i64,
+}
+
+/// The I/Os of a worker that failed: all are counted, the first ones are kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// The first [`Errors::KEPT`] of them.
+    pub first: Vec<IoError>,
+    /// How many there were in all, those of the warm-up and those after the window included.
+    pub count: u64,
+}
+
+impl Errors {
+    /// How many are kept in full.
+    pub const KEPT: usize = 64;
+
+    /// Room for all that will be kept, so that adding never allocates.
+    pub fn with_room() -> Self {
+        Self { first: Vec::with_capacity(Self::KEPT), count: 0 }
+    }
+
+    /// Counts one, and keeps it while there is room.
+    pub fn add(&mut self, error: IoError) {
+        self.count += 1;
+        if self.first.len() < Self::KEPT {
+            self.first.push(error);
+        }
+    }
+}
+
+/// What one worker did, over the whole window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerRecord {
+    /// The stream's place in the point.
+    pub stream: u32,
+    /// The worker's place in its stream.
+    pub worker: u32,
+    /// One for each target that it served.
+    pub cells: Vec<Cell>,
+    /// Every I/O it had to do with.
+    pub ledger: Ledger,
+    /// Those that failed.
+    pub errors: Errors,
+    /// I/Os in flight, averaged over the window.
+    pub queue_depth: f64,
+    /// How late its I/Os started; empty in a closed loop.
+    pub start_delay: StartDelay,
+    /// CPU time that the worker's own thread used in the window, where the backend can tell.
+    pub cpu: Option<Span>,
+    /// It stopped early because every one of a long row of I/Os failed.
+    pub gave_up: bool,
+}
+
+/// One slice of a stream's series, all its workers together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The stream's place in the point.
+    pub stream: u32,
+    /// From the start of the window to the start of the interval.
+    pub start: Span,
+    /// How long it is.
+    pub length: Span,
+    /// Bytes that completed, by direction.
+    pub bytes: [Bytes; 2],
+    /// I/Os that failed.
+    pub failed: u64,
+    /// The response time, by direction.
+    pub response_time: [SparseHistogram; 2],
+}
+
+/// What a run of a point left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The window as it was; shorter than asked when the run was interrupted.
+    pub window: Span,
+    /// Whether it ended before its time.
+    pub interrupted: bool,
+    /// One for each worker, by stream and worker.
+    pub workers: Vec<WorkerRecord>,
+    /// The series, by start and stream.
+    pub series: Vec<Interval>,
+}
+
+impl Record {
+    /// The sum over all workers and targets, of one direction or of both.
+    pub fn total(&self, direction: Option<Direction>) -> Flow {
+        self.sum(direction, |_, _| true)
+    }
+
+    /// The sum over the cells of those workers and targets that `keep` names.
+    pub fn sum(
+        &self,
+        direction: Option<Direction>,
+        keep: impl Fn(&WorkerRecord, &Cell) -> bool,
+    ) -> Flow {
+        let mut sum: Option<Flow> = None;
+        for worker in &self.workers {
+            for cell in worker.cells.iter().filter(|cell| keep(worker, cell)) {
+                for one in Direction::BOTH {
+                    if direction.is_some_and(|wanted| wanted != one) {
+                        continue;
+                    }
+                    let flow = &cell.flows[one as usize];
+                    match &mut sum {
+                        Some(sum) => sum.merge(flow),
+                        None => sum = Some(flow.clone()),
+                    }
+                }
+            }
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// The ledger of all workers.
+    pub fn ledger(&self) -> Ledger {
+        self.workers.iter().fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
+    }
+
+    /// I/Os that failed, at any time.
+    pub fn errors(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.errors.count).sum()
+    }
+
+    /// I/Os in flight, averaged over the window, all workers together.
+    pub fn queue_depth(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.queue_depth).sum()
+    }
+}

@@ -1,0 +1,52 @@
+//! The seam between the hot loop and what serves its I/Os.
+
+use fathom_core::Instant;
+use fathom_core::measure::Direction;
+
+/// An I/O to be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// The slot that it occupies until it completes: the number of its buffer, and what comes back
+    /// with its completion.
+    pub slot: u32,
+    /// The target's place in the list that the backend was opened with.
+    pub target: u32,
+    /// Whether it reads into the slot's buffer or writes from it.
+    pub direction: Direction,
+    /// Where, in bytes from the target's start.
+    pub offset: u64,
+    /// How many bytes; at most the buffer's length.
+    pub length: u32,
+}
+
+/// An I/O that came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The slot that is free again.
+    pub slot: u32,
+    /// The bytes that moved, or a negative errno.
+    pub result: i32,
+    /// When it was seen to be complete.
+    pub at: Instant,
+}
+
+/// Serves I/Os and owns the clock: a simulated target has simulated time.
+///
+/// None of the calls allocates, locks or logs after the backend was opened.
+pub trait Backend {
+    /// The current time of this backend.
+    fn now(&mut self) -> Instant;
+
+    /// The buffer of a slot that is not in flight, to be filled before a write is pushed. A
+    /// simulated target gives an empty one.
+    fn buffer(&mut self, slot: u32) -> &mut [u8];
+
+    /// Queues an I/O. It starts at the next `wait`.
+    fn push(&mut self, io: Io);
+
+    /// Starts every queued I/O, then waits for a completion or until `deadline`, and appends what
+    /// completed. May return earlier with nothing, when a signal came.
+    ///
+    /// With a deadline that is not after now it starts what is queued and reaps without waiting.
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>);
+}
