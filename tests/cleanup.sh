@@ -1,0 +1,66 @@
+# cleanup.sh: finds and removes what a section left behind. Sourced by ./test, which calls it after
+# every section, at its end, and when it is interrupted.
+#
+# A resource is ours if it carries the testbed's folder: nothing else is ever touched.
+
+# Processes that were started by a section, also those that detached themselves.
+own_processes() { # BED
+  local file pid
+  for file in /proc/[0-9]*/environ; do
+    pid=${file#/proc/}
+    pid=${pid%/environ}
+    if [[ $pid != "$BASHPID" ]] && grep -qzsxF "FATHOM_TESTBED=$1" "$file"; then
+      # A zombie has no environment any more, so only living ones come here.
+      echo "$pid"
+    fi
+  done
+}
+
+# Mounts below the folder, the innermost first.
+own_mounts() { awk -v bed="$1/" 'index($5 "/", bed) == 1 { print $5 }' /proc/self/mountinfo | tac; }
+
+own_loops() {
+  local file
+  for file in /sys/block/loop*/loop/backing_file; do
+    [[ -e $file ]] || continue
+    if [[ $(cat "$file" 2>/dev/null) == "$1"/* ]]; then
+      file=${file#/sys/block/}
+      echo "/dev/${file%%/*}"
+    fi
+  done
+}
+
+own_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "$(basename "$1")*" 2>/dev/null | tac; }
+
+leftovers() {
+  own_processes "$1" | sed 's/^/process /'
+  own_mounts "$1" | sed 's/^/mount /'
+  own_loops "$1" | sed 's/^/loop device /'
+  own_cgroups "$1" | sed 's/^/cgroup /'
+}
+
+# Mounts and loop devices go first while their servers still answer, then the servers, then what the
+# servers held.
+sweep_resources() {
+  local bed=$1 item round
+  for round in 1 2 3; do
+    for item in $(own_loops "$bed"); do
+      ! grep -qs "^$item " /proc/swaps || swapoff "$item" || true
+    done
+    for item in $(own_mounts "$bed"); do umount -l "$item" 2>/dev/null || true; done
+    for item in $(own_loops "$bed"); do losetup -d "$item" 2>/dev/null || true; done
+    for item in $(own_processes "$bed"); do
+      if [[ $round -eq 1 ]]; then kill -TERM "$item"; else kill -KILL "$item"; fi 2>/dev/null || true
+    done
+    for item in $(own_cgroups "$bed"); do rmdir "$item" 2>/dev/null || true; done
+    [[ -n $(leftovers "$bed") ]] || return 0
+    sleep 0.5
+  done
+  return 0
+}
+
+sweep() {
+  sweep_resources "$1"
+  # A mount that could not be removed must not be emptied.
+  [[ -n $(own_mounts "$1") ]] || rm -rf --one-file-system "$1"
+}

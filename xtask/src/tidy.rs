@@ -1,0 +1,355 @@
+//! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
+//! is advice; this is a test as well (`cargo test -p xtask`), so it cannot be forgotten.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::source::{code_only, words};
+
+/// What breaks a rule, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    path: PathBuf,
+    line: usize,
+    rule: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.rule)
+    }
+}
+
+/// `fathom-core` is pure: the host, time and chance come in as arguments (invariant 1).
+const BANNED_IN_CORE: [&str; 6] = ["time", "fs", "env", "net", "process", "thread"];
+
+/// The files with system calls that no safe crate offers (invariant 2), and the test that replaces
+/// the allocator to count. A path ending in `/` is a folder.
+const UNSAFE_ALLOWED: [&str; 7] = [
+    "crates/engine/src/uring",
+    "crates/engine/src/aio",
+    "crates/engine/src/sync",
+    "crates/engine/src/buffers",
+    "crates/engine/src/clock",
+    "crates/engine/src/host/",
+    "crates/engine/tests/",
+];
+
+/// Only the program talks to the terminal; everything else returns values.
+const PRINTING_ALLOWED: [&str; 3] = ["crates/fathom/", "xtask/", "tests/"];
+
+/// Every breach of a rule below the repository's root, in the order of the paths.
+pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
+    let mut files = Vec::new();
+    list(root, Path::new(""), &mut files)?;
+    files.sort();
+    let all: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let mut findings = Vec::new();
+    for path in &files {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let is_manifest = path.file_name().is_some_and(|name| name == "Cargo.toml");
+        if extension != Some("rs") && extension != Some("md") && !is_manifest {
+            continue;
+        }
+        let text = fs::read_to_string(root.join(path))?;
+        let rules = match extension {
+            Some("rs") => rust_rules(path, &text),
+            Some("md") => broken_links(path, &text, &all),
+            _ => unexplained_dependencies(&text),
+        };
+        findings.extend(rules.into_iter().map(|(line, rule)| Finding {
+            path: path.clone(),
+            line,
+            rule,
+        }));
+    }
+    findings.extend(changelog(root)?);
+    Ok(findings)
+}
+
+/// Every file below a folder that could be ours: not what Git or cargo keep there.
+fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let path = folder.join(&name);
+        let hidden_or_built = name == "target" || name == ".git" || name == "node_modules";
+        if entry.file_type()?.is_dir() {
+            if !hidden_or_built {
+                list(root, &path, files)?;
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+type Broken = Vec<(usize, String)>;
+
+fn under(path: &Path, prefixes: &[&str]) -> bool {
+    let text = path.to_string_lossy();
+    prefixes.iter().any(|prefix| text.starts_with(prefix))
+}
+
+fn rust_rules(path: &Path, text: &str) -> Broken {
+    let code = code_only(text);
+    let mut broken = Vec::new();
+    if !text.starts_with("//!") {
+        broken.push((1, "a file begins with `//!` and says why it exists".to_owned()));
+    }
+    for (line, word) in words(&code) {
+        if word.to_lowercase().contains("latency") {
+            broken.push((line, format!("`{word}`: say service time or response time")));
+        }
+        if word == "unsafe" && !under(path, &UNSAFE_ALLOWED) {
+            broken.push((line, "`unsafe` belongs into the real backends only".to_owned()));
+        }
+    }
+    for (index, line) in code.lines().enumerate() {
+        let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+        for rule in line_rules(path, &compact) {
+            broken.push((index + 1, rule));
+        }
+    }
+    if under(path, &["crates/core/src/"]) {
+        broken.extend(impure(&code));
+    }
+    broken
+}
+
+/// What is wrong with one line of code, from which the spaces were taken out.
+fn line_rules(path: &Path, line: &str) -> Vec<String> {
+    let mut rules = Vec::new();
+    let prints = ["print!(", "println!(", "eprint!(", "eprintln!("];
+    if prints.iter().any(|macro_| line.contains(macro_)) && !under(path, &PRINTING_ALLOWED) {
+        rules.push("only the program prints: return a value instead".to_owned());
+    }
+    for attribute in ["untagged", "flatten"] {
+        if line.starts_with("#[serde(") && line.contains(attribute) {
+            rules.push(format!("no serde({attribute}): its errors name nothing"));
+        }
+    }
+    if line.contains("vec![]") {
+        rules.push("`Vec::new()` rather than an empty `vec!`".to_owned());
+    }
+    rules
+}
+
+/// Every use of the host in the crate that must not know it, also through `use std::{fs, io}`.
+fn impure(code: &str) -> Broken {
+    let mut broken = Vec::new();
+    for (at, _) in code.match_indices("std::") {
+        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let line = code[..at].matches('\n').count() + 1;
+        let rest = &code[at + "std::".len()..];
+        let used = match rest.strip_prefix('{') {
+            Some(group) => group.split_once("};").map_or(group, |(group, _)| group),
+            None => rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""),
+        };
+        for item in used.split(',') {
+            let name = item.trim().split("::").next().unwrap_or("").trim();
+            if BANNED_IN_CORE.contains(&name) {
+                broken.push((line, format!("`std::{name}` in core: hand it in as a value")));
+            }
+        }
+    }
+    broken
+}
+
+/// Links in Markdown that lead to no file of the repository or to no heading of the file.
+fn broken_links(path: &Path, text: &str, all: &BTreeSet<&Path>) -> Broken {
+    let mut broken = Vec::new();
+    for (line, link) in links(text) {
+        let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let target = if file.is_empty() { path.to_path_buf() } else { normal(folder, file) };
+        let exists = all.contains(target.as_path())
+            || target.as_os_str().is_empty()
+            || all.iter().any(|known| known.starts_with(&target));
+        if !exists {
+            broken.push((line, format!("the link to {link} leads nowhere")));
+        } else if file.is_empty() && !heading.is_empty() && !anchors(text).contains(heading) {
+            broken.push((line, format!("the link to {link} names no heading here")));
+        }
+    }
+    broken
+}
+
+/// The relative links outside of code, with their lines.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut links = Vec::new();
+    let mut fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        // Every second piece between backquotes is code.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        for (at, _) in prose.match_indices("](") {
+            let target = prose[at + 2..].split([')', ' ']).next().unwrap_or("");
+            if !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:") {
+                links.push((index + 1, target.to_owned()));
+            }
+        }
+    }
+    links
+}
+
+/// The names that headings get as link targets.
+fn anchors(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| {
+            line.trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+                .map(|c| if c == ' ' { '-' } else { c })
+                .collect()
+        })
+        .collect()
+}
+
+/// `folder/link` without `.` and `..`; a link out of the repository keeps its `..` and is not found.
+fn normal(folder: &Path, link: &str) -> PathBuf {
+    let mut path = folder.to_path_buf();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if !path.pop() {
+                    path.push("..");
+                }
+            }
+            part => path.push(part),
+        }
+    }
+    path
+}
+
+/// Dependencies without a comment above them that says what they save us. Our own crates, and
+/// those that the workspace's manifest explains, need none.
+fn unexplained_dependencies(text: &str) -> Broken {
+    let mut broken = Vec::new();
+    let (mut in_dependencies, mut above) = (false, "");
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(section) = line.strip_prefix('[') {
+            in_dependencies = section.trim_end_matches(']').ends_with("dependencies");
+        } else if in_dependencies && line.contains('=') && !line.starts_with('#') {
+            let ours = line.contains("workspace = true") || line.contains("path =");
+            let name = line.split(['=', '.', ' ']).next().unwrap_or("");
+            let explained = above.starts_with('#') && above.len() > "# a sentence".len();
+            if !ours && !explained {
+                let rule = format!("{name}: a sentence above it says what it saves us");
+                broken.push((index + 1, rule));
+            }
+        }
+        above = line;
+    }
+    broken
+}
+
+/// The version that is being built has its entry in the changelog, with the section on whether
+/// numbers are comparable.
+fn changelog(root: &Path) -> io::Result<Option<Finding>> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    let version = manifest
+        .split_once("[workspace.package]")
+        .and_then(|(_, package)| package.split_once("version = \""))
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map_or("", |(version, _)| version);
+    let path = PathBuf::from("CHANGELOG.md");
+    let text = match fs::read_to_string(root.join(&path)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error),
+    };
+    let entry = text.split("\n## ").find(|entry| entry.contains(version) && entry.len() > 40);
+    let rule = match entry {
+        None => format!("version {version} has no entry"),
+        Some(entry) if !entry.contains("### Measurement") => {
+            format!("version {version} has no section Measurement: are its numbers comparable?")
+        }
+        Some(_) => return Ok(None),
+    };
+    Ok(Some(Finding { path, line: 1, rule }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<String> {
+        rust_rules(Path::new(path), text)
+            .into_iter()
+            .map(|(line, rule)| format!("{line}: {rule}"))
+            .collect()
+    }
+
+    #[test]
+    fn the_repository_is_tidy() {
+        let findings = check(&crate::root()).expect("the repository is readable");
+        let text: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        assert!(text.is_empty(), "\n{}", text.join("\n"));
+    }
+
+    #[test]
+    fn a_source_file_needs_a_header_and_good_words() {
+        let path = "crates/engine/src/x.rs";
+        assert!(rules(path, "//! Why.\nfn service_time() {}\n").is_empty());
+        assert_eq!(rules(path, "fn f() {}").len(), 1);
+        assert_eq!(rules(path, "//! Why.\nfn read_latency() {}").len(), 1);
+        assert!(rules(path, "//! Why.\n// The latency.\nfn f() {}").is_empty());
+        assert_eq!(rules(path, "//! Why.\nlet a: Vec<u8> = vec![ ];").len(), 1);
+        assert_eq!(rules(path, "//! Why.\n#[serde(default, flatten)]").len(), 1);
+    }
+
+    #[test]
+    fn only_the_program_prints_and_only_backends_are_unsafe() {
+        let text = "//! Why.\nfn f() { println!(); }\nunsafe fn g() {}";
+        assert_eq!(rules("crates/report/src/x.rs", text).len(), 2);
+        assert_eq!(rules("crates/fathom/src/x.rs", text).len(), 1);
+        assert_eq!(rules("crates/engine/src/uring.rs", text).len(), 1);
+    }
+
+    #[test]
+    fn core_is_pure() {
+        let path = "crates/core/src/x.rs";
+        assert!(rules(path, "//! Why.\nuse std::{fmt, ops::Add};\nuse std::iter;").is_empty());
+        assert_eq!(rules(path, "//! Why.\nuse std::time::Instant;").len(), 1);
+        assert_eq!(rules(path, "//! Why.\nuse std::{\n    fmt,\n    fs::File,\n};").len(), 1);
+        assert!(rules("crates/engine/src/x.rs", "//! Why.\nuse std::fs;").is_empty());
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        let all: BTreeSet<&Path> = ["README.md", "docs/adr/1.md"].map(Path::new).into();
+        let broken = |path: &str, text: &str| broken_links(Path::new(path), text, &all).len();
+        assert_eq!(broken("README.md", "[a](docs/adr/1.md) [b](https://x.y/z) [c](docs/)"), 0);
+        assert_eq!(broken("docs/adr/1.md", "[a](../../README.md#what)"), 0);
+        assert_eq!(broken("README.md", "[a](docs/adr/2.md)"), 1);
+        assert_eq!(broken("README.md", "`[a](no.md)`\n```\n[a](no.md)\n```"), 0);
+        assert_eq!(broken("README.md", "# What it is\n[a](#what-it-is) [b](#nothing)"), 1);
+        assert_eq!(broken("README.md", "[a](../outside.md)"), 1);
+    }
+
+    #[test]
+    fn dependencies_are_explained() {
+        let explained = "[dependencies]\n# Saves us a parser of command lines.\nclap = \"4\"\n";
+        assert!(unexplained_dependencies(explained).is_empty());
+        assert!(unexplained_dependencies("[dependencies]\na.workspace = true\n").is_empty());
+        assert_eq!(unexplained_dependencies("[dev-dependencies]\nclap = \"4\"\n").len(), 1);
+        assert!(unexplained_dependencies("[profile.dev]\nopt-level = 1\n").is_empty());
+    }
+}
