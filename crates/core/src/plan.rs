@@ -11,10 +11,11 @@ pub struct WorkerPlan {
     pub stream: u32,
     /// The worker's place in its stream, from 0.
     pub worker: u32,
+    /// How many workers the stream has: uniform arrivals are spread over them.
+    pub workers: u32,
     /// How many workers share these regions with it, itself included.
     pub sharers: u32,
-    /// Its place among those that share these regions, from 0: sequential starts and uniform
-    /// arrivals are spread by it.
+    /// Its place among those that share these regions, from 0: sequential starts are spread by it.
     pub share: u32,
     /// Where it reads and writes, in turn.
     pub regions: Vec<Region>,
@@ -53,6 +54,7 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
             plans.push(WorkerPlan {
                 stream: index as u32,
                 worker,
+                workers,
                 sharers,
                 share,
                 regions,

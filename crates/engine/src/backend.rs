@@ -30,6 +30,22 @@ pub struct Completion {
     pub at: Instant,
 }
 
+/// What a worker needs of a real backend when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The most I/Os in flight; slots are numbered from 0.
+    pub slots: u32,
+    /// The length of each slot's buffer.
+    pub block_size: u32,
+    /// Whether there will be reads.
+    pub reads: bool,
+    /// Whether there will be writes. With both, each slot has two buffers, so that what was read is
+    /// never written: the old content of a target may be all zeros.
+    pub writes: bool,
+    /// Repeats the buffers' random content.
+    pub seed: u64,
+}
+
 /// Serves I/Os and owns the clock: a simulated target has simulated time.
 ///
 /// None of the calls allocates, locks or logs after the backend was opened.
@@ -37,8 +53,8 @@ pub trait Backend {
     /// The current time of this backend.
     fn now(&mut self) -> Instant;
 
-    /// The buffer of a slot that is not in flight, to be filled before a write is pushed. A
-    /// simulated target gives an empty one.
+    /// The buffer that a slot writes from, while it is not in flight, to be filled before a write
+    /// is pushed. A simulated target gives an empty one.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
 
     /// Queues an I/O. It starts at the next `wait`.

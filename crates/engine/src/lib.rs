@@ -7,9 +7,14 @@
 //! `unsafe` occurs only in the real backends: `uring` and `aio`.
 
 pub mod backend;
+mod collector;
 pub mod host;
+mod pattern;
+mod payload;
 mod run_point;
+mod schedule;
 pub mod sim;
 pub mod target;
+mod worker;
 
 pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point};

@@ -1,15 +1,23 @@
 //! The one primitive: a point and its targets become a record.
 
+mod simulated;
+
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::Span;
 use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, Point};
+use fathom_core::plan;
+use fathom_core::spec::{self, BackendKind, Pacing, Point};
+use fathom_core::{Instant, Span};
 
+use crate::backend::Backend;
+use crate::collector::empty_tally;
+use crate::pattern::{Pattern, Random, Sequential};
+use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
 use crate::sim;
 use crate::target::OpenTarget;
+use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
 /// What a point is run against.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +63,8 @@ pub struct Progress {
 
 /// Told about a run while it goes on, on the thread that called [`run_point`].
 pub trait Observer {
-    /// A phase began. It is called within a few milliseconds of the moment it names.
+    /// A phase began; called within a few milliseconds of the moment it names. A simulated device
+    /// has no such moments: there it is never called.
     fn phase(&mut self, phase: Phase);
 
     /// An interval ended.
@@ -96,11 +105,73 @@ impl std::error::Error for RunError {}
 /// # Errors
 ///
 /// When a backend or a thread cannot be set up. I/Os that fail are in the record.
+///
+/// # Panics
+///
+/// When the point contradicts itself or its devices, which resolving a spec rules out.
 pub fn run_point(
-    _point: &Point,
-    _devices: Devices<'_>,
-    _stop: &AtomicBool,
-    _observer: &mut dyn Observer,
+    point: &Point,
+    devices: Devices<'_>,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
-    Ok(Record { window: Span(0), interrupted: false, workers: Vec::new(), series: Vec::new() })
+    let plans = plan::divide(point);
+    match devices {
+        Devices::Simulated(options) => Ok(simulated::run(point, &plans, options, stop, observer)),
+        Devices::Real { targets, backend } => {
+            let _ = (targets, stop);
+            Err(RunError::Backend { backend, cause: io::ErrorKind::Unsupported.into() })
+        }
+    }
+}
+
+/// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.
+fn drive_plan<B: Backend, K: Sink>(
+    job: &Job<'_>,
+    pattern: spec::Pattern,
+    backend: &mut B,
+    sink: &mut K,
+) -> Outcome {
+    let block_size = u64::from(job.block_size);
+    match pattern {
+        spec::Pattern::Random => drive_paced(job, backend, Random::new(job.plan, block_size), sink),
+        spec::Pattern::Sequential => {
+            drive_paced(job, backend, Sequential::new(job.plan, block_size), sink)
+        }
+    }
+}
+
+fn drive_paced<B: Backend, P: Pattern, K: Sink>(
+    job: &Job<'_>,
+    backend: &mut B,
+    pattern: P,
+    sink: &mut K,
+) -> Outcome {
+    let plan = job.plan;
+    let start = job.timetable.start;
+    let tally = empty_tally(plan);
+    match plan.pacing {
+        Pacing::Closed { .. } => worker::drive(job, backend, ClosedLoop, pattern, sink, tally),
+        Pacing::Open { offered_load, arrivals: spec::Arrivals::Uniform, .. } => {
+            let phase = f64::from(plan.worker) / f64::from(plan.workers);
+            let schedule = OpenLoop::new(start, Uniform::new(offered_load, phase));
+            worker::drive(job, backend, schedule, pattern, sink, tally)
+        }
+        Pacing::Open { offered_load, arrivals: spec::Arrivals::Poisson, .. } => {
+            let schedule = OpenLoop::new(start, Poisson::new(offered_load, plan.seed));
+            worker::drive(job, backend, schedule, pattern, sink, tally)
+        }
+    }
+}
+
+/// The instants of a run of `point` that starts at `start`.
+fn timetable(point: &Point, start: Instant) -> Timetable {
+    let window_start = start + point.warm_up;
+    assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
+    Timetable {
+        start,
+        window_start,
+        window_end: window_start + point.window,
+        interval: point.interval,
+    }
 }

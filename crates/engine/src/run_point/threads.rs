@@ -1,0 +1,191 @@
+//! A run against real targets: a thread and a backend for each worker, started on one common
+//! instant; the calling thread merges what they hand over.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use fathom_core::measure::{Record, Tally};
+use fathom_core::plan::WorkerPlan;
+use fathom_core::spec::{BackendKind, Point};
+use fathom_core::{Instant, Span};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{Observer, Phase, RunError, drive_plan, timetable};
+use crate::backend::{Backend, Shape};
+use crate::clock::Clock;
+use crate::collector::{Collector, empty_tally};
+use crate::worker::{Job, Outcome, Sink, Timetable};
+
+/// Tallies of each worker that wait for the collector, are merged, or are empty and ready. Enough
+/// for the collector to be away for several of the shortest intervals.
+const TALLIES: usize = 8;
+/// From the moment when all workers are ready to their common start.
+const LEAD: Span = Span::from_ms(2);
+/// How long the collector sleeps at most, so that it notices the end of the last worker.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A run that is ready to go.
+pub(super) struct Run<'a> {
+    pub(super) point: &'a Point,
+    pub(super) plans: &'a [WorkerPlan],
+    pub(super) backend: BackendKind,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// What passes between a worker and the collector, seen from the worker.
+struct Lines {
+    worker: usize,
+    full: SyncSender<(usize, Box<Tally>)>,
+    empty: Receiver<Box<Tally>>,
+}
+
+impl Sink for Lines {
+    fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
+        let Ok(empty) = self.empty.try_recv() else { return false };
+        let full = std::mem::replace(tally, empty);
+        // There is room for every tally that exists, so this fails only when the collector is gone.
+        self.full.try_send((self.worker, full)).is_ok()
+    }
+}
+
+impl Run<'_> {
+    /// Opens the backends, runs the workers, and merges their records.
+    pub(super) fn go<B: Backend>(
+        &self,
+        observer: &mut dyn Observer,
+        open: impl Fn(&Shape) -> io::Result<B> + Sync,
+    ) -> Result<Record, RunError> {
+        let clock = Clock::new();
+        let count = self.plans.len();
+        let gate: OnceLock<Option<Timetable>> = OnceLock::new();
+        let (full, filled) = sync_channel(count * TALLIES);
+        let (ready, readiness) = sync_channel(count);
+        let mut returns = Vec::with_capacity(count);
+        thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(count);
+            for (worker, plan) in self.plans.iter().enumerate() {
+                let (give_back, empty) = sync_channel(TALLIES);
+                for _ in 1..TALLIES {
+                    give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
+                }
+                returns.push(give_back);
+                let lines = Lines { worker, full: full.clone(), empty };
+                let (open, gate, ready) = (&open, &gate, ready.clone());
+                let builder = thread::Builder::new().name(format!("fathom-{worker}"));
+                match builder.spawn_scoped(scope, move || self.work(plan, open, ready, gate, lines)) {
+                    Ok(thread) => threads.push(thread),
+                    Err(cause) => {
+                        let _ = gate.set(None);
+                        return Err(RunError::Thread(cause));
+                    }
+                }
+            }
+            drop((full, ready));
+            if let Some(cause) = readiness.iter().take(count).find_map(Result::err) {
+                let _ = gate.set(None);
+                return Err(RunError::Backend { backend: self.backend, cause });
+            }
+            let table = timetable(self.point, clock.now() + LEAD);
+            let _ = gate.set(Some(table));
+            let mut collector = Collector::new(self.plans, table);
+            collect(&clock, table, &mut collector, &filled, &returns, observer);
+            let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            Ok(collector.finish(outcomes.collect()))
+        })
+    }
+
+    /// A worker's thread, from opening its backend to its last I/O.
+    fn work<B: Backend>(
+        &self,
+        plan: &WorkerPlan,
+        open: &impl Fn(&Shape) -> io::Result<B>,
+        ready: SyncSender<io::Result<()>>,
+        gate: &OnceLock<Option<Timetable>>,
+        mut lines: Lines,
+    ) -> Option<Outcome> {
+        let stream = &self.point.streams[plan.stream as usize];
+        let shape = Shape {
+            slots: plan.pacing.queue_depth(),
+            block_size: stream.block_size.0 as u32,
+            reads: stream.read_share > 0.0,
+            writes: stream.read_share < 1.0,
+            seed: plan.seed,
+        };
+        let opened = open(&shape);
+        let (mut backend, answer) = match opened {
+            Ok(backend) => (Some(backend), Ok(())),
+            Err(cause) => (None, Err(cause)),
+        };
+        // The collector waits for an answer of every worker, so it is still there.
+        let _ = ready.send(answer);
+        drop(ready);
+        let timetable = (*gate.wait())?;
+        let backend = backend.as_mut()?;
+        let job = Job {
+            plan,
+            block_size: shape.block_size,
+            read_share: stream.read_share,
+            timetable,
+            cpu: || Some(thread_cpu_time()),
+            stopped: &|| self.stop.load(Ordering::Relaxed),
+        };
+        Some(drive_plan(&job, stream.pattern, backend, &mut lines))
+    }
+}
+
+/// Merges until the last worker is done, and names the phases as they begin.
+fn collect(
+    clock: &Clock,
+    table: Timetable,
+    collector: &mut Collector<'_>,
+    filled: &Receiver<(usize, Box<Tally>)>,
+    returns: &[SyncSender<Box<Tally>>],
+    observer: &mut dyn Observer,
+) {
+    let mut phases = [
+        (Phase::WarmUp, table.start),
+        (Phase::WindowOpens, table.window_start),
+        (Phase::WindowCloses, table.window_end),
+    ]
+    .into_iter()
+    .peekable();
+    let mut announced = None;
+    loop {
+        let now = clock.now();
+        while let Some((phase, _)) = phases.next_if(|(_, begins)| *begins <= now) {
+            observer.phase(phase);
+            announced = Some(phase);
+        }
+        let nap = match phases.peek() {
+            Some((_, begins)) => Duration::from_nanos(begins.since(now).0).min(NAP),
+            None => NAP,
+        };
+        match filled.recv_timeout(nap) {
+            Ok((worker, mut tally)) => {
+                if let Some(progress) = collector.add(worker, &mut tally) {
+                    observer.progress(&progress);
+                }
+                // A worker that has ended takes nothing back.
+                let _ = returns[worker].try_send(tally);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    if announced == Some(Phase::WindowOpens) {
+        observer.phase(Phase::WindowCloses);
+    }
+}
+
+/// CPU time that the calling thread has used.
+fn thread_cpu_time() -> Span {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Span(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,211 @@
+//! When I/Os start.
+//!
+//! An open loop's schedule is computed from the start of the run and never looks at completions, so
+//! neither a stall nor a late wake-up can slow it down: what fell due meanwhile is still due, with
+//! the intended start that it had.
+
+use fathom_core::{Instant, Rate};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Decides when the next I/O should start.
+pub(crate) trait Schedule {
+    /// Whether intended starts mean anything: not in a closed loop.
+    const OPEN: bool;
+
+    /// Takes the next I/O if it is due, and gives its intended start.
+    fn take(&mut self, now: Instant) -> Option<Instant>;
+
+    /// When the next I/O falls due.
+    fn next_due(&self) -> Instant;
+
+    /// How many untaken I/Os fall due before `end`.
+    fn untaken(&mut self, end: Instant) -> u64;
+}
+
+/// A completion starts the next I/O: one is always due, and a free slot is the only condition.
+pub(crate) struct ClosedLoop;
+
+impl Schedule for ClosedLoop {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn take(&mut self, now: Instant) -> Option<Instant> {
+        Some(now)
+    }
+
+    #[inline]
+    fn next_due(&self) -> Instant {
+        Instant(u64::MAX)
+    }
+
+    fn untaken(&mut self, _end: Instant) -> u64 {
+        0
+    }
+}
+
+/// Gives the distances between intended starts, in nanoseconds from the start of the run.
+pub(crate) trait Arrivals {
+    /// The next intended start; each call gives a later one.
+    fn next_ns(&mut self) -> f64;
+}
+
+/// I/Os start when they are due, whatever completes.
+pub(crate) struct OpenLoop<A> {
+    start: Instant,
+    next: Instant,
+    arrivals: A,
+}
+
+impl<A: Arrivals> OpenLoop<A> {
+    /// A schedule that begins at `start`.
+    pub(crate) fn new(start: Instant, arrivals: A) -> Self {
+        let mut schedule = Self { start, next: start, arrivals };
+        schedule.advance();
+        schedule
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.next = Instant(self.start.0 + self.arrivals.next_ns() as u64);
+    }
+}
+
+impl<A: Arrivals> Schedule for OpenLoop<A> {
+    const OPEN: bool = true;
+
+    #[inline]
+    fn take(&mut self, now: Instant) -> Option<Instant> {
+        if now < self.next {
+            return None;
+        }
+        let due = self.next;
+        self.advance();
+        Some(due)
+    }
+
+    #[inline]
+    fn next_due(&self) -> Instant {
+        self.next
+    }
+
+    fn untaken(&mut self, end: Instant) -> u64 {
+        let mut count = 0;
+        while self.take(Instant(end.0 - 1)).is_some() {
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Equal distances. Computed as a multiple, so that no rounding adds up.
+pub(crate) struct Uniform {
+    period_ns: f64,
+    phase_ns: f64,
+    taken: u64,
+}
+
+impl Uniform {
+    /// Arrivals at `rate`, the first one `phase` (0 to 1) of a period after the start, so that
+    /// several workers take turns rather than start together.
+    pub(crate) fn new(rate: Rate, phase: f64) -> Self {
+        let period_ns = rate.period_ns();
+        Self { period_ns, phase_ns: phase * period_ns, taken: 0 }
+    }
+}
+
+impl Arrivals for Uniform {
+    #[inline]
+    fn next_ns(&mut self) -> f64 {
+        let next = self.phase_ns + self.taken as f64 * self.period_ns;
+        self.taken += 1;
+        next
+    }
+}
+
+/// Exponential distances, independent of each other. The sum is kept in floating point, which after
+/// a day is still exact to 1/64 of a nanosecond, so that no distance is rounded to a whole one.
+pub(crate) struct Poisson {
+    period_ns: f64,
+    at_ns: f64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Poisson {
+    /// Arrivals at a mean of `rate`.
+    pub(crate) fn new(rate: Rate, seed: u64) -> Self {
+        Self {
+            period_ns: rate.period_ns(),
+            at_ns: 0.0,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x0061_7272_6976_616c),
+        }
+    }
+}
+
+impl Arrivals for Poisson {
+    #[inline]
+    fn next_ns(&mut self) -> f64 {
+        // 53 random bits make a number above 0 and at most 1, whose logarithm is finite.
+        let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        self.at_ns -= uniform.ln() * self.period_ns;
+        self.at_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_arrivals_do_not_drift() {
+        // A third of a nanosecond a period would be 0.3 s after 10^9 arrivals if it were rounded.
+        let mut schedule =
+            OpenLoop::new(Instant(1000), Uniform { period_ns: 1e9 / 3.0, phase_ns: 0.0, taken: 0 });
+        schedule.arrivals.taken = 3_000_000_000;
+        schedule.advance();
+        assert_eq!(schedule.next_due(), Instant(1_000_000_000_000_001_000));
+    }
+
+    #[test]
+    fn a_late_look_finds_everything_that_fell_due() {
+        let mut schedule = OpenLoop::new(Instant(0), Uniform::new(Rate(1000.0), 0.0));
+        let late = Instant(10_000_000);
+        let due: Vec<u64> = std::iter::from_fn(|| schedule.take(late)).map(|due| due.0).collect();
+        assert_eq!(due, (0..=10).map(|k| k * 1_000_000).collect::<Vec<_>>());
+        assert_eq!(schedule.untaken(Instant(20_000_000)), 9);
+    }
+
+    /// Kolmogorov-Smirnov against the exponential distribution; 1.63 / sqrt(n) is the 1 % limit.
+    #[test]
+    fn poisson_distances_are_exponential() {
+        for (rate, seed) in [(1e3, 1), (5e4, 2), (1.5e5, 3)] {
+            let mut arrivals = Poisson::new(Rate(rate), seed);
+            let n = 100_000;
+            let mut last = 0.0;
+            let mut gaps: Vec<f64> = (0..n)
+                .map(|_| {
+                    let next = arrivals.next_ns();
+                    (next - std::mem::replace(&mut last, next)) * rate / 1e9
+                })
+                .collect();
+            gaps.sort_by(f64::total_cmp);
+            let distance = gaps
+                .iter()
+                .enumerate()
+                .map(|(i, gap)| ((i as f64 + 0.5) / f64::from(n) - (1.0 - (-gap).exp())).abs())
+                .fold(0.0, f64::max);
+            assert!(distance < 1.63 / f64::from(n).sqrt(), "{rate}: {distance}");
+        }
+    }
+
+    #[test]
+    fn poisson_offers_its_rate_without_bias() {
+        let (mut total, seeds) = (0, 40);
+        for seed in 0..seeds {
+            let mut schedule = OpenLoop::new(Instant(0), Poisson::new(Rate(150_000.0), seed));
+            total += schedule.untaken(Instant(1_000_000_000));
+        }
+        let expected = 150_000.0 * seeds as f64;
+        assert!((total as f64 - expected).abs() < 3.0 * expected.sqrt(), "{total}");
+    }
+}

@@ -1,0 +1,428 @@
+//! The hot loop: starts what is due, stamps it, waits, and records what came back.
+//!
+//! Generic over the backend, the schedule and the pattern, so that no choice is left in it. Between
+//! the start and the end of the window it does not allocate, lock, log or format; a test with a
+//! counting allocator proves it. The loop knows no wall clock: the backend owns the time.
+
+use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally};
+use fathom_core::plan::WorkerPlan;
+use fathom_core::{Bytes, Instant, Span};
+
+use crate::backend::{Backend, Completion, Io};
+use crate::pattern::{Mix, Pattern};
+use crate::payload::Payload;
+use crate::schedule::Schedule;
+
+/// How often an idle loop looks whether it should stop.
+const STOP_CHECK: Span = Span::from_ms(50);
+/// How long I/Os that are in flight at the end are waited for.
+const PATIENCE: Span = Span::from_secs(30);
+/// The same after the user asked to stop.
+const PATIENCE_WHEN_STOPPED: Span = Span::from_secs(3);
+/// A worker gives up when this many I/Os failed in a row, none succeeding between, ...
+const GIVE_UP_FAILURES: u64 = 1000;
+/// ... for at least this long: an outage that passes is measured, a device that is gone is left.
+const GIVE_UP_AFTER: Span = Span::from_secs(10);
+
+/// The instants of a run, the same for all its workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timetable {
+    /// The first I/O may start.
+    pub(crate) start: Instant,
+    /// The warm-up ends, the window begins.
+    pub(crate) window_start: Instant,
+    /// The window ends.
+    pub(crate) window_end: Instant,
+    /// The length of the series' slices.
+    pub(crate) interval: Span,
+}
+
+impl Timetable {
+    /// The boundary between two intervals that comes after `at`, or the end. Boundaries lie at whole
+    /// intervals from the start of the window, in both directions.
+    fn boundary_after(&self, at: Instant) -> Instant {
+        let interval = self.interval.0;
+        if at >= self.window_start {
+            let passed = (at.0 - self.window_start.0) / interval;
+            return Instant(self.window_start.0 + (passed + 1) * interval).min(self.window_end);
+        }
+        let left = (self.window_start.0 - at.0 - 1) / interval;
+        Instant(self.window_start.0 - left * interval)
+    }
+}
+
+/// Takes what an interval left, and gives back an empty tally of the same shape.
+pub(crate) trait Sink {
+    /// Hands the tally over. When the sink cannot take it now, the tally stays as it is and goes on
+    /// counting, so that the next interval's slice is longer and nothing is lost.
+    fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool;
+}
+
+/// What a worker needs besides its backend, schedule and pattern.
+pub(crate) struct Job<'a> {
+    pub(crate) plan: &'a WorkerPlan,
+    pub(crate) block_size: u32,
+    pub(crate) read_share: f64,
+    pub(crate) timetable: Timetable,
+    /// CPU time of this thread, where that means anything.
+    pub(crate) cpu: fn() -> Option<Span>,
+    /// Whether the user asked to stop.
+    pub(crate) stopped: &'a dyn Fn() -> bool,
+}
+
+/// What a worker leaves besides its tallies.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) ledger: Ledger,
+    pub(crate) errors: Errors,
+    pub(crate) cpu: Option<Span>,
+    pub(crate) gave_up: bool,
+    /// When the window really ended.
+    pub(crate) ended: Instant,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    intended: Instant,
+    submitted: Instant,
+    offset: u64,
+    region: u32,
+    is_write: bool,
+}
+
+/// The state of the loop.
+struct Loop<'a, B, S, P, K> {
+    job: &'a Job<'a>,
+    backend: &'a mut B,
+    schedule: S,
+    pattern: P,
+    sink: &'a mut K,
+    mix: Mix,
+    payload: Payload,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// The slots that were pushed and have no stamp yet.
+    pushed: Vec<u32>,
+    tally: Box<Tally>,
+    boundary: Instant,
+    in_window: bool,
+    turn: usize,
+    in_flight: u64,
+    /// Until when the depth is integrated.
+    depth_until: Instant,
+    /// When a slot last became free after none was: what fell due before it had to wait for the
+    /// target, not for us.
+    full_until: Instant,
+    started: u64,
+    failures_in_row: u64,
+    last_success: Instant,
+    ledger: Ledger,
+    errors: Errors,
+}
+
+/// Runs a worker from the start to the end of its timetable and waits for what is in flight.
+pub(crate) fn drive<B: Backend, S: Schedule, P: Pattern, K: Sink>(
+    job: &Job<'_>,
+    backend: &mut B,
+    schedule: S,
+    pattern: P,
+    sink: &mut K,
+    tally: Box<Tally>,
+) -> Outcome {
+    let depth = job.plan.pacing.queue_depth();
+    let table = job.timetable;
+    let mut state = Loop {
+        job,
+        backend,
+        schedule,
+        pattern,
+        sink,
+        mix: Mix::new(job.read_share, job.plan.seed),
+        payload: Payload::new(job.plan.seed),
+        slots: vec![Slot::default(); depth as usize],
+        free: (0..depth).rev().collect(),
+        pushed: Vec::with_capacity(depth as usize),
+        tally,
+        boundary: table.boundary_after(table.start),
+        in_window: table.window_start <= table.start,
+        turn: 0,
+        in_flight: 0,
+        depth_until: table.start,
+        full_until: table.start,
+        started: 0,
+        failures_in_row: 0,
+        last_success: table.start,
+        ledger: Ledger::default(),
+        errors: Errors::with_room(),
+    };
+    state.tally.start = table.start;
+    state.tally.in_window = state.in_window;
+    let mut completions = Vec::with_capacity(depth as usize);
+    state.run(&mut completions)
+}
+
+impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
+    fn run(mut self, completions: &mut Vec<Completion>) -> Outcome {
+        let table = self.job.timetable;
+        while self.backend.now() < table.start {
+            self.backend.wait(table.start, completions);
+        }
+        let mut cpu_before = (self.job.cpu)();
+        let mut was_in_window = self.in_window;
+        let mut gave_up = false;
+        let ended = loop {
+            let now = self.backend.now();
+            if self.boundary <= now {
+                self.roll_over(now);
+            }
+            if table.window_end <= now {
+                break table.window_end;
+            }
+            if self.in_window && !was_in_window {
+                was_in_window = true;
+                cpu_before = (self.job.cpu)();
+            }
+            gave_up = self.is_hopeless(now);
+            if gave_up || (self.job.stopped)() {
+                break now;
+            }
+            self.start_due(now);
+            let deadline = self.deadline(now);
+            self.backend.wait(deadline, completions);
+            for completion in completions.drain(..) {
+                self.complete(completion);
+            }
+        };
+        let cpu = match ((self.job.cpu)(), cpu_before) {
+            (Some(after), Some(before)) => Some(after - before),
+            _ => None,
+        };
+        self.finish(ended, completions);
+        Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended }
+    }
+
+    /// Starts every I/O that is due while a slot is free.
+    #[inline]
+    fn start_due(&mut self, now: Instant) {
+        while let Some(&slot) = self.free.last() {
+            let Some(intended) = self.schedule.take(now) else { break };
+            self.free.pop();
+            self.push(slot, intended);
+        }
+        if self.pushed.is_empty() {
+            return;
+        }
+        // One stamp for the batch, after it was prepared and before the kernel sees it: the time in
+        // the submitting call belongs to the service time.
+        let submitted = self.backend.now();
+        self.integrate_depth(submitted);
+        self.in_flight += self.pushed.len() as u64;
+        self.started += self.pushed.len() as u64;
+        for slot in self.pushed.drain(..) {
+            let slot = &mut self.slots[slot as usize];
+            slot.submitted = submitted;
+            if S::OPEN {
+                let delay = submitted.since(slot.intended).0;
+                let late = &mut self.tally.start_delay;
+                let whose = if self.full_until <= slot.intended {
+                    &mut late.generator
+                } else {
+                    &mut late.target
+                };
+                whose.record(delay);
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, slot: u32, intended: Instant) {
+        let region = self.turn;
+        self.turn += 1;
+        if self.turn == self.job.plan.regions.len() {
+            self.turn = 0;
+        }
+        let offset = self.pattern.next(region);
+        let is_write = !self.mix.is_read();
+        if is_write {
+            let length = self.job.block_size as usize;
+            let buffer = self.backend.buffer(slot);
+            let length = length.min(buffer.len());
+            self.payload.refresh(&mut buffer[..length]);
+        }
+        self.slots[slot as usize] =
+            Slot { intended, submitted: intended, offset, region: region as u32, is_write };
+        self.backend.push(Io {
+            slot,
+            target: self.job.plan.regions[region].target,
+            direction: if is_write { Direction::Write } else { Direction::Read },
+            offset,
+            length: self.job.block_size,
+        });
+        self.pushed.push(slot);
+    }
+
+    /// Until when to wait if nothing completes.
+    fn deadline(&self, now: Instant) -> Instant {
+        let look = self.boundary.min(now + STOP_CHECK);
+        if self.free.is_empty() { look } else { look.min(self.schedule.next_due()) }
+    }
+
+    #[inline]
+    fn integrate_depth(&mut self, at: Instant) {
+        self.tally.depth_ns +=
+            u128::from(self.in_flight) * u128::from(at.since(self.depth_until).0);
+        self.depth_until = self.depth_until.max(at);
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: Completion) {
+        let at = completion.at;
+        if self.boundary <= at {
+            self.roll_over(at);
+        }
+        self.integrate_depth(at);
+        let slot = self.slots[completion.slot as usize];
+        if self.free.is_empty() {
+            self.full_until = at;
+        }
+        self.free.push(completion.slot);
+        self.in_flight -= 1;
+        let complete = completion.result == self.job.block_size as i32;
+        if !complete {
+            self.note_failure(&slot, kind_of(completion.result), at);
+        }
+        if self.job.timetable.window_end <= at {
+            self.ledger.in_flight += 1;
+            return;
+        }
+        if !complete {
+            self.ledger.failed += 1;
+            self.tally.failed += 1;
+            return;
+        }
+        self.failures_in_row = 0;
+        self.last_success = at;
+        if self.in_window {
+            self.ledger.completed += 1;
+        } else {
+            self.ledger.completed_in_warm_up += 1;
+        }
+        let cell = &mut self.tally.cells[slot.region as usize];
+        let flow = &mut cell.flows[usize::from(slot.is_write)];
+        flow.bytes.0 += u64::from(self.job.block_size);
+        flow.service_time.record(at.since(slot.submitted).0);
+        if S::OPEN
+            && let Some(response_time) = &mut flow.response_time
+        {
+            response_time.record(at.since(slot.intended).0);
+        }
+    }
+
+    /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
+    #[cold]
+    fn note_failure(&mut self, slot: &Slot, kind: ErrorKind, at: Instant) {
+        self.failures_in_row += 1;
+        self.errors.add(IoError {
+            target: self.job.plan.regions[slot.region as usize].target,
+            direction: if slot.is_write { Direction::Write } else { Direction::Read },
+            offset: Bytes(slot.offset),
+            length: Bytes(u64::from(self.job.block_size)),
+            kind,
+            at_ns: at.0.wrapping_sub(self.job.timetable.window_start.0) as i64,
+        });
+    }
+
+    fn is_hopeless(&self, now: Instant) -> bool {
+        self.failures_in_row >= GIVE_UP_FAILURES && now.since(self.last_success) >= GIVE_UP_AFTER
+    }
+
+    /// Closes every interval that ended by `at`. An interval in which nothing completed is handed
+    /// over like any other: a stall has to show as intervals without I/Os.
+    #[cold]
+    fn roll_over(&mut self, at: Instant) {
+        let table = self.job.timetable;
+        while self.boundary <= at && self.tally.start < table.window_end {
+            let boundary = self.boundary;
+            self.integrate_depth(boundary);
+            self.tally.end = boundary;
+            let opens = boundary == table.window_start;
+            if self.sink.hand_over(&mut self.tally) {
+                self.tally.start = boundary;
+            } else if opens {
+                // The warm-up is not recorded anyway, and must not leak into the window.
+                self.tally.clear();
+                self.tally.start = boundary;
+            }
+            self.in_window |= opens;
+            self.tally.in_window = self.in_window;
+            self.boundary = table.boundary_after(boundary);
+            if boundary == table.window_end {
+                break;
+            }
+        }
+    }
+
+    /// Closes the last interval, waits for what is in flight, and balances the ledger.
+    fn finish(&mut self, ended: Instant, completions: &mut Vec<Completion>) {
+        let early = ended < self.job.timetable.window_end;
+        if early {
+            self.integrate_depth(ended);
+            self.tally.end = ended;
+        }
+        let stopped = early && (self.job.stopped)();
+        let patience = if stopped { PATIENCE_WHEN_STOPPED } else { PATIENCE };
+        let limit = self.backend.now() + patience;
+        while self.in_flight > 0 {
+            let now = self.backend.now();
+            if limit <= now {
+                break;
+            }
+            self.backend.wait(limit.min(now + STOP_CHECK), completions);
+            for completion in completions.drain(..) {
+                self.come_back_late(completion);
+            }
+        }
+        self.count_lost(ended);
+        let unstarted = self.schedule.untaken(ended);
+        self.ledger.unstarted = unstarted;
+        self.ledger.due = self.started + unstarted;
+        assert!(self.ledger.balances(), "an I/O is not accounted for: {:?}", self.ledger);
+        // The last slice must not be lost: by now the collector has nothing else to do.
+        while self.tally.start < self.tally.end && !self.sink.hand_over(&mut self.tally) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// An I/O that was in flight at the end. It is accounted for, and in no distribution.
+    fn come_back_late(&mut self, completion: Completion) {
+        let slot = self.slots[completion.slot as usize];
+        self.free.push(completion.slot);
+        self.in_flight -= 1;
+        self.ledger.in_flight += 1;
+        if completion.result != self.job.block_size as i32 {
+            self.note_failure(&slot, kind_of(completion.result), completion.at);
+        }
+    }
+
+    fn count_lost(&mut self, ended: Instant) {
+        if self.in_flight == 0 {
+            return;
+        }
+        for index in 0..self.slots.len() {
+            if !self.free.contains(&(index as u32)) {
+                let slot = self.slots[index];
+                self.note_failure(&slot, ErrorKind::Lost, ended);
+            }
+        }
+        self.ledger.lost = self.in_flight;
+        self.in_flight = 0;
+    }
+}
+
+/// What a result that is not the whole block means.
+fn kind_of(result: i32) -> ErrorKind {
+    match u32::try_from(result) {
+        Ok(bytes) => ErrorKind::Short(bytes),
+        Err(_) => ErrorKind::Errno(result.wrapping_neg()),
+    }
+}
