@@ -1,0 +1,95 @@
+//! Estimates: a value, its half-width, and what it rests on.
+//!
+//! Everything here is a pure function of what was measured and hands out the figures it judged by.
+//! No function gives NaN: what cannot be told is `None`. The formulas and their sources are in
+//! METHOD.md.
+
+mod batches;
+mod series;
+mod settling;
+
+pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
+pub use series::{Slice, bandwidth_series, iops_series, slices, standard_deviation};
+pub use settling::{
+    EXCURSION_MAX, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5, rounds,
+    steady_state,
+};
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::measure::Histogram;
+use crate::units::Quantile;
+
+/// A value with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Half of its 95 % confidence interval, in the same unit; absent when there is too little to
+    /// tell.
+    pub half_width: Option<f64>,
+}
+
+/// A quantile is only shown when at least this many values lie beyond it.
+pub const TAIL_SAMPLES: u64 = 10;
+
+/// Whether at least [`TAIL_SAMPLES`] values lie beyond the quantile.
+pub fn carries(histogram: &Histogram, quantile: Quantile) -> bool {
+    let beyond = histogram.count() as f64 * (1.0 - quantile.0).min(quantile.0);
+    // Half a sample of slack: 1 - 0.99 is a little below 0.01 in binary.
+    beyond + 0.5 >= TAIL_SAMPLES as f64
+}
+
+/// The two-sided 95 % quantile of Student's t with so many degrees of freedom.
+fn t_95(degrees_of_freedom: usize) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
+    Some(t.inverse_cdf(0.975))
+}
+
+#[cfg(test)]
+mod testing {
+    //! A seeded source of chance for the simulations in the tests.
+
+    /// SplitMix64: enough for a test, and repeatable for ever.
+    pub struct Chance(pub u64);
+
+    impl Chance {
+        /// Uniform in (0, 1).
+        pub fn uniform(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON / 4.0
+        }
+
+        /// Standard normal (Box and Muller).
+        pub fn normal(&mut self) -> f64 {
+            let radius = (-2.0 * self.uniform().ln()).sqrt();
+            radius * (std::f64::consts::TAU * self.uniform()).cos()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn student_t_equals_the_tables() {
+        for (degrees, table) in [(3, 3.1824), (4, 2.7764), (9, 2.2622), (19, 2.0930)] {
+            assert!((t_95(degrees).unwrap() - table).abs() < 1e-4, "{degrees}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_carried_by_ten_values_beyond_it() {
+        let mut histogram = Histogram::default();
+        (0..999).for_each(|value| histogram.record(value));
+        assert!(carries(&histogram, Quantile(0.5)));
+        assert!(!carries(&histogram, Quantile(0.999)));
+        histogram.record(0);
+        assert!(carries(&histogram, Quantile(0.99)));
+        assert!(!carries(&Histogram::default(), Quantile(0.5)));
+    }
+}

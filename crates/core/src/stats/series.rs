@@ -1,0 +1,159 @@
+//! The series of a run as plain numbers: every stream keeps an interval of its own for each slice of
+//! time, and what a reader wants is their sum.
+
+use std::collections::BTreeMap;
+
+use crate::measure::{Direction, Interval};
+use crate::units::{Bytes, Span};
+
+/// One slice of time, all the streams that were given together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// From the start of the window to the start of the slice.
+    pub start: Span,
+    /// How long it is.
+    pub length: Span,
+    /// I/Os that completed, by direction.
+    pub ios: [u64; 2],
+    /// Bytes that completed, by direction.
+    pub bytes: [Bytes; 2],
+    /// I/Os that failed.
+    pub failed: u64,
+}
+
+impl Slice {
+    /// I/Os per second, of one direction or of both.
+    pub fn iops(&self, direction: Option<Direction>) -> f64 {
+        per_second(chosen(self.ios, direction), self.length)
+    }
+
+    /// Bytes per second, of one direction or of both.
+    pub fn bandwidth(&self, direction: Option<Direction>) -> f64 {
+        per_second(chosen(self.bytes.map(|bytes| bytes.0), direction), self.length)
+    }
+}
+
+fn chosen(pair: [u64; 2], direction: Option<Direction>) -> u64 {
+    match direction {
+        Some(direction) => pair[direction as usize],
+        None => pair[0] + pair[1],
+    }
+}
+
+fn per_second(count: u64, length: Span) -> f64 {
+    match length.0 {
+        0 => 0.0,
+        _ => count as f64 / length.as_secs_f64(),
+    }
+}
+
+/// The intervals that belong to the same slice of time, in the order of time. An interval without a
+/// length says nothing and is left out.
+pub(super) fn grouped<'a>(
+    series: impl IntoIterator<Item = &'a Interval>,
+) -> Vec<(Span, Vec<&'a Interval>)> {
+    let mut slices: BTreeMap<Span, Vec<&Interval>> = BTreeMap::new();
+    for interval in series.into_iter().filter(|interval| interval.length > Span(0)) {
+        slices.entry(interval.start).or_default().push(interval);
+    }
+    slices.into_iter().collect()
+}
+
+/// Sums the intervals of several streams into one slice for each stretch of time. A last one that is
+/// less than half as long as the longest, as an interrupted run has, is left out: its rates would
+/// weigh as much as a whole one's.
+pub fn slices<'a>(series: impl IntoIterator<Item = &'a Interval>) -> Vec<Slice> {
+    let mut slices: Vec<Slice> = grouped(series)
+        .into_iter()
+        .map(|(start, intervals)| {
+            let mut slice = Slice { start, ..Slice::default() };
+            for interval in intervals {
+                slice.length = slice.length.max(interval.length);
+                slice.failed += interval.failed;
+                for direction in Direction::BOTH.map(|direction| direction as usize) {
+                    slice.ios[direction] += interval.response_time[direction].count();
+                    slice.bytes[direction].0 += interval.bytes[direction].0;
+                }
+            }
+            slice
+        })
+        .collect();
+    let longest = slices.iter().map(|slice| slice.length.0).max().unwrap_or(0);
+    if slices.last().is_some_and(|last| last.length.0 < longest / 2) {
+        slices.pop();
+    }
+    slices
+}
+
+/// The IOPS of each slice, of one direction or of both.
+pub fn iops_series(slices: &[Slice], direction: Option<Direction>) -> Vec<f64> {
+    slices.iter().map(|slice| slice.iops(direction)).collect()
+}
+
+/// The bandwidth of each slice in bytes per second, of one direction or of both.
+pub fn bandwidth_series(slices: &[Slice], direction: Option<Direction>) -> Vec<f64> {
+    slices.iter().map(|slice| slice.bandwidth(direction)).collect()
+}
+
+/// The standard deviation of the population: the root of the mean squared deviation, as DiskSpd
+/// reports it for its intervals.
+pub fn standard_deviation(series: &[f64]) -> Option<f64> {
+    if series.is_empty() {
+        return None;
+    }
+    let mean = series.iter().sum::<f64>() / series.len() as f64;
+    let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / series.len() as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Histogram;
+
+    fn interval(stream: u32, start_ms: u64, length_ms: u64, ios: [u64; 2]) -> Interval {
+        Interval {
+            stream,
+            start: Span::from_ms(start_ms),
+            length: Span::from_ms(length_ms),
+            bytes: ios.map(|ios| Bytes(ios * 4096)),
+            failed: 1,
+            response_time: ios.map(|ios| {
+                let mut histogram = Histogram::default();
+                (0..ios).for_each(|_| histogram.record(1000));
+                histogram.to_sparse()
+            }),
+        }
+    }
+
+    #[test]
+    fn streams_are_summed_slice_by_slice() {
+        let series = [
+            interval(0, 0, 500, [10, 5]),
+            interval(1, 0, 500, [1, 2]),
+            interval(1, 500, 500, [3, 0]),
+            interval(0, 500, 500, [20, 0]),
+        ];
+        let slices = slices(&series);
+        assert_eq!(iops_series(&slices, Some(Direction::Read)), [22.0, 46.0]);
+        assert_eq!(iops_series(&slices, None), [36.0, 46.0]);
+        assert_eq!(bandwidth_series(&slices, Some(Direction::Write)), [14.0 * 4096.0, 0.0]);
+        assert_eq!(slices[0].failed, 2);
+    }
+
+    #[test]
+    fn a_stump_at_the_end_is_left_out_and_nothing_divides_by_zero() {
+        let series =
+            [interval(0, 0, 1000, [10, 0]), interval(0, 1000, 400, [9, 0]), Interval::default()];
+        assert_eq!(iops_series(&slices(&series), None), [10.0]);
+        assert_eq!(slices(&[]), []);
+        assert_eq!(Slice::default().iops(None), 0.0);
+    }
+
+    #[test]
+    fn the_standard_deviation_is_the_population_s() {
+        assert_eq!(standard_deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), Some(2.0));
+        assert_eq!(standard_deviation(&[3.0]), Some(0.0));
+        assert_eq!(standard_deviation(&[]), None);
+    }
+}
