@@ -1,0 +1,48 @@
+//! Chance that repeats: each part of a device draws from a stream of its own, so that switching on
+//! a fault does not move the service times.
+
+use fathom_core::Span;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A stream of random numbers.
+#[derive(Debug)]
+pub(super) struct Chance(Xoshiro256PlusPlus);
+
+impl Chance {
+    /// The stream of one part of a device; `part` tells the parts apart.
+    pub fn new(seed: u64, part: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(
+            seed.wrapping_add(part.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+        ))
+    }
+
+    /// Uniform in [0, 1): the upper 53 bits, as many as a fraction has.
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
+    }
+
+    /// Uniform over 0..`n`, and 0 for no choice.
+    pub fn below(&mut self, n: u64) -> u64 {
+        // The product's upper half: biased by less than n / 2^64.
+        ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// Exponential with this mean.
+    pub fn exponential(&mut self, mean: Span) -> Span {
+        // One minus, because the logarithm of zero has no value and that of one has.
+        Span((-(1.0 - self.unit()).ln() * mean.0 as f64).round() as u64)
+    }
+
+    /// Uniform within this share around the mean.
+    pub fn around(&mut self, mean: Span, share: f64) -> Span {
+        let factor = 1.0 + share * (2.0 * self.unit() - 1.0);
+        Span((mean.0 as f64 * factor).round() as u64)
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}

@@ -1,0 +1,310 @@
+//! What stands after `sim:` on the command line: which device, and its parameters.
+//!
+//! Everything that was typed is checked here. What passes describes a device that can be opened.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fathom_core::Bytes;
+
+use super::faults::{self, Faults};
+use super::parameters::{Field, Parameter, unknown};
+use super::queue;
+
+/// A simulated device and its parameters.
+///
+/// Its `Display` gives back what has to be typed: the device and every parameter that is not at
+/// its default. The alternate form, `{:#}`, gives every parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How large the device is.
+    pub size: Bytes,
+    /// Repeats everything that chance decides in the device: service times, failures, noise.
+    pub seed: u64,
+    /// What serves the I/Os.
+    pub model: Model,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+/// What serves the I/Os of a simulated device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// Servers behind one queue: every figure has a closed form.
+    Queue(queue::Options),
+}
+
+/// The parameters that every device has, besides its faults.
+const COMMON: [Parameter<Options>; 2] = [
+    Parameter {
+        name: "size",
+        meaning: "how large the device is, a multiple of 512 bytes",
+        field: |o| Field::Size(&mut o.size, Bytes(Bytes::MIB), Bytes(1 << 60)),
+    },
+    Parameter {
+        name: "seed",
+        meaning: "repeats what chance decides in the device",
+        field: |o| Field::Seed(&mut o.seed),
+    },
+];
+
+impl Model {
+    /// The names of all models, with a line on each.
+    const ALL: [(&'static str, &'static str); 1] =
+        [("queue", "servers behind one queue: every figure has a closed form")];
+
+    /// The word after `sim:`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Queue(_) => "queue",
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
+        match self {
+            Self::Queue(options) => set(&queue::PARAMETERS, options, name, value),
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        match self {
+            Self::Queue(_) => names(&queue::PARAMETERS),
+        }
+    }
+
+    fn typed(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Queue(options) => typed(&queue::PARAMETERS, options),
+        }
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::Queue(options) => help_on(&queue::PARAMETERS, options),
+        }
+    }
+}
+
+impl Options {
+    /// The device as it is when nothing but its name was typed.
+    fn new(device: &str) -> Option<Self> {
+        let (model, size) = match device {
+            "queue" => (Model::Queue(queue::Options::default()), Bytes(100 * Bytes::GIB)),
+            _ => return None,
+        };
+        Some(Self { size, seed: 1, model, faults: Faults::default() })
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        set(&COMMON, self, name, value)
+            .or_else(|| set(&faults::PARAMETERS, &mut self.faults, name, value))
+            .or_else(|| self.model.set(name, value))
+            .unwrap_or_else(|| {
+                let mut known = self.model.names();
+                known.extend(names(&COMMON));
+                known.extend(names(&faults::PARAMETERS));
+                Err(unknown(&format!("parameter of sim:{}", self.model.name()), name, &known))
+            })
+    }
+
+    /// Every parameter with its value, in the order of the help.
+    fn typed(&self) -> Vec<(&'static str, String)> {
+        let mut all = self.model.typed();
+        all.extend(typed(&COMMON, self));
+        all.extend(typed(&faults::PARAMETERS, &self.faults));
+        all
+    }
+
+    /// Whether the parameters go together.
+    fn check(&self) -> Result<(), String> {
+        if !self.size.0.is_multiple_of(512) {
+            return Err(format!(
+                "size={}: this is no multiple of 512 bytes; the next one is {}",
+                self.size.0,
+                self.size.0.next_multiple_of(512)
+            ));
+        }
+        self.faults.check()
+    }
+}
+
+impl FromStr for Options {
+    type Err = String;
+
+    /// Reads what follows `sim:`, such as `ssd` or `queue,servers=8,service-time=100us`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let devices = Model::ALL.map(|(name, _)| name);
+        let mut parts = text.split(',').map(str::trim);
+        let device = parts.next().unwrap_or_default();
+        if device.is_empty() {
+            let forms = devices.map(|name| format!("sim:{name}"));
+            return Err(format!("sim: names no device; write one of {}", forms.join(", ")));
+        }
+        let mut options =
+            Self::new(device).ok_or_else(|| unknown("simulated device", device, &devices))?;
+        let mut seen: Vec<&str> = Vec::new();
+        for part in parts {
+            let form = "write NAME=VALUE, with one comma between two of them";
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| format!("'{part}' has no value; {form}"))?;
+            let (name, value) = (name.trim(), value.trim());
+            if seen.contains(&name) {
+                return Err(format!("{name} is given twice; give it once"));
+            }
+            seen.push(name);
+            options.set(name, value)?;
+        }
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.model.name();
+        let default = Self::new(name).expect("a model's name is a device").typed();
+        f.write_str(name)?;
+        for (mine, default) in self.typed().iter().zip(&default) {
+            if f.alternate() || mine != default {
+                write!(f, ",{}={}", mine.0, mine.1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lists the devices and their parameters with meaning, default and range.
+pub fn help() -> String {
+    let mut text = String::from(
+        "A simulated target is written sim:DEVICE[,NAME=VALUE]..., such as sim:ssd or \
+         sim:queue,servers=4.\nIt runs in virtual time, touches no storage, and repeats itself by \
+         its seed.\n",
+    );
+    for (name, meaning) in Model::ALL {
+        let options = Options::new(name).expect("a model's name is a device");
+        text += &format!("\nsim:{name}: {meaning}\n{}", options.model.help());
+        text += &help_on(&COMMON[..1], &options);
+    }
+    let any = Options::new(Model::ALL[0].0).expect("a model's name is a device");
+    text += &format!("\nEvery device:\n{}", help_on(&COMMON[1..], &any));
+    text += &help_on(&faults::PARAMETERS, &any.faults);
+    text
+}
+
+fn set<T>(
+    table: &[Parameter<T>],
+    options: &mut T,
+    name: &str,
+    value: &str,
+) -> Option<Result<(), String>> {
+    let parameter = table.iter().find(|parameter| parameter.name == name)?;
+    Some(parameter.set(options, value))
+}
+
+fn names<T>(table: &[Parameter<T>]) -> Vec<&'static str> {
+    table.iter().map(|parameter| parameter.name).collect()
+}
+
+fn typed<T: Clone>(table: &[Parameter<T>], options: &T) -> Vec<(&'static str, String)> {
+    table.iter().map(|parameter| (parameter.name, parameter.get(options))).collect()
+}
+
+fn help_on<T: Clone>(table: &[Parameter<T>], options: &T) -> String {
+    table.iter().map(|parameter| parameter.help(options)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        text.parse::<Options>().expect_err(text)
+    }
+
+    #[test]
+    fn what_is_shown_can_be_typed_again() {
+        for text in [
+            "queue",
+            "queue,servers=1,service-time=250us,distribution=exponential",
+            "queue,size=1t,seed=7,error=0.01,error-every=100,short=0.5,zero=0.25",
+            "queue,stall=5s+1s,hang-after=30s,noise=0.03",
+            "queue,stall=5s+100ms/1s",
+        ] {
+            let options: Options = text.parse().expect(text);
+            assert_eq!(options.to_string(), text);
+            let full = format!("{options:#}");
+            assert_eq!(full.parse(), Ok(options), "{full}");
+        }
+    }
+
+    #[test]
+    fn defaults_and_other_ways_to_type_a_value_show_in_one_way() {
+        for (text, canonical) in [
+            ("queue,servers=8,seed=1,stall=never", "queue"),
+            ("queue, servers=4 , service-time=0.2ms", "queue,servers=4,service-time=200us"),
+            ("queue,noise=3%,error=10%", "queue,error=0.1,noise=0.03"),
+            ("queue,size=1048576k", "queue,size=1g"),
+        ] {
+            let options: Options = text.parse().expect(text);
+            assert_eq!(options.to_string(), canonical);
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_word_the_nearest_one_and_those_that_are_right() {
+        for (text, parts) in [
+            ("", &["names no device", "sim:queue"][..]),
+            ("qeue", &["'qeue'", "did you mean 'queue'?", "Known: queue"]),
+            (
+                "queue,server=2",
+                &["'server'", "sim:queue", "did you mean 'servers'?", "error-every"],
+            ),
+            ("queue,servers", &["'servers' has no value", "NAME=VALUE"]),
+            ("queue,", &["'' has no value"]),
+            ("queue,servers=0", &["servers=0", "1 to 65536"]),
+            ("queue,servers=4294967297", &["servers=4294967297", "1 to 65536"]),
+            ("queue,servers=two", &["servers=two", "whole number"]),
+            ("queue,servers=2,servers=2", &["servers is given twice"]),
+            ("queue,service-time=0", &["service-time=0", "1ns to 1h"]),
+            ("queue,service-time=5x", &["'x' is not a unit of time"]),
+            ("queue,distribution=exponental", &["did you mean 'exponential'?", "constant"]),
+            ("queue,size=1000k", &["size=1000k", "1m to"]),
+            ("queue,size=1048577", &["no multiple of 512", "1049088"]),
+            ("queue,error=1.5", &["error=1.5", "0 to 1, or 0% to 100%"]),
+            ("queue,error=-0.1", &["error=-0.1", "outside"]),
+            ("queue,error=nan", &["error=nan", "no share"]),
+            ("queue,error=0.5,zero=0.6", &["add up to 1.1"]),
+            ("queue,error-every=0", &["error-every=0", "never, or 1 and more"]),
+            ("queue,noise=60%", &["0 to 0.5, or 0% to 50%"]),
+            ("queue,stall=5s", &["stall=5s", "START+LENGTH"]),
+            ("queue,stall=5s+0s", &["no length"]),
+            ("queue,stall=5s+2s/1s", &["would never end"]),
+            ("queue,hang-after=soon", &["hang-after=soon", "not a time"]),
+        ] {
+            let shown = refusal(text);
+            for part in parts {
+                assert!(shown.contains(part), "'{text}' gave: {shown}\nwithout: {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_within_their_ranges() {
+        for (name, _) in Model::ALL {
+            let options = Options::new(name).expect(name);
+            assert_eq!(format!("{options:#}").parse(), Ok(options));
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_device_and_parameter() {
+        let text = help();
+        for (name, _) in Model::ALL {
+            assert!(text.contains(&format!("sim:{name}: ")), "{name}");
+            for (parameter, default) in Options::new(name).expect(name).typed() {
+                assert!(text.contains(&format!("    {parameter}=")), "{parameter}");
+                assert!(text.contains(&format!("(default {default}; ")), "{parameter}");
+            }
+        }
+    }
+}

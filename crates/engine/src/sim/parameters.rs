@@ -1,0 +1,348 @@
+//! The table that describes every parameter of a simulated device: one entry gives its name, its
+//! meaning, its range and its place, and parsing, showing, refusing and the help all read it.
+//!
+//! A default stands only in the `Default` of the options that hold it.
+
+use std::fmt;
+
+use fathom_core::{Bytes, Span};
+
+/// A parameter of the options `T`.
+pub(super) struct Parameter<T> {
+    /// The word before the equals sign.
+    pub name: &'static str,
+    /// What it stands for, as a phrase for the help.
+    pub meaning: &'static str,
+    /// Where it is kept, with the values it may have.
+    pub field: fn(&mut T) -> Field<'_>,
+}
+
+/// A parameter's place, with the smallest and the largest value it may have.
+pub(super) enum Field<'a> {
+    /// A whole number.
+    Count(&'a mut u32, u32, u32),
+    /// A seed: any whole number.
+    Seed(&'a mut u64),
+    /// A length of time.
+    Time(&'a mut Span, Span, Span),
+    /// An amount of data.
+    Size(&'a mut Bytes, Bytes, Bytes),
+    /// Bytes per second.
+    Bandwidth(&'a mut Bytes, Bytes, Bytes),
+    /// A share of one, from zero.
+    Share(&'a mut f64, f64),
+    /// How service times spread.
+    Distribution(&'a mut Distribution),
+    /// Each so many I/Os, or never.
+    Every(&'a mut Option<u64>),
+    /// After so long, or never.
+    After(&'a mut Option<Span>),
+    /// In these times, or never.
+    Stall(&'a mut Option<Stall>),
+}
+
+/// How service times spread around their mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Every one equals the mean.
+    Constant,
+    /// Exponential: memoryless, with a standard deviation as large as the mean.
+    Exponential,
+}
+
+impl Distribution {
+    /// All of them.
+    const ALL: [Self; 2] = [Self::Constant, Self::Exponential];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Exponential => "exponential",
+        }
+    }
+}
+
+/// When a device answers nothing, in virtual time from its opening, warm-up included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When the first stall begins.
+    pub start: Span,
+    /// How long each lasts.
+    pub length: Span,
+    /// From the start of one to the start of the next; one stall only if absent.
+    pub every: Option<Span>,
+}
+
+/// What no value of an optional parameter is called.
+const NEVER: &str = "never";
+
+impl<T> Parameter<T> {
+    /// Stores a value that was typed.
+    pub fn set(&self, options: &mut T, text: &str) -> Result<(), String> {
+        (self.field)(options).set(text).map_err(|why| format!("{}={text}: {why}", self.name))
+    }
+
+    /// The value as it is typed.
+    pub fn get(&self, options: &T) -> String
+    where
+        T: Clone,
+    {
+        // The table gives places that can be written; a copy makes them readable as well.
+        let mut copy = options.clone();
+        (self.field)(&mut copy).to_string()
+    }
+
+    /// The line of the help.
+    pub fn help(&self, options: &T) -> String
+    where
+        T: Clone,
+    {
+        let mut copy = options.clone();
+        let field = (self.field)(&mut copy);
+        let form = format!("{}={}", self.name, field.form());
+        let (default, range) = (field.to_string(), field.range());
+        format!("    {form:<34} {} (default {default}; {range})\n", self.meaning)
+    }
+}
+
+impl Field<'_> {
+    fn set(&mut self, text: &str) -> Result<(), String> {
+        let range = self.range();
+        let outside = |inside: bool| match inside {
+            true => Ok(()),
+            false => Err(format!("this is outside its range; write {range}")),
+        };
+        let whole = || format!("this is not a whole number; write {range}");
+        match self {
+            Self::Count(value, min, max) => {
+                let typed: u64 = text.parse().map_err(|_| whole())?;
+                outside((u64::from(*min)..=u64::from(*max)).contains(&typed))?;
+                **value = u32::try_from(typed).expect("at most the largest count");
+            }
+            Self::Seed(value) => **value = text.parse().map_err(|_| whole())?,
+            Self::Time(value, min, max) => {
+                let typed = time(text)?;
+                outside(*min <= typed && typed <= *max)?;
+                **value = typed;
+            }
+            Self::Size(value, min, max) => {
+                let typed: Bytes = text.parse().map_err(|e| format!("{e}"))?;
+                outside(*min <= typed && typed <= *max)?;
+                **value = typed;
+            }
+            Self::Bandwidth(value, min, max) => {
+                let amount = text.strip_suffix("/s").unwrap_or(text);
+                let typed: Bytes = amount.parse().map_err(|e| format!("{e}"))?;
+                outside(*min <= typed && typed <= *max)?;
+                **value = typed;
+            }
+            Self::Share(value, max) => {
+                let typed =
+                    share(text).ok_or_else(|| format!("this is no share; write {range}"))?;
+                outside((0.0..=*max).contains(&typed))?;
+                **value = typed;
+            }
+            Self::Distribution(value) => {
+                let known = Distribution::ALL.map(Distribution::name);
+                let typed = Distribution::ALL.into_iter().find(|one| one.name() == text);
+                **value = typed.ok_or_else(|| unknown("distribution", text, &known))?;
+            }
+            Self::Every(value) if text == NEVER => **value = None,
+            Self::Every(value) => {
+                let typed: u64 = text.parse().map_err(|_| whole())?;
+                outside(typed > 0)?;
+                **value = Some(typed);
+            }
+            Self::After(value) if text == NEVER => **value = None,
+            Self::After(value) => **value = Some(time(text)?),
+            Self::Stall(value) if text == NEVER => **value = None,
+            Self::Stall(value) => **value = Some(stall(text)?),
+        }
+        Ok(())
+    }
+
+    /// What stands for the value in the help.
+    fn form(&self) -> &'static str {
+        match self {
+            Self::Count(..) | Self::Seed(_) | Self::Every(_) => "N",
+            Self::Time(..) | Self::After(_) => "TIME",
+            Self::Size(..) => "SIZE",
+            Self::Bandwidth(..) => "SIZE/s",
+            Self::Share(..) => "SHARE",
+            Self::Distribution(_) => "WORD",
+            Self::Stall(_) => "START+LENGTH[/EVERY]",
+        }
+    }
+
+    /// The values it may have, in words.
+    fn range(&self) -> String {
+        match self {
+            Self::Count(_, min, max) => format!("{min} to {max}"),
+            Self::Seed(_) => format!("0 to {}", u64::MAX),
+            Self::Time(_, min, max) => format!("{} to {}", show_time(*min), show_time(*max)),
+            Self::Size(_, min, max) => format!("{} to {}", show_bytes(*min), show_bytes(*max)),
+            Self::Bandwidth(_, min, max) => {
+                format!("{}/s to {}/s", show_bytes(*min), show_bytes(*max))
+            }
+            Self::Share(_, max) => format!("0 to {max}, or 0% to {}%", max * 100.0),
+            Self::Distribution(_) => Distribution::ALL.map(Distribution::name).join(" or "),
+            Self::Every(_) => format!("{NEVER}, or 1 and more"),
+            Self::After(_) => format!("{NEVER}, or a time such as 30s"),
+            Self::Stall(_) => format!("{NEVER}, or times such as 5s+1s or 5s+100ms/1s"),
+        }
+    }
+}
+
+impl fmt::Display for Field<'_> {
+    /// The value as it is typed, without loss.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(value, ..) => write!(f, "{value}"),
+            Self::Seed(value) => write!(f, "{value}"),
+            Self::Time(value, ..) => f.write_str(&show_time(**value)),
+            Self::Size(value, ..) => f.write_str(&show_bytes(**value)),
+            Self::Bandwidth(value, ..) => write!(f, "{}/s", show_bytes(**value)),
+            Self::Share(value, _) => write!(f, "{value}"),
+            Self::Distribution(value) => f.write_str(value.name()),
+            Self::Every(Some(value)) => write!(f, "{value}"),
+            Self::After(Some(value)) => f.write_str(&show_time(*value)),
+            Self::Stall(Some(Stall { start, length, every })) => {
+                write!(f, "{}+{}", show_time(*start), show_time(*length))?;
+                match every {
+                    Some(every) => write!(f, "/{}", show_time(*every)),
+                    None => Ok(()),
+                }
+            }
+            Self::Every(None) | Self::After(None) | Self::Stall(None) => f.write_str(NEVER),
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    text.parse().map_err(|e| format!("{e}"))
+}
+
+/// Reads `0.01` and `1%`.
+fn share(text: &str) -> Option<f64> {
+    let value = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse().ok()?,
+    };
+    // Zero may be typed as -0, which would not show itself as zero.
+    value.is_finite().then_some(value + 0.0)
+}
+
+/// Reads `5s+1s` and `5s+100ms/1s`.
+fn stall(text: &str) -> Result<Stall, String> {
+    let form = "write START+LENGTH such as 5s+1s, or START+LENGTH/EVERY such as 5s+100ms/1s";
+    let (start, rest) = text.split_once('+').ok_or_else(|| form.to_owned())?;
+    let (length, every) = match rest.split_once('/') {
+        Some((length, every)) => (length, Some(time(every)?)),
+        None => (rest, None),
+    };
+    let stall = Stall { start: time(start)?, length: time(length)?, every };
+    if stall.length == Span(0) {
+        return Err(format!("a stall of no length does nothing; {form}"));
+    }
+    match stall.every {
+        Some(every) if every <= stall.length => Err(format!(
+            "a stall of {} each {} would never end; make EVERY longer than LENGTH",
+            show_time(stall.length),
+            show_time(every)
+        )),
+        _ => Ok(stall),
+    }
+}
+
+/// The shortest way to write it that loses nothing.
+fn show_bytes(bytes: Bytes) -> String {
+    const UNITS: [(u64, &str); 8] = [
+        (1 << 40, "t"),
+        (1 << 30, "g"),
+        (1 << 20, "m"),
+        (1 << 10, "k"),
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1_000, "kB"),
+    ];
+    let exact = UNITS.iter().filter(|(unit, _)| bytes.0 > 0 && bytes.0.is_multiple_of(*unit));
+    let shown = exact.map(|(unit, name)| format!("{}{name}", bytes.0 / unit));
+    shown.chain([bytes.0.to_string()]).min_by_key(String::len).expect("one is always there")
+}
+
+/// In the largest unit that it is a whole number of.
+fn show_time(span: Span) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+    ];
+    match UNITS.iter().find(|(unit, _)| span.0 > 0 && span.0.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", span.0 / unit),
+        None => format!("{}ns", span.0),
+    }
+}
+
+/// What to say about a word that is none of those known: the nearest one, and all of them.
+pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    let nearest = known.iter().map(|one| (distance(word, one), one)).min();
+    let hint = match nearest {
+        Some((edits, one)) if edits <= one.len().div_ceil(2) => {
+            format!("; did you mean '{one}'?")
+        }
+        _ => ";".to_owned(),
+    };
+    format!("'{word}' is no {what}{hint} Known: {}", known.join(", "))
+}
+
+/// The least number of letters to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_show_without_loss() {
+        for (bytes, text) in [
+            (4_000_000_000_000, "4TB"),
+            (1 << 40, "1t"),
+            (3_200_000_000, "3200MB"),
+            (16 << 10, "16k"),
+            (4097, "4097"),
+            (0, "0"),
+        ] {
+            assert_eq!(show_bytes(Bytes(bytes)), text);
+            assert_eq!(text.parse(), Ok(Bytes(bytes)));
+        }
+        for (ns, text) in
+            [(100_000, "100us"), (90_000_000_000, "90s"), (1, "1ns"), (1_500, "1500ns")]
+        {
+            assert_eq!(show_time(Span(ns)), text);
+            assert_eq!(text.parse(), Ok(Span(ns)));
+        }
+    }
+
+    #[test]
+    fn a_far_word_gets_no_suggestion() {
+        assert!(unknown("device", "sdd", &["queue", "ssd"]).contains("did you mean 'ssd'?"));
+        assert!(!unknown("device", "xylophone", &["queue", "ssd"]).contains("did you mean"));
+    }
+}
