@@ -1,0 +1,320 @@
+//! A file system for the tests with one file, `data`, which is slow, short, stalled, full or broken
+//! where the command line says so. It is real to the kernel and to fathom: the errors come through
+//! the same system calls as those of a failing disk.
+//!
+//! It never stores anything: what is written is counted and dropped.
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    WriteFlags,
+};
+
+const USAGE: &str = "\
+usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
+
+  size=BYTES         the size of the file (default 64 MiB)
+  delay-us=N         every I/O takes that long
+  eio-at=OFFSET      reads and writes that touch this byte fail with EIO
+  eio-length=BYTES   how much of the file fails from there (default 1)
+  short-at=OFFSET    reads that begin here or behind bring half of what was asked for
+  empty-at=OFFSET    reads that begin here or behind bring nothing, like an unplugged disk's
+  stall-at=N         from the Nth I/O on, one I/O stalls
+  stall-ms=N         for that long (default 1000)
+  full-after=BYTES   writes fail with ENOSPC after so many bytes
+  die-after=N        the server ends itself at the Nth I/O, without an answer
+";
+
+const DATA: INodeNo = INodeNo(2);
+const TTL: Duration = Duration::from_secs(1);
+
+/// What goes wrong, and when; `u64::MAX` is never.
+#[derive(Clone, Debug)]
+struct Faults {
+    size: u64,
+    delay: Duration,
+    eio_at: u64,
+    eio_length: u64,
+    short_at: u64,
+    empty_at: u64,
+    stall_at: u64,
+    stall: Duration,
+    full_after: u64,
+    die_after: u64,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            size: 64 << 20,
+            delay: Duration::ZERO,
+            eio_at: u64::MAX,
+            eio_length: 1,
+            short_at: u64::MAX,
+            empty_at: u64::MAX,
+            stall_at: u64::MAX,
+            stall: Duration::from_secs(1),
+            full_after: u64::MAX,
+            die_after: u64::MAX,
+        }
+    }
+}
+
+impl Faults {
+    fn parse(options: &[String]) -> Result<Self, String> {
+        let mut faults = Self::default();
+        for option in options {
+            let (name, value) = option.split_once('=').ok_or(format!("{option}: no number"))?;
+            let value: u64 = value.parse().map_err(|error| format!("{option}: {error}"))?;
+            match name {
+                "size" => faults.size = value,
+                "delay-us" => faults.delay = Duration::from_micros(value),
+                "eio-at" => faults.eio_at = value,
+                "eio-length" => faults.eio_length = value,
+                "short-at" => faults.short_at = value,
+                "empty-at" => faults.empty_at = value,
+                "stall-at" => faults.stall_at = value,
+                "stall-ms" => faults.stall = Duration::from_millis(value),
+                "full-after" => faults.full_after = value,
+                "die-after" => faults.die_after = value,
+                _ => return Err(format!("{option}: no such option")),
+            }
+        }
+        Ok(faults)
+    }
+
+    /// Whether an I/O touches the broken part.
+    fn breaks(&self, offset: u64, length: u64) -> bool {
+        offset < self.eio_at.saturating_add(self.eio_length)
+            && self.eio_at < offset.saturating_add(length)
+    }
+}
+
+struct Faulty {
+    faults: Faults,
+    ios: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Faulty {
+    /// Counts an I/O and says how long it has to wait for its answer.
+    fn begin(&self) -> Duration {
+        let io = self.ios.fetch_add(1, Ordering::Relaxed) + 1;
+        if io >= self.faults.die_after {
+            // Without destructors: nobody unmounts, which is what a killed server looks like.
+            std::process::abort();
+        }
+        if io == self.faults.stall_at { self.faults.stall } else { self.faults.delay }
+    }
+
+    fn attributes(&self, node: INodeNo) -> Option<FileAttr> {
+        let (kind, size, perm) = match node {
+            INodeNo::ROOT => (FileType::Directory, 0, 0o755),
+            DATA => (FileType::RegularFile, self.faults.size, 0o666),
+            _ => return None,
+        };
+        Some(FileAttr {
+            ino: node,
+            size,
+            // All of it is allocated, so that nobody takes it for a sparse file.
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        })
+    }
+}
+
+/// Answers at once, or from a thread of its own, so that a slow I/O holds up no other.
+fn answer_after(delay: Duration, answer: impl FnOnce() + Send + 'static) {
+    if delay.is_zero() {
+        answer();
+    } else {
+        thread::spawn(move || {
+            thread::sleep(delay);
+            answer();
+        });
+    }
+}
+
+impl Filesystem for Faulty {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        // Without it the kernel sends the I/Os of one file one after another. An older kernel does
+        // not know it, which changes the speed of a test and not its outcome.
+        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match self.attributes(DATA) {
+            Some(data) if parent == INodeNo::ROOT && name == "data" => {
+                reply.entry(&TTL, &data, Generation(0));
+            }
+            _ => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(node) {
+            Some(attributes) => reply.attr(&TTL, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let delay = self.begin();
+        let asked = u64::from(size).min(self.faults.size.saturating_sub(offset));
+        let broken = self.faults.breaks(offset, asked);
+        let brought = match offset {
+            offset if self.faults.empty_at <= offset => 0,
+            offset if self.faults.short_at <= offset => asked / 2,
+            _ => asked,
+        };
+        answer_after(delay, move || {
+            if broken {
+                reply.error(Errno::EIO);
+            } else {
+                reply.data(&vec![0xA5; usize::try_from(brought).unwrap_or(0)]);
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let delay = self.begin();
+        let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let broken = self.faults.breaks(offset, u64::from(length));
+        let before = self.written.fetch_add(u64::from(length), Ordering::Relaxed);
+        let full = before.saturating_add(u64::from(length)) > self.faults.full_after;
+        answer_after(delay, move || match (broken, full) {
+            (true, _) => reply.error(Errno::EIO),
+            (_, true) => reply.error(Errno::ENOSPC),
+            _ => reply.written(length),
+        });
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        reply.statfs(1 << 20, 1 << 19, 1 << 19, 2, 0, 4096, 255, 4096);
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        node: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        if node != INodeNo::ROOT {
+            return reply.error(Errno::ENOTDIR);
+        }
+        let entries = [
+            (INodeNo::ROOT, FileType::Directory, "."),
+            (INodeNo::ROOT, FileType::Directory, ".."),
+            (DATA, FileType::RegularFile, "data"),
+        ];
+        for (next, (node, kind, name)) in (1..).zip(entries) {
+            if next > offset && reply.add(node, next, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (mountpoint, options) = match arguments.split_first() {
+        Some((mountpoint, options)) if !mountpoint.starts_with('-') => (mountpoint, options),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let faults = match Faults::parse(options) {
+        Ok(faults) => faults,
+        Err(message) => {
+            eprintln!("fuse-faults: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    let faulty = Faulty { faults, ios: AtomicU64::new(0), written: AtomicU64::new(0) };
+    let mut config = Config::default();
+    config.mount_options =
+        vec![MountOption::FSName("fuse-faults".to_owned()), MountOption::DefaultPermissions];
+    match fuser::mount(faulty, mountpoint, &config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fuse-faults: {mountpoint}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_numbers_with_known_names() {
+        let parse = |options: &[&str]| {
+            Faults::parse(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>())
+        };
+        let faults = parse(&["eio-at=8192", "eio-length=4096", "delay-us=5"]).expect("valid");
+        assert!(faults.breaks(8192, 1) && faults.breaks(4096, 4097) && faults.breaks(12287, 1));
+        assert!(!faults.breaks(4096, 4096) && !faults.breaks(12288, 4096));
+        assert_eq!(faults.delay, Duration::from_micros(5));
+        assert!(!parse(&[]).expect("valid").breaks(0, u64::MAX - 1));
+        assert!(parse(&["eio-at"]).is_err() && parse(&["eio-at=x"]).is_err());
+        assert!(parse(&["nonsense=1"]).is_err());
+    }
+}
