@@ -426,3 +426,221 @@ fn kind_of(result: i32) -> ErrorKind {
         Err(_) => ErrorKind::Errno(result.wrapping_neg()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use fathom_core::spec::{Pacing, Region};
+
+    use super::*;
+    use crate::collector::empty_tally;
+    use crate::pattern::Random;
+    use crate::schedule::{ClosedLoop, OpenLoop, Uniform};
+    use fathom_core::Rate;
+
+    const BLOCK: u32 = 4096;
+
+    /// Every I/O takes 100 us and gives the result that the test chose for its moment; without a
+    /// result it never comes back.
+    struct Fixed<F> {
+        now: Instant,
+        in_flight: Vec<(Instant, u32)>,
+        result: F,
+    }
+
+    impl<F: Fn(Instant) -> Option<i32>> Backend for Fixed<F> {
+        fn now(&mut self) -> Instant {
+            self.now
+        }
+
+        fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+            &mut []
+        }
+
+        fn push(&mut self, io: Io) {
+            self.in_flight.push((self.now + Span::from_us(100), io.slot));
+        }
+
+        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+            let next = self.in_flight.iter().filter(|(at, _)| (self.result)(*at).is_some()).min();
+            let until = next.map_or(deadline, |&(at, _)| at.min(deadline));
+            self.now = self.now.max(until);
+            let (now, result) = (self.now, &self.result);
+            self.in_flight.retain(|&(at, slot)| match result(at) {
+                Some(result) if at <= now => {
+                    completions.push(Completion { slot, result, at });
+                    false
+                }
+                _ => true,
+            });
+        }
+    }
+
+    /// Keeps the tallies, and refuses those whose number the test chose.
+    struct Keep<F> {
+        kept: Vec<Tally>,
+        asked: usize,
+        refuses: F,
+    }
+
+    impl<F: Fn(usize) -> bool> Sink for Keep<F> {
+        fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
+            self.asked += 1;
+            if (self.refuses)(self.asked) {
+                return false;
+            }
+            self.kept.push((**tally).clone());
+            tally.clear();
+            true
+        }
+    }
+
+    const TABLE: Timetable = Timetable {
+        start: Instant(1_000),
+        window_start: Instant(250_001_000),
+        window_end: Instant(1_250_001_000),
+        interval: Span::from_ms(100),
+    };
+
+    fn run(
+        pacing: Pacing,
+        result: impl Fn(Instant) -> Option<i32>,
+        refuses: impl Fn(usize) -> bool,
+        stopped: &dyn Fn() -> bool,
+        timetable: Timetable,
+    ) -> (Outcome, Vec<Tally>) {
+        let region = Region { target: 3, offset: Bytes(0), length: Bytes(1 << 20) };
+        let plan = WorkerPlan {
+            stream: 0,
+            worker: 0,
+            workers: 1,
+            sharers: 1,
+            share: 0,
+            regions: Vec::from([region]),
+            pacing,
+            seed: 1,
+        };
+        let job = Job {
+            plan: &plan,
+            block_size: BLOCK,
+            read_share: 0.5,
+            timetable,
+            cpu: || None,
+            stopped,
+        };
+        let mut backend = Fixed { now: Instant(0), in_flight: Vec::new(), result };
+        let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
+        let pattern = Random::new(&plan, u64::from(BLOCK));
+        let tally = empty_tally(&plan);
+        let outcome = match pacing {
+            Pacing::Closed { .. } => {
+                drive(&job, &mut backend, ClosedLoop, pattern, &mut sink, tally)
+            }
+            Pacing::Open { offered_load, .. } => {
+                let schedule = OpenLoop::new(timetable.start, Uniform::new(offered_load, 0.0));
+                drive(&job, &mut backend, schedule, pattern, &mut sink, tally)
+            }
+        };
+        (outcome, sink.kept)
+    }
+
+    const CLOSED: Pacing = Pacing::Closed { queue_depth: 4 };
+    const WHOLE: Option<i32> = Some(BLOCK as i32);
+
+    fn ios(tallies: &[Tally], in_window: bool) -> u64 {
+        let wanted = tallies.iter().filter(|tally| tally.in_window == in_window);
+        wanted.flat_map(|tally| &tally.cells[0].flows).map(|flow| flow.ios()).sum()
+    }
+
+    #[test]
+    fn slices_lie_on_the_window_and_follow_each_other() {
+        let (_, tallies) = run(CLOSED, |_| WHOLE, |_| false, &|| false, TABLE);
+        assert_eq!(tallies.len(), 13);
+        assert_eq!(tallies[0].start, TABLE.start);
+        assert_eq!(tallies[3].start, TABLE.window_start);
+        assert_eq!(tallies[12].end, TABLE.window_end);
+        assert!(tallies.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert!(tallies.iter().all(|t| t.in_window == (TABLE.window_start <= t.start)));
+    }
+
+    #[test]
+    fn a_busy_collector_makes_slices_longer_and_loses_nothing() {
+        for every in [2, 3, 7] {
+            let (outcome, tallies) = run(CLOSED, |_| WHOLE, |n| n % every > 0, &|| false, TABLE);
+            assert_eq!(ios(&tallies, true), outcome.ledger.completed);
+            let window: Vec<&Tally> = tallies.iter().filter(|tally| tally.in_window).collect();
+            assert_eq!(window[0].start, TABLE.window_start);
+            assert!(window.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert_eq!(window.last().map(|tally| tally.end), Some(TABLE.window_end));
+            let depth: u128 = window.iter().map(|tally| tally.depth_ns).sum();
+            assert_eq!(depth, 4 * 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn what_completes_at_the_windows_end_is_not_counted_in_it() {
+        let (outcome, tallies) = run(CLOSED, |_| WHOLE, |_| false, &|| false, TABLE);
+        // 100 us divides the window, so four I/Os complete at its first and four at its last instant.
+        assert_eq!(outcome.ledger.completed, 40_000);
+        assert_eq!(outcome.ledger.in_flight, 4);
+        assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);
+    }
+
+    #[test]
+    fn an_outage_that_passes_is_measured_and_one_that_stays_is_left() {
+        let long = Timetable { window_end: Instant(30_250_001_000), ..TABLE };
+        let outage = |from: u64, to: u64| {
+            move |at: Instant| Some(if (from..to).contains(&at.0) { -5 } else { BLOCK as i32 })
+        };
+        let passes = outage(1_000_000_000, 9_000_000_000);
+        let (outcome, _) = run(CLOSED, passes, |_| false, &|| false, long);
+        assert!(!outcome.gave_up);
+        assert_eq!(outcome.ledger.failed, 320_000);
+        assert_eq!(outcome.errors.count, 320_000);
+        assert_eq!(outcome.errors.first.len(), Errors::KEPT);
+        assert_eq!(outcome.errors.first[0].kind, ErrorKind::Errno(5));
+        assert_eq!(outcome.errors.first[0].target, 3);
+        let stays = outage(1_000_000_000, u64::MAX);
+        let (outcome, _) = run(CLOSED, stays, |_| false, &|| false, long);
+        assert!(outcome.gave_up);
+        assert!(outcome.ended < Instant(12_000_000_000));
+    }
+
+    #[test]
+    fn zero_bytes_are_a_failure() {
+        let (outcome, tallies) = run(CLOSED, |_| Some(0), |_| false, &|| false, TABLE);
+        assert_eq!(outcome.ledger.completed + ios(&tallies, true), 0);
+        assert_eq!(outcome.errors.first[0].kind, ErrorKind::Short(0));
+    }
+
+    #[test]
+    fn what_never_comes_back_is_counted_as_lost() {
+        let hangs = |at: Instant| (at.0 < 600_000_000).then_some(BLOCK as i32);
+        let (outcome, _) = run(CLOSED, hangs, |_| false, &|| false, TABLE);
+        assert_eq!(outcome.ledger.lost, 4);
+        assert_eq!(outcome.errors.first.last().map(|error| error.kind), Some(ErrorKind::Lost));
+        let open = Pacing::Open {
+            offered_load: Rate(1000.0),
+            arrivals: fathom_core::spec::Arrivals::Uniform,
+            queue_depth_max: 4,
+        };
+        let (outcome, _) = run(open, hangs, |_| false, &|| false, TABLE);
+        assert_eq!(outcome.ledger.due, 1250);
+        assert_eq!(outcome.ledger.unstarted, 1250 - 600 - 4);
+    }
+
+    #[test]
+    fn stopping_ends_the_window_early_and_keeps_what_was_measured() {
+        let looks = Cell::new(0);
+        let stopped = || {
+            looks.set(looks.get() + 1);
+            looks.get() > 5_000
+        };
+        let (outcome, tallies) = run(CLOSED, |_| WHOLE, |_| false, &stopped, TABLE);
+        assert!(outcome.ended < TABLE.window_end);
+        assert_eq!(tallies.last().map(|tally| tally.end), Some(outcome.ended));
+        assert_eq!(ios(&tallies, true), outcome.ledger.completed);
+        assert!(outcome.ledger.completed > 0);
+    }
+}
