@@ -1,7 +1,12 @@
 //! The seam between the hot loop and what serves its I/Os.
 
-use fathom_core::Instant;
+use std::io;
+
 use fathom_core::measure::Direction;
+use fathom_core::spec::BackendKind;
+use fathom_core::{Bytes, Instant};
+
+use crate::target::OpenTarget;
 
 /// An I/O to be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,5 +69,28 @@ pub trait Backend {
     /// completed. May return earlier with nothing, when a signal came.
     ///
     /// With a deadline that is not after now it starts what is queued and reaps without waiting.
+    ///
+    /// So that this does not allocate, `completions` has room for as many as there are slots.
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>);
+}
+
+/// A backend that carries I/Os to real targets.
+pub trait RealBackend: Backend + Sized {
+    /// Which one it is.
+    const KIND: BackendKind;
+
+    /// Makes a backend for up to `slots` I/Os in flight of up to `buffer_length` bytes each, whose
+    /// buffers are filled from `seed`. An [`Io`] names its target by the place in `targets`.
+    ///
+    /// To be called on the thread that will use it: a backend does not move to another.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses what it needs, or there is too little memory.
+    fn open(
+        targets: &[OpenTarget],
+        slots: u32,
+        buffer_length: Bytes,
+        seed: u64,
+    ) -> io::Result<Self>;
 }

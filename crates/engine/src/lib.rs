@@ -6,7 +6,11 @@
 //!
 //! `unsafe` occurs only in the real backends: `uring` and `aio`.
 
+pub mod aio;
 pub mod backend;
+mod buffers;
+mod choice;
+pub mod clock;
 mod collector;
 pub mod host;
 mod pattern;
@@ -14,7 +18,10 @@ mod payload;
 mod run_point;
 mod schedule;
 pub mod sim;
+pub mod sync;
 pub mod target;
+pub mod uring;
 mod worker;
 
+pub use choice::{Choice, ChoiceError, choose};
 pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point};

@@ -1,0 +1,331 @@
+//! Serves I/Os by Linux native AIO, which works in containers that forbid io_uring.
+//!
+//! It is asynchronous for direct access only: a buffered I/O is served while it is submitted.
+//! Never frees memory that the kernel may still write to, and never waits for a hung device when it
+//! is dropped: a context with I/Os in flight is leaked with its buffers.
+
+#![expect(unsafe_code, reason = "native AIO has no safe interface, and the kernel moves the data")]
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::BackendKind;
+use fathom_core::{Bytes, Instant, Span};
+use rustix::io::Errno;
+
+use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::buffers::{self, Buffers};
+use crate::clock::{self, Clock, Wait};
+use crate::target::OpenTarget;
+
+/// The kernel's `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
+const COMMANDS: [u16; 2] = [0, 1];
+
+/// The kernel's `struct iocb` on little-endian machines; the two words whose order differs on
+/// others are zero here.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    command: u16,
+    priority: i16,
+    descriptor: u32,
+    address: u64,
+    length: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_descriptor: u32,
+}
+
+/// The kernel's `struct io_event`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Event {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+const _: () = assert!(size_of::<ControlBlock>() == 64);
+const _: () = assert!(size_of::<Event>() == 32);
+
+/// A context of native AIO. Not destroyed when dropped, because that waits for what is in flight.
+struct Context(libc::c_ulong);
+
+impl Context {
+    fn new(events: u32) -> io::Result<Self> {
+        let mut id: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one word, which is there.
+        let result = unsafe { libc::syscall(libc::SYS_io_setup, events, &raw mut id) };
+        match result {
+            0 => Ok(Self(id)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Frees the context once nothing is in flight.
+    fn destroy(&self) {
+        // SAFETY: takes a number only; an unknown one is an error without consequence.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
+    }
+}
+
+/// Native AIO.
+pub struct Aio {
+    context: Context,
+    /// Not freed while I/Os are in flight.
+    buffers: ManuallyDrop<Buffers>,
+    /// Open as long as I/Os name them by number.
+    files: Vec<File>,
+    /// One for each slot. The kernel has copied a block when the submitting call returns.
+    blocks: Box<[ControlBlock]>,
+    /// The blocks that were pushed and not yet taken by the kernel, from `first_queued` on.
+    queue: Vec<*mut ControlBlock>,
+    first_queued: usize,
+    /// Where the kernel puts what completed.
+    events: Box<[Event]>,
+    /// Which slots are in flight. Asserted, because the kernel owns their buffers.
+    busy: Box<[bool]>,
+    /// Taken by the kernel and not yet completed.
+    in_kernel: usize,
+    clock: Clock,
+}
+
+impl RealBackend for Aio {
+    const KIND: BackendKind = BackendKind::Aio;
+
+    fn open(
+        targets: &[OpenTarget],
+        slots: u32,
+        buffer_length: Bytes,
+        seed: u64,
+    ) -> io::Result<Self> {
+        if slots == 0 {
+            let message = "native AIO takes a queue depth of at least 1 for each worker";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let mut buffers = Buffers::new(slots, buffer_length, buffers::alignment(targets)?, seed)?;
+        let files: Vec<File> =
+            targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
+        let blocks: Box<[ControlBlock]> = (0..slots)
+            .map(|slot| ControlBlock {
+                data: u64::from(slot),
+                address: buffers.get(slot).as_mut_ptr() as u64,
+                ..ControlBlock::default()
+            })
+            .collect();
+        let context = Context::new(slots).map_err(|error| {
+            if error.raw_os_error() != Some(Errno::AGAIN.raw_os_error()) {
+                return error;
+            }
+            let message = format!(
+                "the kernel has no room for {slots} more native AIO events: raise \
+                 fs.aio-max-nr with sysctl, or lower the queue depth"
+            );
+            io::Error::new(io::ErrorKind::WouldBlock, message)
+        })?;
+        clock::request_exact_timers();
+        let slots = slots as usize;
+        Ok(Self {
+            context,
+            buffers: ManuallyDrop::new(buffers),
+            files,
+            blocks,
+            queue: Vec::with_capacity(slots),
+            first_queued: 0,
+            events: vec![Event::default(); slots].into(),
+            busy: vec![false; slots].into(),
+            in_kernel: 0,
+            clock: Clock::default(),
+        })
+    }
+}
+
+impl Aio {
+    /// Gives the kernel what is queued. An I/O that it refuses completes with its errno; what it
+    /// has no room for stays queued. Says whether something completed.
+    #[inline]
+    fn submit(&mut self, completions: &mut Vec<Completion>) -> bool {
+        let mut refused = false;
+        while self.first_queued < self.queue.len() {
+            let waiting = &self.queue[self.first_queued..];
+            // SAFETY: every pointer is to a block of this backend, whose buffer is neither freed
+            // nor handed out until its slot has completed, and not freed at all if it never does.
+            let taken = unsafe {
+                libc::syscall(
+                    libc::SYS_io_submit,
+                    self.context.0,
+                    waiting.len() as libc::c_long,
+                    waiting.as_ptr(),
+                )
+            };
+            if taken > 0 {
+                self.first_queued += taken as usize;
+                self.in_kernel += taken as usize;
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+            if taken == 0 || matches!(errno, Some(Errno::AGAIN | Errno::INTR | Errno::NOMEM)) {
+                return refused;
+            }
+            // The kernel stops at the first I/O that it refuses and tells the error of that one.
+            let distance = self.queue[self.first_queued].addr() - self.blocks.as_ptr().addr();
+            let slot = (distance / size_of::<ControlBlock>()) as u32;
+            self.first_queued += 1;
+            assert!(std::mem::take(&mut self.busy[slot as usize]));
+            let result = -error.raw_os_error().unwrap_or(libc::EIO);
+            completions.push(Completion { slot, result, at: self.clock.now() });
+            refused = true;
+        }
+        self.queue.clear();
+        self.first_queued = 0;
+        refused
+    }
+
+    /// Appends what has completed, all with one time stamp, after waiting for it at most `span`.
+    #[inline]
+    fn reap(&mut self, span: Span, completions: &mut Vec<Completion>) -> Reaped {
+        let mut time = libc::timespec {
+            tv_sec: (span.0 / 1_000_000_000) as _,
+            tv_nsec: (span.0 % 1_000_000_000) as _,
+        };
+        let at_least: libc::c_long = if span == Span(0) { 0 } else { 1 };
+        // SAFETY: the kernel writes at most as many events as there is room for.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context.0,
+                at_least,
+                self.events.len() as libc::c_long,
+                self.events.as_mut_ptr(),
+                &raw mut time,
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            // The others say that the call itself is wrong, which only we can mend.
+            assert!(error.kind() == io::ErrorKind::Interrupted, "io_getevents: {error}");
+            return Reaped::Interrupted;
+        }
+        if count == 0 {
+            return Reaped::Nothing;
+        }
+        let at = self.clock.now();
+        for event in &self.events[..count as usize] {
+            let slot = event.data as u32;
+            assert!(std::mem::take(&mut self.busy[slot as usize]));
+            assert!(self.in_kernel > 0);
+            self.in_kernel -= 1;
+            completions.push(Completion { slot, result: event.result as i32, at });
+        }
+        Reaped::Something
+    }
+}
+
+/// How looking for completions ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reaped {
+    Something,
+    Nothing,
+    Interrupted,
+}
+
+impl Backend for Aio {
+    #[inline]
+    fn now(&mut self) -> Instant {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(!self.busy[slot as usize]);
+        self.buffers.get(slot)
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        assert!(!std::mem::replace(&mut self.busy[io.slot as usize], true));
+        assert!(io.length as usize <= self.buffers.length());
+        let block = &mut self.blocks[io.slot as usize];
+        block.command = match io.direction {
+            Direction::Read => COMMANDS[0],
+            Direction::Write => COMMANDS[1],
+        };
+        block.descriptor = self.files[io.target as usize].as_raw_fd() as u32;
+        block.length = u64::from(io.length);
+        // An offset beyond what the kernel can express becomes negative, which it refuses.
+        block.offset = io.offset as i64;
+        // What could not be submitted is moved to the front before the vector would grow.
+        if self.queue.len() == self.queue.capacity() {
+            self.queue.drain(..self.first_queued);
+            self.first_queued = 0;
+        }
+        self.queue.push(ptr::from_mut(block));
+    }
+
+    #[inline]
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        loop {
+            let refused = self.submit(completions);
+            // With nothing in flight there is no completion that could make room for the rest.
+            let stuck = !self.queue.is_empty() && self.in_kernel == 0;
+            let wait = self.clock.wait_for(deadline);
+            let span = match wait {
+                Wait::Sleep(span) if !refused && !stuck => span,
+                _ => Span(0),
+            };
+            let reaped = self.reap(span, completions);
+            if refused || stuck || reaped != Reaped::Nothing || wait == Wait::Over {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Drop for Aio {
+    fn drop(&mut self) {
+        // What has completed in the meantime is no reason to leak.
+        let mut completions = Vec::with_capacity(self.busy.len());
+        while self.in_kernel > 0 && self.reap(Span(0), &mut completions) == Reaped::Something {}
+        if self.in_kernel > 0 {
+            return;
+        }
+        self.context.destroy();
+        // SAFETY: not used again, and the kernel has none of the buffers.
+        unsafe { ManuallyDrop::drop(&mut self.buffers) };
+    }
+}
+
+/// Finds out whether native AIO works here: that contexts can be made and asked.
+pub(crate) fn probe() -> io::Result<()> {
+    let context = Context::new(1)?;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let nothing = ptr::null_mut::<Event>();
+    // SAFETY: asks for no event, so that the kernel writes none.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_io_getevents,
+            context.0,
+            0 as libc::c_long,
+            0 as libc::c_long,
+            nothing,
+            &raw mut time,
+        )
+    };
+    let error = io::Error::last_os_error();
+    context.destroy();
+    match result {
+        0.. => Ok(()),
+        _ => Err(error),
+    }
+}

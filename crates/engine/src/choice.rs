@@ -1,0 +1,312 @@
+//! Which backend carries the I/Os here, and why.
+//!
+//! io_uring is best and often forbidden: by a sysctl, by a container's seccomp filter, by an old
+//! kernel. So every backend is tried before it is chosen, and the reason goes into the document.
+
+use std::fmt;
+use std::io;
+
+use fathom_core::spec::{Access, BackendKind, Cache};
+use rustix::io::Errno;
+
+use crate::{aio, uring};
+
+/// A backend that works here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which.
+    pub kind: BackendKind,
+    /// Why this one, as part of a sentence for people.
+    pub reason: String,
+}
+
+/// Why the backend that was asked for cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChoiceError {
+    /// Which was asked for.
+    pub kind: BackendKind,
+    /// What is wrong.
+    pub cause: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, cause, remedy } = self;
+        write!(f, "the {} backend cannot be used: {cause}: {remedy}", kind.name())
+    }
+}
+
+impl std::error::Error for ChoiceError {}
+
+/// Chooses a backend that works here: the one that was asked for, or else the best one.
+///
+/// # Errors
+///
+/// When the one that was asked for does not work here.
+pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, ChoiceError> {
+    choose_from(requested, access.cache, &Here)
+}
+
+/// What answers whether a backend works. Tests answer as other hosts do.
+trait Probes {
+    fn uring(&self) -> Result<String, Refusal>;
+    fn aio(&self) -> Result<(), Refusal>;
+}
+
+/// Why a backend does not work, and what would help.
+#[derive(Clone, Debug)]
+struct Refusal {
+    cause: String,
+    remedy: String,
+}
+
+fn choose_from(
+    requested: Option<BackendKind>,
+    cache: Cache,
+    probes: &impl Probes,
+) -> Result<Choice, ChoiceError> {
+    let Some(kind) = requested else {
+        return Ok(best(cache, probes));
+    };
+    let refused = |refusal: Refusal| {
+        let Refusal { cause, remedy } = refusal;
+        ChoiceError {
+            kind,
+            cause,
+            remedy: format!("{remedy}, or let --backend auto find one that works"),
+        }
+    };
+    let reason = match kind {
+        BackendKind::Uring => {
+            let setup = probes.uring().map_err(refused)?;
+            format!("io_uring was asked for ({setup})")
+        }
+        BackendKind::Aio => {
+            probes.aio().map_err(refused)?;
+            match cache {
+                Cache::Direct => "native AIO was asked for".to_owned(),
+                Cache::Buffered => {
+                    "native AIO was asked for, although it serves buffered I/Os one \
+                                    after the other"
+                        .to_owned()
+                }
+            }
+        }
+        BackendKind::Sync => "pread and pwrite were asked for".to_owned(),
+        BackendKind::Sim => {
+            return Err(ChoiceError {
+                kind,
+                cause: "it does not reach real targets".to_owned(),
+                remedy: "name a sim: target, such as sim:ssd, or leave out --backend".to_owned(),
+            });
+        }
+    };
+    Ok(Choice { kind, reason })
+}
+
+fn best(cache: Cache, probes: &impl Probes) -> Choice {
+    let no_uring = match probes.uring() {
+        Ok(setup) => {
+            let reason = format!("io_uring works here ({setup})");
+            return Choice { kind: BackendKind::Uring, reason };
+        }
+        Err(refusal) => refusal.cause,
+    };
+    if cache == Cache::Buffered {
+        let reason = format!(
+            "{no_uring}: using pread and pwrite, because native AIO serves buffered I/Os one after \
+             the other"
+        );
+        return Choice { kind: BackendKind::Sync, reason };
+    }
+    match probes.aio() {
+        Ok(()) => {
+            Choice { kind: BackendKind::Aio, reason: format!("{no_uring}: using native AIO") }
+        }
+        Err(no_aio) => Choice {
+            kind: BackendKind::Sync,
+            reason: format!("{no_uring}; {}: using pread and pwrite", no_aio.cause),
+        },
+    }
+}
+
+/// This host.
+struct Here;
+
+impl Probes for Here {
+    fn uring(&self) -> Result<String, Refusal> {
+        match uring::probe() {
+            Ok(setup) => Ok(setup.to_string()),
+            Err(error) => Err(refusal_of_uring(&error, sysctl("io_uring_disabled"), filtered())),
+        }
+    }
+
+    fn aio(&self) -> Result<(), Refusal> {
+        aio::probe().map_err(|error| refusal_of_aio(&error, filtered()))
+    }
+}
+
+fn refusal_of_uring(error: &io::Error, disabled: Option<u64>, filtered: bool) -> Refusal {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    let refusal =
+        |cause: &str, remedy: &str| Refusal { cause: cause.to_owned(), remedy: remedy.to_owned() };
+    match (errno, disabled) {
+        (Some(Errno::PERM), Some(level @ 1..)) => Refusal {
+            cause: format!("io_uring is switched off here (kernel.io_uring_disabled = {level})"),
+            remedy: "sysctl kernel.io_uring_disabled=0 switches it on".to_owned(),
+        },
+        // The sysctl's presence says that the kernel has io_uring, so that something denies it.
+        (Some(Errno::PERM | Errno::ACCESS), _) | (Some(Errno::NOSYS), Some(_)) if filtered => {
+            refusal(
+                "io_uring is forbidden here by a seccomp filter, as in many containers",
+                "run outside the container or allow io_uring_setup, io_uring_enter and \
+                 io_uring_register in its seccomp profile",
+            )
+        }
+        (Some(Errno::PERM | Errno::ACCESS), _) => refusal(
+            "io_uring is forbidden here by a security policy",
+            "allow io_uring in the policy of this host",
+        ),
+        (Some(Errno::NOSYS), _) => {
+            refusal("this kernel has no io_uring", "use a kernel from Linux 5.6 on that has it")
+        }
+        (Some(Errno::NOMEM), _) => {
+            refusal("there is too little lockable memory for io_uring", "raise it with ulimit -l")
+        }
+        _ => Refusal {
+            cause: format!("io_uring does not work here ({error})"),
+            remedy: "use a kernel from Linux 5.6 on".to_owned(),
+        },
+    }
+}
+
+fn refusal_of_aio(error: &io::Error, filtered: bool) -> Refusal {
+    let refusal =
+        |cause: &str, remedy: &str| Refusal { cause: cause.to_owned(), remedy: remedy.to_owned() };
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::AGAIN) => refusal(
+            "all native AIO contexts are in use (fs.aio-nr has reached fs.aio-max-nr)",
+            "raise it with sysctl fs.aio-max-nr=1048576",
+        ),
+        Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) if filtered => refusal(
+            "native AIO is forbidden here by a seccomp filter",
+            "allow io_setup, io_submit, io_getevents and io_destroy in the seccomp profile",
+        ),
+        Some(Errno::NOSYS) => {
+            refusal("this kernel has no native AIO", "use a kernel that is built with CONFIG_AIO")
+        }
+        _ => Refusal {
+            cause: format!("native AIO does not work here ({error})"),
+            remedy: "use another backend".to_owned(),
+        },
+    }
+}
+
+fn sysctl(name: &str) -> Option<u64> {
+    std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+/// Whether a seccomp filter watches this process.
+fn filtered() -> bool {
+    std::fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Host {
+        uring: Result<(), (Errno, Option<u64>)>,
+        aio: Result<(), Errno>,
+        filtered: bool,
+    }
+
+    impl Probes for Host {
+        fn uring(&self) -> Result<String, Refusal> {
+            match self.uring {
+                Ok(()) => Ok("plain ring".to_owned()),
+                Err((errno, disabled)) => {
+                    Err(refusal_of_uring(&errno.into(), disabled, self.filtered))
+                }
+            }
+        }
+
+        fn aio(&self) -> Result<(), Refusal> {
+            self.aio.map_err(|errno| refusal_of_aio(&errno.into(), self.filtered))
+        }
+    }
+
+    const ALL_WORKS: Host = Host { uring: Ok(()), aio: Ok(()), filtered: false };
+
+    fn switched_off() -> Host {
+        Host { uring: Err((Errno::PERM, Some(2))), ..ALL_WORKS }
+    }
+
+    fn auto(cache: Cache, host: &Host) -> (BackendKind, String) {
+        let choice = choose_from(None, cache, host).unwrap();
+        (choice.kind, choice.reason)
+    }
+
+    #[test]
+    fn auto_takes_the_best_that_works_and_says_why() {
+        let (kind, reason) = auto(Cache::Direct, &ALL_WORKS);
+        assert_eq!(
+            (kind, reason.as_str()),
+            (BackendKind::Uring, "io_uring works here (plain ring)")
+        );
+
+        let (kind, reason) = auto(Cache::Direct, &switched_off());
+        assert_eq!(kind, BackendKind::Aio);
+        assert_eq!(
+            reason,
+            "io_uring is switched off here (kernel.io_uring_disabled = 2): using native AIO"
+        );
+
+        let filtered =
+            Host { uring: Err((Errno::NOSYS, Some(0))), aio: Err(Errno::PERM), filtered: true };
+        let (kind, reason) = auto(Cache::Direct, &filtered);
+        assert_eq!(kind, BackendKind::Sync);
+        assert_eq!(
+            reason,
+            "io_uring is forbidden here by a seccomp filter, as in many containers; native AIO is \
+             forbidden here by a seccomp filter: using pread and pwrite"
+        );
+
+        let old = Host { uring: Err((Errno::NOSYS, None)), ..ALL_WORKS };
+        assert_eq!(
+            auto(Cache::Direct, &old),
+            (BackendKind::Aio, "this kernel has no io_uring: using native AIO".to_owned())
+        );
+    }
+
+    #[test]
+    fn buffered_access_passes_over_native_aio() {
+        assert_eq!(auto(Cache::Buffered, &ALL_WORKS).0, BackendKind::Uring);
+        let (kind, reason) = auto(Cache::Buffered, &switched_off());
+        assert_eq!(kind, BackendKind::Sync);
+        assert!(reason.contains("one after the other"), "{reason}");
+        let choice = choose_from(Some(BackendKind::Aio), Cache::Buffered, &ALL_WORKS).unwrap();
+        assert!(choice.reason.contains("one after the other"), "{}", choice.reason);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_taken_or_refused_with_a_remedy() {
+        for kind in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
+            assert_eq!(choose_from(Some(kind), Cache::Direct, &ALL_WORKS).unwrap().kind, kind);
+        }
+        let error = choose_from(Some(BackendKind::Uring), Cache::Direct, &switched_off());
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the uring backend cannot be used: io_uring is switched off here \
+             (kernel.io_uring_disabled = 2): sysctl kernel.io_uring_disabled=0 switches it on, or \
+             let --backend auto find one that works"
+        );
+        let full = Host { aio: Err(Errno::AGAIN), ..ALL_WORKS };
+        let error = choose_from(Some(BackendKind::Aio), Cache::Direct, &full).unwrap_err();
+        assert!(error.to_string().contains("sysctl fs.aio-max-nr"), "{error}");
+        assert!(choose_from(Some(BackendKind::Sim), Cache::Direct, &ALL_WORKS).is_err());
+    }
+}

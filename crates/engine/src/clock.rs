@@ -1,0 +1,209 @@
+//! The clock that stamps I/Os to real targets, and how a wait for a deadline is divided into sleep
+//! and spin.
+//!
+//! The time stamp counter is read where the kernel itself keeps time by it; elsewhere (an unstable
+//! counter, a hypervisor's clock, another architecture) the kernel is asked. fathom never judges by
+//! itself whether a counter can be trusted.
+
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+
+use fathom_core::{Instant, Span, facts};
+use rustix::thread::NanosleepRelativeResult;
+use rustix::time::{ClockId, Timespec};
+
+/// Where the kernel says what it keeps time by.
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// How long before a deadline a wait stops sleeping and spins: more than the default timer slack of
+/// 50 us and a wake-up together, so that sleeping does not make an open loop late.
+const SPIN_MARGIN: Span = Span::from_us(100);
+
+/// How often the clock is read to learn its resolution and cost: enough to see a step of every
+/// clock that exists, and over in a fraction of a millisecond.
+const READINGS: u32 = 10_000;
+
+/// A monotonic clock in nanoseconds. All clocks of the process share one origin and one calibration.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// The time stamp counter, calibrated against the kernel's clock when the process first asks.
+    Counter(quanta::Clock),
+    /// The kernel's monotonic clock.
+    Monotonic,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        static CLOCK: OnceLock<Clock> = OnceLock::new();
+        CLOCK.get_or_init(Self::choose).clone()
+    }
+}
+
+impl Clock {
+    fn choose() -> Self {
+        let kernel_trusts_tsc = cfg!(target_arch = "x86_64")
+            && std::fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
+        if !kernel_trusts_tsc {
+            return Self { source: Source::Monotonic };
+        }
+        let counter = quanta::Clock::new();
+        // quanta asks the CPU as well, and falls back to the kernel's clock without saying so. Its
+        // readings then lie between two of that clock.
+        let before = monotonic();
+        let reading = counter.raw();
+        let after = monotonic();
+        if before <= reading && reading <= after {
+            return Self { source: Source::Monotonic };
+        }
+        Self { source: Source::Counter(counter) }
+    }
+
+    /// The current time.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        match &self.source {
+            Source::Counter(counter) => Instant(counter.delta_as_nanos(0, counter.raw())),
+            Source::Monotonic => Instant(monotonic()),
+        }
+    }
+
+    /// What the clock is, its smallest step, and what a reading costs. Takes less than a
+    /// millisecond.
+    pub fn measure(&self) -> facts::Clock {
+        let mut smallest_step = u64::MAX;
+        let started = self.now();
+        let mut last = started;
+        for _ in 0..READINGS {
+            let now = self.now();
+            let step = now.since(last).0;
+            if step > 0 {
+                smallest_step = smallest_step.min(step);
+            }
+            last = now;
+        }
+        let elapsed = last.since(started).0;
+        let source = match self.source {
+            Source::Counter(_) => "tsc",
+            Source::Monotonic => "CLOCK_MONOTONIC",
+        };
+        facts::Clock {
+            source: source.to_owned(),
+            // A clock that stood still all the time has steps of at least the time it was read for.
+            resolution_ns: smallest_step.min(elapsed.max(1)) as f64,
+            cost_ns: elapsed as f64 / f64::from(READINGS),
+        }
+    }
+
+    /// Sleeps until shortly before `deadline` and spins for the rest. Returns earlier when a signal
+    /// came.
+    pub(crate) fn sleep_until(&self, deadline: Instant) {
+        loop {
+            match self.wait_for(deadline) {
+                Wait::Over => return,
+                Wait::Spin => std::hint::spin_loop(),
+                Wait::Sleep(span) => {
+                    let result = rustix::thread::nanosleep(&timespec(span));
+                    if !matches!(result, NanosleepRelativeResult::Ok) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What to do now in order not to be late for `deadline`.
+    #[inline]
+    pub(crate) fn wait_for(&self, deadline: Instant) -> Wait {
+        let remaining = deadline.since(self.now());
+        if remaining == Span(0) {
+            Wait::Over
+        } else if remaining <= SPIN_MARGIN {
+            Wait::Spin
+        } else {
+            Wait::Sleep(remaining - SPIN_MARGIN)
+        }
+    }
+}
+
+/// What a wait for a deadline has to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The deadline has passed.
+    Over,
+    /// It is too near to sleep.
+    Spin,
+    /// There is time to sleep so long.
+    Sleep(Span),
+}
+
+/// Has the kernel wake this thread as exactly as it can, where it may. Without it a sleep ends up
+/// to 50 us late, which the spin margin covers as well.
+pub(crate) fn request_exact_timers() {
+    // A sandbox may forbid it; then the wake-ups are a little later, nothing else.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+fn monotonic() -> u64 {
+    let time = rustix::time::clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(crate) fn timespec(span: Span) -> Timespec {
+    Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_agrees_with_the_kernels() {
+        let clock = Clock::default();
+        let (ours, kernels) = (clock.now(), monotonic());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        // Read in the opposite order, so that a pause in between makes ours the shorter one and
+        // the bound below has to allow for it only upward.
+        let (kernels, ours) = (monotonic() - kernels, clock.now().since(ours).0);
+        assert!(
+            ours as f64 > kernels as f64 * 0.999,
+            "{ours} ns of ours, {kernels} of the kernel's"
+        );
+    }
+
+    #[test]
+    fn the_clock_never_goes_backwards() {
+        let clock = Clock::default();
+        let mut last = clock.now();
+        for _ in 0..100_000 {
+            let now = clock.now();
+            assert!(last <= now);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn a_measured_clock_has_a_step_and_a_cost() {
+        for clock in [Clock::default(), Clock { source: Source::Monotonic }] {
+            let facts = clock.measure();
+            assert!(["tsc", "CLOCK_MONOTONIC"].contains(&facts.source.as_str()));
+            assert!(facts.resolution_ns >= 1.0 && facts.cost_ns > 0.0, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_sleeps_then_spins_then_ends() {
+        let clock = Clock::default();
+        let now = clock.now();
+        assert_eq!(clock.wait_for(now), Wait::Over);
+        assert!(matches!(clock.wait_for(now + Span::from_secs(100)), Wait::Sleep(_)));
+        assert!(!matches!(clock.wait_for(now + SPIN_MARGIN), Wait::Sleep(_)));
+        let deadline = now + Span::from_ms(3);
+        clock.sleep_until(deadline);
+        assert!(clock.now() >= deadline);
+    }
+}

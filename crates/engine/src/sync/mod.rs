@@ -1,0 +1,168 @@
+//! Serves I/Os by pread and pwrite, which work everywhere, one thread for each slot.
+//!
+//! With one slot the worker's own thread makes the call, as a simple program would. With more, each
+//! slot has a helper thread, and handing an I/O over costs two wake-ups: those are part of the
+//! service time, because a program that works this way pays them too. An I/O's buffer moves to the
+//! helper and back, so that no memory is shared and nothing is unsafe.
+
+mod helper;
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::BackendKind;
+use fathom_core::{Bytes, Instant};
+
+use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::buffers::{self, Buffers};
+use crate::clock::{self, Clock, Wait};
+use crate::target::OpenTarget;
+use helper::{Helper, Job, Outbox};
+
+/// pread and pwrite.
+pub struct Sync {
+    /// Each slot's buffer, while the slot is not in flight.
+    buffers: Box<[Option<Buffers>]>,
+    buffer_length: usize,
+    /// Pushed and not yet started.
+    queue: Vec<Io>,
+    service: Service,
+    clock: Clock,
+}
+
+/// Who makes the calls.
+enum Service {
+    /// The thread that waits.
+    Inline(Arc<[File]>),
+    /// One thread for each slot.
+    Helpers { helpers: Vec<Helper>, outbox: Arc<Outbox> },
+}
+
+impl RealBackend for Sync {
+    const KIND: BackendKind = BackendKind::Sync;
+
+    fn open(
+        targets: &[OpenTarget],
+        slots: u32,
+        buffer_length: Bytes,
+        seed: u64,
+    ) -> io::Result<Self> {
+        if slots == 0 {
+            let message = "pread and pwrite take a queue depth of at least 1 for each worker";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let alignment = buffers::alignment(targets)?;
+        let files: Arc<[File]> =
+            targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
+        let buffers: Box<[Option<Buffers>]> = (0..slots)
+            .map(|slot| {
+                // An odd factor keeps the seeds of neighbouring slots and workers apart.
+                let seed = seed ^ u64::from(slot + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                Buffers::new(1, buffer_length, alignment, seed).map(Some)
+            })
+            .collect::<io::Result<_>>()?;
+        clock::request_exact_timers();
+        let clock = Clock::default();
+        let service = match slots {
+            1 => Service::Inline(files),
+            _ => {
+                let outbox = Arc::new(Outbox::new(slots));
+                let helpers = helper::start_all(slots, &files, &outbox, &clock)?;
+                Service::Helpers { helpers, outbox }
+            }
+        };
+        Ok(Self {
+            buffers,
+            buffer_length: buffer_length.0 as usize,
+            queue: Vec::with_capacity(slots as usize),
+            service,
+            clock,
+        })
+    }
+}
+
+impl Backend for Sync {
+    #[inline]
+    fn now(&mut self) -> Instant {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        let buffer = self.buffers[slot as usize].as_mut();
+        buffer.expect("a slot in flight has lent its buffer").get(0)
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        assert!(self.buffers[io.slot as usize].is_some());
+        assert!(io.length as usize <= self.buffer_length);
+        assert!(self.queue.len() < self.buffers.len());
+        self.queue.push(io);
+    }
+
+    #[inline]
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        match &mut self.service {
+            Service::Inline(files) => match self.queue.pop() {
+                Some(io) => {
+                    let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
+                    let result = serve(files, io, buffer.get(0));
+                    completions.push(Completion { slot: io.slot, result, at: self.clock.now() });
+                }
+                None => self.clock.sleep_until(deadline),
+            },
+            Service::Helpers { helpers, outbox } => {
+                for io in self.queue.drain(..) {
+                    let buffer = self.buffers[io.slot as usize].take();
+                    let buffer = buffer.expect("a slot is pushed once until it completes");
+                    helpers[io.slot as usize].hand_over(Job { io, buffer });
+                }
+                loop {
+                    if outbox.reap(&mut self.buffers, completions) {
+                        return;
+                    }
+                    match self.clock.wait_for(deadline) {
+                        Wait::Over => return,
+                        Wait::Spin => std::hint::spin_loop(),
+                        Wait::Sleep(span) => outbox.sleep(span),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Sync {
+    fn drop(&mut self) {
+        match &mut self.service {
+            Service::Inline(_) => {}
+            Service::Helpers { helpers, outbox } => {
+                // What has completed in the meantime gives its buffer back.
+                outbox.reap(&mut self.buffers, &mut Vec::with_capacity(helpers.len()));
+                // A helper that has its buffer is in a call that may never return. It is left
+                // alone, and ends when the call does.
+                let idle: Vec<bool> = self.buffers.iter().map(Option::is_some).collect();
+                helper::stop_all(helpers.drain(..).zip(idle));
+            }
+        }
+    }
+}
+
+/// Makes the call and waits for it. Returns the bytes that moved, or a negative errno.
+#[inline]
+fn serve(files: &[File], io: Io, buffer: &mut [u8]) -> i32 {
+    let file = &files[io.target as usize];
+    let buffer = &mut buffer[..io.length as usize];
+    let result = rustix::io::retry_on_intr(|| match io.direction {
+        Direction::Read => rustix::io::pread(file, &mut *buffer, io.offset),
+        Direction::Write => rustix::io::pwrite(file, buffer, io.offset),
+    });
+    match result {
+        // The kernel moves at most 2 GiB less a page at once.
+        Ok(bytes) => bytes as i32,
+        Err(errno) => -errno.raw_os_error(),
+    }
+}

@@ -1,0 +1,392 @@
+//! Serves I/Os by io_uring: one system call starts what is queued and waits for what completes.
+//!
+//! Files and buffers are registered where the kernel allows it. The ring belongs to the thread that
+//! opened it. It never allocates after it was opened, and never frees memory that the kernel may
+//! still write to: a ring that is dropped with I/Os in flight is leaked with its buffers.
+
+#![expect(
+    unsafe_code,
+    reason = "the kernel reads and writes the buffers behind the compiler's back"
+)]
+
+mod setup;
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, RawFd};
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::BackendKind;
+use fathom_core::{Bytes, Instant, Span};
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+
+pub use setup::Setup;
+pub(crate) use setup::probe;
+
+use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::buffers::{self, Buffers};
+use crate::clock::{self, Clock, Wait};
+use crate::target::OpenTarget;
+
+/// The most entries that a submission queue can have.
+const MOST_ENTRIES: u32 = 32_768;
+
+/// io_uring.
+pub struct Uring {
+    /// Not dropped while I/Os are in flight.
+    ring: ManuallyDrop<IoUring>,
+    /// Not freed while I/Os are in flight.
+    buffers: ManuallyDrop<Buffers>,
+    /// Open as long as the ring refers to them by number.
+    _files: Vec<File>,
+    /// What every read and every write have in common.
+    templates: [squeue::Entry; 2],
+    /// Each target's number for the ring: its place, or its descriptor where none are registered.
+    targets: Box<[i32]>,
+    /// Where each slot's buffer is.
+    addresses: Box<[u64]>,
+    /// Which slots are in flight. Asserted, because the kernel owns their buffers.
+    busy: Box<[bool]>,
+    /// Pushed and not yet taken by the kernel.
+    queued: u32,
+    /// Taken by the kernel and not yet completed.
+    in_kernel: u32,
+    clock: Clock,
+    facts: Facts,
+    /// A ring with a single issuer must not move to another thread.
+    _thread: PhantomData<*const ()>,
+}
+
+/// What this kernel and this user's limits allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// How the ring was set up.
+    pub setup: Setup,
+    /// Whether the buffers are registered: not with little lockable memory (RLIMIT_MEMLOCK).
+    pub registered_buffers: bool,
+    /// Whether the files are registered.
+    pub registered_files: bool,
+    /// Whether one call can both wait and watch the time. Linux 5.11.
+    pub timed_wait: bool,
+}
+
+/// The most that a ring may use. Tests lower it to walk the paths of older kernels.
+#[derive(Clone, Copy, Debug)]
+struct Ceiling {
+    setup: Setup,
+    register_buffers: bool,
+    register_files: bool,
+    timed_wait: bool,
+}
+
+impl Ceiling {
+    const NONE: Self = Self {
+        setup: Setup::DeferredDirect,
+        register_buffers: true,
+        register_files: true,
+        timed_wait: true,
+    };
+}
+
+/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
+/// keeps its fields to itself, and building an entry anew for each I/O writes all of them.
+#[repr(C)]
+struct RawEntry {
+    opcode: u8,
+    flags: u8,
+    ioprio: u16,
+    fd: i32,
+    offset: u64,
+    address: u64,
+    length: u32,
+    rw_flags: u32,
+    user_data: u64,
+    buffer_index: u16,
+    personality: u16,
+    splice_fd: i32,
+    rest: [u64; 2],
+}
+
+const _: () = assert!(size_of::<RawEntry>() == size_of::<squeue::Entry>());
+const _: () = assert!(align_of::<RawEntry>() <= align_of::<squeue::Entry>());
+
+/// Why a call into the kernel ended before what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entered {
+    /// It did not.
+    Fully,
+    /// The time ran out.
+    TimeOut,
+    /// A signal came, or the kernel is short of something that completions give back.
+    Early,
+}
+
+impl RealBackend for Uring {
+    const KIND: BackendKind = BackendKind::Uring;
+
+    fn open(
+        targets: &[OpenTarget],
+        slots: u32,
+        buffer_length: Bytes,
+        seed: u64,
+    ) -> io::Result<Self> {
+        Self::open_below(Ceiling::NONE, targets, slots, buffer_length, seed)
+    }
+}
+
+impl Uring {
+    /// How this ring works.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn open_below(
+        ceiling: Ceiling,
+        targets: &[OpenTarget],
+        slots: u32,
+        buffer_length: Bytes,
+        seed: u64,
+    ) -> io::Result<Self> {
+        if slots == 0 || slots > MOST_ENTRIES {
+            let message = format!(
+                "io_uring takes a queue depth from 1 to {MOST_ENTRIES} for each worker, not {slots}"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let mut buffers = Buffers::new(slots, buffer_length, buffers::alignment(targets)?, seed)?;
+        let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())?;
+        let files: Vec<File> =
+            targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
+        let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        // Registering fails for want of lockable memory or table space, or on an older kernel.
+        // The I/Os are the same without, each a little dearer.
+        let registered_files =
+            ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
+        let registered_buffers =
+            ceiling.register_buffers && register_buffers(&ring, &mut buffers).is_ok();
+        let facts = Facts {
+            setup,
+            registered_buffers,
+            registered_files,
+            timed_wait: ceiling.timed_wait && ring.params().is_feature_ext_arg(),
+        };
+        clock::request_exact_timers();
+        Ok(Self {
+            ring: ManuallyDrop::new(ring),
+            addresses: addresses(&mut buffers),
+            buffers: ManuallyDrop::new(buffers),
+            _files: files,
+            templates: [Direction::Read, Direction::Write].map(|to| template(to, facts)),
+            targets: match registered_files {
+                true => (0..descriptors.len() as i32).collect(),
+                false => descriptors.into(),
+            },
+            busy: vec![false; slots as usize].into(),
+            queued: 0,
+            in_kernel: 0,
+            clock: Clock::default(),
+            facts,
+            _thread: PhantomData,
+        })
+    }
+
+    /// Appends what has completed, all with one time stamp, and says whether there was anything.
+    #[inline]
+    fn reap(&mut self, completions: &mut Vec<Completion>) -> bool {
+        let queue = self.ring.completion();
+        if queue.is_empty() {
+            return false;
+        }
+        let at = self.clock.now();
+        for entry in queue {
+            let slot = entry.user_data() as u32;
+            assert!(std::mem::take(&mut self.busy[slot as usize]));
+            assert!(self.in_kernel > 0);
+            self.in_kernel -= 1;
+            completions.push(Completion { slot, result: entry.result(), at });
+        }
+        true
+    }
+
+    /// Starts what is queued and lets the kernel handle what it put off, without waiting. Enters
+    /// the kernel only if there is one or the other.
+    #[inline]
+    fn start(&mut self) -> Entered {
+        if self.queued == 0 && !self.ring.submission().taskrun() {
+            return Entered::Fully;
+        }
+        let result = self.ring.submit();
+        self.entered(result)
+    }
+
+    /// Starts what is queued and waits for a completion, at most `span`.
+    #[inline]
+    fn start_and_sleep(&mut self, span: Span) -> Entered {
+        if !self.facts.timed_wait {
+            return self.start_and_poll(span);
+        }
+        let time =
+            Timespec::new().sec(span.0 / 1_000_000_000).nsec((span.0 % 1_000_000_000) as u32);
+        let result = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time));
+        self.entered(result)
+    }
+
+    /// The same in two calls, for kernels whose one call cannot watch the time.
+    fn start_and_poll(&mut self, span: Span) -> Entered {
+        let started = self.start();
+        if started != Entered::Fully || !self.ring.completion().is_empty() {
+            return started;
+        }
+        // SAFETY: the ring, and so its descriptor, is open until this backend is dropped.
+        let ring = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.ring.as_raw_fd()) };
+        let mut readable = [PollFd::from_borrowed_fd(ring, PollFlags::IN)];
+        match rustix::event::poll(&mut readable, Some(&clock::timespec(span))) {
+            Ok(0) => Entered::TimeOut,
+            // What is ready may have to be handled first, by an entry that submits nothing.
+            Ok(_) => self.start(),
+            Err(_) => Entered::Early,
+        }
+    }
+
+    fn entered(&mut self, result: io::Result<usize>) -> Entered {
+        match result {
+            Ok(taken) => {
+                let taken = taken as u32;
+                assert!(taken <= self.queued);
+                self.queued -= taken;
+                self.in_kernel += taken;
+                if self.queued == 0 { Entered::Fully } else { Entered::Early }
+            }
+            Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::TIME) => Entered::TimeOut,
+                Some(Errno::INTR | Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => Entered::Early,
+                // The others say that the call itself is wrong, which only we can mend.
+                _ => panic!("io_uring_enter refused a ring that works: {error}"),
+            },
+        }
+    }
+}
+
+impl Backend for Uring {
+    #[inline]
+    fn now(&mut self) -> Instant {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(!self.busy[slot as usize]);
+        self.buffers.get(slot)
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        assert!(!std::mem::replace(&mut self.busy[io.slot as usize], true));
+        assert!(io.length as usize <= self.buffers.length());
+        let mut entry = self.templates[io.direction as usize].clone();
+        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
+        // is a description with the same size and no stricter alignment.
+        let raw = unsafe { &mut *(&raw mut entry).cast::<RawEntry>() };
+        raw.fd = self.targets[io.target as usize];
+        raw.offset = io.offset;
+        raw.address = self.addresses[io.slot as usize];
+        raw.length = io.length;
+        raw.user_data = u64::from(io.slot);
+        raw.buffer_index = if self.facts.registered_buffers { io.slot as u16 } else { 0 };
+        push(&mut self.ring, &entry);
+        self.queued += 1;
+    }
+
+    #[inline]
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        loop {
+            if self.queued == 0 && self.reap(completions) {
+                return;
+            }
+            let wait = self.clock.wait_for(deadline);
+            let entered = match wait {
+                Wait::Over | Wait::Spin => self.start(),
+                Wait::Sleep(span) => self.start_and_sleep(span),
+            };
+            if self.reap(completions) || wait == Wait::Over || entered == Entered::Early {
+                return;
+            }
+            match wait {
+                // A call that started something says so and keeps quiet about a signal.
+                Wait::Sleep(_) if entered == Entered::Fully => {
+                    if matches!(self.clock.wait_for(deadline), Wait::Sleep(_)) {
+                        return;
+                    }
+                }
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // What has completed in the meantime is no reason to leak. What was queued and not taken
+        // must not start now.
+        if self.queued == 0 {
+            self.start();
+        }
+        let mut completions = Vec::with_capacity(self.busy.len());
+        self.reap(&mut completions);
+        if self.in_kernel > 0 {
+            return;
+        }
+        // The kernel takes a closed ring apart later. Until then a file system could not be
+        // unmounted, and the memory would count against the limit of the next ring.
+        let _ = self.ring.submitter().unregister_files();
+        let _ = self.ring.submitter().unregister_buffers();
+        // SAFETY: neither is used again, and the kernel has none of the buffers.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.buffers);
+        }
+    }
+}
+
+/// Puts an entry into the submission queue, which has room for as many as there are slots.
+#[inline]
+fn push(ring: &mut IoUring, entry: &squeue::Entry) {
+    // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
+    // handed out until the entry has completed, and not freed at all if it never does.
+    let pushed = unsafe { ring.submission().push(entry) };
+    assert!(pushed.is_ok());
+}
+
+fn template(direction: Direction, facts: Facts) -> squeue::Entry {
+    let none = std::ptr::null_mut();
+    let entry = match (direction, facts.registered_buffers) {
+        (Direction::Read, true) => opcode::ReadFixed::new(Fixed(0), none, 0, 0).build(),
+        (Direction::Write, true) => opcode::WriteFixed::new(Fixed(0), none, 0, 0).build(),
+        (Direction::Read, false) => opcode::Read::new(Fixed(0), none, 0).build(),
+        (Direction::Write, false) => opcode::Write::new(Fixed(0), none, 0).build(),
+    };
+    match facts.registered_files {
+        true => entry,
+        false => entry.clear_flags(),
+    }
+}
+
+fn addresses(buffers: &mut Buffers) -> Box<[u64]> {
+    (0..buffers.slots()).map(|slot| buffers.get(slot).as_mut_ptr() as u64).collect()
+}
+
+fn register_buffers(ring: &IoUring, buffers: &mut Buffers) -> io::Result<()> {
+    let vectors: Vec<libc::iovec> = (0..buffers.slots())
+        .map(|slot| {
+            let buffer = buffers.get(slot);
+            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() }
+        })
+        .collect();
+    // SAFETY: the buffers are freed after the ring or never.
+    unsafe { ring.submitter().register_buffers(&vectors) }
+}

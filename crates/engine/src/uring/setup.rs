@@ -1,0 +1,106 @@
+//! Makes a ring with the best that this kernel has, and finds out whether it works at all.
+
+use std::fmt;
+use std::io;
+
+use io_uring::{IoUring, Probe, opcode};
+use rustix::io::Errno;
+
+/// How a ring was set up. The order is the order in which they are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setup {
+    /// One thread submits, completions are handled when it asks for them, and the submission queue
+    /// has no indirection. Linux 6.6.
+    DeferredDirect,
+    /// One thread submits and completions are handled when it asks for them. Linux 6.1.
+    Deferred,
+    /// Completions are handled when the thread enters the kernel anyway. Linux 5.19.
+    Cooperative,
+    /// Completions interrupt the thread.
+    Plain,
+}
+
+impl Setup {
+    /// Every setup, the best first.
+    pub const ALL: [Self; 4] =
+        [Self::DeferredDirect, Self::Deferred, Self::Cooperative, Self::Plain];
+
+    /// Makes a ring with exactly this setup.
+    pub(super) fn build(self, entries: u32) -> io::Result<IoUring> {
+        let mut builder = IoUring::builder();
+        if self < Self::Plain {
+            // With the flag in memory a spinning thread sees that there is something to be handled
+            // without entering the kernel to ask. Submitting all means that one I/O that the
+            // kernel refuses does not hold back those behind it.
+            builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
+        }
+        if self < Self::Cooperative {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if self == Self::DeferredDirect {
+            builder.setup_no_sqarray();
+        }
+        builder.build(entries)
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DeferredDirect => "single issuer, deferred task work, no index array",
+            Self::Deferred => "single issuer, deferred task work",
+            Self::Cooperative => "cooperative task work",
+            Self::Plain => "plain ring",
+        })
+    }
+}
+
+/// Makes a ring with the best setup that this kernel accepts, from `first` on.
+pub(super) fn build_best(first: Setup, entries: u32) -> io::Result<(IoUring, Setup)> {
+    let mut refusal = Errno::INVAL.into();
+    for setup in Setup::ALL.into_iter().filter(|setup| *setup >= first) {
+        match setup.build(entries) {
+            Ok(ring) => return Ok((ring, setup)),
+            // This kernel does not know one of the flags.
+            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                refusal = error;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refusal)
+}
+
+/// Finds out whether io_uring works here, by sending a small ring round once: a sandbox may allow
+/// the ring to be made and forbid it to be used.
+pub(crate) fn probe() -> io::Result<Setup> {
+    let (mut ring, setup) = build_best(Setup::DeferredDirect, 4)?;
+    let mut known = Probe::new();
+    let too_old = || {
+        io::Error::new(io::ErrorKind::Unsupported, "this kernel's io_uring is older than Linux 5.6")
+    };
+    ring.submitter().register_probe(&mut known).map_err(|error| {
+        match error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) {
+            true => too_old(),
+            false => error,
+        }
+    })?;
+    if !known.is_supported(opcode::Read::CODE) || !known.is_supported(opcode::Write::CODE) {
+        return Err(too_old());
+    }
+    let nothing = opcode::Nop::new().build();
+    super::push(&mut ring, &nothing);
+    loop {
+        match ring.submit_and_wait(1) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let completed = ring.completion().next().map(|completion| completion.result());
+    match completed {
+        Some(0) => Ok(setup),
+        Some(errno) => Err(io::Error::from_raw_os_error(-errno)),
+        None => Err(io::Error::other("a ring that was told to do nothing never did it")),
+    }
+}

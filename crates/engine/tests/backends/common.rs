@@ -1,0 +1,141 @@
+//! What the battery needs: targets in a temporary folder, content that tells
+//! where it belongs, and a loop that keeps a backend busy.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use fathom_core::measure::Direction;
+use fathom_core::{Bytes, Instant, Span};
+use fathom_engine::backend::{Backend, Completion, Io, RealBackend};
+use fathom_engine::target::OpenTarget;
+
+/// The block that tests read and write.
+pub const BLOCK: u32 = 4096;
+
+/// Long enough for every machine that is not broken; only a hang takes so long.
+pub const HANG: Span = Span::from_secs(60);
+
+/// What belongs at `offset` of target `target`: every word is different from every other.
+pub fn content(target: u32, offset: u64, length: usize) -> Vec<u8> {
+    (0..length as u64 / 8)
+        .flat_map(|word| {
+            let place = offset / 8 + word + (u64::from(target) << 56) + 1;
+            place.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes()
+        })
+        .collect()
+}
+
+/// Creates a file of zeros and opens it for direct I/O, or buffered where that is impossible.
+pub fn target(folder: &Path, name: &str, size: u64) -> OpenTarget {
+    let path = folder.join(name);
+    File::create(&path).unwrap().set_len(size).unwrap();
+    open(&path, true)
+}
+
+/// Opens a file as a target.
+pub fn open(path: &Path, write: bool) -> OpenTarget {
+    let size = Bytes(path.metadata().unwrap().len());
+    let options = || {
+        let mut options = OpenOptions::new();
+        options.read(true).write(write);
+        options
+    };
+    let name = path.display().to_string();
+    match options().custom_flags(libc::O_DIRECT).open(path) {
+        Ok(file) => OpenTarget { name, file, size, alignment: Bytes(4096) },
+        Err(_) => {
+            OpenTarget { name, file: options().open(path).unwrap(), size, alignment: Bytes(1) }
+        }
+    }
+}
+
+/// Opens a file as a target without direct I/O.
+pub fn open_buffered(path: &Path) -> OpenTarget {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let size = Bytes(path.metadata().unwrap().len());
+    OpenTarget { name: path.display().to_string(), file, size, alignment: Bytes(1) }
+}
+
+/// Writes the content that belongs there to a whole file.
+pub fn fill(target: u32, path: &Path, size: u64) {
+    let file = File::create(path).unwrap();
+    file.write_all_at(&content(target, 0, size as usize), 0).unwrap();
+    file.sync_all().unwrap();
+}
+
+/// Waits until one I/O or more have completed.
+pub fn wait_some(backend: &mut impl Backend, completions: &mut Vec<Completion>) {
+    let hang = backend.now() + HANG;
+    while completions.is_empty() {
+        let now = backend.now();
+        assert!(now < hang, "nothing completed for {HANG}");
+        backend.wait(hang, completions);
+    }
+}
+
+/// Runs one I/O and returns its result.
+pub fn run_one(backend: &mut impl Backend, io: Io) -> i32 {
+    let mut completions = Vec::with_capacity(1);
+    backend.push(io);
+    wait_some(backend, &mut completions);
+    assert_eq!(completions.len(), 1);
+    assert_eq!(completions[0].slot, io.slot);
+    completions[0].result
+}
+
+/// What the loop below did.
+pub struct Outcome {
+    /// Where every I/O went and what came of it, in the order of their completion.
+    pub ios: Vec<(Io, i32)>,
+    /// The most that were in flight.
+    pub most_in_flight: usize,
+}
+
+/// Keeps `depth` I/Os in flight until every one of `todo` (target, direction, offset) has
+/// completed. Writes carry the content that belongs to their offset; reads are checked for it.
+pub fn drive(backend: &mut impl Backend, depth: u32, todo: &[(u32, Direction, u64)]) -> Outcome {
+    let mut free: Vec<u32> = (0..depth).collect();
+    let mut slots: Vec<Option<(Io, Instant)>> = vec![None; depth as usize];
+    let mut completions = Vec::with_capacity(depth as usize);
+    let mut outcome = Outcome { ios: Vec::new(), most_in_flight: 0 };
+    let mut rest = todo.iter();
+    while outcome.ios.len() < todo.len() {
+        while let Some(slot) = free.pop() {
+            let Some(&(target, direction, offset)) = rest.next() else {
+                free.push(slot);
+                break;
+            };
+            if direction == Direction::Write {
+                let content = content(target, offset, BLOCK as usize);
+                backend.buffer(slot)[..BLOCK as usize].copy_from_slice(&content);
+            }
+            let io = Io { slot, target, direction, offset, length: BLOCK };
+            assert!(slots[slot as usize].replace((io, backend.now())).is_none());
+            backend.push(io);
+        }
+        let in_flight = depth as usize - free.len();
+        outcome.most_in_flight = outcome.most_in_flight.max(in_flight);
+        completions.clear();
+        wait_some(backend, &mut completions);
+        assert!(completions.len() <= in_flight);
+        for completion in &completions {
+            let (io, pushed) = slots[completion.slot as usize].take().expect("it was in flight");
+            assert!(pushed <= completion.at && completion.at <= backend.now());
+            if io.direction == Direction::Read && completion.result == BLOCK as i32 {
+                let buffer = &backend.buffer(io.slot)[..BLOCK as usize];
+                assert!(buffer == content(io.target, io.offset, BLOCK as usize), "{io:?}");
+            }
+            outcome.ios.push((io, completion.result));
+            free.push(completion.slot);
+        }
+    }
+    assert_eq!(free.len(), depth as usize);
+    outcome
+}
+
+/// Opens a backend of the given type.
+pub fn backend<B: RealBackend>(targets: &[OpenTarget], slots: u32, length: u32) -> B {
+    B::open(targets, slots, Bytes(u64::from(length)), 1)
+        .unwrap_or_else(|error| panic!("{}: {error}", B::KIND.name()))
+}
