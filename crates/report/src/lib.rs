@@ -1,1 +1,8 @@
-//! Skeleton.
+//! The result document and its renderers: pure functions from a document to bytes.
+//!
+//! Nothing here performs I/O or reads a clock. A renderer sees only the document, so an old result
+//! is rendered without its device, and on any machine.
+
+pub mod document;
+mod figures;
+pub mod terminal;

@@ -1,0 +1,420 @@
+//! What was measured, as it stands in the document: distributions as the buckets that hold
+//! something, so that a reader merges them and chooses the percentile.
+
+use fathom_core::measure::{self, Direction, SparseHistogram};
+use fathom_core::{Bytes, Span, facts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The distribution of a time. A bucket reaches from its lower bound to at most 1/128 above it;
+/// below 256 ns each value has its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// The smallest value; none if there is no value.
+    pub min_ns: Option<u64>,
+    /// The largest value; none if there is no value.
+    pub max_ns: Option<u64>,
+    /// The sum of all values, exact.
+    pub sum_ns: u128,
+    /// The lower bound of each bucket that holds something, in nanoseconds, and how many values
+    /// it holds; in rising order.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// I/Os of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Flow {
+    /// Bytes that completed in the window.
+    pub bytes: u64,
+    /// I/Os that completed in the window.
+    pub ios: u64,
+    /// Completed minus submitted.
+    pub service_time: Distribution,
+    /// Completed minus intended start; none in a closed loop, where it equals the service time.
+    pub response_time: Option<Distribution>,
+}
+
+/// What one worker did to one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The target's place in the header's list.
+    pub target: u32,
+    /// The reads.
+    pub read: Flow,
+    /// The writes.
+    pub write: Flow,
+}
+
+/// What one worker did in the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// The stream's place in the point.
+    pub stream: u32,
+    /// The worker's place in its stream.
+    pub worker: u32,
+    /// One for each target that it served.
+    pub cells: Vec<Cell>,
+    /// Every I/O it had to do with.
+    pub ledger: Ledger,
+    /// Those that failed.
+    pub errors: Errors,
+    /// I/Os in flight, averaged over the window.
+    pub queue_depth: f64,
+    /// How late its I/Os started; none in a closed loop.
+    pub start_delay: Option<StartDelay>,
+    /// CPU time that the worker's own thread used in the window; none where it cannot be told.
+    pub cpu_ns: Option<u64>,
+    /// It stopped early because every one of a long row of I/Os failed.
+    pub gave_up: bool,
+}
+
+/// Submitted minus intended start, by whose fault it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StartDelay {
+    /// A slot was free when the I/O fell due: the generator was late.
+    pub generator: Distribution,
+    /// No slot was free: the target was behind.
+    pub target: Distribution,
+}
+
+/// Every I/O, from the first to the last, warm-up included: due is the sum of all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ledger {
+    /// I/Os that should have started before the window's end.
+    pub due: u64,
+    /// I/Os that completed in full before the window began.
+    pub completed_in_warm_up: u64,
+    /// I/Os that completed in full in the window.
+    pub completed: u64,
+    /// I/Os that failed before the window's end.
+    pub failed: u64,
+    /// I/Os that were in flight at the window's end and came back later.
+    pub in_flight: u64,
+    /// I/Os that never came back while we waited for them.
+    pub lost: u64,
+    /// I/Os that were due and never started.
+    pub unstarted: u64,
+}
+
+/// The I/Os that failed: all are counted, the first ones are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Errors {
+    /// How many there were in all, those of the warm-up and those after the window included.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<IoError>,
+}
+
+/// One I/O that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IoError {
+    /// The target's place in the header's list.
+    pub target: u32,
+    /// Whether it was a read or a write.
+    pub direction: IoDirection,
+    /// Where.
+    pub offset_bytes: u64,
+    /// How many bytes were asked.
+    pub length_bytes: u64,
+    /// How it failed.
+    pub failure: Failure,
+    /// When, from the start of the window; negative in the warm-up.
+    pub at_ns: i64,
+}
+
+/// Whether an I/O reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IoDirection {
+    /// Target to memory.
+    Read,
+    /// Memory to target.
+    Write,
+}
+
+/// How an I/O failed.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The kernel answered with this errno.
+    Errno(i32),
+    /// Fewer bytes moved than asked: this many.
+    ShortBytes(u32),
+    /// It did not come back while we waited for it.
+    Lost,
+}
+
+/// One slice of a stream's series, all its workers together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The stream's place in the point.
+    pub stream: u32,
+    /// From the start of the window to the start of the interval.
+    pub start_ns: u64,
+    /// How long it is.
+    pub length_ns: u64,
+    /// I/Os that failed.
+    pub failed: u64,
+    /// The reads; none if there was none.
+    pub read: Option<IntervalFlow>,
+    /// The writes; none if there was none.
+    pub write: Option<IntervalFlow>,
+}
+
+/// I/Os of one direction in one interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalFlow {
+    /// Bytes that completed.
+    pub bytes: u64,
+    /// Completed minus intended start; in a closed loop, completed minus submitted.
+    pub response_time: Distribution,
+}
+
+/// What the host counted during the window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counters {
+    /// One for each CPU that was online.
+    pub cpus: Vec<Cpu>,
+    /// One for each device at the bottom of a target.
+    pub devices: Vec<Device>,
+    /// User CPU time of the process, all threads together.
+    pub process_user_ns: u64,
+    /// Kernel CPU time of the process.
+    pub process_kernel_ns: u64,
+    /// Time that the cgroup kept the process off the CPUs.
+    pub throttled_ns: Option<u64>,
+}
+
+/// How a CPU spent the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cpu {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// In programs.
+    pub user_ns: u64,
+    /// In the kernel, interrupts included.
+    pub kernel_ns: u64,
+    /// Idle, or waiting for I/O.
+    pub idle_ns: u64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal_ns: u64,
+}
+
+/// What the kernel counted for a device during the window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// The kernel's name.
+    pub name: String,
+    /// Major and minor number.
+    pub device: (u32, u32),
+    /// Reads that completed.
+    pub reads: u64,
+    /// What they read.
+    pub read_bytes: u64,
+    /// Writes that completed.
+    pub writes: u64,
+    /// What they wrote.
+    pub written_bytes: u64,
+    /// Flushes that completed.
+    pub flushes: u64,
+}
+
+impl Distribution {
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|&(_, n)| n).sum()
+    }
+
+    /// As the core has it.
+    pub fn to_sparse(&self) -> SparseHistogram {
+        SparseHistogram {
+            buckets: self.buckets.clone(),
+            min: self.min_ns.unwrap_or(0),
+            max: self.max_ns.unwrap_or(0),
+            sum: self.sum_ns,
+        }
+    }
+}
+
+impl From<&SparseHistogram> for Distribution {
+    fn from(sparse: &SparseHistogram) -> Self {
+        let any = !sparse.buckets.is_empty();
+        Self {
+            min_ns: any.then_some(sparse.min),
+            max_ns: any.then_some(sparse.max),
+            sum_ns: sparse.sum,
+            buckets: sparse.buckets.clone(),
+        }
+    }
+}
+
+impl From<&measure::Histogram> for Distribution {
+    fn from(histogram: &measure::Histogram) -> Self {
+        Self::from(&histogram.to_sparse())
+    }
+}
+
+impl From<&measure::Flow> for Flow {
+    fn from(flow: &measure::Flow) -> Self {
+        Self {
+            bytes: flow.bytes.0,
+            ios: flow.ios(),
+            service_time: Distribution::from(&flow.service_time),
+            response_time: flow.response_time.as_ref().map(Distribution::from),
+        }
+    }
+}
+
+impl Cell {
+    /// The flow of a direction.
+    pub fn flow(&self, direction: Direction) -> &Flow {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+}
+
+impl Worker {
+    /// As the document has it; `open` says whether the worker's stream was an open loop.
+    pub fn new(worker: &measure::WorkerRecord, open: bool) -> Self {
+        let cell = |cell: &measure::Cell| Cell {
+            target: cell.target,
+            read: Flow::from(&cell.flows[Direction::Read as usize]),
+            write: Flow::from(&cell.flows[Direction::Write as usize]),
+        };
+        Self {
+            stream: worker.stream,
+            worker: worker.worker,
+            cells: worker.cells.iter().map(cell).collect(),
+            ledger: Ledger::from(&worker.ledger),
+            errors: Errors::from(&worker.errors),
+            queue_depth: worker.queue_depth,
+            start_delay: open.then(|| StartDelay {
+                generator: Distribution::from(&worker.start_delay.generator),
+                target: Distribution::from(&worker.start_delay.target),
+            }),
+            cpu_ns: worker.cpu.map(|cpu| cpu.0),
+            gave_up: worker.gave_up,
+        }
+    }
+}
+
+impl From<&measure::Ledger> for Ledger {
+    fn from(ledger: &measure::Ledger) -> Self {
+        Self {
+            due: ledger.due,
+            completed_in_warm_up: ledger.completed_in_warm_up,
+            completed: ledger.completed,
+            failed: ledger.failed,
+            in_flight: ledger.in_flight,
+            lost: ledger.lost,
+            unstarted: ledger.unstarted,
+        }
+    }
+}
+
+impl Ledger {
+    /// As the core has it.
+    pub fn to_core(self) -> measure::Ledger {
+        measure::Ledger {
+            due: self.due,
+            completed_in_warm_up: self.completed_in_warm_up,
+            completed: self.completed,
+            failed: self.failed,
+            in_flight: self.in_flight,
+            lost: self.lost,
+            unstarted: self.unstarted,
+        }
+    }
+}
+
+impl From<&measure::Errors> for Errors {
+    fn from(errors: &measure::Errors) -> Self {
+        let error = |error: &measure::IoError| IoError {
+            target: error.target,
+            direction: match error.direction {
+                Direction::Read => IoDirection::Read,
+                Direction::Write => IoDirection::Write,
+            },
+            offset_bytes: error.offset.0,
+            length_bytes: error.length.0,
+            failure: match error.kind {
+                measure::ErrorKind::Errno(errno) => Failure::Errno(errno),
+                measure::ErrorKind::Short(moved) => Failure::ShortBytes(moved),
+                measure::ErrorKind::Lost => Failure::Lost,
+            },
+            at_ns: error.at_ns,
+        };
+        Self { count: errors.count, first: errors.first.iter().map(error).collect() }
+    }
+}
+
+impl From<&measure::Interval> for Interval {
+    fn from(interval: &measure::Interval) -> Self {
+        let flow = |direction: Direction| {
+            let sparse = &interval.response_time[direction as usize];
+            let any = !sparse.buckets.is_empty();
+            any.then(|| IntervalFlow {
+                bytes: interval.bytes[direction as usize].0,
+                response_time: Distribution::from(sparse),
+            })
+        };
+        Self {
+            stream: interval.stream,
+            start_ns: interval.start.0,
+            length_ns: interval.length.0,
+            failed: interval.failed,
+            read: flow(Direction::Read),
+            write: flow(Direction::Write),
+        }
+    }
+}
+
+impl Interval {
+    /// As the core has it.
+    pub fn to_core(&self) -> measure::Interval {
+        let bytes = |flow: &Option<IntervalFlow>| Bytes(flow.as_ref().map_or(0, |f| f.bytes));
+        let times = |flow: &Option<IntervalFlow>| {
+            flow.as_ref().map_or_else(SparseHistogram::default, |f| f.response_time.to_sparse())
+        };
+        measure::Interval {
+            stream: self.stream,
+            start: Span(self.start_ns),
+            length: Span(self.length_ns),
+            bytes: [bytes(&self.read), bytes(&self.write)],
+            failed: self.failed,
+            response_time: [times(&self.read), times(&self.write)],
+        }
+    }
+}
+
+impl From<&facts::Counters> for Counters {
+    fn from(counters: &facts::Counters) -> Self {
+        let cpu = |&(cpu, time): &(u32, facts::CpuTime)| Cpu {
+            cpu,
+            user_ns: time.user.0,
+            kernel_ns: time.kernel.0,
+            idle_ns: time.idle.0,
+            steal_ns: time.steal.0,
+        };
+        let device = |device: &facts::DeviceCounters| Device {
+            name: device.name.clone(),
+            device: device.device,
+            reads: device.reads,
+            read_bytes: device.read_bytes.0,
+            writes: device.writes,
+            written_bytes: device.written_bytes.0,
+            flushes: device.flushes,
+        };
+        Self {
+            cpus: counters.cpus.iter().map(cpu).collect(),
+            devices: counters.devices.iter().map(device).collect(),
+            process_user_ns: counters.process_user.0,
+            process_kernel_ns: counters.process_kernel.0,
+            throttled_ns: counters.throttled.map(|throttled| throttled.0),
+        }
+    }
+}

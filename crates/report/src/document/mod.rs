@@ -1,0 +1,510 @@
+//! The document: what a run leaves, in a versioned form of its own.
+//!
+//! A result file is an append-only journal in JSON Lines: a header, a line for each trial as it
+//! ended, a conclusion. These are the only types that are written and read, so the core's types
+//! can change without changing the format. Every time ends in `_ns`, every size in `_bytes`, every
+//! rate in `_iops`; what is not known is `null`. Distributions are kept whole: whoever reads
+//! chooses the percentile, and no percentile is ever stored.
+
+mod facts;
+mod measure;
+mod read;
+mod spec;
+
+use fathom_core::experiment;
+use fathom_core::measure::{Direction, Histogram, SparseHistogram};
+use fathom_core::{Bytes, Span, facts as core_facts, verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use facts::{
+    Clock, Disk, Extents, FileSystem, Host, InUse, Layer, LayerKind, Queue, Stripe, Target,
+    TargetKind,
+};
+pub use measure::{
+    Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
+    IoDirection, IoError, Ledger, StartDelay, Worker,
+};
+pub use read::{ReadError, read};
+pub use spec::{Access, Arrivals, Backend, Cache, Pacing, Pattern, Point, Region, Stream, Workers};
+
+/// What the first line of every result file says it is.
+pub const FORMAT: &str = "fathom-result";
+
+/// The format that this version writes. It rises with every change that an older reader would
+/// misunderstand; a field that is added is none.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The way of measuring. It rises with every change after which numbers cannot be compared with
+/// those of before.
+pub const MEASUREMENT_VERSION: u32 = 1;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum Line {
+    /// The first line.
+    Header(Box<Header>),
+    /// One for each trial, written when it ended.
+    Trial(Box<Trial>),
+    /// The last line; absent when the run was killed.
+    Conclusion(Conclusion),
+}
+
+/// What was to be done, by what, with what, on what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// "fathom-result".
+    pub format: String,
+    /// The version of this format.
+    pub format_version: u32,
+    /// The version of the way of measuring: numbers of different ones cannot be compared.
+    pub measurement_version: u32,
+    /// The version of fathom that ran.
+    pub fathom_version: String,
+    /// The command that ran.
+    pub command: Command,
+    /// The command line, word by word, as it was typed.
+    pub command_line: Vec<String>,
+    /// When the run began, in RFC 3339, UTC.
+    pub created: String,
+    /// The same in nanoseconds since 1970.
+    pub created_unix_ns: u64,
+    /// Repeats every random choice of the run.
+    pub seed: u64,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// The targets; everything else names them by their place here.
+    pub targets: Vec<Target>,
+    /// How many points were planned.
+    pub planned_points: u32,
+}
+
+/// The command that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// A portrait of a storage in about a minute.
+    Quick,
+    /// One workload.
+    Run,
+}
+
+/// What a header is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderInput<'a> {
+    /// The version of fathom.
+    pub fathom_version: &'a str,
+    /// The command.
+    pub command: Command,
+    /// The command line, as it was typed.
+    pub command_line: &'a [String],
+    /// When the run begins, in nanoseconds since 1970.
+    pub created_unix_ns: u64,
+    /// Repeats every random choice of the run.
+    pub seed: u64,
+    /// The machine.
+    pub host: &'a core_facts::Host,
+    /// The targets.
+    pub targets: &'a [core_facts::Target],
+    /// How many points there will be.
+    pub planned_points: u32,
+}
+
+/// One execution of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// What was to be measured, resolved in full.
+    pub point: Point,
+    /// How the targets were opened.
+    pub access: Access,
+    /// What carried the I/Os.
+    pub backend: Backend,
+    /// Why that one.
+    pub backend_reason: String,
+    /// When the window began, in RFC 3339, UTC.
+    pub started: String,
+    /// The same in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// The window as it was; shorter than asked when the run was interrupted.
+    pub window_ns: u64,
+    /// Whether it ended before its time.
+    pub interrupted: bool,
+    /// What the numbers are worth.
+    pub verdict: Verdict,
+    /// What was found about them, the gravest first.
+    pub findings: Vec<Finding>,
+    /// What could not be checked.
+    pub unchecked: Vec<Unchecked>,
+    /// One for each worker.
+    pub workers: Vec<Worker>,
+    /// What the host counted during the window; none for a simulated target.
+    pub counters: Option<Counters>,
+    /// The window in slices, by start and stream.
+    pub series: Vec<Interval>,
+}
+
+/// What the findings come to.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing was found that speaks against the numbers.
+    Sound,
+    /// The numbers may mean something else than they seem to.
+    Suspect,
+    /// The numbers do not measure what was asked.
+    Void,
+}
+
+/// How much a finding weighs.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Makes the trial suspect.
+    Suspect,
+    /// Makes the trial void.
+    Void,
+}
+
+/// Something that a reader of the numbers has to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// A stable name for programs.
+    pub code: String,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What was found, with the figures it was judged by.
+    pub evidence: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// A check that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unchecked {
+    /// The code that its finding would have had.
+    pub code: String,
+    /// Why it could not be made.
+    pub why: String,
+}
+
+/// How the run ended and what it found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conclusion {
+    /// How the run ended.
+    pub ended: Ended,
+    /// What it found, in words; empty when the trials speak for themselves.
+    pub sentences: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Every planned point was run.
+    Completed,
+    /// Somebody stopped it.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}
+
+/// A whole result file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The first line.
+    pub header: Header,
+    /// The trials, in the order in which they ended.
+    pub trials: Vec<Trial>,
+    /// The last line; none when the run was killed or still goes on.
+    pub conclusion: Option<Conclusion>,
+    /// Whether the last line was torn, and was left out.
+    pub torn: bool,
+}
+
+impl Line {
+    /// The line, without a newline at its end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("these types have string keys and no failing parts")
+    }
+}
+
+impl Header {
+    /// The header of a run that begins.
+    pub fn new(input: HeaderInput<'_>) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            format_version: FORMAT_VERSION,
+            measurement_version: MEASUREMENT_VERSION,
+            fathom_version: input.fathom_version.to_owned(),
+            command: input.command,
+            command_line: input.command_line.to_vec(),
+            created: rfc3339(input.created_unix_ns),
+            created_unix_ns: input.created_unix_ns,
+            seed: input.seed,
+            host: Host::from(input.host),
+            targets: input.targets.iter().map(Target::from).collect(),
+            planned_points: input.planned_points,
+        }
+    }
+}
+
+impl Trial {
+    /// A trial with what was found about it.
+    pub fn new(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
+        let open = |stream: u32| {
+            trial.point.streams.get(stream as usize).is_some_and(|s| s.pacing.is_open())
+        };
+        let record = &trial.record;
+        Self {
+            point: Point::from(&trial.point),
+            access: trial.access.into(),
+            backend: trial.backend.into(),
+            backend_reason: trial.backend_reason.clone(),
+            started: rfc3339(trial.started_unix_ns),
+            started_unix_ns: trial.started_unix_ns,
+            window_ns: record.window.0,
+            interrupted: record.interrupted,
+            verdict: judgement.verdict().into(),
+            findings: judgement.findings.iter().map(Finding::from).collect(),
+            unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
+            workers: record.workers.iter().map(|w| Worker::new(w, open(w.stream))).collect(),
+            counters: trial.counters.as_ref().map(Counters::from),
+            series: record.series.iter().map(Interval::from).collect(),
+        }
+    }
+
+    /// The window as it was.
+    pub fn window(&self) -> Span {
+        Span(self.window_ns)
+    }
+
+    /// Whether any of its streams was an open loop.
+    pub fn is_open(&self) -> bool {
+        self.point.streams.iter().any(|stream| stream.pacing.is_open())
+    }
+
+    /// The sum over the cells that `keep` names, of one direction or of both, with distributions
+    /// from which percentiles can be read.
+    pub fn flow(
+        &self,
+        direction: Option<Direction>,
+        keep: impl Fn(&Worker, &Cell) -> bool,
+    ) -> fathom_core::measure::Flow {
+        let open = self.is_open();
+        let mut sum = fathom_core::measure::Flow::new(open);
+        for worker in &self.workers {
+            for cell in worker.cells.iter().filter(|cell| keep(worker, cell)) {
+                for one in Direction::BOTH {
+                    if direction.is_some_and(|wanted| wanted != one) {
+                        continue;
+                    }
+                    let flow = cell.flow(one);
+                    sum.bytes.0 += flow.bytes;
+                    sum.service_time.merge_sparse(&flow.service_time.to_sparse());
+                    if let Some(response_time) = &mut sum.response_time {
+                        let times = flow.response_time.as_ref().unwrap_or(&flow.service_time);
+                        response_time.merge_sparse(&times.to_sparse());
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    /// The sum over everything, of one direction or of both.
+    pub fn total(&self, direction: Option<Direction>) -> fathom_core::measure::Flow {
+        self.flow(direction, |_, _| true)
+    }
+
+    /// The series as the core has it, all streams of an interval together.
+    pub fn series(&self) -> Vec<fathom_core::measure::Interval> {
+        let mut merged: Vec<fathom_core::measure::Interval> = Vec::new();
+        for interval in &self.series {
+            let interval = interval.to_core();
+            match merged.iter_mut().rfind(|other| other.start == interval.start) {
+                Some(other) => join(other, &interval),
+                None => merged.push(interval),
+            }
+        }
+        merged.sort_by_key(|interval| interval.start);
+        merged
+    }
+
+    /// The ledger of all workers.
+    pub fn ledger(&self) -> fathom_core::measure::Ledger {
+        self.workers
+            .iter()
+            .fold(fathom_core::measure::Ledger::default(), |sum, w| sum.plus(&w.ledger.to_core()))
+    }
+
+    /// I/Os that failed, at any time.
+    pub fn errors(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.errors.count).sum()
+    }
+
+    /// I/Os in flight, averaged over the window, all workers together.
+    pub fn queue_depth(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.queue_depth).sum()
+    }
+
+    /// How late the I/Os of open loops started; none when there is no open loop.
+    pub fn start_delay(&self) -> Option<fathom_core::measure::StartDelay> {
+        let mut sum: Option<fathom_core::measure::StartDelay> = None;
+        for delay in self.workers.iter().filter_map(|worker| worker.start_delay.as_ref()) {
+            let sum = sum.get_or_insert_default();
+            sum.generator.merge_sparse(&delay.generator.to_sparse());
+            sum.target.merge_sparse(&delay.target.to_sparse());
+        }
+        sum
+    }
+}
+
+/// Adds an interval of another stream that covers the same time.
+fn join(into: &mut fathom_core::measure::Interval, other: &fathom_core::measure::Interval) {
+    into.failed += other.failed;
+    into.length = into.length.max(other.length);
+    for direction in [0, 1] {
+        into.bytes[direction] =
+            Bytes(into.bytes[direction].0.saturating_add(other.bytes[direction].0));
+        let mut histogram: Histogram = into.response_time[direction].to_histogram();
+        histogram.merge_sparse(&other.response_time[direction]);
+        into.response_time[direction] = match histogram.count() {
+            0 => SparseHistogram::default(),
+            _ => histogram.to_sparse(),
+        };
+    }
+}
+
+impl From<verdict::Verdict> for Verdict {
+    fn from(verdict: verdict::Verdict) -> Self {
+        match verdict {
+            verdict::Verdict::Sound => Self::Sound,
+            verdict::Verdict::Suspect => Self::Suspect,
+            verdict::Verdict::Void => Self::Void,
+        }
+    }
+}
+
+impl From<&verdict::Finding> for Finding {
+    fn from(finding: &verdict::Finding) -> Self {
+        Self {
+            code: finding.code.to_owned(),
+            severity: match finding.severity {
+                verdict::Severity::Note => Severity::Note,
+                verdict::Severity::Suspect => Severity::Suspect,
+                verdict::Severity::Void => Severity::Void,
+            },
+            evidence: finding.evidence.clone(),
+            advice: finding.advice.clone(),
+        }
+    }
+}
+
+impl From<&verdict::Unchecked> for Unchecked {
+    fn from(unchecked: &verdict::Unchecked) -> Self {
+        Self { code: unchecked.code.to_owned(), why: unchecked.why.clone() }
+    }
+}
+
+impl Verdict {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Suspect => "suspect",
+            Self::Void => "void",
+        }
+    }
+}
+
+impl Severity {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Suspect => "suspect",
+            Self::Void => "void",
+        }
+    }
+}
+
+impl Document {
+    /// The journal's bytes: what was read, or what a run would have written.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = Line::Header(Box::new(self.header.clone())).to_json();
+        text.push('\n');
+        for trial in &self.trials {
+            text.push_str(&Line::Trial(Box::new(trial.clone())).to_json());
+            text.push('\n');
+        }
+        if let Some(conclusion) = &self.conclusion {
+            text.push_str(&Line::Conclusion(conclusion.clone()).to_json());
+            text.push('\n');
+        }
+        text.into_bytes()
+    }
+
+    /// The gravest verdict of all trials; none without a trial.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.trials.iter().map(|trial| trial.verdict).max()
+    }
+}
+
+/// The JSON Schema of one line of the journal, as it is kept in `docs/schema`.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Line);
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    text.push('\n');
+    text
+}
+
+/// A moment as RFC 3339 writes it, in UTC, to the millisecond.
+fn rfc3339(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let millis = unix_ns / 1_000_000 % 1000;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date of a day since 1970, by Howard Hinnant's `civil_from_days`: years begin in March, so
+/// that the leap day is the last of its year.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_rfc_3339_has_it() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199, "2024-02-29T23:59:59.000Z"),
+            (1_795_245_669, "2026-11-21T07:21:09.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(rfc3339(seconds * 1_000_000_000), text);
+        }
+        assert_eq!(rfc3339(1_234_567_891), "1970-01-01T00:00:01.234Z");
+    }
+}

@@ -1,0 +1,239 @@
+//! A point as it stands in the document: resolved in full, so that it can be repeated from here.
+
+use fathom_core::spec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All parameters of one measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// What people call this point.
+    pub name: String,
+    /// The workloads that run together, at least one.
+    pub streams: Vec<Stream>,
+    /// Load before the window, which is not recorded.
+    pub warm_up_ns: u64,
+    /// The time that was to be recorded.
+    pub window_ns: u64,
+    /// The slices of the series.
+    pub interval_ns: u64,
+    /// Repeats every offset, direction and arrival of the point.
+    pub seed: u64,
+}
+
+/// One workload with its own pattern, mix and pacing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    /// What people call this stream.
+    pub name: String,
+    /// Where it reads and writes, at least one region.
+    pub regions: Vec<Region>,
+    /// How offsets follow each other.
+    pub pattern: Pattern,
+    /// Bytes moved by one I/O.
+    pub block_size_bytes: u64,
+    /// Share of reads, from 0 to 1.
+    pub read_share: f64,
+    /// What sets the pace.
+    pub pacing: Pacing,
+    /// How many threads issue the load.
+    pub workers: Workers,
+}
+
+/// The range of a target that is addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Region {
+    /// The target's place in the header's list.
+    pub target: u32,
+    /// Where the region starts.
+    pub offset_bytes: u64,
+    /// How long it is.
+    pub length_bytes: u64,
+}
+
+/// How offsets follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Block after block, from a start that is separate for each worker, around the region.
+    Sequential,
+    /// Uniform over the region's blocks, with replacement.
+    Random,
+}
+
+/// What sets the pace.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum Pacing {
+    /// A new I/O starts when an old one completes: the target sets the pace.
+    Closed {
+        /// The most I/Os in flight for the stream, all its workers together.
+        queue_depth: u32,
+    },
+    /// I/Os start on a schedule that does not look at completions: the load sets the pace.
+    Open {
+        /// I/Os per second that should start, all workers together.
+        offered_load_iops: f64,
+        /// How the intended starts follow each other.
+        arrivals: Arrivals,
+        /// The most I/Os in flight for the stream.
+        queue_depth_max: u32,
+    },
+}
+
+/// How intended starts follow each other in an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    Uniform,
+    /// Independent of each other: exponential distances.
+    Poisson,
+}
+
+/// How many threads issue a stream's load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Workers {
+    /// So many for each region, each serving that one alone.
+    PerTarget(u32),
+    /// So many in all, each serving every region in turn.
+    Total(u32),
+}
+
+/// How the targets' data was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Access {
+    /// Whether the page cache was in between.
+    pub cache: Cache,
+    /// Whether a write completed only when the target said that it was durable (O_DSYNC).
+    pub write_through: bool,
+}
+
+/// Whether the page cache was between the load and the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// It was not (O_DIRECT).
+    Direct,
+    /// It was.
+    Buffered,
+}
+
+/// What carried the I/Os.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// io_uring.
+    Uring,
+    /// Linux native AIO.
+    Aio,
+    /// pread and pwrite, one thread for each slot.
+    Sync,
+    /// A simulated target, in virtual time.
+    Sim,
+}
+
+impl From<&spec::Point> for Point {
+    fn from(point: &spec::Point) -> Self {
+        Self {
+            name: point.name.clone(),
+            streams: point.streams.iter().map(Stream::from).collect(),
+            warm_up_ns: point.warm_up.0,
+            window_ns: point.window.0,
+            interval_ns: point.interval.0,
+            seed: point.seed,
+        }
+    }
+}
+
+impl From<&spec::Stream> for Stream {
+    fn from(stream: &spec::Stream) -> Self {
+        let region = |region: &spec::Region| Region {
+            target: region.target,
+            offset_bytes: region.offset.0,
+            length_bytes: region.length.0,
+        };
+        Self {
+            name: stream.name.clone(),
+            regions: stream.regions.iter().map(region).collect(),
+            pattern: match stream.pattern {
+                spec::Pattern::Sequential => Pattern::Sequential,
+                spec::Pattern::Random => Pattern::Random,
+            },
+            block_size_bytes: stream.block_size.0,
+            read_share: stream.read_share,
+            pacing: stream.pacing.into(),
+            workers: match stream.workers {
+                spec::Workers::PerTarget(n) => Workers::PerTarget(n),
+                spec::Workers::Total(n) => Workers::Total(n),
+            },
+        }
+    }
+}
+
+impl From<spec::Pacing> for Pacing {
+    fn from(pacing: spec::Pacing) -> Self {
+        match pacing {
+            spec::Pacing::Closed { queue_depth } => Self::Closed { queue_depth },
+            spec::Pacing::Open { offered_load, arrivals, queue_depth_max } => Self::Open {
+                offered_load_iops: offered_load.0,
+                arrivals: match arrivals {
+                    spec::Arrivals::Uniform => Arrivals::Uniform,
+                    spec::Arrivals::Poisson => Arrivals::Poisson,
+                },
+                queue_depth_max,
+            },
+        }
+    }
+}
+
+impl From<spec::Access> for Access {
+    fn from(access: spec::Access) -> Self {
+        Self {
+            cache: match access.cache {
+                spec::Cache::Direct => Cache::Direct,
+                spec::Cache::Buffered => Cache::Buffered,
+            },
+            write_through: access.write_through,
+        }
+    }
+}
+
+impl From<spec::BackendKind> for Backend {
+    fn from(backend: spec::BackendKind) -> Self {
+        match backend {
+            spec::BackendKind::Uring => Self::Uring,
+            spec::BackendKind::Aio => Self::Aio,
+            spec::BackendKind::Sync => Self::Sync,
+            spec::BackendKind::Sim => Self::Sim,
+        }
+    }
+}
+
+impl Backend {
+    /// The name for people, and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Aio => "aio",
+            Self::Sync => "sync",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+impl Pacing {
+    /// The most I/Os that could be in flight.
+    pub fn queue_depth(&self) -> u32 {
+        match *self {
+            Self::Closed { queue_depth } => queue_depth,
+            Self::Open { queue_depth_max, .. } => queue_depth_max,
+        }
+    }
+
+    /// Whether a schedule started the I/Os.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+}

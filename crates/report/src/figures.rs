@@ -1,0 +1,452 @@
+//! What every renderer reads out of a document, and how a figure is written: one place, so that the
+//! same number looks the same in the terminal, in the table and in the chart.
+
+use fathom_core::measure::{Direction, Flow, Histogram, Interval};
+use fathom_core::stats::{self, Estimate};
+use fathom_core::{Bytes, Quantile, Span};
+
+use crate::document::{
+    Access, Arrivals, Cache, Document, Failure, Pacing, Pattern, Stream, Target, Trial, Workers,
+};
+
+/// Three significant digits, and every digit before the point.
+pub fn significant(value: f64) -> String {
+    let magnitude = value.abs();
+    match magnitude {
+        m if m < 9.995 => format!("{value:.2}"),
+        m if m < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A time with three significant digits, in the unit of its magnitude.
+pub fn time(ns: f64) -> String {
+    // The borders lie where rounding to three digits would reach the next unit.
+    match ns {
+        n if n < 999.5 && n.fract() == 0.0 => format!("{n:.0} ns"),
+        n if n < 999.5 => format!("{} ns", significant(n)),
+        n if n < 999.5e3 => format!("{} us", significant(n / 1e3)),
+        n if n < 999.5e6 => format!("{} ms", significant(n / 1e6)),
+        n if n < 120e9 => format!("{} s", significant(n / 1e9)),
+        n if n < 7200e9 => format!("{} min", significant(n / 60e9)),
+        n => format!("{} h", significant(n / 3600e9)),
+    }
+}
+
+/// A whole number with its thousands set apart.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate in full: thousands set apart, three significant digits below them.
+pub fn rate(value: f64) -> String {
+    match value {
+        v if v >= 999.5 => count(v.round() as u64),
+        v if v >= 99.95 => format!("{v:.1}"),
+        v => significant(v),
+    }
+}
+
+/// A rate for a narrow column: 812, 12.3k, 1.23M.
+pub fn short_rate(value: f64) -> String {
+    match value {
+        v if v >= 999.5e6 => format!("{}G", significant(v / 1e9)),
+        v if v >= 999.5e3 => format!("{}M", significant(v / 1e6)),
+        v if v >= 999.5 => format!("{}k", significant(v / 1e3)),
+        v => significant(v),
+    }
+}
+
+/// A share, from 0 to 1, in percent.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        p if p.abs() < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A half-width in percent of its value: "±3%"; nothing when there is none.
+pub fn plus_minus(estimate: Option<&Estimate>) -> String {
+    let share = estimate.and_then(|e| Some(e.half_width? / e.value * 100.0));
+    match share {
+        Some(p) if !p.is_finite() => String::new(),
+        Some(p) if p < 0.05 => "±0%".to_owned(),
+        Some(p) if p < 0.95 => format!("±{p:.1}%"),
+        Some(p) if p < 999.5 => format!("±{p:.0}%"),
+        Some(_) => "±>999%".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Events per second over a window, and none over an empty one.
+pub fn per_second(amount: u64, window: Span) -> Option<f64> {
+    (window.0 > 0).then(|| amount as f64 / window.as_secs_f64())
+}
+
+/// Bytes per second as MiB/s.
+pub fn mib(bytes_per_second: f64) -> f64 {
+    bytes_per_second / Bytes::MIB as f64
+}
+
+/// A quantile, if enough values lie beyond it.
+pub fn carried(times: &Histogram, quantile: Quantile) -> Option<u64> {
+    match stats::carries(times, quantile) {
+        true => times.quantile(quantile),
+        false => None,
+    }
+}
+
+/// Which directions a trial's load has: those that were asked for, and those that happened.
+pub fn directions(trial: &Trial) -> Vec<Direction> {
+    let asked = |direction| {
+        trial.point.streams.iter().any(|stream| match direction {
+            Direction::Read => stream.read_share > 0.0,
+            Direction::Write => stream.read_share < 1.0,
+        })
+    };
+    let happened = |direction| {
+        let mut cells = trial.workers.iter().flat_map(|worker| &worker.cells);
+        cells.any(|cell| cell.flow(direction).ios > 0)
+    };
+    Direction::BOTH.into_iter().filter(|&d| asked(d) || happened(d)).collect()
+}
+
+/// The columns of a table of distributions: each direction, and their total if there are two.
+pub fn columns(trial: &Trial) -> Vec<Option<Direction>> {
+    let directions = directions(trial);
+    let total = (directions.len() != 1).then_some(None);
+    directions.into_iter().map(Some).chain(total).collect()
+}
+
+/// The name of a column or row of a direction.
+pub fn direction_name(direction: Option<Direction>) -> &'static str {
+    direction.map_or("total", Direction::name)
+}
+
+/// A trial's figures with their half-widths.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// I/Os per second.
+    pub iops: Option<Estimate>,
+    /// Bytes per second.
+    pub bandwidth: Option<Estimate>,
+    /// Response time at the quantiles that were asked for; in a closed loop the service time.
+    pub quantiles: Vec<Option<Estimate>>,
+}
+
+/// Summarizes one direction of a trial, or both together.
+pub fn summary(trial: &Trial, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
+    let series = trial.series();
+    let flow = trial.total(direction);
+    let iops = rate_estimate(trial, flow.ios(), &series, |i| interval_ios(i, direction));
+    let bandwidth = rate_estimate(trial, flow.bytes.0, &series, |i| interval_bytes(i, direction));
+    let quantiles = quantiles
+        .iter()
+        .map(|&quantile| quantile_estimate(&flow, &series, direction, quantile))
+        .collect();
+    Summary { iops, bandwidth, quantiles }
+}
+
+/// The value comes from the whole window; the series only tells how sure it is.
+fn rate_estimate(
+    trial: &Trial,
+    amount: u64,
+    series: &[Interval],
+    of: impl Fn(&Interval) -> u64,
+) -> Option<Estimate> {
+    let value = per_second(amount, trial.window())?;
+    let rates: Vec<f64> =
+        series.iter().filter_map(|interval| per_second(of(interval), interval.length)).collect();
+    let half_width = stats::mean(&rates).and_then(|estimate| estimate.half_width);
+    Some(Estimate { value, half_width })
+}
+
+/// A quantile of the response time with its half-width, if the samples carry it.
+pub fn quantile_estimate(
+    flow: &Flow,
+    series: &[Interval],
+    direction: Option<Direction>,
+    quantile: Quantile,
+) -> Option<Estimate> {
+    let value = carried(flow.response_time(), quantile)? as f64;
+    let series = only(series, direction);
+    let refs: Vec<&Interval> = series.iter().collect();
+    let half_width = stats::quantile(flow.response_time(), &refs, quantile)
+        .and_then(|estimate| estimate.half_width);
+    Some(Estimate { value, half_width })
+}
+
+/// The series with the other direction's values left out.
+fn only(series: &[Interval], direction: Option<Direction>) -> Vec<Interval> {
+    let mut series = series.to_vec();
+    if let Some(direction) = direction {
+        let other = 1 - direction as usize;
+        for interval in &mut series {
+            interval.response_time[other] = fathom_core::measure::SparseHistogram::default();
+            interval.bytes[other] = Bytes(0);
+        }
+    }
+    series
+}
+
+/// I/Os of an interval, of one direction or of both.
+pub fn interval_ios(interval: &Interval, direction: Option<Direction>) -> u64 {
+    let count = |d: Direction| interval.response_time[d as usize].count();
+    direction.map_or_else(|| Direction::BOTH.into_iter().map(count).sum(), count)
+}
+
+/// Bytes of an interval, of one direction or of both.
+pub fn interval_bytes(interval: &Interval, direction: Option<Direction>) -> u64 {
+    let bytes = |d: Direction| interval.bytes[d as usize].0;
+    direction.map_or_else(|| Direction::BOTH.into_iter().map(bytes).sum(), bytes)
+}
+
+/// The standard deviation over the intervals of I/Os per second.
+pub fn iops_deviation(series: &[Interval], direction: Option<Direction>) -> Option<f64> {
+    let rates: Vec<f64> = series
+        .iter()
+        .filter_map(|interval| per_second(interval_ios(interval, direction), interval.length))
+        .collect();
+    if rates.len() < 2 {
+        return None;
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    Some((squares / (rates.len() - 1) as f64).sqrt())
+}
+
+/// "sequential", "random".
+pub fn pattern_name(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+    }
+}
+
+/// "reads", "writes", "70 % reads, 30 % writes".
+pub fn mix(read_share: f64) -> String {
+    match read_share {
+        share if share >= 1.0 => "reads".to_owned(),
+        share if share <= 0.0 => "writes".to_owned(),
+        share => format!("{} reads, {} writes", percent(share), percent(1.0 - share)),
+    }
+}
+
+/// Which loop it was: every output says so.
+pub fn pacing(pacing: &Pacing) -> String {
+    match *pacing {
+        Pacing::Closed { queue_depth } => format!("closed loop at queue depth {queue_depth}"),
+        Pacing::Open { offered_load_iops, arrivals, queue_depth_max } => {
+            let arrivals = match arrivals {
+                Arrivals::Uniform => "uniform",
+                Arrivals::Poisson => "Poisson",
+            };
+            format!(
+                "open loop, {} IOPS offered, {arrivals} arrivals, queue depth up to \
+                 {queue_depth_max}",
+                rate(offered_load_iops)
+            )
+        }
+    }
+}
+
+/// "1 worker", "4 workers per target", "2 workers".
+pub fn workers(stream: &Stream) -> String {
+    let plural = |n: u32| if n == 1 { "1 worker".to_owned() } else { format!("{n} workers") };
+    match stream.workers {
+        Workers::PerTarget(n) if stream.regions.len() > 1 => format!("{} per target", plural(n)),
+        Workers::PerTarget(n) | Workers::Total(n) => plural(n),
+    }
+}
+
+/// What a stream does, in one sentence without its pace.
+pub fn load(stream: &Stream) -> String {
+    format!(
+        "{} {} of {}",
+        pattern_name(stream.pattern),
+        mix(stream.read_share),
+        Bytes(stream.block_size_bytes)
+    )
+}
+
+/// "direct", "buffered, write-through".
+pub fn access(access: Access) -> String {
+    let cache = match access.cache {
+        Cache::Direct => "direct I/O",
+        Cache::Buffered => "buffered I/O",
+    };
+    let through = if access.write_through { ", write-through" } else { "" };
+    format!("{cache}{through}")
+}
+
+/// A target's name by its place in the header.
+pub fn target_name(document: &Document, target: u32) -> &str {
+    document.header.targets.get(target as usize).map_or("?", |target| target.name.as_str())
+}
+
+/// A target and what is below it, in one line.
+pub fn stack(target: &Target) -> String {
+    let mut parts = vec![format!("{} of {}", target.kind.name(), Bytes(target.size_bytes))];
+    if let Some(fs) = &target.file_system {
+        let free = Bytes(fs.available_bytes);
+        parts.push(format!("{} on {} at {}, {free} free", fs.kind, fs.source, fs.mount_point));
+    }
+    let middle: Vec<String> = target
+        .layers
+        .iter()
+        .filter(|layer| !layer.members.is_empty())
+        .map(|layer| match &layer.detail {
+            Some(detail) => format!("{} {} ({detail})", layer.kind.name(), layer.name),
+            None => format!("{} {}", layer.kind.name(), layer.name),
+        })
+        .collect();
+    parts.extend(middle);
+    let disks: Vec<String> = target.disks().map(disk).collect();
+    match disks.as_slice() {
+        [first, second, .., last] => parts.push(format!(
+            "{} disks: {first}; {second}{} {last}",
+            disks.len(),
+            if disks.len() > 3 { "; ...;" } else { ";" }
+        )),
+        few => parts.extend(few.iter().cloned()),
+    }
+    parts.join("; ")
+}
+
+fn disk(layer: &crate::document::Layer) -> String {
+    let facts = layer.disk.as_ref();
+    let model = facts.and_then(|disk| disk.model.as_deref()).map(|model| format!(" {model}"));
+    let turns = match facts.and_then(|disk| disk.rotational) {
+        Some(true) => ", rotational",
+        Some(false) | None => "",
+    };
+    let transport = facts.and_then(|disk| disk.transport.as_deref());
+    let transport = transport.map(|transport| format!(", {transport}")).unwrap_or_default();
+    format!(
+        "{} {}{}, {}{transport}{turns}",
+        layer.kind.name(),
+        layer.name,
+        model.unwrap_or_default(),
+        Bytes(layer.size_bytes)
+    )
+}
+
+/// How an I/O failed, in words.
+pub fn failure(failure: Failure) -> String {
+    match failure {
+        Failure::Errno(errno) => match errno_text(errno) {
+            Some((name, text)) => format!("{name} (errno {errno}): {text}"),
+            None => format!("errno {errno}"),
+        },
+        Failure::ShortBytes(0) => {
+            "0 bytes moved: the end of the target, or it was unplugged".to_owned()
+        }
+        Failure::ShortBytes(moved) => format!("short: only {} moved", Bytes(u64::from(moved))),
+        Failure::Lost => "lost: it did not come back while we waited for it".to_owned(),
+    }
+}
+
+/// What Linux means by an errno that storage gives. Spelled out here because a result is read on
+/// other systems too, whose numbers differ.
+fn errno_text(errno: i32) -> Option<(&'static str, &'static str)> {
+    let known = match errno {
+        1 => ("EPERM", "not permitted"),
+        4 => ("EINTR", "interrupted"),
+        5 => ("EIO", "the device reported an I/O error"),
+        6 => ("ENXIO", "no such device or address"),
+        9 => ("EBADF", "the file was not open for this"),
+        11 => ("EAGAIN", "not possible right now"),
+        12 => ("ENOMEM", "out of memory"),
+        13 => ("EACCES", "permission denied"),
+        16 => ("EBUSY", "busy"),
+        19 => ("ENODEV", "the device is gone"),
+        22 => ("EINVAL", "refused: offset, length or memory is not aligned as the target needs"),
+        27 => ("EFBIG", "beyond the largest file size"),
+        28 => ("ENOSPC", "no space left"),
+        30 => ("EROFS", "read-only file system"),
+        52 => ("EBADE", "reservation conflict"),
+        61 => ("ENODATA", "the medium could not be read"),
+        67 => ("ENOLINK", "the path to the device is severed"),
+        84 => ("EILSEQ", "protection information does not match"),
+        95 => ("EOPNOTSUPP", "not supported by the target"),
+        103 => ("ECONNABORTED", "the server of the file system is gone"),
+        107 => ("ENOTCONN", "the server of the file system is not connected"),
+        110 => ("ETIMEDOUT", "the device did not answer in time"),
+        116 => ("ESTALE", "stale file handle"),
+        121 => ("EREMOTEIO", "the device refused the command"),
+        122 => ("EDQUOT", "the quota is used up"),
+        125 => ("ECANCELED", "canceled"),
+        _ => return None,
+    };
+    Some(known)
+}
+
+/// The command line as it can be typed again.
+pub fn command_line(words: &[String]) -> String {
+    let plain = |word: &str| {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
+        !word.is_empty() && word.chars().all(safe)
+    };
+    let quote = |word: &String| match plain(word) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_significant_digits_across_units() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (250.0, "250 ns"),
+            (999.7, "1.00 us"),
+            (1_234.0, "1.23 us"),
+            (81_200.0, "81.2 us"),
+            (812_345.0, "812 us"),
+            (999_600.0, "1.00 ms"),
+            (99_960_000.0, "100 ms"),
+            (2_500_000_000.0, "2.50 s"),
+            (180e9, "3.00 min"),
+        ] {
+            assert_eq!(time(ns), text);
+        }
+        assert_eq!(rate(123_456.7), "123,457");
+        assert_eq!(rate(812.34), "812.3");
+        assert_eq!(rate(12.345), "12.3");
+        assert_eq!(short_rate(12_345.0), "12.3k");
+        assert_eq!(short_rate(999_700.0), "1.00M");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn half_widths_are_shown_in_percent_of_their_value() {
+        let shown = |value, half_width| plus_minus(Some(&Estimate { value, half_width }));
+        assert_eq!(shown(100.0, Some(3.2)), "±3%");
+        assert_eq!(shown(100.0, Some(0.42)), "±0.4%");
+        assert_eq!(shown(100.0, Some(0.0)), "±0%");
+        assert_eq!(shown(100.0, Some(1e6)), "±>999%");
+        assert_eq!(shown(0.0, Some(0.0)), "");
+        assert_eq!(shown(100.0, None), "");
+    }
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let words = ["fathom", "run", "/data/my file", "it's", ""].map(str::to_owned);
+        assert_eq!(command_line(&words), r"fathom run '/data/my file' 'it'\''s' ''");
+    }
+}

@@ -1,0 +1,447 @@
+//! A run in full: for each point what the load was, what it measured, and what that is worth.
+
+use std::collections::BTreeMap;
+
+use fathom_core::measure::{Direction, Flow, Histogram};
+use fathom_core::{Bytes, Quantile};
+
+use super::text::{Align, Table, Tint, push_line, wrap};
+use super::{Style, finding, head, tail, unchecked, verdict_tint};
+use crate::document::{Cell, Document, Trial, Worker};
+use crate::figures::{self, direction_name, plus_minus};
+
+/// More rows than this are summed by target, unless the style asks for all workers.
+const ROWS_SHOWN: usize = 16;
+
+/// A document in full.
+pub fn document(document: &Document, style: &Style) -> String {
+    let mut out = String::new();
+    head(&mut out, document, style);
+    for (place, trial) in document.trials.iter().enumerate() {
+        push_line(&mut out, "");
+        one(&mut out, document, place, trial, style);
+    }
+    push_line(&mut out, "");
+    let before = out.len();
+    unchecked(&mut out, &document.trials, style);
+    tail(&mut out, document, style);
+    if out.len() == before {
+        out.pop();
+    }
+    out
+}
+
+fn one(out: &mut String, document: &Document, place: usize, trial: &Trial, style: &Style) {
+    let points = (document.header.planned_points as usize).max(document.trials.len());
+    let number = if points > 1 { format!("{} of {points}  ", place + 1) } else { String::new() };
+    wrap(out, &number, &trial.point.name, Tint::Bold, style);
+    load(out, document, trial, style);
+    push_line(out, "");
+    verdict(out, trial, style);
+    push_line(out, "");
+    flows(out, document, trial, style);
+    push_line(out, "");
+    distributions(out, trial, style);
+    push_line(out, "");
+    accounts(out, document, trial, style);
+}
+
+/// What the load was.
+fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
+    let many = trial.point.streams.len() > 1;
+    for stream in &trial.point.streams {
+        let name = if many { format!("{}: ", stream.name) } else { String::new() };
+        let targets: Vec<&str> =
+            stream.regions.iter().map(|r| figures::target_name(document, r.target)).collect();
+        let text = format!(
+            "{name}{}; {}; {}, on {}",
+            figures::load(stream),
+            figures::pacing(&stream.pacing),
+            figures::workers(stream),
+            shortened(&targets)
+        );
+        wrap(out, "  ", &text, Tint::Plain, style);
+    }
+    let through = format!(
+        "{} through {} ({})",
+        figures::access(trial.access),
+        trial.backend.name(),
+        trial.backend_reason
+    );
+    wrap(out, "  ", &through, Tint::Plain, style);
+    let asked = match trial.interrupted {
+        true => format!(" of {}, interrupted", fathom_core::Span(trial.point.window_ns)),
+        false => String::new(),
+    };
+    let window = format!(
+        "window {}{asked}, after a warm-up of {}; began {}; seed {}",
+        trial.window(),
+        fathom_core::Span(trial.point.warm_up_ns),
+        trial.started,
+        trial.point.seed
+    );
+    wrap(out, "  ", &window, Tint::Dim, style);
+}
+
+fn shortened(names: &[&str]) -> String {
+    match names {
+        [first, second, third, rest @ ..] if !rest.is_empty() => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
+        few => few.join(", "),
+    }
+}
+
+fn verdict(out: &mut String, trial: &Trial, style: &Style) {
+    let name = verdict_tint(trial.verdict).paint(trial.verdict.name(), style);
+    let why = if trial.findings.is_empty() { ": nothing speaks against the numbers" } else { "" };
+    push_line(out, &format!("verdict {name}{why}"));
+    for one in &trial.findings {
+        finding(out, one, "", style);
+    }
+}
+
+/// Whose row it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    stream: u32,
+    target: u32,
+    worker: Option<u32>,
+}
+
+/// The rows of a trial: by stream, worker and target if they are few, else by stream and target.
+fn keys(trial: &Trial, all_workers: bool) -> Vec<Key> {
+    let mut keys = BTreeMap::new();
+    for worker in &trial.workers {
+        for cell in &worker.cells {
+            let worker_of = Some(worker.worker);
+            keys.insert(Key { stream: worker.stream, target: cell.target, worker: worker_of }, ());
+        }
+    }
+    if keys.len() > ROWS_SHOWN && !all_workers {
+        keys = keys.into_keys().map(|key| (Key { worker: None, ..key }, ())).collect();
+    }
+    keys.into_keys().collect()
+}
+
+fn belongs(key: Key, worker: &Worker, cell: &Cell) -> bool {
+    let same_worker = key.worker.is_none_or(|number| number == worker.worker);
+    key.stream == worker.stream && key.target == cell.target && same_worker
+}
+
+/// Bytes, I/Os and rates, for each worker and target and in total.
+fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
+    let mut columns = [(Align::Right, 2); 8];
+    columns[0] = (Align::Left, 2);
+    let mut table = Table::new(&columns);
+    let heads = ["", "bytes", "I/Os", "MiB/s", "IOPS", "+/-", "mean", "std dev"];
+    table.row(Tint::Dim, heads.map(str::to_owned));
+    let keys = keys(trial, style.all_workers);
+    if keys.len() > 1 {
+        for &key in keys.iter().take(if style.all_workers { usize::MAX } else { ROWS_SHOWN }) {
+            table.row(Tint::Bold, [label(document, trial, key, style)]);
+            for direction in figures::columns(trial) {
+                let flow = trial.flow(direction, |worker, cell| belongs(key, worker, cell));
+                table.row(Tint::Plain, flow_row(trial, direction, &flow, String::new()));
+            }
+        }
+        table.row(Tint::Bold, ["all".to_owned()]);
+    }
+    for direction in figures::columns(trial) {
+        let summary = figures::summary(trial, direction, &[]);
+        let half = plus_minus(summary.iops.as_ref()).replace('±', "");
+        table.row(Tint::Plain, flow_row(trial, direction, &trial.total(direction), half));
+    }
+    push_line(out, &format!("measured (times are service times{})", deviation(trial)));
+    table.render(out, style);
+    let hidden = keys.len().saturating_sub(ROWS_SHOWN);
+    if hidden > 0 && !style.all_workers {
+        push_line(out, &format!("  {hidden} more targets are in the sums only"));
+    } else if keys.iter().any(|key| key.worker.is_none()) {
+        push_line(out, &format!("  {} workers, summed by target", trial.workers.len()));
+    }
+}
+
+fn deviation(trial: &Trial) -> String {
+    match figures::iops_deviation(&trial.series(), None) {
+        Some(deviation) => format!(
+            "; IOPS vary by {} over intervals of {}",
+            figures::rate(deviation),
+            fathom_core::Span(trial.point.interval_ns)
+        ),
+        None => String::new(),
+    }
+}
+
+fn label(document: &Document, trial: &Trial, key: Key, style: &Style) -> String {
+    let mut parts = Vec::new();
+    if trial.point.streams.len() > 1 {
+        parts.push(trial.point.streams[key.stream as usize].name.clone());
+    }
+    parts.extend(key.worker.map(|worker| format!("worker {worker}")));
+    if document.header.targets.len() > 1 {
+        parts.push(figures::target_name(document, key.target).to_owned());
+    }
+    let label = parts.join(", ");
+    // A label of its own column would push the figures out of the terminal.
+    let room = style.width.saturating_sub(66).max(12);
+    match label.chars().count() > room {
+        true => {
+            let kept: Vec<char> = label.chars().collect();
+            format!("..{}", kept[kept.len() - (room - 2)..].iter().collect::<String>())
+        }
+        false => label,
+    }
+}
+
+fn flow_row(trial: &Trial, direction: Option<Direction>, flow: &Flow, half: String) -> [String; 8] {
+    let none = || "-".to_owned();
+    let rate = |amount| figures::per_second(amount, trial.window());
+    let mean = flow.service_time.mean().map(figures::time);
+    let deviation = flow.service_time.standard_deviation().map(figures::time);
+    [
+        format!("  {}", direction_name(direction)),
+        flow.bytes.to_string(),
+        figures::count(flow.ios()),
+        rate(flow.bytes.0).map_or_else(none, |bytes| figures::rate(figures::mib(bytes))),
+        rate(flow.ios()).map_or_else(none, figures::rate),
+        half,
+        mean.unwrap_or_else(none),
+        deviation.unwrap_or_else(none),
+    ]
+}
+
+/// The percentile tables: service time, and in an open loop response time and start delay too.
+fn distributions(out: &mut String, trial: &Trial, style: &Style) {
+    let columns = figures::columns(trial);
+    let flows: Vec<Flow> = columns.iter().map(|&direction| trial.total(direction)).collect();
+    let names: Vec<&str> = columns.iter().map(|&direction| direction_name(direction)).collect();
+    let service: Vec<&Histogram> = flows.iter().map(|flow| &flow.service_time).collect();
+    if trial.is_open() {
+        let response: Vec<&Histogram> = flows.iter().map(Flow::response_time).collect();
+        push_line(out, "response time: from the intended start");
+        percentiles(out, &names, &response, &half_widths(trial, &flows, &columns), style);
+        push_line(out, "");
+        push_line(out, "service time: from the submission");
+        percentiles(out, &names, &service, &[], style);
+        if let Some(delay) = trial.start_delay() {
+            push_line(out, "");
+            push_line(out, "start delay: from the intended start to the submission");
+            let names = ["target was behind", "generator was late"];
+            percentiles(out, &names, &[&delay.target, &delay.generator], &[], style);
+        }
+    } else {
+        push_line(out, "service time (closed loop: the response time equals it)");
+        percentiles(out, &names, &service, &half_widths(trial, &flows, &columns), style);
+    }
+}
+
+/// For each column the half-width of each percentile.
+fn half_widths(trial: &Trial, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
+    let series = trial.series();
+    let of = |(flow, &direction): (&Flow, &Option<Direction>)| {
+        let half = |quantile: Quantile| {
+            let estimate = figures::quantile_estimate(flow, &series, direction, quantile);
+            plus_minus(estimate.as_ref())
+        };
+        Quantile::REPORTED.into_iter().map(half).collect()
+    };
+    flows.iter().zip(columns).map(of).collect()
+}
+
+fn percentiles(
+    out: &mut String,
+    names: &[&str],
+    times: &[&Histogram],
+    half_widths: &[Vec<String>],
+    style: &Style,
+) {
+    let mut columns = vec![(Align::Left, 2)];
+    columns.extend(times.iter().flat_map(|_| [(Align::Right, 3), (Align::Left, 1)]));
+    let mut table = Table::new(&columns);
+    let heads = names.iter().flat_map(|name| [(*name).to_owned(), String::new()]);
+    table.row(Tint::Dim, std::iter::once(String::new()).chain(heads));
+    let cell = |value: Option<u64>| value.map_or("-".to_owned(), |ns| figures::time(ns as f64));
+    let plain = |name: &str, values: Vec<Option<u64>>| {
+        let cells = values.into_iter().flat_map(|value| [cell(value), String::new()]);
+        std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    table.row(Tint::Plain, plain("min", times.iter().map(|t| t.min()).collect()));
+    let mut withheld = None;
+    for (place, quantile) in Quantile::REPORTED.into_iter().enumerate() {
+        let values: Vec<Option<u64>> =
+            times.iter().map(|t| figures::carried(t, quantile)).collect();
+        if quantile.0 > 0.5 && values.iter().all(Option::is_none) {
+            withheld = Some(quantile);
+            break;
+        }
+        let mut row = vec![(quantile.to_string(), Tint::Plain)];
+        for (column, value) in values.into_iter().enumerate() {
+            let half = half_widths.get(column).and_then(|half| half.get(place));
+            row.push((cell(value), Tint::Plain));
+            row.push((half.cloned().unwrap_or_default(), Tint::Dim));
+        }
+        table.tinted(row);
+    }
+    let last: Vec<Option<u64>> = times.iter().map(|t| t.max()).collect();
+    table.row(Tint::Plain, plain("max", last));
+    table.render(out, style);
+    let most = times.iter().map(|t| t.count()).max().unwrap_or(0);
+    if let Some(quantile) = withheld {
+        let text = format!(
+            "{quantile} and beyond: not enough samples ({} in all, and {} have to lie beyond)",
+            figures::count(most),
+            fathom_core::stats::TAIL_SAMPLES
+        );
+        wrap(out, "  ", &text, Tint::Dim, style);
+    }
+}
+
+/// Queue depth, ledger, CPU, devices and errors.
+fn accounts(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
+    let depth: u32 = trial.point.streams.iter().map(|s| s.pacing.queue_depth()).sum();
+    let asked = if trial.is_open() { "up to" } else { "of" };
+    let text = format!(
+        "{} in flight on average, {asked} {depth} asked",
+        figures::significant(trial.queue_depth())
+    );
+    wrap(out, "queue depth  ", &text, Tint::Plain, style);
+    offered(out, trial, style);
+    let l = trial.ledger();
+    let parts = [
+        (l.completed_in_warm_up, "completed in the warm-up"),
+        (l.completed, "completed in the window"),
+        (l.failed, "failed"),
+        (l.in_flight, "in flight at the end"),
+        (l.lost, "lost"),
+        (l.unstarted, "never started"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|&(n, _)| n > 0)
+        .map(|(n, what)| format!("{} {what}", figures::count(n)))
+        .collect();
+    let off = if l.balances() { "" } else { " (THIS DOES NOT ADD UP: please report it)" };
+    let text = match parts.is_empty() {
+        true => "0 I/Os due".to_owned(),
+        false => format!("{} I/Os due = {}{off}", figures::count(l.due), parts.join(" + ")),
+    };
+    wrap(out, "ledger       ", &text, Tint::Plain, style);
+    cpu(out, trial, style);
+    devices(out, trial, style);
+    errors(out, document, trial, style);
+}
+
+fn offered(out: &mut String, trial: &Trial, style: &Style) {
+    if !trial.is_open() {
+        return;
+    }
+    let offered: f64 = trial
+        .point
+        .streams
+        .iter()
+        .filter_map(|stream| match stream.pacing {
+            crate::document::Pacing::Open { offered_load_iops, .. } => Some(offered_load_iops),
+            crate::document::Pacing::Closed { .. } => None,
+        })
+        .sum();
+    let open =
+        |worker: &Worker, _: &Cell| trial.point.streams[worker.stream as usize].pacing.is_open();
+    let achieved = figures::per_second(trial.flow(None, open).ios(), trial.window());
+    let unstarted = trial.ledger().unstarted;
+    let mut text = format!("{} IOPS offered", figures::rate(offered));
+    if let Some(achieved) = achieved {
+        let share = figures::percent(achieved / offered);
+        text += &format!(", {} achieved ({share})", figures::rate(achieved));
+    }
+    text += &format!(", {} never started", figures::count(unstarted));
+    wrap(out, "load         ", &text, Tint::Plain, style);
+}
+
+fn cpu(out: &mut String, trial: &Trial, style: &Style) {
+    let Some(counters) = &trial.counters else { return };
+    let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
+    let mut text = format!(
+        "fathom used {} user and {} kernel time",
+        figures::time(counters.process_user_ns as f64),
+        figures::time(counters.process_kernel_ns as f64)
+    );
+    let ios = trial.total(None).ios();
+    if ios > 0 {
+        text += &format!(": {} per I/O", figures::time(used / ios as f64));
+    }
+    if let Some(throttled) = counters.throttled_ns.filter(|&ns| ns > 0) {
+        text +=
+            &format!("; its cgroup kept it off the CPUs for {}", figures::time(throttled as f64));
+    }
+    wrap(out, "CPU          ", &text, Tint::Plain, style);
+    let mut table = Table::new(&[
+        (Align::Left, 13),
+        (Align::Right, 2),
+        (Align::Right, 2),
+        (Align::Right, 2),
+        (Align::Right, 2),
+    ]);
+    table.row(Tint::Dim, ["core", "user", "kernel", "idle", "steal"].map(str::to_owned));
+    for core in &counters.cpus {
+        let parts = [core.user_ns, core.kernel_ns, core.idle_ns, core.steal_ns].map(|ns| ns as f64);
+        let total: f64 = parts.iter().sum();
+        let share =
+            |ns: f64| if total > 0.0 { figures::percent(ns / total) } else { "-".to_owned() };
+        let shares = parts.map(share);
+        table.row(Tint::Plain, std::iter::once(format!("{}", core.cpu)).chain(shares));
+    }
+    if !counters.cpus.is_empty() {
+        table.render(out, style);
+    }
+}
+
+fn devices(out: &mut String, trial: &Trial, style: &Style) {
+    for device in trial.counters.iter().flat_map(|counters| &counters.devices) {
+        let text = format!(
+            "{}: {} reads ({}), {} writes ({}), {} flushes, as the kernel counted",
+            device.name,
+            figures::count(device.reads),
+            Bytes(device.read_bytes),
+            figures::count(device.writes),
+            Bytes(device.written_bytes),
+            figures::count(device.flushes)
+        );
+        wrap(out, "device       ", &text, Tint::Plain, style);
+    }
+}
+
+/// How many errors are shown one by one.
+const ERRORS_SHOWN: usize = 5;
+
+fn errors(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
+    let count = trial.errors();
+    if count == 0 {
+        return;
+    }
+    let text = format!("{} I/Os failed; the first of them:", figures::count(count));
+    wrap(out, "errors       ", &text, Tint::Bad, style);
+    let mut first: Vec<_> = trial.workers.iter().flat_map(|worker| &worker.errors.first).collect();
+    first.sort_by_key(|error| error.at_ns);
+    for error in first.into_iter().take(ERRORS_SHOWN) {
+        let sign = if error.at_ns < 0 { "-" } else { "" };
+        let text = format!(
+            "{sign}{} {} of {} at offset {} of {}: {}",
+            figures::time(error.at_ns.unsigned_abs() as f64),
+            match error.direction {
+                crate::document::IoDirection::Read => "read",
+                crate::document::IoDirection::Write => "write",
+            },
+            Bytes(error.length_bytes),
+            error.offset_bytes,
+            figures::target_name(document, error.target),
+            figures::failure(error.failure)
+        );
+        wrap(out, "             ", &text, Tint::Plain, style);
+    }
+    let gave_up = trial.workers.iter().filter(|worker| worker.gave_up).count();
+    if gave_up > 0 {
+        let text = format!("{gave_up} workers gave up, because one I/O after the other failed");
+        wrap(out, "             ", &text, Tint::Bad, style);
+    }
+}

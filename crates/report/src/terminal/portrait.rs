@@ -1,0 +1,172 @@
+//! The portrait of a storage: one table, a row for each step, then the doubts, each said once.
+
+use fathom_core::Quantile;
+
+use super::text::{Align, Table, Tint, push_line, wrap};
+use super::{Style, finding, tail, verdict_tint};
+use crate::document::{Document, Finding, Trial, Verdict};
+use crate::figures::{self, Summary, plus_minus};
+
+/// From this width on a step takes one row; below, its half-widths stand in a second one.
+const ROOMY: usize = 112;
+
+/// The percentiles of the table.
+const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
+
+/// A portrait of the storage that the document's steps measured.
+pub fn portrait(document: &Document, style: &Style) -> String {
+    let mut out = String::new();
+    for target in &document.header.targets {
+        wrap(&mut out, "", &target.name, Tint::Bold, style);
+        wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
+    }
+    push_line(&mut out, "");
+    if !document.trials.is_empty() {
+        table(&mut out, document, style);
+        wrap(&mut out, "", &legend(&document.trials), Tint::Dim, style);
+        push_line(&mut out, "");
+        doubts(&mut out, &document.trials, style);
+    }
+    tail(&mut out, document, style);
+    out
+}
+
+/// What the columns mean, and which loop it was.
+fn legend(trials: &[Trial]) -> String {
+    let open = trials.iter().filter(|trial| trial.is_open()).count();
+    let time = match open {
+        0 => "service times; closed loop at the queue depth",
+        n if n == trials.len() => "response times; open loop",
+        _ => "response times, which in the closed loops equal the service times",
+    };
+    let backends: Vec<&str> = trials.iter().map(|trial| trial.backend.name()).collect();
+    let backend = match backends.iter().all(|name| *name == backends[0]) {
+        true => format!(" through {}", backends[0]),
+        false => String::new(),
+    };
+    let access = figures::access(trials[0].access);
+    format!("p50, p99, p99.9: {time}; {access}{backend}. ±: half of the 95 % interval.")
+}
+
+fn table(out: &mut String, document: &Document, style: &Style) {
+    let roomy = style.width >= ROOMY;
+    let mut columns = vec![(Align::Right, 0), (Align::Left, 1)];
+    for place in 0..5 {
+        columns.push((Align::Right, if place == 0 || roomy { 3 } else { 2 }));
+        if roomy {
+            columns.push((Align::Left, 1));
+        }
+    }
+    columns.push((Align::Left, 2));
+    let mut table = Table::new(&columns);
+    let heads = ["IOPS", "MiB/s", "p50", "p99", "p99.9"].into_iter();
+    let heads = heads.flat_map(|head| match roomy {
+        true => vec![head.to_owned(), String::new()],
+        false => vec![head.to_owned()],
+    });
+    table.row(Tint::Dim, [String::new(), String::new()].into_iter().chain(heads));
+    for (place, trial) in document.trials.iter().enumerate() {
+        let summary = figures::summary(trial, None, &QUANTILES);
+        let number = (format!("{}", place + 1), Tint::Dim);
+        let (name, second) = names(trial);
+        let verdict = match trial.verdict {
+            Verdict::Sound => (String::new(), Tint::Plain),
+            other => (other.name().to_owned(), verdict_tint(other)),
+        };
+        let (values, halves) = cells(&summary);
+        if roomy {
+            let name = format!("{name}, {second}");
+            let pairs = values.into_iter().zip(halves);
+            let cells = pairs.flat_map(|(value, half)| [(value, Tint::Plain), (half, Tint::Dim)]);
+            table.tinted([number, (name, Tint::Plain)].into_iter().chain(cells).chain([verdict]));
+        } else {
+            let cells = values.into_iter().map(|value| (value, Tint::Plain));
+            table.tinted([number, (name, Tint::Plain)].into_iter().chain(cells).chain([verdict]));
+            let halves = halves.into_iter().map(|half| (half, Tint::Dim));
+            let start = [(String::new(), Tint::Plain), (format!("  {second}"), Tint::Dim)];
+            table.tinted(start.into_iter().chain(halves));
+        }
+    }
+    table.render(out, style);
+}
+
+/// What the step did, and how deep its queue was.
+fn names(trial: &Trial) -> (String, String) {
+    match trial.point.streams.as_slice() {
+        [stream] => {
+            let pattern = figures::pattern_name(stream.pattern);
+            let mix = match stream.read_share {
+                share if share >= 1.0 => "read".to_owned(),
+                share if share <= 0.0 => "write".to_owned(),
+                share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
+            };
+            let block = fathom_core::Bytes(stream.block_size_bytes);
+            let depth = match stream.pacing {
+                crate::document::Pacing::Closed { queue_depth } => {
+                    format!("queue depth {queue_depth}")
+                }
+                crate::document::Pacing::Open { offered_load_iops, .. } => {
+                    format!("{} IOPS offered", figures::short_rate(offered_load_iops))
+                }
+            };
+            (format!("{pattern} {mix} {block}"), depth)
+        }
+        streams => (trial.point.name.clone(), format!("{} streams", streams.len())),
+    }
+}
+
+/// The values of a row and their half-widths.
+fn cells(summary: &Summary) -> (Vec<String>, Vec<String>) {
+    let rate = |value: Option<f64>| value.map_or("-".to_owned(), figures::short_rate);
+    let bandwidth = summary.bandwidth.map(|estimate| figures::mib(estimate.value));
+    let mut values = vec![rate(summary.iops.map(|estimate| estimate.value)), rate(bandwidth)];
+    let mut halves =
+        vec![plus_minus(summary.iops.as_ref()), plus_minus(summary.bandwidth.as_ref())];
+    for estimate in &summary.quantiles {
+        values.push(estimate.map_or("-".to_owned(), |estimate| figures::time(estimate.value)));
+        halves.push(plus_minus(estimate.as_ref()));
+    }
+    (values, halves)
+}
+
+/// Every finding once, with the steps that have it; the gravest first.
+fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
+    let mut groups: Vec<(&Finding, Vec<usize>)> = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        for one in &trial.findings {
+            match groups.iter_mut().find(|(other, _)| other.code == one.code) {
+                Some((worst, steps)) => {
+                    if one.severity > worst.severity {
+                        *worst = one;
+                    }
+                    steps.push(place + 1);
+                }
+                None => groups.push((one, Vec::from([place + 1]))),
+            }
+        }
+    }
+    groups.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
+    if groups.is_empty() {
+        let all = trials.iter().flat_map(|trial| &trial.unchecked).count();
+        let text = if all == 0 { "No doubts." } else { "No doubts in what could be checked." };
+        wrap(out, "", text, Tint::Good, style);
+        return;
+    }
+    push_line(out, &Tint::Bold.paint("doubts", style));
+    for (one, steps) in groups {
+        finding(out, one, &whose(&steps, trials.len()), style);
+    }
+}
+
+/// "steps 1, 3 and 4: ".
+fn whose(steps: &[usize], all: usize) -> String {
+    let mut steps = steps.to_vec();
+    steps.dedup();
+    let names: Vec<String> = steps.iter().map(usize::to_string).collect();
+    match names.as_slice() {
+        _ if steps.len() == all => "every step: ".to_owned(),
+        [one] => format!("step {one}: "),
+        [rest @ .., last] => format!("steps {} and {last}: ", rest.join(", ")),
+        [] => String::new(),
+    }
+}

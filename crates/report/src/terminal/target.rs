@@ -1,0 +1,161 @@
+//! A target down its device stack, as `inspect` shows it.
+
+use fathom_core::Bytes;
+
+use super::Style;
+use super::text::{Tint, push_line, wrap};
+use crate::document::{Extents, FileSystem, InUse, Layer, Queue, Target};
+
+/// What a target is, down its device stack, and what follows from it for a test.
+pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
+    let mut out = String::new();
+    wrap(&mut out, "", &target.name, Tint::Bold, style);
+    let mut line = |name: &str, text: &str| {
+        wrap(&mut out, &format!("  {name:<14}"), text, Tint::Plain, style);
+    };
+    if target.path != target.name {
+        line("path", &target.path);
+    }
+    line("kind", &format!("{} of {}", target.kind.name(), Bytes(target.size_bytes)));
+    if let Some(alignment) = target.direct_alignment_bytes {
+        line("direct I/O", &format!("in multiples of {}", Bytes(alignment)));
+    }
+    if let Some(file_system) = &target.file_system {
+        line("file system", &about_file_system(file_system));
+        line("mounted", &format!("at {} ({})", file_system.mount_point, file_system.options));
+        let free = Bytes(file_system.available_bytes);
+        line("free space", &format!("{free} of {}", Bytes(file_system.size_bytes)));
+    }
+    if let Some(extents) = &target.extents {
+        line("extents", &about_extents(extents));
+    }
+    for in_use in &target.in_use {
+        line("in use", &about_use(in_use));
+    }
+    if !target.layers.is_empty() {
+        push_line(&mut out, "");
+        push_line(&mut out, &Tint::Bold.paint("device stack", style));
+        roots(target).into_iter().for_each(|root| layer(&mut out, target, root, 1, style));
+    }
+    if !advice.is_empty() {
+        push_line(&mut out, "");
+        push_line(&mut out, &Tint::Bold.paint("what follows for a test", style));
+        advice.iter().for_each(|one| wrap(&mut out, "  - ", one, Tint::Plain, style));
+    }
+    out
+}
+
+fn about_file_system(file_system: &FileSystem) -> String {
+    let mut text = format!("{} on {}", file_system.kind, file_system.source);
+    if file_system.read_only {
+        text += ", read-only";
+    }
+    if file_system.copy_on_write {
+        text += ", copy-on-write";
+    }
+    if let Some(compression) = &file_system.compression {
+        text += &format!(", compression {compression}");
+    }
+    text
+}
+
+fn about_extents(extents: &Extents) -> String {
+    let mut text = format!("{}: {} written", extents.count, Bytes(extents.written_bytes));
+    if extents.unwritten_bytes > 0 {
+        text += &format!(", {} reserved and never written", Bytes(extents.unwritten_bytes));
+    }
+    if extents.holes_bytes > 0 {
+        text += &format!(", {} in holes", Bytes(extents.holes_bytes));
+    }
+    text
+}
+
+fn about_use(in_use: &InUse) -> String {
+    match in_use {
+        InUse::Mounted { device, mount_point } => format!("{device} is mounted at {mount_point}"),
+        InUse::Swap { device } => format!("{device} is active swap"),
+        InUse::Holder { device, holder } => format!("{device} is part of {holder}"),
+        InUse::Signature { device, kind } => format!("{device} carries the mark of {kind}"),
+        InUse::Exclusive { device } => format!("{device} is open for somebody else alone"),
+    }
+}
+
+/// The layers that no other one consists of.
+fn roots(target: &Target) -> Vec<usize> {
+    let member = |place: &usize| target.layers.iter().any(|layer| layer.members.contains(place));
+    (0..target.layers.len()).filter(|place| !member(place)).collect()
+}
+
+/// No real stack is deeper, and a document may come from anywhere.
+const DEPTH_SHOWN: usize = 16;
+
+fn layer(out: &mut String, target: &Target, place: usize, depth: usize, style: &Style) {
+    let Some(this) = target.layers.get(place) else { return };
+    let indent = "  ".repeat(depth);
+    let mut head = format!("{}, {}, {}", this.name, this.kind.name(), Bytes(this.size_bytes));
+    if let Some(detail) = &this.detail {
+        head += &format!(", {detail}");
+    }
+    if let Some((major, minor)) = this.device {
+        head += &format!(" ({major}:{minor})");
+    }
+    wrap(out, &indent, &head, Tint::Plain, style);
+    let indent = format!("{indent}  ");
+    for fact in facts(this) {
+        wrap(out, &indent, &fact, Tint::Dim, style);
+    }
+    if depth < DEPTH_SHOWN {
+        this.members.iter().for_each(|&member| layer(out, target, member, depth + 1, style));
+    }
+}
+
+/// The sentences on a layer, each a line.
+fn facts(layer: &Layer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(stripe) = &layer.stripe {
+        let (chunk, full) = (Bytes(stripe.chunk_bytes), Bytes(stripe.full_bytes));
+        lines.push(format!("chunk {chunk}, full stripe {full}"));
+    }
+    if let Some(disk) = &layer.disk {
+        let mut parts = Vec::new();
+        parts.extend(disk.model.clone());
+        parts.extend(disk.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+        parts.extend(disk.transport.as_ref().map(|transport| format!("attached by {transport}")));
+        parts.extend(disk.rotational.map(|turns| {
+            if turns { "rotational".to_owned() } else { "not rotational".to_owned() }
+        }));
+        parts.extend(disk.numa_node.map(|node| format!("NUMA node {node}")));
+        parts.extend(disk.device_queue_depth.map(|depth| format!("holds {depth} commands")));
+        lines.push(parts.join(", "));
+    }
+    lines.extend(layer.queue.as_ref().map(about_queue));
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+fn about_queue(queue: &Queue) -> String {
+    let size = |name: &str, bytes: Option<u64>| {
+        bytes.filter(|&bytes| bytes > 0).map(|bytes| format!("{name} {}", Bytes(bytes)))
+    };
+    let mut parts = Vec::new();
+    parts.extend(queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
+    parts.extend(queue.nr_requests.map(|n| format!("{n} requests")));
+    parts.extend(queue.hardware_queues.map(|n| match n {
+        1 => "1 hardware queue".to_owned(),
+        n => format!("{n} hardware queues"),
+    }));
+    parts.extend(size("logical sector", queue.logical_sector_bytes));
+    parts.extend(size("physical sector", queue.physical_sector_bytes));
+    parts.extend(size("minimum I/O", queue.minimum_io_bytes));
+    parts.extend(size("optimal I/O", queue.optimal_io_bytes));
+    parts.extend(size("largest request", queue.max_request_bytes));
+    parts.extend(queue.volatile_write_cache.map(|cache| {
+        if cache { "volatile write cache".to_owned() } else { "no volatile write cache".to_owned() }
+    }));
+    parts.extend(queue.discard_max_bytes.map(|bytes| match bytes {
+        0 => "no discard".to_owned(),
+        bytes => format!("discards up to {}", Bytes(bytes)),
+    }));
+    parts.extend(queue.polling.filter(|&polling| polling).map(|_| "can be polled".to_owned()));
+    parts.join(", ")
+}
