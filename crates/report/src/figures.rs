@@ -146,82 +146,35 @@ pub struct Summary {
 /// Summarizes one direction of a trial, or both together.
 pub fn summary(trial: &Trial, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
     let series = trial.series();
+    let slices = stats::slices(&series);
     let flow = trial.total(direction);
-    let iops = rate_estimate(trial, flow.ios(), &series, |i| interval_ios(i, direction));
-    let bandwidth = rate_estimate(trial, flow.bytes.0, &series, |i| interval_bytes(i, direction));
-    let quantiles = quantiles
-        .iter()
-        .map(|&quantile| quantile_estimate(&flow, &series, direction, quantile))
-        .collect();
-    Summary { iops, bandwidth, quantiles }
+    let iops = stats::iops_series(&slices, direction);
+    let bandwidth = stats::bandwidth_series(&slices, direction);
+    Summary {
+        iops: stats::rate(flow.ios(), trial.window(), &iops),
+        bandwidth: stats::rate(flow.bytes.0, trial.window(), &bandwidth),
+        quantiles: quantile_estimates(&flow, &series, direction, quantiles),
+    }
 }
 
-/// The value comes from the whole window; the series only tells how sure it is.
-fn rate_estimate(
-    trial: &Trial,
-    amount: u64,
-    series: &[Interval],
-    of: impl Fn(&Interval) -> u64,
-) -> Option<Estimate> {
-    let value = per_second(amount, trial.window())?;
-    let rates: Vec<f64> =
-        series.iter().filter_map(|interval| per_second(of(interval), interval.length)).collect();
-    let half_width = stats::mean(&rates).and_then(|estimate| estimate.half_width);
-    Some(Estimate { value, half_width })
-}
-
-/// A quantile of the response time with its half-width, if the samples carry it.
-pub fn quantile_estimate(
+/// Quantiles of the response time with their half-widths, as far as the samples carry them.
+pub fn quantile_estimates(
     flow: &Flow,
     series: &[Interval],
     direction: Option<Direction>,
-    quantile: Quantile,
-) -> Option<Estimate> {
-    let value = carried(flow.response_time(), quantile)? as f64;
-    let series = only(series, direction);
-    let refs: Vec<&Interval> = series.iter().collect();
-    let half_width = stats::quantile(flow.response_time(), &refs, quantile)
-        .and_then(|estimate| estimate.half_width);
-    Some(Estimate { value, half_width })
-}
-
-/// The series with the other direction's values left out.
-fn only(series: &[Interval], direction: Option<Direction>) -> Vec<Interval> {
-    let mut series = series.to_vec();
-    if let Some(direction) = direction {
-        let other = 1 - direction as usize;
-        for interval in &mut series {
-            interval.response_time[other] = fathom_core::measure::SparseHistogram::default();
-            interval.bytes[other] = Bytes(0);
-        }
-    }
-    series
-}
-
-/// I/Os of an interval, of one direction or of both.
-pub fn interval_ios(interval: &Interval, direction: Option<Direction>) -> u64 {
-    let count = |d: Direction| interval.response_time[d as usize].count();
-    direction.map_or_else(|| Direction::BOTH.into_iter().map(count).sum(), count)
-}
-
-/// Bytes of an interval, of one direction or of both.
-pub fn interval_bytes(interval: &Interval, direction: Option<Direction>) -> u64 {
-    let bytes = |d: Direction| interval.bytes[d as usize].0;
-    direction.map_or_else(|| Direction::BOTH.into_iter().map(bytes).sum(), bytes)
+    quantiles: &[Quantile],
+) -> Vec<Option<Estimate>> {
+    let series: Vec<&Interval> = series.iter().collect();
+    stats::quantiles(flow.response_time(), &series, direction, quantiles)
 }
 
 /// The standard deviation over the intervals of I/Os per second.
-pub fn iops_deviation(series: &[Interval], direction: Option<Direction>) -> Option<f64> {
-    let rates: Vec<f64> = series
-        .iter()
-        .filter_map(|interval| per_second(interval_ios(interval, direction), interval.length))
-        .collect();
-    if rates.len() < 2 {
-        return None;
+pub fn iops_deviation(trial: &Trial, direction: Option<Direction>) -> Option<f64> {
+    let slices = stats::slices(&trial.series());
+    match slices.len() {
+        0 | 1 => None,
+        _ => stats::standard_deviation(&stats::iops_series(&slices, direction)),
     }
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    Some((squares / (rates.len() - 1) as f64).sqrt())
 }
 
 /// "sequential", "random".

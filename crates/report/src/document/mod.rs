@@ -12,8 +12,8 @@ mod read;
 mod spec;
 
 use fathom_core::experiment;
-use fathom_core::measure::{Direction, Histogram, SparseHistogram};
-use fathom_core::{Bytes, Span, facts as core_facts, verdict};
+use fathom_core::measure::Direction;
+use fathom_core::{Span, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -323,18 +323,9 @@ impl Trial {
         self.flow(direction, |_, _| true)
     }
 
-    /// The series as the core has it, all streams of an interval together.
+    /// The series as the core has it.
     pub fn series(&self) -> Vec<fathom_core::measure::Interval> {
-        let mut merged: Vec<fathom_core::measure::Interval> = Vec::new();
-        for interval in &self.series {
-            let interval = interval.to_core();
-            match merged.iter_mut().rfind(|other| other.start == interval.start) {
-                Some(other) => join(other, &interval),
-                None => merged.push(interval),
-            }
-        }
-        merged.sort_by_key(|interval| interval.start);
-        merged
+        self.series.iter().map(Interval::to_core).collect()
     }
 
     /// The ledger of all workers.
@@ -363,22 +354,6 @@ impl Trial {
             sum.target.merge_sparse(&delay.target.to_sparse());
         }
         sum
-    }
-}
-
-/// Adds an interval of another stream that covers the same time.
-fn join(into: &mut fathom_core::measure::Interval, other: &fathom_core::measure::Interval) {
-    into.failed += other.failed;
-    into.length = into.length.max(other.length);
-    for direction in [0, 1] {
-        into.bytes[direction] =
-            Bytes(into.bytes[direction].0.saturating_add(other.bytes[direction].0));
-        let mut histogram: Histogram = into.response_time[direction].to_histogram();
-        histogram.merge_sparse(&other.response_time[direction]);
-        into.response_time[direction] = match histogram.count() {
-            0 => SparseHistogram::default(),
-            _ => histogram.to_sparse(),
-        };
     }
 }
 

@@ -210,21 +210,23 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
         worker.errors.first.iter().try_for_each(|error| known(error.target))?;
         check_worker(worker)?;
     }
+    let mut series = (0u128, 0u128);
     for interval in &trial.series {
         stream(interval.stream)?;
         check(interval.start_ns.checked_add(interval.length_ns).is_some(), too_large)?;
-        check(interval.failed < LIMIT, too_large)?;
+        check(interval.failed < COUNT_LIMIT, too_large)?;
         for flow in interval.read.iter().chain(&interval.write) {
-            check(flow.bytes < LIMIT, too_large)?;
-            check(flow.response_time.count() < LIMIT >> 10, too_large)?;
             check_distribution(&flow.response_time)?;
+            series.0 += u128::from(flow.bytes);
+            series.1 += u128::from(flow.response_time.count());
         }
     }
     let flows = trial.workers.iter().flat_map(|w| &w.cells).flat_map(|c| [&c.read, &c.write]);
     let sum = flows.fold((0u128, 0u128), |(bytes, ios), flow| {
         (bytes + u128::from(flow.bytes), ios + u128::from(flow.ios))
     });
-    check(sum.0 < u128::from(LIMIT) && sum.1 < u128::from(LIMIT), too_large)
+    let fits = |(bytes, ios)| bytes < u128::from(LIMIT) && ios < u128::from(LIMIT);
+    check(fits(sum) && fits(series) && trial.series.len() < 1 << 20, too_large)
 }
 
 /// No count and no sum of a real run comes near these, and what is added up stays below 2^64.

@@ -163,7 +163,7 @@ fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
 }
 
 fn deviation(trial: &Trial) -> String {
-    match figures::iops_deviation(&trial.series(), None) {
+    match figures::iops_deviation(trial, None) {
         Some(deviation) => format!(
             "; IOPS vary by {} over intervals of {}",
             figures::rate(deviation),
@@ -240,11 +240,9 @@ fn distributions(out: &mut String, trial: &Trial, style: &Style) {
 fn half_widths(trial: &Trial, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
     let series = trial.series();
     let of = |(flow, &direction): (&Flow, &Option<Direction>)| {
-        let half = |quantile: Quantile| {
-            let estimate = figures::quantile_estimate(flow, &series, direction, quantile);
-            plus_minus(estimate.as_ref())
-        };
-        Quantile::REPORTED.into_iter().map(half).collect()
+        let quantiles = &Quantile::REPORTED;
+        let estimates = figures::quantile_estimates(flow, &series, direction, quantiles);
+        estimates.iter().map(|estimate| plus_minus(estimate.as_ref())).collect()
     };
     flows.iter().zip(columns).map(of).collect()
 }
