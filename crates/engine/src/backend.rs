@@ -2,9 +2,9 @@
 
 use std::io;
 
+use fathom_core::Instant;
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::{Bytes, Instant};
 
 use crate::target::OpenTarget;
 
@@ -79,18 +79,15 @@ pub trait RealBackend: Backend + Sized {
     /// Which one it is.
     const KIND: BackendKind;
 
-    /// Makes a backend for up to `slots` I/Os in flight of up to `buffer_length` bytes each, whose
-    /// buffers are filled from `seed`. An [`Io`] names its target by the place in `targets`.
+    /// Makes a backend of this shape. An [`Io`] names its target by the place in `targets`.
     ///
     /// To be called on the thread that will use it: a backend does not move to another.
     ///
     /// # Errors
     ///
     /// When the kernel refuses what it needs, or there is too little memory.
-    fn open(
-        targets: &[OpenTarget],
-        slots: u32,
-        buffer_length: Bytes,
-        seed: u64,
-    ) -> io::Result<Self>;
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self>;
+
+    /// The buffer that a slot reads into, while it is not in flight.
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8];
 }

@@ -14,10 +14,10 @@ use std::ptr;
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::{Bytes, Instant, Span};
+use fathom_core::{Instant, Span};
 use rustix::io::Errno;
 
-use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock, Wait};
 use crate::target::OpenTarget;
@@ -85,6 +85,8 @@ pub struct Aio {
     buffers: ManuallyDrop<Buffers>,
     /// Open as long as I/Os name them by number.
     files: Vec<File>,
+    /// Where each buffer is.
+    addresses: Box<[u64]>,
     /// One for each slot. The kernel has copied a block when the submitting call returns.
     blocks: Box<[ControlBlock]>,
     /// The blocks that were pushed and not yet taken by the kernel, from `first_queued` on.
@@ -102,25 +104,17 @@ pub struct Aio {
 impl RealBackend for Aio {
     const KIND: BackendKind = BackendKind::Aio;
 
-    fn open(
-        targets: &[OpenTarget],
-        slots: u32,
-        buffer_length: Bytes,
-        seed: u64,
-    ) -> io::Result<Self> {
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        let slots = shape.slots;
         if slots == 0 {
             let message = "native AIO takes a queue depth of at least 1 for each worker";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut buffers = Buffers::new(slots, buffer_length, buffers::alignment(targets)?, seed)?;
+        let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let blocks: Box<[ControlBlock]> = (0..slots)
-            .map(|slot| ControlBlock {
-                data: u64::from(slot),
-                address: buffers.get(slot).as_mut_ptr() as u64,
-                ..ControlBlock::default()
-            })
+            .map(|slot| ControlBlock { data: u64::from(slot), ..ControlBlock::default() })
             .collect();
         let context = Context::new(slots).map_err(|error| {
             if error.raw_os_error() != Some(Errno::AGAIN.raw_os_error()) {
@@ -136,6 +130,7 @@ impl RealBackend for Aio {
         let slots = slots as usize;
         Ok(Self {
             context,
+            addresses: buffers.addresses().iter().map(|address| *address as u64).collect(),
             buffers: ManuallyDrop::new(buffers),
             files,
             blocks,
@@ -146,6 +141,11 @@ impl RealBackend for Aio {
             in_kernel: 0,
             clock: Clock::default(),
         })
+    }
+
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(!self.busy[slot as usize]);
+        self.buffers.get(Direction::Read, slot)
     }
 }
 
@@ -248,7 +248,7 @@ impl Backend for Aio {
     #[inline]
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(!self.busy[slot as usize]);
-        self.buffers.get(slot)
+        self.buffers.get(Direction::Write, slot)
     }
 
     #[inline]
@@ -261,6 +261,8 @@ impl Backend for Aio {
             Direction::Write => COMMANDS[1],
         };
         block.descriptor = self.files[io.target as usize].as_raw_fd() as u32;
+        let place = self.buffers.place(io.direction, io.slot);
+        block.address = self.addresses[place as usize];
         block.length = u64::from(io.length);
         // An offset beyond what the kernel can express becomes negative, which it refuses.
         block.offset = io.offset as i64;

@@ -138,7 +138,7 @@ impl Helper {
             .stack_size(STACK)
             .spawn(move || {
                 while let Order::Serve(Job { io, mut buffer }) = orders.take() {
-                    let result = super::serve(&files, io, buffer.get(0));
+                    let result = super::serve(&files, io, buffer.get(io.direction, 0));
                     // Stamped here, because the call ends here. The worker may be busy for a while.
                     outbox.put(Done { slot: io.slot, buffer, result, at: clock.now() });
                 }

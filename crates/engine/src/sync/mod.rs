@@ -11,11 +11,11 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+use fathom_core::Instant;
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::{Bytes, Instant};
 
-use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock, Wait};
 use crate::target::OpenTarget;
@@ -43,12 +43,8 @@ enum Service {
 impl RealBackend for Sync {
     const KIND: BackendKind = BackendKind::Sync;
 
-    fn open(
-        targets: &[OpenTarget],
-        slots: u32,
-        buffer_length: Bytes,
-        seed: u64,
-    ) -> io::Result<Self> {
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        let slots = shape.slots;
         if slots == 0 {
             let message = "pread and pwrite take a queue depth of at least 1 for each worker";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -59,8 +55,9 @@ impl RealBackend for Sync {
         let buffers: Box<[Option<Buffers>]> = (0..slots)
             .map(|slot| {
                 // An odd factor keeps the seeds of neighbouring slots and workers apart.
-                let seed = seed ^ u64::from(slot + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                Buffers::new(1, buffer_length, alignment, seed).map(Some)
+                let mark = u64::from(slot + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let own = Shape { slots: 1, seed: shape.seed ^ mark, ..*shape };
+                Buffers::new(&own, alignment).map(Some)
             })
             .collect::<io::Result<_>>()?;
         clock::request_exact_timers();
@@ -75,11 +72,22 @@ impl RealBackend for Sync {
         };
         Ok(Self {
             buffers,
-            buffer_length: buffer_length.0 as usize,
+            buffer_length: shape.block_size as usize,
             queue: Vec::with_capacity(slots as usize),
             service,
             clock,
         })
+    }
+
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.at_home(slot).get(Direction::Read, 0)
+    }
+}
+
+impl Sync {
+    #[inline]
+    fn at_home(&mut self, slot: u32) -> &mut Buffers {
+        self.buffers[slot as usize].as_mut().expect("a slot in flight has lent its buffer")
     }
 }
 
@@ -91,8 +99,7 @@ impl Backend for Sync {
 
     #[inline]
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        let buffer = self.buffers[slot as usize].as_mut();
-        buffer.expect("a slot in flight has lent its buffer").get(0)
+        self.at_home(slot).get(Direction::Write, 0)
     }
 
     #[inline]
@@ -109,7 +116,7 @@ impl Backend for Sync {
             Service::Inline(files) => match self.queue.pop() {
                 Some(io) => {
                     let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
-                    let result = serve(files, io, buffer.get(0));
+                    let result = serve(files, io, buffer.get(io.direction, 0));
                     completions.push(Completion { slot: io.slot, result, at: self.clock.now() });
                 }
                 None => self.clock.sleep_until(deadline),

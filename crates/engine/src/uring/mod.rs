@@ -19,7 +19,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::{Bytes, Instant, Span};
+use fathom_core::{Instant, Span};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::{PollFd, PollFlags};
@@ -28,7 +28,7 @@ use rustix::io::Errno;
 pub use setup::Setup;
 pub(crate) use setup::probe;
 
-use crate::backend::{Backend, Completion, Io, RealBackend};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock, Wait};
 use crate::target::OpenTarget;
@@ -48,7 +48,7 @@ pub struct Uring {
     templates: [squeue::Entry; 2],
     /// Each target's number for the ring: its place, or its descriptor where none are registered.
     targets: Box<[i32]>,
-    /// Where each slot's buffer is.
+    /// Where each buffer is, in the order in which they are registered.
     addresses: Box<[u64]>,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
@@ -129,13 +129,13 @@ enum Entered {
 impl RealBackend for Uring {
     const KIND: BackendKind = BackendKind::Uring;
 
-    fn open(
-        targets: &[OpenTarget],
-        slots: u32,
-        buffer_length: Bytes,
-        seed: u64,
-    ) -> io::Result<Self> {
-        Self::open_below(Ceiling::NONE, targets, slots, buffer_length, seed)
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        Self::open_below(Ceiling::NONE, targets, shape)
+    }
+
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(!self.busy[slot as usize]);
+        self.buffers.get(Direction::Read, slot)
     }
 }
 
@@ -145,30 +145,26 @@ impl Uring {
         self.facts
     }
 
-    fn open_below(
-        ceiling: Ceiling,
-        targets: &[OpenTarget],
-        slots: u32,
-        buffer_length: Bytes,
-        seed: u64,
-    ) -> io::Result<Self> {
+    fn open_below(ceiling: Ceiling, targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        let slots = shape.slots;
         if slots == 0 || slots > MOST_ENTRIES {
             let message = format!(
                 "io_uring takes a queue depth from 1 to {MOST_ENTRIES} for each worker, not {slots}"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut buffers = Buffers::new(slots, buffer_length, buffers::alignment(targets)?, seed)?;
+        let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
         let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())?;
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        let addresses = buffers.addresses();
         // Registering fails for want of lockable memory or table space, or on an older kernel.
         // The I/Os are the same without, each a little dearer.
         let registered_files =
             ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
-        let registered_buffers =
-            ceiling.register_buffers && register_buffers(&ring, &mut buffers).is_ok();
+        let registered_buffers = ceiling.register_buffers
+            && register_buffers(&ring, &addresses, shape.block_size).is_ok();
         let facts = Facts {
             setup,
             registered_buffers,
@@ -178,7 +174,7 @@ impl Uring {
         clock::request_exact_timers();
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            addresses: addresses(&mut buffers),
+            addresses: addresses.iter().map(|address| *address as u64).collect(),
             buffers: ManuallyDrop::new(buffers),
             _files: files,
             templates: [Direction::Read, Direction::Write].map(|to| template(to, facts)),
@@ -281,7 +277,7 @@ impl Backend for Uring {
     #[inline]
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(!self.busy[slot as usize]);
-        self.buffers.get(slot)
+        self.buffers.get(Direction::Write, slot)
     }
 
     #[inline]
@@ -294,10 +290,11 @@ impl Backend for Uring {
         let raw = unsafe { &mut *(&raw mut entry).cast::<RawEntry>() };
         raw.fd = self.targets[io.target as usize];
         raw.offset = io.offset;
-        raw.address = self.addresses[io.slot as usize];
+        let place = self.buffers.place(io.direction, io.slot);
+        raw.address = self.addresses[place as usize];
         raw.length = io.length;
         raw.user_data = u64::from(io.slot);
-        raw.buffer_index = if self.facts.registered_buffers { io.slot as u16 } else { 0 };
+        raw.buffer_index = if self.facts.registered_buffers { place as u16 } else { 0 };
         push(&mut self.ring, &entry);
         self.queued += 1;
     }
@@ -376,16 +373,10 @@ fn template(direction: Direction, facts: Facts) -> squeue::Entry {
     }
 }
 
-fn addresses(buffers: &mut Buffers) -> Box<[u64]> {
-    (0..buffers.slots()).map(|slot| buffers.get(slot).as_mut_ptr() as u64).collect()
-}
-
-fn register_buffers(ring: &IoUring, buffers: &mut Buffers) -> io::Result<()> {
-    let vectors: Vec<libc::iovec> = (0..buffers.slots())
-        .map(|slot| {
-            let buffer = buffers.get(slot);
-            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() }
-        })
+fn register_buffers(ring: &IoUring, addresses: &[*mut u8], length: u32) -> io::Result<()> {
+    let vectors: Vec<libc::iovec> = addresses
+        .iter()
+        .map(|address| libc::iovec { iov_base: address.cast(), iov_len: length as usize })
         .collect();
     // SAFETY: the buffers are freed after the ring or never.
     unsafe { ring.submitter().register_buffers(&vectors) }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fathom_core::measure::Direction;
 use fathom_core::{Bytes, Instant, Span};
-use fathom_engine::backend::{Backend, Completion, Io, RealBackend};
+use fathom_engine::backend::{Backend, Completion, Io, RealBackend, Shape};
 use fathom_engine::target::OpenTarget;
 
 /// The block that tests read and write.
@@ -94,7 +94,11 @@ pub struct Outcome {
 
 /// Keeps `depth` I/Os in flight until every one of `todo` (target, direction, offset) has
 /// completed. Writes carry the content that belongs to their offset; reads are checked for it.
-pub fn drive(backend: &mut impl Backend, depth: u32, todo: &[(u32, Direction, u64)]) -> Outcome {
+pub fn drive(
+    backend: &mut impl RealBackend,
+    depth: u32,
+    todo: &[(u32, Direction, u64)],
+) -> Outcome {
     let mut free: Vec<u32> = (0..depth).collect();
     let mut slots: Vec<Option<(Io, Instant)>> = vec![None; depth as usize];
     let mut completions = Vec::with_capacity(depth as usize);
@@ -123,7 +127,7 @@ pub fn drive(backend: &mut impl Backend, depth: u32, todo: &[(u32, Direction, u6
             let (io, pushed) = slots[completion.slot as usize].take().expect("it was in flight");
             assert!(pushed <= completion.at && completion.at <= backend.now());
             if io.direction == Direction::Read && completion.result == BLOCK as i32 {
-                let buffer = &backend.buffer(io.slot)[..BLOCK as usize];
+                let buffer = &backend.read_buffer(io.slot)[..BLOCK as usize];
                 assert!(buffer == content(io.target, io.offset, BLOCK as usize), "{io:?}");
             }
             outcome.ios.push((io, completion.result));
@@ -134,8 +138,13 @@ pub fn drive(backend: &mut impl Backend, depth: u32, todo: &[(u32, Direction, u6
     outcome
 }
 
-/// Opens a backend of the given type.
-pub fn backend<B: RealBackend>(targets: &[OpenTarget], slots: u32, length: u32) -> B {
-    B::open(targets, slots, Bytes(u64::from(length)), 1)
+/// The shape of a backend that reads and writes.
+pub fn shape(slots: u32, block_size: u32) -> Shape {
+    Shape { slots, block_size, reads: true, writes: true, seed: 1 }
+}
+
+/// Opens a backend of the given type that reads and writes.
+pub fn backend<B: RealBackend>(targets: &[OpenTarget], slots: u32, block_size: u32) -> B {
+    B::open(targets, &shape(slots, block_size))
         .unwrap_or_else(|error| panic!("{}: {error}", B::KIND.name()))
 }

@@ -81,7 +81,7 @@ macro_rules! battery {
             fn a_queue_depth_of_nothing_is_refused() {
                 let folder = TempDir::new().unwrap();
                 let targets = [target(folder.path(), "target", 4096)];
-                assert!($backend::open(&targets, 0, Bytes(4096), 1).is_err());
+                assert!($backend::open(&targets, &common::shape(0, BLOCK)).is_err());
             }
         }
     )*};
@@ -145,7 +145,7 @@ fn short_reads<B: RealBackend>() {
             |offset| Io { slot: 2, target: 0, direction: Direction::Read, offset, length: BLOCK };
         assert_eq!(run_one(&mut backend, read(2 * 4096)), 4096);
         assert_eq!(run_one(&mut backend, read(3 * 4096)), 512);
-        assert!(backend.buffer(2)[..512] == content(0, 3 * 4096, 512));
+        assert!(backend.read_buffer(2)[..512] == content(0, 3 * 4096, 512));
         assert_eq!(run_one(&mut backend, read(4 * 4096)), 0);
     }
 }
@@ -250,9 +250,17 @@ fn buffers<B: RealBackend>() {
         assert!(unlike && contents[0] != [0; 512]);
         for slot in 0..slots {
             assert_eq!(backend.buffer(slot).as_ptr().addr() % 4096, 0);
+            assert_eq!(backend.read_buffer(slot).as_ptr().addr() % 4096, 0);
             backend.buffer(slot).fill(slot as u8);
         }
         assert!((0..slots).all(|slot| backend.buffer(slot) == [slot as u8; 512]));
+        // What was read is never written: the reads go elsewhere.
+        for slot in 0..slots {
+            let io = Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 512 };
+            let result = run_one(&mut backend, io);
+            assert!(result == 512 || result == -Errno::INVAL.raw_os_error(), "{result}");
+            assert_eq!(backend.buffer(slot), [slot as u8; 512]);
+        }
     }
 }
 
@@ -295,7 +303,7 @@ fn a_ring_takes_a_queue_depth_of_4096() {
     assert!(outcome.ios.iter().all(|(_, result)| *result == BLOCK as i32));
     let reads: Vec<_> = (0..4096).map(|n| (0, Direction::Read, n * 4096)).collect();
     drive(&mut backend, 4096, &reads);
-    assert!(Uring::open(&targets, 40_000, Bytes(4096), 1).is_err());
+    assert!(Uring::open(&targets, &common::shape(40_000, BLOCK)).is_err());
 }
 
 #[test]
