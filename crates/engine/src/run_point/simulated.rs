@@ -51,7 +51,7 @@ pub(super) fn run(
         stopped: &|| stop.load(Ordering::Relaxed),
     };
     let mut sink = LocalSink { collector: Collector::new(plans, timetable), observer };
-    let mut backend = Sim::open(options, plan.pacing.queue_depth());
+    let mut backend = Sim::open(&options.for_run(point.seed), plan.pacing.queue_depth());
     let outcome = drive_plan(&job, stream.pattern, &mut backend, &mut sink);
     sink.collector.finish(Vec::from([outcome]))
 }

@@ -7,9 +7,11 @@
 mod agenda;
 mod chance;
 mod faults;
+mod hdd;
 mod options;
 mod parameters;
 mod queue;
+mod ssd;
 mod warp;
 
 use fathom_core::Instant;
@@ -17,13 +19,17 @@ use fathom_core::Instant;
 use crate::backend::{Backend, Completion, Io};
 use agenda::{Agenda, What};
 use faults::Outcomes;
+use hdd::Hdd;
 use queue::Queue;
+use ssd::Ssd;
 use warp::Warp;
 
 pub use faults::Faults;
+pub use hdd::Options as HddOptions;
 pub use options::{Model, Options, help};
 pub use parameters::{Distribution, Stall};
 pub use queue::Options as QueueOptions;
+pub use ssd::Options as SsdOptions;
 
 /// A model of what serves I/Os. It reckons in device time, which never goes back.
 trait Device {
@@ -50,12 +56,17 @@ pub struct Sim {
 #[derive(Debug)]
 enum Machine {
     Queue(Queue),
+    Ssd(Ssd),
+    Hdd(Hdd),
 }
 
 impl Machine {
-    fn new(options: &Options) -> Self {
-        match &options.model {
-            Model::Queue(queue) => Self::Queue(Queue::new(queue, options.seed)),
+    fn new(options: &Options, slots: u32) -> Self {
+        let Options { size, seed, model, .. } = options;
+        match model {
+            Model::Queue(queue) => Self::Queue(Queue::new(queue, *seed)),
+            Model::Ssd(ssd) => Self::Ssd(Ssd::new(ssd, slots, *seed)),
+            Model::Hdd(hdd) => Self::Hdd(Hdd::new(hdd, *size, slots, *seed)),
         }
     }
 
@@ -63,12 +74,16 @@ impl Machine {
     fn own_events(&self) -> usize {
         match self {
             Self::Queue(_) => 0,
+            Self::Ssd(ssd) => ssd.own_events(),
+            Self::Hdd(hdd) => hdd.own_events(),
         }
     }
 
     fn device(&mut self) -> &mut dyn Device {
         match self {
             Self::Queue(queue) => queue,
+            Self::Ssd(ssd) => ssd,
+            Self::Hdd(hdd) => hdd,
         }
     }
 }
@@ -77,7 +92,7 @@ impl Sim {
     /// Opens a device for at most so many I/Os in flight.
     pub fn open(options: &Options, slots: u32) -> Self {
         let Options { size, seed, faults, .. } = options;
-        let machine = Machine::new(options);
+        let machine = Machine::new(options, slots);
         let events = slots as usize + machine.own_events();
         let warp = Warp::new(faults.stall, faults.noise, *seed);
         Self {

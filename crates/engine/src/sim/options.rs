@@ -9,7 +9,7 @@ use fathom_core::Bytes;
 
 use super::faults::{self, Faults};
 use super::parameters::{Field, Parameter, unknown};
-use super::queue;
+use super::{hdd, queue, ssd};
 
 /// A simulated device and its parameters.
 ///
@@ -32,6 +32,10 @@ pub struct Options {
 pub enum Model {
     /// Servers behind one queue: every figure has a closed form.
     Queue(queue::Options),
+    /// A solid-state drive: channels, interface, write cache, collections.
+    Ssd(ssd::Options),
+    /// A hard disk: seek, rotation, zones, a window of requests.
+    Hdd(hdd::Options),
 }
 
 /// The parameters that every device has, besides its faults.
@@ -50,37 +54,50 @@ const COMMON: [Parameter<Options>; 2] = [
 
 impl Model {
     /// The names of all models, with a line on each.
-    const ALL: [(&'static str, &'static str); 1] =
-        [("queue", "servers behind one queue: every figure has a closed form")];
+    const ALL: [(&'static str, &'static str); 3] = [
+        ("queue", "servers behind one queue: every figure has a closed form"),
+        ("ssd", "a solid-state drive: channels behind an interface and a write cache"),
+        ("hdd", "a hard disk: an arm, a spindle, and a window of requests to choose from"),
+    ];
 
     /// The word after `sim:`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Queue(_) => "queue",
+            Self::Ssd(_) => "ssd",
+            Self::Hdd(_) => "hdd",
         }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
         match self {
             Self::Queue(options) => set(&queue::PARAMETERS, options, name, value),
+            Self::Ssd(options) => set(&ssd::PARAMETERS, options, name, value),
+            Self::Hdd(options) => set(&hdd::PARAMETERS, options, name, value),
         }
     }
 
     fn names(&self) -> Vec<&'static str> {
         match self {
             Self::Queue(_) => names(&queue::PARAMETERS),
+            Self::Ssd(_) => names(&ssd::PARAMETERS),
+            Self::Hdd(_) => names(&hdd::PARAMETERS),
         }
     }
 
     fn typed(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Queue(options) => typed(&queue::PARAMETERS, options),
+            Self::Ssd(options) => typed(&ssd::PARAMETERS, options),
+            Self::Hdd(options) => typed(&hdd::PARAMETERS, options),
         }
     }
 
     fn help(&self) -> String {
         match self {
             Self::Queue(options) => help_on(&queue::PARAMETERS, options),
+            Self::Ssd(options) => help_on(&ssd::PARAMETERS, options),
+            Self::Hdd(options) => help_on(&hdd::PARAMETERS, options),
         }
     }
 }
@@ -90,9 +107,21 @@ impl Options {
     fn new(device: &str) -> Option<Self> {
         let (model, size) = match device {
             "queue" => (Model::Queue(queue::Options::default()), Bytes(100 * Bytes::GIB)),
+            "ssd" => (Model::Ssd(ssd::Options::default()), Bytes(1_000_000_000_000)),
+            "hdd" => (Model::Hdd(hdd::Options::default()), Bytes(4_000_000_000_000)),
             _ => return None,
         };
         Some(Self { size, seed: 1, model, faults: Faults::default() })
+    }
+
+    /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
+    /// seeds together repeat each of them.
+    pub fn for_run(&self, seed: u64) -> Self {
+        // SplitMix64's finaliser, so that neighboring seeds have nothing in common.
+        let mut z = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(seed);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self { seed: z ^ (z >> 31), ..self.clone() }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -123,6 +152,11 @@ impl Options {
                 self.size.0,
                 self.size.0.next_multiple_of(512)
             ));
+        }
+        match &self.model {
+            Model::Queue(_) => {}
+            Model::Ssd(options) => options.check()?,
+            Model::Hdd(options) => options.check()?,
         }
         self.faults.check()
     }
@@ -229,6 +263,9 @@ mod tests {
             "queue,size=1t,seed=7,error=0.01,error-every=100,short=0.5,zero=0.25",
             "queue,stall=5s+1s,hang-after=30s,noise=0.03",
             "queue,stall=5s+100ms/1s",
+            "ssd",
+            "ssd,channels=4,page=4k,jitter=0,read-bandwidth=1GB/s,collect-time=0ns",
+            "hdd,rpm=5400,seek-min=0ns,ncq=1,buffer=0,size=1t",
         ] {
             let options: Options = text.parse().expect(text);
             assert_eq!(options.to_string(), text);

@@ -1,0 +1,426 @@
+//! A solid-state drive: channels that each do one thing at a time, behind an interface, with a
+//! write cache in front of the flash.
+//!
+//! The address space is striped over the channels in pages: page p lies on channel p mod channels.
+//!
+//! ```text
+//! read   its pages, on their channels in parallel, each a read-time (none for the page that the
+//!        channel read last); when all are there, length / read-bandwidth on the interface, one
+//!        I/O after the other; then overhead.
+//! write  length / write-bandwidth on the interface; then it waits until the cache holds less than
+//!        its size, and is acknowledged after overhead. Full pages leave the cache to the channels
+//!        in turn, a program-time each.
+//! alone: read  = read-time + length / read-bandwidth + overhead     (up to one page a channel)
+//!        write = length / write-bandwidth + overhead                (while the cache has room)
+//! most:  read IOPS  = min(channels / read-time, read-bandwidth / length)    (random, up to a page)
+//!        write rate = min(channels page / program-time x c, write-bandwidth)
+//!        with c = 1 - collect-time / (time to write collect-every), the share that collecting leaves
+//! ```
+//!
+//! A channel that is free serves, in this order: a collection; a program, if reads-per-program reads
+//! went before it; a read; a program. What it has begun it ends, so a read that meets a program
+//! waits for up to a program-time: that is how writes interfere with reads. Each time collect-every
+//! has been written, every channel collects for collect-time: that is the stall in the tail.
+
+use std::collections::VecDeque;
+
+use fathom_core::measure::Direction;
+use fathom_core::{Bytes, Instant, Span};
+
+use super::Device;
+use super::agenda::Agenda;
+use super::chance::Chance;
+use super::parameters::{Field, Parameter};
+use crate::backend::Io;
+
+/// What a solid-state drive is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Units that read or program at the same time.
+    pub channels: u32,
+    /// What a channel reads or programs at once, and the width of the stripe.
+    pub page: Bytes,
+    /// Time to read a page.
+    pub read_time: Span,
+    /// Time to program a page.
+    pub program_time: Span,
+    /// How far read and program times spread around their mean, uniformly, as a share of it.
+    pub jitter: f64,
+    /// What the controller adds to each I/O.
+    pub overhead: Span,
+    /// Bytes per second to the host.
+    pub read_bandwidth: Bytes,
+    /// Bytes per second from the host.
+    pub write_bandwidth: Bytes,
+    /// Written data that waits for its program.
+    pub cache: Bytes,
+    /// Reads a channel serves while a program waits.
+    pub reads_per_program: u32,
+    /// Data written from one collection to the next.
+    pub collect_every: Bytes,
+    /// How long every channel collects; zero for a drive that never does.
+    pub collect_time: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            channels: 64,
+            page: Bytes(16 * Bytes::KIB),
+            read_time: Span::from_us(78),
+            program_time: Span::from_us(500),
+            jitter: 0.05,
+            overhead: Span::from_us(10),
+            read_bandwidth: Bytes(3_000_000_000),
+            write_bandwidth: Bytes(3_000_000_000),
+            cache: Bytes(64 * Bytes::MIB),
+            reads_per_program: 8,
+            collect_every: Bytes(Bytes::GIB),
+            collect_time: Span::from_ms(10),
+        }
+    }
+}
+
+/// The slowest and the fastest interface.
+const BANDWIDTH: (Bytes, Bytes) = (Bytes(1_000), Bytes(1_000_000_000_000));
+
+pub(super) const PARAMETERS: [Parameter<Options>; 12] = [
+    Parameter {
+        name: "channels",
+        meaning: "units that read or program at the same time",
+        field: |o| Field::Count(&mut o.channels, 1, 1024),
+    },
+    Parameter {
+        name: "page",
+        meaning: "what a channel reads or programs at once",
+        field: |o| Field::Size(&mut o.page, Bytes(512), Bytes(Bytes::MIB)),
+    },
+    Parameter {
+        name: "read-time",
+        meaning: "mean time to read a page",
+        field: |o| Field::Time(&mut o.read_time, Span(1), Span::from_secs(10)),
+    },
+    Parameter {
+        name: "program-time",
+        meaning: "mean time to program a page",
+        field: |o| Field::Time(&mut o.program_time, Span(1), Span::from_secs(10)),
+    },
+    Parameter {
+        name: "jitter",
+        meaning: "how far both times spread around their mean, uniformly",
+        field: |o| Field::Share(&mut o.jitter, 1.0),
+    },
+    Parameter {
+        name: "overhead",
+        meaning: "what the controller adds to each I/O",
+        field: |o| Field::Time(&mut o.overhead, Span(0), Span::from_secs(10)),
+    },
+    Parameter {
+        name: "read-bandwidth",
+        meaning: "limit of the interface for reads",
+        field: |o| Field::Bandwidth(&mut o.read_bandwidth, BANDWIDTH.0, BANDWIDTH.1),
+    },
+    Parameter {
+        name: "write-bandwidth",
+        meaning: "limit of the interface for writes",
+        field: |o| Field::Bandwidth(&mut o.write_bandwidth, BANDWIDTH.0, BANDWIDTH.1),
+    },
+    Parameter {
+        name: "cache",
+        meaning: "written data that may wait for its program; at least a page",
+        field: |o| Field::Size(&mut o.cache, Bytes(512), Bytes(1 << 40)),
+    },
+    Parameter {
+        name: "reads-per-program",
+        meaning: "reads that a channel serves while a program waits",
+        field: |o| Field::Count(&mut o.reads_per_program, 0, 1_000_000),
+    },
+    Parameter {
+        name: "collect-every",
+        meaning: "data written from one garbage collection to the next",
+        field: |o| Field::Size(&mut o.collect_every, Bytes(Bytes::MIB), Bytes(1 << 50)),
+    },
+    Parameter {
+        name: "collect-time",
+        meaning: "how long every channel then collects; 0ns for never",
+        field: |o| Field::Time(&mut o.collect_time, Span(0), Span::from_secs(60)),
+    },
+];
+
+impl Options {
+    /// Whether they go together.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.cache < self.page {
+            return Err(format!(
+                "cache={} is smaller than page={}: no page would ever be full; make the cache at \
+                 least a page",
+                self.cache.0, self.page.0
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The end of a list of slots.
+const NONE: u32 = 0;
+
+/// What a channel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Nothing,
+    Read(u32),
+    Program,
+    Collection,
+}
+
+/// One unit, with what waits for it.
+#[derive(Clone, Debug)]
+struct Channel {
+    work: Work,
+    /// The list of I/Os that wait to read here, as slot + 1, oldest first.
+    first: u32,
+    last: u32,
+    programs: u64,
+    collections: u64,
+    reads_in_row: u32,
+    /// The page whose data is still in the channel's register.
+    page: Option<u64>,
+}
+
+/// A read or write on its way.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    offset: u64,
+    length: u32,
+    /// Channels that still have to read for it.
+    parts: u32,
+}
+
+/// The drive at work.
+#[derive(Debug)]
+pub(super) struct Ssd {
+    options: Options,
+    channels: Vec<Channel>,
+    /// By slot and channel: who waits behind this slot there.
+    next: Vec<u32>,
+    transfers: Vec<Transfer>,
+    reads_free: Instant,
+    writes_free: Instant,
+    /// Writes that wait for room in the cache.
+    held: VecDeque<u32>,
+    /// What the cache holds.
+    cached: u64,
+    /// What it holds of a page that is not full.
+    remainder: u64,
+    /// The channel that programs next.
+    turn: usize,
+    written: u64,
+    chance: Chance,
+}
+
+impl Ssd {
+    pub fn new(options: &Options, slots: u32, seed: u64) -> Self {
+        let channel = Channel {
+            work: Work::Nothing,
+            first: NONE,
+            last: NONE,
+            programs: 0,
+            collections: 0,
+            reads_in_row: 0,
+            page: None,
+        };
+        let slots = slots as usize;
+        Self {
+            channels: vec![channel; options.channels as usize],
+            next: vec![NONE; slots * options.channels as usize],
+            transfers: vec![Transfer { offset: 0, length: 0, parts: 0 }; slots],
+            reads_free: Instant(0),
+            writes_free: Instant(0),
+            held: VecDeque::with_capacity(slots),
+            cached: 0,
+            remainder: 0,
+            turn: 0,
+            written: 0,
+            options: options.clone(),
+            chance: Chance::new(seed, 3),
+        }
+    }
+
+    /// Events besides one for each slot: each channel ends what it does.
+    pub fn own_events(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// The first page of an I/O, and how many it touches.
+    fn pages(&self, transfer: &Transfer) -> (u64, u64) {
+        let page = self.options.page.0;
+        let first = transfer.offset / page;
+        let end = (transfer.offset + u64::from(transfer.length)).div_ceil(page);
+        (first, (end - first).max(1))
+    }
+
+    fn read_arrives(&mut self, slot: u32, now: Instant, agenda: &mut Agenda) {
+        let transfer = self.transfers[slot as usize];
+        let count = self.channels.len();
+        let (first, pages) = self.pages(&transfer);
+        let parts = pages.min(count as u64);
+        self.transfers[slot as usize].parts = parts as u32;
+        for page in first..first + parts {
+            let index = (page % count as u64) as usize;
+            let channel = &mut self.channels[index];
+            match channel.last {
+                NONE => channel.first = slot + 1,
+                last => self.next[(last - 1) as usize * count + index] = slot + 1,
+            }
+            channel.last = slot + 1;
+            self.next[slot as usize * count + index] = NONE;
+            self.go_on(index, now, agenda);
+        }
+    }
+
+    /// Lets a channel begin the next thing, if it has ended the last one.
+    fn go_on(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
+        let channel = &mut self.channels[index];
+        if channel.work != Work::Nothing {
+            return;
+        }
+        let reads_wait = channel.first != NONE;
+        let patient = channel.reads_in_row < self.options.reads_per_program;
+        let time = if channel.collections > 0 {
+            channel.collections -= 1;
+            channel.work = Work::Collection;
+            channel.page = None;
+            self.options.collect_time
+        } else if channel.programs > 0 && !(reads_wait && patient) {
+            channel.programs -= 1;
+            channel.reads_in_row = 0;
+            channel.work = Work::Program;
+            channel.page = None;
+            self.chance.around(self.options.program_time, self.options.jitter)
+        } else if reads_wait {
+            self.begin_read(index)
+        } else {
+            return;
+        };
+        agenda.resumes(index as u32, now + time);
+    }
+
+    /// Takes the oldest read of a channel, and gives how long it takes.
+    fn begin_read(&mut self, index: usize) -> Span {
+        let count = self.channels.len();
+        let slot = self.channels[index].first - 1;
+        let (first, pages) = self.pages(&self.transfers[slot as usize]);
+        // Of the I/O's pages, those on this channel: every count-th from its first one here.
+        let skipped = (index as u64 + count as u64 - first % count as u64) % count as u64;
+        let here = (pages - skipped).div_ceil(count as u64);
+        let channel = &mut self.channels[index];
+        channel.first = self.next[slot as usize * count + index];
+        if channel.first == NONE {
+            channel.last = NONE;
+        }
+        channel.reads_in_row = match channel.programs {
+            0 => 0,
+            _ => channel.reads_in_row + 1,
+        };
+        channel.work = Work::Read(slot);
+        let begins_with = first + skipped;
+        let known = u64::from(channel.page == Some(begins_with));
+        channel.page = Some(begins_with + (here - 1) * count as u64);
+        let mean = Span(self.options.read_time.0 * (here - known));
+        self.chance.around(mean, self.options.jitter)
+    }
+
+    /// A channel has ended what it did.
+    fn ended(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
+        match std::mem::replace(&mut self.channels[index].work, Work::Nothing) {
+            Work::Read(slot) => {
+                let transfer = &mut self.transfers[slot as usize];
+                transfer.parts -= 1;
+                if transfer.parts == 0 {
+                    let span = on_interface(transfer.length, self.options.read_bandwidth);
+                    self.reads_free = self.reads_free.max(now) + span;
+                    agenda.completes(slot, self.reads_free + self.options.overhead);
+                }
+            }
+            Work::Program => {
+                self.cached -= self.options.page.0;
+                self.admit(now, agenda);
+            }
+            Work::Collection => {}
+            Work::Nothing => unreachable!("channel {index} ended nothing"),
+        }
+        self.go_on(index, now, agenda);
+    }
+
+    /// Takes the writes that wait into the cache, as long as it has room.
+    fn admit(&mut self, now: Instant, agenda: &mut Agenda) {
+        while self.cached < self.options.cache.0 {
+            let Some(slot) = self.held.pop_front() else { return };
+            agenda.completes(slot, now + self.options.overhead);
+            let length = u64::from(self.transfers[slot as usize].length);
+            self.cached += length;
+            self.written += length;
+            self.collect_if_due(now, agenda);
+            self.program(length, now, agenda);
+        }
+    }
+
+    /// Hands full pages to the channels, in turn.
+    fn program(&mut self, length: u64, now: Instant, agenda: &mut Agenda) {
+        let pages = (self.remainder + length) / self.options.page.0;
+        self.remainder = (self.remainder + length) % self.options.page.0;
+        let count = self.channels.len();
+        for extra in 0..pages.min(count as u64) {
+            let index = (self.turn + extra as usize) % count;
+            self.channels[index].programs += (pages - extra).div_ceil(count as u64);
+            self.go_on(index, now, agenda);
+        }
+        self.turn = (self.turn + (pages % count as u64) as usize) % count;
+    }
+
+    fn collect_if_due(&mut self, now: Instant, agenda: &mut Agenda) {
+        let due = self.written / self.options.collect_every.0;
+        if due == 0 {
+            return;
+        }
+        self.written %= self.options.collect_every.0;
+        if self.options.collect_time == Span(0) {
+            return;
+        }
+        for index in 0..self.channels.len() {
+            self.channels[index].collections += due;
+            self.go_on(index, now, agenda);
+        }
+    }
+}
+
+impl Device for Ssd {
+    fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
+        self.transfers[io.slot as usize] =
+            Transfer { offset: io.offset, length: io.length, parts: 0 };
+        match io.direction {
+            Direction::Read => self.read_arrives(io.slot, now, agenda),
+            Direction::Write => {
+                let span = on_interface(io.length, self.options.write_bandwidth);
+                self.writes_free = self.writes_free.max(now) + span;
+                agenda.resumes(self.options.channels + io.slot, self.writes_free);
+            }
+        }
+    }
+
+    fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda) {
+        match token.checked_sub(self.options.channels) {
+            None => self.ended(token as usize, now, agenda),
+            // The data of a write has crossed the interface.
+            Some(slot) => {
+                self.held.push_back(slot);
+                self.admit(now, agenda);
+            }
+        }
+    }
+}
+
+/// The time that so many bytes take on the interface.
+fn on_interface(length: u32, bandwidth: Bytes) -> Span {
+    Span((u128::from(length) * 1_000_000_000 / u128::from(bandwidth.0)) as u64)
+}
