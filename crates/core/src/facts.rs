@@ -54,6 +54,8 @@ pub enum TargetKind {
     Simulated,
     /// A character device such as /dev/zero, for calibration.
     CharacterDevice,
+    /// A folder: the place of files that do not exist yet. It can be inspected, not measured.
+    Folder,
 }
 
 impl TargetKind {
@@ -64,6 +66,7 @@ impl TargetKind {
             Self::BlockDevice => "block device",
             Self::Simulated => "simulated device",
             Self::CharacterDevice => "character device",
+            Self::Folder => "folder",
         }
     }
 }
@@ -77,7 +80,7 @@ pub struct Target {
     pub path: String,
     /// What it is.
     pub kind: TargetKind,
-    /// How large it is.
+    /// How large it is. Of a folder, what is free; of a character device, a nominal size.
     pub size: Bytes,
     /// What offsets, lengths and memory of direct I/O have to be multiples of.
     pub direct_alignment: Option<Bytes>,
@@ -87,7 +90,7 @@ pub struct Target {
     pub extents: Option<Extents>,
     /// The devices below, from the top to the bottom; a layer comes before what it consists of.
     pub layers: Vec<Layer>,
-    /// Who uses the target, if it is a block device: what forbids writing to it.
+    /// Who uses the target: what forbids writing to it. Of a file it names swap and loop devices.
     pub in_use: Vec<InUse>,
 }
 
@@ -301,7 +304,8 @@ pub enum InUse {
 pub struct Counters {
     /// One for each CPU that is online, by its number.
     pub cpus: Vec<(u32, CpuTime)>,
-    /// One for each disk at the bottom of a target and each device that the target itself is.
+    /// One for each disk at the bottom of a target and each device that the target itself is or,
+    /// if it is a file, lies on.
     pub devices: Vec<DeviceCounters>,
     /// User CPU time of this process, all threads together, those of io_uring included.
     pub process_user: Span,

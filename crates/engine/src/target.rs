@@ -1,8 +1,21 @@
 //! Opens targets, and refuses what must not be touched.
+//!
+//! A target that is in use is not written to unless its own name is repeated as one to destroy, and
+//! a file or device that exists is not written to unless overwriting was allowed. Nothing is ever
+//! created or truncated here. What was judged is compared with what was opened, and a device that
+//! is written to is claimed, so that nobody can mount it in between.
 
-use std::fs::File;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 use fathom_core::Bytes;
+use fathom_core::facts::{InUse, Target, TargetKind};
+use fathom_core::spec::{Access, Cache};
+
+use crate::host;
 
 /// A file or device that is open for a run.
 #[derive(Debug)]
@@ -15,4 +28,629 @@ pub struct OpenTarget {
     pub size: Bytes,
     /// What offsets, lengths and memory have to be multiples of; 1 when buffered.
     pub alignment: Bytes,
+}
+
+/// How a target is to be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// How data reaches the target.
+    pub access: Access,
+    /// Whether it will be written to.
+    pub writes: bool,
+    /// What the user allowed.
+    pub overwrite: Overwrite,
+}
+
+/// What may be written to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overwrite {
+    /// Whether the existing files, and the devices that nobody uses, among the targets may be.
+    pub allowed: bool,
+    /// Targets that may be destroyed whatever is on them.
+    pub destroy: Vec<String>,
+}
+
+impl Overwrite {
+    /// Whether the user repeated this target's name, or another name of the same thing.
+    fn destroys(&self, target: &Target) -> bool {
+        self.destroy.iter().any(|name| {
+            *name == target.name
+                || fs::canonicalize(name).is_ok_and(|path| path == Path::new(&target.path))
+        })
+    }
+}
+
+/// What kind of thing is wrong, for exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// There is no such file or device.
+    Missing,
+    /// This user may not.
+    Denied,
+    /// It exists, and cannot be measured so.
+    Unsuitable,
+    /// It holds something that must not be destroyed.
+    Protected,
+    /// The system failed in a way that is none of these.
+    System,
+}
+
+/// Why a target cannot be used. Each names the target, what is wrong and the remedy.
+#[derive(Debug)]
+pub enum TargetError {
+    /// There is nothing with this name.
+    Missing {
+        /// As the user named it.
+        name: String,
+    },
+    /// A link leads to nothing.
+    DanglingLink {
+        /// As the user named it.
+        name: String,
+        /// Where it leads.
+        to: String,
+    },
+    /// This user may not look at it, or not open it.
+    Denied {
+        /// As the user named it.
+        name: String,
+        /// What was tried: "look at", "read", "write".
+        what: &'static str,
+    },
+    /// It is a folder.
+    Folder {
+        /// As the user named it.
+        name: String,
+    },
+    /// It is no folder.
+    NoFolder {
+        /// As the user named it.
+        name: String,
+    },
+    /// It is a pipe, a socket or the like.
+    Special {
+        /// As the user named it.
+        name: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The node has no device behind it.
+    NoDevice {
+        /// As the user named it.
+        name: String,
+        /// What opening it says.
+        cause: io::Error,
+    },
+    /// Its file system, or it itself, is read-only.
+    ReadOnly {
+        /// As the user named it.
+        name: String,
+        /// Where its file system is mounted, if it is a file.
+        mount_point: Option<String>,
+    },
+    /// It has no data.
+    Empty {
+        /// As the user named it.
+        name: String,
+        /// What it is.
+        kind: TargetKind,
+    },
+    /// It can only be read through the page cache.
+    DirectUnsupported {
+        /// As the user named it.
+        name: String,
+        /// Its file system, if known.
+        file_system: Option<String>,
+    },
+    /// A size or an offset is no multiple of what direct I/O needs.
+    Misaligned {
+        /// As the user named it.
+        name: String,
+        /// Which: "the block size", "the offset".
+        what: &'static str,
+        /// Its value.
+        value: Bytes,
+        /// What it has to be a multiple of.
+        alignment: Bytes,
+    },
+    /// The region reaches beyond the end.
+    BeyondEnd {
+        /// As the user named it.
+        name: String,
+        /// What it is.
+        kind: TargetKind,
+        /// Where the region ends.
+        end: Bytes,
+        /// How large the target is.
+        size: Bytes,
+    },
+    /// The region has no room for one block.
+    TooSmall {
+        /// As the user named it.
+        name: String,
+        /// The region's length.
+        length: Bytes,
+        /// The block size.
+        block_size: Bytes,
+    },
+    /// It would be overwritten, which nobody allowed.
+    NotNamed {
+        /// As the user named it.
+        name: String,
+        /// What it is.
+        kind: TargetKind,
+    },
+    /// It would be destroyed while somebody uses it or counts on it.
+    InUse {
+        /// As the user named it.
+        name: String,
+        /// By whom.
+        uses: Vec<InUse>,
+    },
+    /// It is not what it was when it was looked at.
+    Changed {
+        /// As the user named it.
+        name: String,
+        /// What differs.
+        what: &'static str,
+    },
+    /// The kernel cannot open it.
+    Open {
+        /// As the user named it.
+        name: String,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl TargetError {
+    /// What kind of thing is wrong.
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Missing { .. } | Self::DanglingLink { .. } | Self::NoDevice { .. } => {
+                Category::Missing
+            }
+            Self::Denied { .. } => Category::Denied,
+            Self::Folder { .. }
+            | Self::NoFolder { .. }
+            | Self::Special { .. }
+            | Self::ReadOnly { .. }
+            | Self::Empty { .. }
+            | Self::DirectUnsupported { .. }
+            | Self::Misaligned { .. }
+            | Self::BeyondEnd { .. }
+            | Self::TooSmall { .. } => Category::Unsuitable,
+            Self::NotNamed { .. } | Self::InUse { .. } => Category::Protected,
+            Self::Changed { .. } | Self::Open { .. } => Category::System,
+        }
+    }
+
+    /// What a failure to look at a path means.
+    pub(crate) fn from_looking(name: &Path, cause: io::Error) -> Self {
+        let shown = name.to_string_lossy().into_owned();
+        match cause.raw_os_error() {
+            Some(libc::ENOENT) => match fs::read_link(name) {
+                Ok(to) => Self::DanglingLink { name: shown, to: to.to_string_lossy().into_owned() },
+                Err(_) => Self::Missing { name: shown },
+            },
+            Some(libc::EACCES | libc::EPERM) => Self::Denied { name: shown, what: "look at" },
+            _ => Self::Open { name: shown, cause },
+        }
+    }
+
+    /// What a failure to open a target means.
+    fn from_opening(target: &Target, opening: &Opening, cause: io::Error) -> Self {
+        let name = target.name.clone();
+        let what = if opening.writes { "write" } else { "read" };
+        let mount_point = target.file_system.as_ref().map(|found| found.mount_point.clone());
+        match cause.raw_os_error() {
+            Some(libc::ENOENT) => Self::Missing { name },
+            Some(libc::EACCES | libc::EPERM) => Self::Denied { name, what },
+            Some(libc::EROFS) => Self::ReadOnly { name, mount_point },
+            Some(libc::EISDIR) => Self::Folder { name },
+            Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => Self::NoDevice { name, cause },
+            Some(libc::EBUSY) => {
+                let device = target.path.clone();
+                Self::InUse { name, uses: Vec::from([InUse::Exclusive { device }]) }
+            }
+            _ => Self::Open { name, cause },
+        }
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { .. } | Self::DanglingLink { .. } | Self::NoDevice { .. } => {
+                self.fmt_missing(f)
+            }
+            Self::Denied { name, what } => write!(
+                f,
+                "this user may not {what} {name}: change its permissions (and those of the folders \
+                 above it), or run fathom as root; to root, a container's device rules say no"
+            ),
+            Self::Folder { .. } | Self::NoFolder { .. } | Self::Special { .. } => self.fmt_kind(f),
+            Self::ReadOnly { name, mount_point: Some(point) } => write!(
+                f,
+                "{name} cannot be written to, because {point} is mounted read-only: remount it with \
+                 `mount -o remount,rw {point}`, or only read"
+            ),
+            Self::ReadOnly { name, mount_point: None } => write!(
+                f,
+                "{name} is read-only: switch that off (for a block device `blockdev --setrw {name}`), \
+                 or only read"
+            ),
+            Self::Empty { name, kind: TargetKind::File } => {
+                write!(f, "{name} is empty: fill it with `fathom prepare {name} --size 10g`")
+            }
+            Self::Empty { name, kind } => {
+                write!(
+                    f,
+                    "{name} is a {} without any data: attach or insert what it should hold",
+                    kind.name()
+                )
+            }
+            Self::DirectUnsupported { name, file_system } => {
+                let file_system = file_system.as_deref().unwrap_or("its file system");
+                write!(
+                    f,
+                    "{name} cannot be read past the page cache, because {file_system} has no direct \
+                     I/O: add --buffered, or name a file on another file system"
+                )
+            }
+            Self::Misaligned { .. } | Self::BeyondEnd { .. } | Self::TooSmall { .. } => {
+                self.fmt_region(f)
+            }
+            Self::NotNamed { name, kind } => write!(
+                f,
+                "{name} is a {} that exists, and this would overwrite it: add --overwrite if its data \
+                 may be lost",
+                kind.name()
+            ),
+            Self::InUse { name, uses } => fmt_in_use(f, name, uses),
+            Self::Changed { name, what } => write!(
+                f,
+                "{name} is not what it was a moment ago ({what}): see who replaces or resizes it, and \
+                 start again"
+            ),
+            Self::Open { name, cause } => fmt_open(f, name, cause),
+        }
+    }
+}
+
+impl TargetError {
+    fn fmt_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { name } if name.starts_with("/dev/") => {
+                write!(f, "{name} does not exist: `lsblk` lists the devices of this machine")
+            }
+            Self::Missing { name } => {
+                write!(
+                    f,
+                    "{name} does not exist: create it with `fathom prepare {name} --size 10g`"
+                )
+            }
+            Self::DanglingLink { name, to } => {
+                write!(
+                    f,
+                    "{name} is a link to {to}, which does not exist: name what it should lead to"
+                )
+            }
+            Self::NoDevice { name, cause } => write!(
+                f,
+                "{name} has no device behind it ({cause}): insert or attach it, or name another; \
+                 `lsblk` lists them"
+            ),
+            _ => unreachable!("only called for the errors above"),
+        }
+    }
+
+    fn fmt_kind(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder { name } => write!(
+                f,
+                "{name} is a folder: name a file in it, or measure the place with `fathom quick {name}`"
+            ),
+            Self::NoFolder { name } => {
+                write!(f, "{name} is no folder: name the folder that it is in")
+            }
+            Self::Special { name, what } => {
+                write!(
+                    f,
+                    "{name} is {what}, which has no blocks to read: name a file or a block device"
+                )
+            }
+            _ => unreachable!("only called for the errors above"),
+        }
+    }
+
+    fn fmt_region(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misaligned { name, what, value, alignment } => write!(
+                f,
+                "{what} of {} bytes is no multiple of {} bytes, which direct I/O on {name} needs: \
+                 choose such a multiple, or add --buffered",
+                value.0, alignment.0
+            ),
+            Self::BeyondEnd { name, kind, end, size } => {
+                write!(
+                    f,
+                    "{name} has {size} ({} bytes), but the region ends at {end} ({} bytes): choose a \
+                     smaller --size or --offset",
+                    size.0, end.0
+                )?;
+                match kind {
+                    TargetKind::File => {
+                        write!(
+                            f,
+                            ", or enlarge the file with `fathom prepare {name} --size {}`",
+                            end.0
+                        )
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Self::TooSmall { name, length, block_size } => write!(
+                f,
+                "the region of {name} is {length} ({} bytes) long, which is less than one block of \
+                 {block_size}: choose a larger --size or a smaller --block-size",
+                length.0
+            ),
+            _ => unreachable!("only called for the errors above"),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NoDevice { cause, .. } | Self::Open { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+fn fmt_open(f: &mut fmt::Formatter<'_>, name: &str, cause: &io::Error) -> fmt::Result {
+    let remedy = match cause.raw_os_error() {
+        Some(libc::ETXTBSY) => "it is a running program or swap: name another file",
+        Some(libc::ELOOP) => "its links lead in a circle: name the file itself",
+        Some(libc::ENOTDIR) => "a part of the path before the last is no folder: correct the path",
+        Some(libc::ENAMETOOLONG) => "choose a shorter name",
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "too many files are open: raise the limit with `ulimit -n`, or name fewer targets"
+        }
+        Some(libc::EIO) => "the device fails: see `dmesg`",
+        Some(libc::ESTALE) => "the file server has forgotten it: mount its file system again",
+        None => "rename it, or name a link to it",
+        _ => "see whether `dd` can read it, and `dmesg` for what the kernel says",
+    };
+    write!(f, "{name} cannot be opened ({cause}): {remedy}")
+}
+
+fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Result {
+    write!(f, "{name} must not be written to: ")?;
+    // A server's disk may have a hundred mounts; the first few are reason enough.
+    const SHOWN: usize = 4;
+    for (index, usage) in uses.iter().take(SHOWN).enumerate() {
+        let separator = if index == 0 { "" } else { "; " };
+        write!(f, "{separator}{}", Described(usage))?;
+    }
+    if SHOWN < uses.len() {
+        write!(f, "; and {} more", uses.len() - SHOWN)?;
+    }
+    let remedy = match uses.first() {
+        Some(InUse::Mounted { mount_point, .. }) => {
+            format!("unmount it (`umount {mount_point}`), or measure a file on it")
+        }
+        Some(InUse::Swap { device }) => format!("switch it off with `swapoff {device}`"),
+        Some(InUse::Holder { holder, .. }) => format!("measure {holder}, or stop it first"),
+        Some(InUse::Signature { device, .. }) => {
+            format!("if its data may be lost, wipe the mark with `wipefs -a {device}`")
+        }
+        Some(InUse::Exclusive { .. }) | None => "close the program that uses it".to_owned(),
+    };
+    write!(f, ". {}, or repeat its name in --destroy {name} to destroy it", capitalized(&remedy))
+}
+
+struct Described<'a>(&'a InUse);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            InUse::Mounted { device, mount_point } => {
+                write!(f, "{device} is mounted on {mount_point}")
+            }
+            InUse::Swap { device } => write!(f, "{device} is swap"),
+            InUse::Holder { device, holder } => write!(f, "{device} is part of {holder}"),
+            InUse::Signature { device, kind } => write!(f, "{device} holds data: {kind}"),
+            InUse::Exclusive { device } => write!(f, "another program has claimed {device}"),
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Checks that blocks of this size in this region can be read from, or written to, the target.
+///
+/// # Errors
+///
+/// When direct I/O needs other multiples, or the region does not fit.
+pub fn check_region(
+    target: &Target,
+    access: Access,
+    offset: Bytes,
+    length: Bytes,
+    block_size: Bytes,
+) -> Result<(), TargetError> {
+    let name = || target.name.clone();
+    check_alignment(target, access, "the block size", block_size)?;
+    check_alignment(target, access, "the offset", offset)?;
+    let end = Bytes(offset.0.saturating_add(length.0));
+    if target.size < end {
+        return Err(TargetError::BeyondEnd {
+            name: name(),
+            kind: target.kind,
+            end,
+            size: target.size,
+        });
+    }
+    if length < block_size {
+        return Err(TargetError::TooSmall { name: name(), length, block_size });
+    }
+    Ok(())
+}
+
+/// Checks that a size or an offset is a multiple of what direct I/O on the target needs. `what`
+/// names it in the error: "the block size".
+///
+/// # Errors
+///
+/// When it is not.
+pub fn check_alignment(
+    target: &Target,
+    access: Access,
+    what: &'static str,
+    value: Bytes,
+) -> Result<(), TargetError> {
+    let alignment = alignment(target, access);
+    if value.0.is_multiple_of(alignment.0) {
+        return Ok(());
+    }
+    Err(TargetError::Misaligned { name: target.name.clone(), what, value, alignment })
+}
+
+/// What offsets and lengths have to be multiples of.
+fn alignment(target: &Target, access: Access) -> Bytes {
+    match access.cache {
+        Cache::Buffered => Bytes(1),
+        Cache::Direct => target.direct_alignment.filter(|size| 0 < size.0).unwrap_or(Bytes(1)),
+    }
+}
+
+/// Opens a target as it was looked at. Neither creates nor truncates anything.
+///
+/// # Errors
+///
+/// When it cannot be opened so, and when it would be written to and must not be.
+pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetError> {
+    judge(target, opening)?;
+    let direct =
+        opening.access.cache == Cache::Direct && target.kind != TargetKind::CharacterDevice;
+    let destroys = opening.overwrite.destroys(target);
+    // Claiming is what mounting does too: from here on nobody can.
+    let claims = target.kind == TargetKind::BlockDevice && opening.writes && !destroys;
+    let flags = libc::O_CLOEXEC
+        | libc::O_NOFOLLOW
+        | if direct { libc::O_DIRECT } else { 0 }
+        | if opening.writes && opening.access.write_through { libc::O_DSYNC } else { 0 }
+        | if claims { libc::O_EXCL } else { 0 };
+    let try_open = |flags| {
+        OpenOptions::new().read(true).write(opening.writes).custom_flags(flags).open(&target.path)
+    };
+    let file = match try_open(flags) {
+        Ok(file) => file,
+        Err(cause) => {
+            let only_direct = direct
+                && cause.raw_os_error() == Some(libc::EINVAL)
+                && try_open(flags & !libc::O_DIRECT).is_ok();
+            return Err(if only_direct {
+                let file_system = target.file_system.as_ref().map(|found| found.kind.clone());
+                TargetError::DirectUnsupported { name: target.name.clone(), file_system }
+            } else {
+                TargetError::from_opening(target, opening, cause)
+            });
+        }
+    };
+    confirm(target, &file)?;
+    if claims {
+        // What can only be there since it was looked at: a mark that somebody just wrote.
+        let number = target.layers.first().and_then(|layer| layer.device);
+        let uses = number.map_or_else(Vec::new, |n| host::marks(n, Path::new(&target.path)));
+        refuse_in_use(target, uses)?;
+    }
+    Ok(OpenTarget {
+        name: target.name.clone(),
+        file,
+        size: target.size,
+        alignment: alignment(target, opening.access),
+    })
+}
+
+/// Decides by what is known, before anything is opened.
+fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
+    let name = || target.name.clone();
+    match target.kind {
+        TargetKind::Folder => return Err(TargetError::Folder { name: name() }),
+        TargetKind::Simulated => {
+            return Err(TargetError::Special { name: name(), what: "a simulated device" });
+        }
+        TargetKind::CharacterDevice if opening.writes && target.path != "/dev/null" => {
+            return Err(TargetError::Special {
+                name: name(),
+                what: "a device that cannot be written",
+            });
+        }
+        _ => {}
+    }
+    if target.size.0 == 0 {
+        return Err(TargetError::Empty { name: name(), kind: target.kind });
+    }
+    if !opening.writes || target.kind == TargetKind::CharacterDevice {
+        return Ok(());
+    }
+    if let Some(found) = target.file_system.as_ref().filter(|found| found.read_only) {
+        let mount_point = Some(found.mount_point.clone());
+        return Err(TargetError::ReadOnly { name: name(), mount_point });
+    }
+    let number = target.layers.first().and_then(|layer| layer.device);
+    if target.kind == TargetKind::BlockDevice && number.is_some_and(host::is_read_only) {
+        return Err(TargetError::ReadOnly { name: name(), mount_point: None });
+    }
+    if opening.overwrite.destroys(target) {
+        return Ok(());
+    }
+    refuse_in_use(target, target.in_use.clone())?;
+    match opening.overwrite.allowed {
+        true => Ok(()),
+        false => Err(TargetError::NotNamed { name: name(), kind: target.kind }),
+    }
+}
+
+fn refuse_in_use(target: &Target, uses: Vec<InUse>) -> Result<(), TargetError> {
+    match uses.is_empty() {
+        true => Ok(()),
+        false => Err(TargetError::InUse { name: target.name.clone(), uses }),
+    }
+}
+
+/// Compares what was opened with what was looked at.
+fn confirm(target: &Target, file: &File) -> Result<(), TargetError> {
+    let changed = |what| Err(TargetError::Changed { name: target.name.clone(), what });
+    let metadata =
+        file.metadata().map_err(|cause| TargetError::Open { name: target.name.clone(), cause })?;
+    let kind = metadata.file_type();
+    match target.kind {
+        TargetKind::BlockDevice => {
+            let number = metadata.rdev();
+            let number = (rustix::fs::major(number), rustix::fs::minor(number));
+            if !kind.is_block_device() {
+                return changed("it was a block device");
+            }
+            if target.layers.first().and_then(|layer| layer.device) != Some(number) {
+                return changed("it is another device");
+            }
+        }
+        TargetKind::CharacterDevice if !kind.is_char_device() => {
+            return changed("it was a character device");
+        }
+        TargetKind::File if !kind.is_file() => return changed("it was a file"),
+        TargetKind::File if metadata.len() < target.size.0 => {
+            return changed("it has become smaller");
+        }
+        _ => {}
+    }
+    Ok(())
 }

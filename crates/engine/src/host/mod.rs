@@ -1,25 +1,243 @@
 //! Facts about the host and the targets, gathered into the plain data of `fathom_core::facts`.
+//! Everything is read from /proc and /sys and by opening targets for reading; nothing is changed.
 
+mod advice;
+mod cgroup;
+mod counters;
+mod extents;
+mod fiemap;
+mod machine;
+mod mounts;
+mod signature;
+mod stack;
+mod system;
+mod usage;
+
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use fathom_core::facts::{Counters, Host, Target};
+use fathom_core::Bytes;
+use fathom_core::facts::{Counters, FileSystem, Host, Layer, Target, TargetKind};
+use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, ioctl_getflags, statfs, statx};
 
-/// What is known about this machine.
+use self::mounts::{Mount, mount_of, mounts};
+use self::system::{System, split_number};
+use crate::target::TargetError;
+
+pub use advice::advice;
+
+/// What /dev/zero and the like count as: they have no size, and a region needs one.
+pub const CHARACTER_DEVICE_SIZE: Bytes = Bytes(1 << 40);
+
+/// What is known about this machine, without its clock, which takes time to measure.
 pub fn host() -> Host {
-    Host::default()
+    machine::host(&System::real())
 }
 
-/// What a target is, down its device stack. Opens nothing for writing.
+/// The host's counters now: of each CPU, of the devices that the targets are or lie on and of the
+/// disks below, of this process.
+pub fn counters(targets: &[Target]) -> Counters {
+    counters::counters(&System::real(), targets)
+}
+
+/// What a file or device is, down its device stack. Opens nothing for writing.
 ///
 /// # Errors
 ///
-/// When the path cannot be looked at.
-pub fn target(_name: &Path) -> io::Result<Target> {
-    Err(io::ErrorKind::Unsupported.into())
+/// When the path cannot be looked at, or is neither a file nor a device that can be measured.
+pub fn target(name: &Path) -> Result<Target, TargetError> {
+    let system = System::real();
+    let (mut target, metadata) = look_at(name)?;
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return Err(TargetError::Folder { name: target.name });
+    }
+    if kind.is_block_device() {
+        return block_device(&system, target, split_number(metadata.rdev()));
+    }
+    if kind.is_char_device() && is_calibration_device(split_number(metadata.rdev())) {
+        target.kind = TargetKind::CharacterDevice;
+        target.size = CHARACTER_DEVICE_SIZE;
+        return Ok(target);
+    }
+    if !kind.is_file() {
+        return Err(TargetError::Special { name: target.name, what: special(&kind) });
+    }
+    target.size = Bytes(metadata.len());
+    add_file_system(&system, &mut target, &metadata);
+    let path = target.path.clone();
+    let path = Path::new(&path);
+    // A file that may be written but not read is as good a target; what is inside stays unknown.
+    if let Ok(file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        let kind = target.file_system.as_ref().map_or("", |found| &found.kind);
+        target.extents = extents::extents(&file, metadata.len(), kind);
+        without_copy_on_write(&mut target, &file);
+    }
+    target.in_use = usage::of_file(&system, path);
+    Ok(target)
 }
 
-/// The host's counters now; `targets` says which devices are wanted.
-pub fn counters(_targets: &[Target]) -> Counters {
-    Counters::default()
+/// What is known about the place of files that do not exist yet: the file system of a folder and
+/// what is below. Its size is what is free.
+///
+/// # Errors
+///
+/// When the path cannot be looked at, or is no folder.
+pub fn folder(name: &Path) -> Result<Target, TargetError> {
+    let system = System::real();
+    let (mut target, metadata) = look_at(name)?;
+    if !metadata.is_dir() {
+        return Err(TargetError::NoFolder { name: target.name });
+    }
+    target.kind = TargetKind::Folder;
+    add_file_system(&system, &mut target, &metadata);
+    target.size = target.file_system.as_ref().map_or(Bytes(0), |found| found.available);
+    if let Ok(file) = File::open(&target.path) {
+        without_copy_on_write(&mut target, &file);
+    }
+    Ok(target)
+}
+
+/// The marks that the block device with this number carries now, it and its partitions.
+pub(crate) fn marks(number: (u32, u32), path: &Path) -> Vec<fathom_core::facts::InUse> {
+    let system = System::real();
+    system.device(number).map_or_else(Vec::new, |device| usage::marks(&system, &device, path))
+}
+
+/// Whether the block device with this number refuses writes.
+pub(crate) fn is_read_only(number: (u32, u32)) -> bool {
+    let device = System::real().device(number);
+    device.is_some_and(|device| device.parse::<u32>("ro").is_some_and(|ro| ro != 0))
+}
+
+/// The path with every link resolved, and what is there.
+fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
+    let shown = name.to_string_lossy().into_owned();
+    let path = fs::canonicalize(name).map_err(|cause| TargetError::from_looking(name, cause))?;
+    let metadata = fs::metadata(&path).map_err(|cause| TargetError::from_looking(name, cause))?;
+    let Some(path) = path.to_str() else {
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8");
+        return Err(TargetError::Open { name: shown, cause });
+    };
+    let target = Target {
+        name: shown,
+        path: path.to_owned(),
+        kind: TargetKind::File,
+        size: Bytes(0),
+        direct_alignment: None,
+        file_system: None,
+        extents: None,
+        layers: Vec::new(),
+        in_use: Vec::new(),
+    };
+    Ok((target, metadata))
+}
+
+/// /dev/null, /dev/zero and /dev/full, which cost nothing: to measure what fathom itself costs.
+fn is_calibration_device(number: (u32, u32)) -> bool {
+    matches!(number, (1, 3 | 5 | 7))
+}
+
+fn special(kind: &fs::FileType) -> &'static str {
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a character device"
+    }
+}
+
+fn block_device(
+    system: &System,
+    mut target: Target,
+    number: (u32, u32),
+) -> Result<Target, TargetError> {
+    let path = target.path.clone();
+    let path = Path::new(&path);
+    target.kind = TargetKind::BlockDevice;
+    let Some(device) = system.device(number) else {
+        // A node without a device behind it, or a /sys that a container does not show.
+        let cause = File::open(path).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+        return Err(TargetError::NoDevice { name: target.name, cause });
+    };
+    target.size = device.size();
+    target.layers = stack::of_device(system, &device);
+    target.direct_alignment = statx_alignment(path).or_else(|| sector(&target.layers));
+    target.in_use = usage::of_device(system, &device, path);
+    Ok(target)
+}
+
+fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata) {
+    let path = Path::new(&target.path);
+    let mounts = mounts(system);
+    let id = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
+        .ok()
+        .filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0)
+        .map(|found| found.stx_mnt_id);
+    let mount = mount_of(&mounts, path, id);
+    target.layers = stack::of_mount(system, mount, split_number(metadata.dev()));
+    target.file_system = mount.map(|mount| file_system(mount, path));
+    target.direct_alignment = statx_alignment(path).or_else(|| {
+        let own = match mount.map(|mount| mount.kind.as_str()) {
+            Some("btrfs" | "bcachefs" | "zfs") => 4096,
+            _ => 512,
+        };
+        Some(Bytes(sector(&target.layers).map_or(own, |sector| own.max(sector.0))))
+    });
+}
+
+/// The largest logical sector of the layers.
+fn sector(layers: &[Layer]) -> Option<Bytes> {
+    layers.iter().filter_map(|layer| layer.queue.as_ref()?.logical_sector).max()
+}
+
+/// What the file itself says, since Linux 6.1.
+fn statx_alignment(path: &Path) -> Option<Bytes> {
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
+    let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    let alignment = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
+    (told && 0 < found.stx_dio_offset_align).then_some(Bytes(u64::from(alignment)))
+}
+
+fn file_system(mount: &Mount, path: &Path) -> FileSystem {
+    let space = statfs(path).ok();
+    let bytes = |blocks: u64| {
+        let size = space.map_or(0, |space| space.f_frsize.max(space.f_bsize) as u64);
+        Bytes(blocks.saturating_mul(size))
+    };
+    FileSystem {
+        kind: mount.kind.clone(),
+        source: mount.source.clone(),
+        mount_point: mount.point.clone(),
+        options: mount.options.clone(),
+        size: bytes(space.map_or(0, |space| space.f_blocks)),
+        available: bytes(space.map_or(0, |space| space.f_bavail)),
+        read_only: mount.read_only(),
+        copy_on_write: copies_on_write(mount),
+        compression: ["compress", "compress-force", "compression", "compress_algorithm"]
+            .iter()
+            .find_map(|name| mount.option(name))
+            .map(|algorithm| if algorithm.is_empty() { "on" } else { algorithm }.to_owned())
+            .filter(|algorithm| !matches!(algorithm.as_str(), "no" | "none" | "off")),
+    }
+}
+
+fn copies_on_write(mount: &Mount) -> bool {
+    let switched_off = mount.option("nodatacow").is_some() || mount.option("nocow").is_some();
+    matches!(mount.kind.as_str(), "btrfs" | "zfs" | "bcachefs" | "nilfs2") && !switched_off
+}
+
+/// btrfs can be told for one file, or for a folder's new files, to overwrite in place, and then
+/// does not compress.
+fn without_copy_on_write(target: &mut Target, file: &File) {
+    let Some(file_system) = target.file_system.as_mut() else { return };
+    let in_place = file_system.copy_on_write
+        && ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW));
+    if in_place {
+        file_system.copy_on_write = false;
+        file_system.compression = None;
+    }
 }

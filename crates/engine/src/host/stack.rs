@@ -1,0 +1,430 @@
+//! The devices below a target, from sysfs: partition, array, volume, loop, disk, with what each
+//! says about its queue and its hardware.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use fathom_core::Bytes;
+use fathom_core::facts::{Disk, Layer, LayerKind, Queue, Stripe};
+
+use super::mounts::{Mount, mount_of, mounts};
+use super::system::{Device, Number, System, read_names, read_text, split_number};
+
+/// What btrfs puts on one member before the next one's turn.
+const BTRFS_CHUNK: u64 = 64 << 10;
+
+/// A btrfs that is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Btrfs {
+    /// Its folder in sysfs.
+    folder: PathBuf,
+    /// Its members.
+    pub(crate) members: Vec<Device>,
+}
+
+/// Every btrfs that is mounted.
+pub(crate) fn btrfs(system: &System) -> Vec<Btrfs> {
+    let all = system.path("sys/fs/btrfs");
+    let read = |name: &String| {
+        let folder = all.join(name);
+        let devices = folder.join("devices");
+        let members: Vec<Device> = read_names(&devices)
+            .iter()
+            .filter_map(|name| Device::at(&devices.join(name)))
+            .collect();
+        (!members.is_empty()).then_some(Btrfs { folder, members })
+    };
+    read_names(&all).iter().filter_map(read).collect()
+}
+
+impl Btrfs {
+    /// How data is spread: "single", "raid1" ...
+    fn profile(&self) -> Option<String> {
+        let data = self.folder.join("allocation/data");
+        read_names(&data).into_iter().find(|name| data.join(name).join("total_bytes").exists())
+    }
+
+    fn stripe(&self) -> Option<Stripe> {
+        let members = self.members.len() as u64;
+        let data = match self.profile()?.as_str() {
+            "raid0" => members,
+            "raid10" => members / 2,
+            "raid5" => members.saturating_sub(1),
+            "raid6" => members.saturating_sub(2),
+            _ => return None,
+        };
+        stripe(BTRFS_CHUNK, data)
+    }
+
+    fn name(&self) -> String {
+        let label = read_text(&self.folder.join("label")).filter(|label| !label.is_empty());
+        let id = || self.folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        label.or_else(id).unwrap_or_default()
+    }
+}
+
+/// The layers below a block device, itself first.
+pub(crate) fn of_device(system: &System, device: &Device) -> Vec<Layer> {
+    let mut builder = Builder::new(system);
+    builder.add(device);
+    builder.finish()
+}
+
+/// The layers below a file system; `device` is what stat says of a file on it.
+pub(crate) fn of_mount(system: &System, mount: Option<&Mount>, device: Number) -> Vec<Layer> {
+    let mut builder = Builder::new(system);
+    builder.add_file_system(mount, device);
+    builder.finish()
+}
+
+/// Collects layers from the bottom up, so that reversing them puts each before its members even
+/// where two partitions share a disk.
+struct Builder<'a> {
+    system: &'a System,
+    layers: Vec<Layer>,
+    /// The place of each device; none while it is being added.
+    places: BTreeMap<Number, Option<usize>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(system: &'a System) -> Self {
+        Self { system, layers: Vec::new(), places: BTreeMap::new() }
+    }
+
+    fn finish(mut self) -> Vec<Layer> {
+        let last = self.layers.len().saturating_sub(1);
+        self.layers.reverse();
+        for layer in &mut self.layers {
+            for member in &mut layer.members {
+                *member = last - *member;
+            }
+        }
+        self.layers
+    }
+
+    /// Adds a device and what it consists of, and gives its place.
+    fn add(&mut self, device: &Device) -> Option<usize> {
+        if let Some(&place) = self.places.get(&device.number) {
+            return place;
+        }
+        self.places.insert(device.number, None);
+        let mut layer = layer(self.system, device);
+        layer.members = match layer.kind {
+            LayerKind::Loop => self.add_backing_file(device),
+            _ => {
+                let disk = device.disk();
+                let below = disk.map_or_else(|| device.linked("slaves"), |disk| Vec::from([disk]));
+                self.add_all(&below)
+            }
+        };
+        let place = self.layers.len();
+        self.layers.push(layer);
+        self.places.insert(device.number, Some(place));
+        Some(place)
+    }
+
+    /// The last first, so that after the reversal the first stands first.
+    fn add_all(&mut self, devices: &[Device]) -> Vec<usize> {
+        let mut places: Vec<usize> =
+            devices.iter().rev().filter_map(|device| self.add(device)).collect();
+        places.reverse();
+        places
+    }
+
+    fn add_backing_file(&mut self, device: &Device) -> Vec<usize> {
+        let Some(file) = device.text("loop/backing_file") else { return Vec::new() };
+        let file = self.system.path(file);
+        match fs::metadata(&file) {
+            Ok(metadata) => {
+                let mounts = mounts(self.system);
+                let mount = mount_of(&mounts, &file, None);
+                self.add_file_system(mount, split_number(metadata.dev()))
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn add_file_system(&mut self, mount: Option<&Mount>, number: Number) -> Vec<usize> {
+        if let Some(device) = self.system.device(number) {
+            return self.add_all(&[device]);
+        }
+        let Some(mount) = mount else { return Vec::new() };
+        let sources = mount.source_devices(self.system);
+        match mount.kind.as_str() {
+            "btrfs" => {
+                let holds = |fs: &Btrfs| fs.members.iter().any(|m| sources.contains(&m.number));
+                match btrfs(self.system).into_iter().find(holds) {
+                    Some(fs) => self.add_btrfs(&fs),
+                    None => self.add_numbers(&sources),
+                }
+            }
+            "overlay" => self.add_upper(mount),
+            _ => self.add_numbers(&sources),
+        }
+    }
+
+    fn add_numbers(&mut self, numbers: &[Number]) -> Vec<usize> {
+        let devices: Vec<Device> =
+            numbers.iter().filter_map(|number| self.system.device(*number)).collect();
+        self.add_all(&devices)
+    }
+
+    fn add_btrfs(&mut self, fs: &Btrfs) -> Vec<usize> {
+        let members = self.add_all(&fs.members);
+        if members.len() == 1 {
+            return members;
+        }
+        let size = fs.members.iter().map(|member| member.size().0).sum();
+        let profile = fs.profile().unwrap_or_else(|| "profile unknown".to_owned());
+        self.layers.push(Layer {
+            name: fs.name(),
+            kind: LayerKind::Btrfs,
+            size: Bytes(size),
+            members,
+            stripe: fs.stripe(),
+            detail: Some(format!("{profile}, {} devices", fs.members.len())),
+            ..Layer::default()
+        });
+        Vec::from([self.layers.len() - 1])
+    }
+
+    /// What is written through an overlay goes to its upper folder, if that can be seen from here.
+    fn add_upper(&mut self, mount: &Mount) -> Vec<usize> {
+        let Some(upper) = mount.option("upperdir").map(|upper| self.system.path(upper)) else {
+            return Vec::new();
+        };
+        let Ok(metadata) = fs::metadata(&upper) else { return Vec::new() };
+        let number = split_number(metadata.dev());
+        if number == mount.device {
+            return Vec::new();
+        }
+        let mounts = mounts(self.system);
+        let below = mount_of(&mounts, &upper, None).filter(|below| below.kind != "overlay");
+        self.add_file_system(below, number)
+    }
+}
+
+fn layer(system: &System, device: &Device) -> Layer {
+    let kind = kind(device);
+    let whole = kind != LayerKind::Partition;
+    let queue = whole.then(|| queue(device));
+    Layer {
+        name: device.name.clone(),
+        device: Some(device.number),
+        kind,
+        size: device.size(),
+        members: Vec::new(),
+        stripe: match kind {
+            LayerKind::Md => md_stripe(device),
+            LayerKind::DeviceMapper => queue.as_ref().and_then(|queue| dm_stripe(device, queue)),
+            _ => None,
+        },
+        detail: detail(system, device, kind),
+        queue,
+        disk: (kind == LayerKind::Disk).then(|| disk(device)),
+    }
+}
+
+fn kind(device: &Device) -> LayerKind {
+    if device.has("partition") {
+        LayerKind::Partition
+    } else if device.has("md") {
+        LayerKind::Md
+    } else if device.has("dm") {
+        LayerKind::DeviceMapper
+    } else if device.name.starts_with("loop") {
+        LayerKind::Loop
+    } else if device.name.starts_with("zram") {
+        LayerKind::Zram
+    } else {
+        LayerKind::Disk
+    }
+}
+
+fn detail(system: &System, device: &Device, kind: LayerKind) -> Option<String> {
+    match kind {
+        LayerKind::Md => md_detail(device),
+        LayerKind::DeviceMapper => dm_detail(device),
+        LayerKind::Loop => device.text("loop/backing_file"),
+        LayerKind::Zram => device.text("comp_algorithm").map(|text| in_brackets(&text)),
+        LayerKind::Disk => nvme_paths(system, device),
+        LayerKind::Partition | LayerKind::Btrfs => None,
+    }
+}
+
+fn md_detail(device: &Device) -> Option<String> {
+    let mut detail = device.text("md/level")?;
+    if let Some(disks) = device.parse::<u32>("md/raid_disks") {
+        detail += &format!(", {disks} disks");
+    }
+    match device.parse::<u32>("md/degraded") {
+        Some(missing) if 0 < missing => detail += &format!(", degraded: {missing} missing"),
+        _ => {}
+    }
+    match device.text("md/sync_action") {
+        Some(action) if action != "idle" => detail += &format!(", {action} is going on"),
+        _ => {}
+    }
+    Some(detail)
+}
+
+fn md_stripe(device: &Device) -> Option<Stripe> {
+    let chunk: u64 = device.parse("md/chunk_size")?;
+    let disks: u64 = device.parse("md/raid_disks")?;
+    let data = match device.text("md/level")?.as_str() {
+        "raid0" => disks,
+        "raid4" | "raid5" => disks.saturating_sub(1),
+        "raid6" => disks.saturating_sub(2),
+        "raid10" => {
+            // The low byte counts near copies, the next one far copies.
+            let layout: u64 = device.parse("md/layout").unwrap_or(0x102);
+            let copies = (layout & 0xff).max(1) * (layout >> 8 & 0xff).max(1);
+            return Some(Stripe { chunk: Bytes(chunk), full: Bytes(chunk * disks / copies) })
+                .filter(|_| 0 < chunk && copies < disks);
+        }
+        _ => return None,
+    };
+    stripe(chunk, data)
+}
+
+fn stripe(chunk: u64, data: u64) -> Option<Stripe> {
+    (0 < chunk && 1 < data)
+        .then(|| Stripe { chunk: Bytes(chunk), full: Bytes(chunk.saturating_mul(data)) })
+}
+
+/// sysfs does not have the device mapper's table; a striped volume shows in its preferred sizes.
+fn dm_stripe(device: &Device, queue: &Queue) -> Option<Stripe> {
+    let (chunk, full) = (queue.minimum_io?, queue.optimal_io?);
+    let striped = 1 < device.linked("slaves").len()
+        && 4096 < chunk.0
+        && chunk < full
+        && full.0.is_multiple_of(chunk.0);
+    striped.then_some(Stripe { chunk, full })
+}
+
+fn dm_detail(device: &Device) -> Option<String> {
+    let name = device.text("dm/name")?;
+    let uuid = device.text("dm/uuid").unwrap_or_default();
+    let what = match uuid.split('-').next().unwrap_or_default() {
+        "LVM" => "lvm ",
+        "CRYPT" => "crypt ",
+        "mpath" => "multipath ",
+        "DMRAID" => "dmraid ",
+        "stratis" => "stratis ",
+        "VDO" => "vdo ",
+        part if part.starts_with("part") => "partition ",
+        _ => "",
+    };
+    Some(format!("{what}{name}"))
+}
+
+/// The paths of an NVMe namespace that has several, which the kernel hides behind one device.
+fn nvme_paths(system: &System, device: &Device) -> Option<String> {
+    let (subsystem, namespace) = device.name.strip_prefix("nvme")?.split_once('n')?;
+    let stem = format!("nvme{subsystem}c");
+    let end = format!("n{namespace}");
+    let paths: Vec<String> = system
+        .names("sys/block")
+        .into_iter()
+        .filter(|name| {
+            let controller = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(&end));
+            controller.is_some_and(|number| number.parse::<u32>().is_ok())
+        })
+        .collect();
+    match paths.len() {
+        0 => None,
+        1 => Some(format!("1 path: {}", paths[0])),
+        n => Some(format!("{n} paths: {}", paths.join(", "))),
+    }
+}
+
+/// What stands in brackets among alternatives: "none [mq-deadline]" is "mq-deadline".
+fn in_brackets(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
+}
+
+fn queue(device: &Device) -> Queue {
+    let bytes = |attribute: &str| device.parse::<u64>(&format!("queue/{attribute}")).map(Bytes);
+    let hardware_queues = read_names(&device.folder.join("mq")).len() as u32;
+    Queue {
+        scheduler: device.text("queue/scheduler").map(|text| in_brackets(&text)),
+        nr_requests: device.parse("queue/nr_requests").filter(|_| 0 < hardware_queues),
+        hardware_queues: (0 < hardware_queues).then_some(hardware_queues),
+        logical_sector: bytes("logical_block_size"),
+        physical_sector: bytes("physical_block_size"),
+        minimum_io: bytes("minimum_io_size").filter(|size| 0 < size.0),
+        optimal_io: bytes("optimal_io_size").filter(|size| 0 < size.0),
+        max_request: bytes("max_sectors_kb").map(|kib| Bytes(kib.0.saturating_mul(1024))),
+        volatile_write_cache: device.text("queue/write_cache").map(|text| text == "write back"),
+        discard_max: bytes("discard_max_bytes"),
+        polling: device.parse::<u32>("queue/io_poll").map(|polls| polls != 0),
+    }
+}
+
+fn disk(device: &Device) -> Disk {
+    let words: Vec<String> = ["device/vendor", "device/model", "device/name"]
+        .iter()
+        .filter_map(|attribute| device.text(attribute))
+        // A virtio or PCI vendor is a number, which helps nobody; "ATA" is no vendor.
+        .filter(|word| !word.starts_with("0x") && word != "ATA")
+        .collect();
+    let below = fs::canonicalize(device.folder.join("device")).ok();
+    let numa = |folder: &Path| read_text(&folder.join("numa_node"))?.parse::<i32>().ok();
+    Disk {
+        model: (!words.is_empty()).then(|| words.join(" ")),
+        firmware: ["device/firmware_rev", "device/rev", "device/fwrev"]
+            .iter()
+            .find_map(|attribute| device.text(attribute)),
+        rotational: device.parse::<u32>("queue/rotational").map(|turns| turns != 0),
+        numa_node: below
+            .iter()
+            .flat_map(|folder| folder.ancestors())
+            .find_map(numa)
+            .and_then(|node| u32::try_from(node).ok()),
+        transport: transport(device, below.as_deref()),
+        device_queue_depth: device.parse("device/queue_depth"),
+    }
+}
+
+fn transport(device: &Device, below: Option<&Path>) -> Option<String> {
+    let Some(below) = below else {
+        // No hardware: a driver that makes a disk of something else is named by its devices.
+        let stem = device.name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let known = ["ram", "nullb", "nbd", "rbd", "pmem", "drbd", "bcache", "nvme"];
+        return known.iter().find(|name| stem.starts_with(*name)).map(|name| (*name).to_owned());
+    };
+    if device.name.starts_with("nvme") {
+        let controller = read_names(below)
+            .iter()
+            .map(|name| below.join(name))
+            .find_map(|folder| read_text(&folder.join("transport")));
+        return match device.text("device/transport").or(controller).as_deref() {
+            None | Some("pcie") => Some("nvme".to_owned()),
+            Some(other) => Some(format!("nvme over {other}")),
+        };
+    }
+    let steps: Vec<String> = below.iter().map(|step| step.to_string_lossy().into_owned()).collect();
+    let passes = |start: &str| {
+        steps.iter().any(|step| {
+            step.strip_prefix(start)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        })
+    };
+    let subsystem = fs::canonicalize(device.folder.join("device/subsystem")).ok();
+    let subsystem = subsystem.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let special = [
+        ("usb", "usb"),
+        ("ata", "sata"),
+        ("session", "iscsi"),
+        ("end_device", "sas"),
+        ("rport", "fc"),
+    ];
+    match special.iter().find(|(start, _)| passes(start)) {
+        Some((_, name)) => Some((*name).to_owned()),
+        None if passes("virtio") => Some("virtio".to_owned()),
+        None => subsystem,
+    }
+}

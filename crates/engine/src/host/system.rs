@@ -1,0 +1,184 @@
+//! Where the facts are read from: /proc, /sys and /etc under one root, so that a machine with
+//! arrays, volumes and disks that this one lacks can be laid out in a folder and tested.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use fathom_core::Bytes;
+
+/// Major and minor number.
+pub(crate) type Number = (u32, u32);
+
+/// A machine's /proc, /sys and /etc.
+#[derive(Clone, Debug)]
+pub(crate) struct System {
+    root: PathBuf,
+}
+
+impl System {
+    /// This machine.
+    pub(crate) fn real() -> Self {
+        Self { root: PathBuf::from("/") }
+    }
+
+    /// The machine that is laid out in a folder.
+    #[cfg(test)]
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Where a path of that machine is found on this one.
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// What a small file holds, without the white space around it.
+    pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        read_text(&self.path(path))
+    }
+
+    /// The names in a folder, sorted; none if it cannot be read.
+    pub(crate) fn names(&self, folder: impl AsRef<Path>) -> Vec<String> {
+        read_names(&self.path(folder))
+    }
+
+    /// The number of the block device with this path, such as "/dev/sda1".
+    pub(crate) fn number_of(&self, path: &str) -> Option<Number> {
+        if let Ok(metadata) = fs::metadata(self.path(path)) {
+            return metadata.file_type().is_block_device().then(|| split_number(metadata.rdev()));
+        }
+        // The node may be missing in a container, and is in a laid-out machine: the name decides.
+        let name = path.strip_prefix("/dev/")?;
+        let by_name = self.path("sys/class/block").join(name.replace('/', "!"));
+        Device::at(&by_name).map(|device| device.number).or_else(|| {
+            let mapped = name.strip_prefix("mapper/")?;
+            self.block_devices().into_iter().find_map(|device| {
+                (device.text("dm/name").as_deref() == Some(mapped)).then_some(device.number)
+            })
+        })
+    }
+
+    /// Every whole block device.
+    pub(crate) fn block_devices(&self) -> Vec<Device> {
+        let folder = self.path("sys/block");
+        read_names(&folder).iter().filter_map(|name| Device::at(&folder.join(name))).collect()
+    }
+
+    /// The device with this number.
+    pub(crate) fn device(&self, (major, minor): Number) -> Option<Device> {
+        Device::at(&self.path(format!("sys/dev/block/{major}:{minor}")))
+    }
+}
+
+/// A block device's folder in sysfs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// The folder, with every link resolved.
+    pub(crate) folder: PathBuf,
+    /// The kernel's name.
+    pub(crate) name: String,
+    /// Major and minor number.
+    pub(crate) number: Number,
+}
+
+impl Device {
+    /// The device whose folder, or link to it, this is.
+    pub(crate) fn at(link: &Path) -> Option<Self> {
+        let folder = fs::canonicalize(link).ok()?;
+        let number = parse_number(&read_text(&folder.join("dev"))?)?;
+        // sysfs writes the slash in names such as cciss/c0d0 as an exclamation mark.
+        let name = folder.file_name()?.to_str()?.replace('!', "/");
+        Some(Self { folder, name, number })
+    }
+
+    /// What an attribute holds.
+    pub(crate) fn text(&self, attribute: &str) -> Option<String> {
+        read_text(&self.folder.join(attribute)).filter(|text| !text.is_empty())
+    }
+
+    /// What an attribute holds, as a number.
+    pub(crate) fn parse<T: FromStr>(&self, attribute: &str) -> Option<T> {
+        self.text(attribute)?.parse().ok()
+    }
+
+    /// Its size; sysfs counts in 512 bytes whatever the sectors are.
+    pub(crate) fn size(&self) -> Bytes {
+        Bytes(self.parse::<u64>("size").unwrap_or(0).saturating_mul(512))
+    }
+
+    /// Whether a folder or file of this name is in its folder.
+    pub(crate) fn has(&self, attribute: &str) -> bool {
+        self.folder.join(attribute).exists()
+    }
+
+    /// The devices that a folder of links names: "slaves" or "holders".
+    pub(crate) fn linked(&self, folder: &str) -> Vec<Self> {
+        let folder = self.folder.join(folder);
+        read_names(&folder).iter().filter_map(|name| Self::at(&folder.join(name))).collect()
+    }
+
+    /// Its partitions.
+    pub(crate) fn partitions(&self) -> Vec<Self> {
+        let mut partitions: Vec<Self> = read_names(&self.folder)
+            .iter()
+            .map(|name| self.folder.join(name))
+            .filter(|folder| folder.join("partition").exists())
+            .filter_map(|folder| Self::at(&folder))
+            .collect();
+        partitions.sort_by_key(|partition| partition.parse::<u32>("partition"));
+        partitions
+    }
+
+    /// The disk that it is a partition of.
+    pub(crate) fn disk(&self) -> Option<Self> {
+        if !self.has("partition") {
+            return None;
+        }
+        Self::at(self.folder.parent()?)
+    }
+
+    /// What people call it: /dev/mapper/NAME for the device mapper, else the kernel's name.
+    pub(crate) fn dev_path(&self) -> String {
+        match self.text("dm/name") {
+            Some(name) => format!("/dev/mapper/{name}"),
+            None => format!("/dev/{}", self.name),
+        }
+    }
+}
+
+/// Splits a device number as stat has it.
+pub(crate) fn split_number(number: u64) -> Number {
+    (rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+/// Reads "8:1".
+pub(crate) fn parse_number(text: &str) -> Option<Number> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// What a small file holds, without the white space around it.
+pub(crate) fn read_text(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    Some(
+        String::from_utf8_lossy(&bytes)
+            .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+            .to_owned(),
+    )
+}
+
+/// The names in a folder, sorted so that numbers count: sda2 before sda10.
+pub(crate) fn read_names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_by_key(|name| {
+        let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, number) = name.split_at(name.len() - digits);
+        (stem.to_owned(), number.parse::<u64>().unwrap_or(0))
+    });
+    names
+}

@@ -1,0 +1,147 @@
+//! Who uses a device or a file: what forbids writing to it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use fathom_core::facts::InUse;
+
+use super::mounts::{Mount, mounts, unescape};
+use super::signature::signatures;
+use super::stack::btrfs;
+use super::system::{Device, System, split_number};
+
+/// How deep devices are looked for that are made of other devices.
+const DEPTH: u32 = 16;
+
+/// Who uses a block device. Its partitions count for a disk; for a partition its disk counts, but
+/// not the disk's other partitions. `path` is where the device itself can be opened.
+pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
+    let mut usage = Usage { system, mounts: mounts(system), found: Vec::new() };
+    usage.device(device, 0);
+    if let Some(disk) = device.disk() {
+        usage.itself(&disk, 0);
+    }
+    let claimed = !usage.found.is_empty();
+    usage.found.extend(marks(system, device, path));
+    // Only asked when nothing explains it: asking claims the device for a moment.
+    if !claimed && is_claimed(path, device) {
+        usage.found.push(InUse::Exclusive { device: device.dev_path() });
+    }
+    usage.found
+}
+
+/// The marks that a device and its partitions carry.
+pub(crate) fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
+    let mut found = marks_of(device, path);
+    for partition in device.partitions() {
+        let path = system.path(format!("/dev/{}", partition.name));
+        found.extend(marks_of(&partition, &path));
+    }
+    found
+}
+
+fn marks_of(device: &Device, path: &Path) -> Vec<InUse> {
+    let Ok(file) = open_device(path, device, 0) else { return Vec::new() };
+    signatures(&file, device.size().0)
+        .into_iter()
+        .map(|kind| InUse::Signature { device: device.dev_path(), kind: kind.to_owned() })
+        .collect()
+}
+
+/// Who uses a regular file: swap, or a loop device that presents it as a disk.
+pub(crate) fn of_file(system: &System, path: &Path) -> Vec<InUse> {
+    let name = path.to_string_lossy();
+    let swap = swaps(system)
+        .into_iter()
+        .filter(|swap| *swap == name)
+        .map(|swap| InUse::Swap { device: swap });
+    let loops = system
+        .block_devices()
+        .into_iter()
+        .filter(|device| device.text("loop/backing_file").is_some_and(|file| file == name))
+        .map(|device| InUse::Holder { device: name.to_string(), holder: device.dev_path() });
+    swap.chain(loops).collect()
+}
+
+struct Usage<'a> {
+    system: &'a System,
+    mounts: Vec<Mount>,
+    found: Vec<InUse>,
+}
+
+impl Usage<'_> {
+    /// A device, its partitions, and what is made of them.
+    fn device(&mut self, device: &Device, depth: u32) {
+        self.itself(device, depth);
+        for partition in device.partitions() {
+            self.itself(&partition, depth);
+        }
+    }
+
+    fn itself(&mut self, device: &Device, depth: u32) {
+        for mount_point in self.mount_points(device) {
+            self.add(InUse::Mounted { device: device.dev_path(), mount_point });
+        }
+        let is_swap = |path: &String| self.system.number_of(path) == Some(device.number);
+        if swaps(self.system).iter().any(is_swap) {
+            self.add(InUse::Swap { device: device.dev_path() });
+        }
+        for holder in device.linked("holders") {
+            self.add(InUse::Holder { device: device.dev_path(), holder: holder.dev_path() });
+            if depth < DEPTH {
+                self.device(&holder, depth + 1);
+            }
+        }
+    }
+
+    fn add(&mut self, usage: InUse) {
+        if !self.found.contains(&usage) {
+            self.found.push(usage);
+        }
+    }
+
+    /// Where it is mounted, once for each file system on it.
+    fn mount_points(&self, device: &Device) -> Vec<String> {
+        let uses = |mount: &&Mount| {
+            mount.device == device.number
+                || mount.device.0 == 0 && mount.source_devices(self.system).contains(&device.number)
+        };
+        if let Some(mount) = self.mounts.iter().find(uses) {
+            return Vec::from([mount.point.clone()]);
+        }
+        // Of a btrfs on several devices mountinfo names only one.
+        let file_system = btrfs(self.system)
+            .into_iter()
+            .find(|fs| fs.members.iter().any(|member| member.number == device.number));
+        let Some(file_system) = file_system else { return Vec::new() };
+        let uses = |mount: &&Mount| {
+            let sources = mount.source_devices(self.system);
+            file_system.members.iter().any(|member| sources.contains(&member.number))
+        };
+        let point = self.mounts.iter().find(uses).map(|mount| mount.point.clone());
+        Vec::from([point.unwrap_or_else(|| "a place that cannot be seen from here".to_owned())])
+    }
+}
+
+/// The files and devices that are swapped to.
+fn swaps(system: &System) -> Vec<String> {
+    let text = system.text("proc/swaps").unwrap_or_default();
+    let path = |line: &str| line.split_whitespace().next().map(unescape);
+    text.lines().skip(1).filter_map(path).collect()
+}
+
+/// Opens the node of a device to read, if that is the device that it stands for.
+fn open_device(path: &Path, device: &Device, flags: i32) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    let same =
+        metadata.file_type().is_block_device() && split_number(metadata.rdev()) == device.number;
+    if same { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn is_claimed(path: &Path, device: &Device) -> bool {
+    open_device(path, device, libc::O_EXCL)
+        .is_err_and(|cause| cause.raw_os_error() == Some(libc::EBUSY))
+}
