@@ -57,6 +57,8 @@ pub enum TargetKind {
     Simulated,
     /// A character device such as /dev/zero, for calibration.
     CharacterDevice,
+    /// A folder: the place of files that do not exist yet. It is only inspected.
+    Folder,
 }
 
 /// A target and everything below it.
@@ -288,6 +290,7 @@ impl From<&facts::Target> for Target {
                 facts::TargetKind::BlockDevice => TargetKind::BlockDevice,
                 facts::TargetKind::Simulated => TargetKind::Simulated,
                 facts::TargetKind::CharacterDevice => TargetKind::CharacterDevice,
+                facts::TargetKind::Folder => TargetKind::Folder,
             },
             size_bytes: target.size.0,
             direct_alignment_bytes: bytes(target.direct_alignment),
@@ -401,6 +404,7 @@ impl TargetKind {
             Self::BlockDevice => "block device",
             Self::Simulated => "simulated device",
             Self::CharacterDevice => "character device",
+            Self::Folder => "folder",
         }
     }
 }
