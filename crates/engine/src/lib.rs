@@ -4,7 +4,7 @@
 //! clock. So the loop that is tested through hours of virtual time in milliseconds is the loop that
 //! drives io_uring. The engine does not know why a point runs.
 //!
-//! `unsafe` occurs only in the real backends: `uring` and `aio`.
+//! `unsafe` occurs only in the real backends, `uring` and `aio`, and where `host` says so.
 
 pub mod aio;
 pub mod backend;

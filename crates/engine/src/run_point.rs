@@ -1,6 +1,7 @@
 //! The one primitive: a point and its targets become a record.
 
 mod simulated;
+mod threads;
 
 use std::fmt;
 use std::io;
@@ -11,12 +12,15 @@ use fathom_core::plan;
 use fathom_core::spec::{self, BackendKind, Pacing, Point};
 use fathom_core::{Instant, Span};
 
+use crate::aio::Aio;
 use crate::backend::Backend;
 use crate::collector::empty_tally;
 use crate::pattern::{Pattern, Random, Sequential};
 use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
 use crate::sim;
+use crate::sync::Sync;
 use crate::target::OpenTarget;
+use crate::uring::Uring;
 use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
 /// What a point is run against.
@@ -119,8 +123,13 @@ pub fn run_point(
     match devices {
         Devices::Simulated(options) => Ok(simulated::run(point, &plans, options, stop, observer)),
         Devices::Real { targets, backend } => {
-            let _ = (targets, stop);
-            Err(RunError::Backend { backend, cause: io::ErrorKind::Unsupported.into() })
+            let run = threads::Run { point, plans: &plans, targets, stop };
+            match backend {
+                BackendKind::Uring => run.go::<Uring>(observer),
+                BackendKind::Aio => run.go::<Aio>(observer),
+                BackendKind::Sync => run.go::<Sync>(observer),
+                BackendKind::Sim => unreachable!("a simulated device is no real target"),
+            }
         }
     }
 }

@@ -8,16 +8,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use fathom_core::Span;
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{BackendKind, Point};
-use fathom_core::{Instant, Span};
+use fathom_core::spec::Point;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Observer, Phase, RunError, drive_plan, timetable};
-use crate::backend::{Backend, Shape};
+use crate::backend::{RealBackend, Shape};
 use crate::clock::Clock;
 use crate::collector::{Collector, empty_tally};
+use crate::target::OpenTarget;
 use crate::worker::{Job, Outcome, Sink, Timetable};
 
 /// Tallies of each worker that wait for the collector, are merged, or are empty and ready. Enough
@@ -32,7 +33,7 @@ const NAP: Duration = Duration::from_millis(50);
 pub(super) struct Run<'a> {
     pub(super) point: &'a Point,
     pub(super) plans: &'a [WorkerPlan],
-    pub(super) backend: BackendKind,
+    pub(super) targets: &'a [OpenTarget],
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -54,12 +55,11 @@ impl Sink for Lines {
 
 impl Run<'_> {
     /// Opens the backends, runs the workers, and merges their records.
-    pub(super) fn go<B: Backend>(
+    pub(super) fn go<B: RealBackend>(
         &self,
         observer: &mut dyn Observer,
-        open: impl Fn(&Shape) -> io::Result<B> + Sync,
     ) -> Result<Record, RunError> {
-        let clock = Clock::new();
+        let clock = Clock::default();
         let count = self.plans.len();
         let gate: OnceLock<Option<Timetable>> = OnceLock::new();
         let (full, filled) = sync_channel(count * TALLIES);
@@ -74,9 +74,10 @@ impl Run<'_> {
                 }
                 returns.push(give_back);
                 let lines = Lines { worker, full: full.clone(), empty };
-                let (open, gate, ready) = (&open, &gate, ready.clone());
+                let (gate, ready) = (&gate, ready.clone());
                 let builder = thread::Builder::new().name(format!("fathom-{worker}"));
-                match builder.spawn_scoped(scope, move || self.work(plan, open, ready, gate, lines)) {
+                match builder.spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines))
+                {
                     Ok(thread) => threads.push(thread),
                     Err(cause) => {
                         let _ = gate.set(None);
@@ -87,7 +88,7 @@ impl Run<'_> {
             drop((full, ready));
             if let Some(cause) = readiness.iter().take(count).find_map(Result::err) {
                 let _ = gate.set(None);
-                return Err(RunError::Backend { backend: self.backend, cause });
+                return Err(RunError::Backend { backend: B::KIND, cause });
             }
             let table = timetable(self.point, clock.now() + LEAD);
             let _ = gate.set(Some(table));
@@ -102,10 +103,9 @@ impl Run<'_> {
     }
 
     /// A worker's thread, from opening its backend to its last I/O.
-    fn work<B: Backend>(
+    fn work<B: RealBackend>(
         &self,
         plan: &WorkerPlan,
-        open: &impl Fn(&Shape) -> io::Result<B>,
         ready: SyncSender<io::Result<()>>,
         gate: &OnceLock<Option<Timetable>>,
         mut lines: Lines,
@@ -118,8 +118,7 @@ impl Run<'_> {
             writes: stream.read_share < 1.0,
             seed: plan.seed,
         };
-        let opened = open(&shape);
-        let (mut backend, answer) = match opened {
+        let (backend, answer) = match B::open(self.targets, &shape) {
             Ok(backend) => (Some(backend), Ok(())),
             Err(cause) => (None, Err(cause)),
         };
@@ -127,7 +126,7 @@ impl Run<'_> {
         let _ = ready.send(answer);
         drop(ready);
         let timetable = (*gate.wait())?;
-        let backend = backend.as_mut()?;
+        let mut backend = backend?;
         let job = Job {
             plan,
             block_size: shape.block_size,
@@ -136,7 +135,7 @@ impl Run<'_> {
             cpu: || Some(thread_cpu_time()),
             stopped: &|| self.stop.load(Ordering::Relaxed),
         };
-        Some(drive_plan(&job, stream.pattern, backend, &mut lines))
+        Some(drive_plan(&job, stream.pattern, &mut backend, &mut lines))
     }
 }
 

@@ -1,0 +1,171 @@
+//! The whole engine on real files: every backend, several workers and targets, and ledgers that
+//! balance. Nothing here depends on how fast the machine is.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::measure::{Direction, ErrorKind, Record};
+use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::{Bytes, Rate, Span};
+use fathom_engine::target::OpenTarget;
+use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+
+const BACKENDS: [BackendKind; 3] = [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync];
+const SIZE: u64 = 16 << 20;
+const BLOCK: u64 = 4096;
+
+#[derive(Default)]
+struct Log {
+    phases: Vec<Phase>,
+    intervals: Vec<Progress>,
+}
+
+impl Observer for Log {
+    fn phase(&mut self, phase: Phase) {
+        self.phases.push(phase);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.intervals.push(*progress);
+    }
+}
+
+fn target(folder: &Path, name: &str, size: u64) -> OpenTarget {
+    let path = folder.join(name);
+    std::fs::write(&path, vec![7; size as usize]).unwrap();
+    let options = || {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        options
+    };
+    // A temporary folder on a file system without direct I/O is as good for these tests.
+    let direct = options().custom_flags(libc::O_DIRECT).open(&path);
+    let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
+    let file = direct.unwrap_or_else(|_| options().open(&path).unwrap());
+    OpenTarget { name: name.to_owned(), file, size: Bytes(size), alignment }
+}
+
+fn point(targets: u32, pacing: Pacing, workers: Workers, read_share: f64) -> Point {
+    let region = |target| Region { target, offset: Bytes(BLOCK), length: Bytes(SIZE - BLOCK) };
+    Point {
+        name: "test".to_owned(),
+        streams: Vec::from([Stream {
+            name: "test".to_owned(),
+            regions: (0..targets).map(region).collect(),
+            pattern: Pattern::Random,
+            block_size: Bytes(BLOCK),
+            read_share,
+            pacing,
+            workers,
+        }]),
+        warm_up: Span::from_ms(100),
+        window: Span::from_ms(400),
+        interval: Span::from_ms(100),
+        seed: 11,
+    }
+}
+
+fn run(point: &Point, targets: &[OpenTarget], backend: BackendKind) -> (Record, Log) {
+    let mut log = Log::default();
+    let devices = Devices::Real { targets, backend };
+    let record = run_point(point, devices, &AtomicBool::new(false), &mut log).unwrap();
+    assert!(record.ledger().balances());
+    (record, log)
+}
+
+#[test]
+fn every_backend_runs_a_mixed_closed_loop_on_several_targets() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE), target(folder.path(), "b", SIZE)];
+    for backend in BACKENDS {
+        for workers in [Workers::PerTarget(2), Workers::Total(3)] {
+            let point = point(2, Pacing::Closed { queue_depth: 16 }, workers, 0.5);
+            let (record, log) = run(&point, &targets, backend);
+            assert_eq!(
+                log.phases,
+                [Phase::WarmUp, Phase::WindowOpens, Phase::WindowCloses],
+                "{backend:?}"
+            );
+            assert_eq!(record.window, point.window);
+            assert_eq!(record.errors(), 0);
+            let (reads, writes) =
+                (record.total(Some(Direction::Read)), record.total(Some(Direction::Write)));
+            assert!(reads.ios() > 0 && writes.ios() > 0);
+            assert_eq!(reads.bytes.0, reads.ios() * BLOCK);
+            assert_eq!(reads.ios() + writes.ios(), record.ledger().completed);
+            let series: u64 = record.series.iter().map(|i| i.bytes[0].0 + i.bytes[1].0).sum();
+            assert_eq!(series, reads.bytes.0 + writes.bytes.0);
+            for name in 0..2 {
+                assert!(record.sum(None, |_, cell| cell.target == name).ios() > 0);
+            }
+            assert!(record.queue_depth() <= 16.0 + 1e-9);
+        }
+    }
+}
+
+#[test]
+fn every_backend_keeps_an_open_loops_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    for backend in BACKENDS {
+        let pacing = Pacing::Open {
+            offered_load: Rate(2000.0),
+            arrivals: Arrivals::Uniform,
+            queue_depth_max: 64,
+        };
+        let (record, _) = run(&point(1, pacing, Workers::Total(2), 1.0), &targets, backend);
+        let ledger = record.ledger();
+        // Due is what the schedule says, whatever the machine did: 2000/s for half a second.
+        assert_eq!(ledger.due, 1000, "{backend:?}: {ledger:?}");
+        let late = record.workers.iter().map(|worker| &worker.start_delay);
+        let started: u64 = late.map(|late| late.generator.count() + late.target.count()).sum();
+        assert!(started <= 1000);
+        let flow = record.total(None);
+        assert_eq!(flow.response_time().count(), flow.service_time.count());
+    }
+}
+
+#[test]
+fn reads_beyond_the_end_are_counted_as_short_with_their_offset() {
+    let folder = tempfile::tempdir().unwrap();
+    // The region believes in 16 MiB, and the file has only one: as after a device was unplugged.
+    let targets = [target(folder.path(), "shrunk", 1 << 20)];
+    for backend in BACKENDS {
+        let point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(1), 1.0);
+        let (record, _) = run(&point, &targets, backend);
+        let errors = &record.workers[0].errors;
+        assert!(errors.count > 0, "{backend:?}");
+        for error in &errors.first {
+            assert_eq!((error.target, error.kind), (0, ErrorKind::Short(0)));
+            assert!(error.offset.0 >= 1 << 20);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_at_once_ends_and_balances() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    for backend in BACKENDS {
+        let point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(2), 1.0);
+        let devices = Devices::Real { targets: &targets, backend };
+        let record =
+            run_point(&point, devices, &AtomicBool::new(true), &mut Log::default()).unwrap();
+        assert!(record.interrupted && record.ledger().balances());
+    }
+}
+
+#[test]
+fn a_backend_that_cannot_be_opened_is_an_error_and_ends_every_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    let mut point = point(1, Pacing::Closed { queue_depth: 64 }, Workers::Total(4), 0.0);
+    // 40,000 for each worker, more than a ring can have.
+    point.streams[0].pacing = Pacing::Closed { queue_depth: 160_000 };
+    let devices = Devices::Real { targets: &targets, backend: BackendKind::Uring };
+    let error = run_point(&point, devices, &AtomicBool::new(false), &mut Log::default());
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("uring") && text.contains("32768"), "{text}");
+}
