@@ -15,6 +15,7 @@ mod collector;
 pub mod host;
 mod pattern;
 mod payload;
+pub mod prefill;
 mod run_point;
 mod schedule;
 pub mod sim;
