@@ -188,3 +188,139 @@ fn thread_cpu_time() -> Span {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Span(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Region, Stream, Workers};
+    use fathom_core::{Bytes, Instant, Rate};
+
+    use super::*;
+    use crate::backend::{Backend, Completion, Io};
+    use crate::run_point::Progress;
+    use crate::sync::Sync;
+
+    /// A backend that keeps when each I/O was pushed.
+    struct Spy {
+        inner: Sync,
+        pushed: Vec<Instant>,
+    }
+
+    /// Where a spy leaves what it has seen: backends are opened and dropped by their workers.
+    static PUSHED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+
+    impl Backend for Spy {
+        fn now(&mut self) -> Instant {
+            self.inner.now()
+        }
+
+        fn buffer(&mut self, slot: u32) -> &mut [u8] {
+            self.inner.buffer(slot)
+        }
+
+        fn push(&mut self, io: Io) {
+            self.pushed.push(self.inner.now());
+            self.inner.push(io);
+        }
+
+        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+            self.inner.wait(deadline, completions);
+        }
+    }
+
+    impl RealBackend for Spy {
+        const KIND: BackendKind = BackendKind::Sync;
+
+        fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+            Ok(Self { inner: Sync::open(targets, shape)?, pushed: Vec::with_capacity(10_000) })
+        }
+
+        fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+            self.inner.read_buffer(slot)
+        }
+    }
+
+    impl Drop for Spy {
+        fn drop(&mut self) {
+            *PUSHED.lock().unwrap() = std::mem::take(&mut self.pushed);
+        }
+    }
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn phase(&mut self, _phase: Phase) {}
+        fn progress(&mut self, _progress: &Progress) {}
+    }
+
+    /// The greatest distance between the distribution of the gaps and the exponential one, in units
+    /// of the 1 % limit of Kolmogorov and Smirnov.
+    fn distance_from_exponential(pushed: &[Instant], rate: f64) -> f64 {
+        let gap = |pair: &[Instant]| pair[1].since(pair[0]).as_secs_f64() * rate;
+        let mut gaps: Vec<f64> = pushed.windows(2).map(gap).collect();
+        gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let distances = gaps.iter().enumerate();
+        let distances =
+            distances.map(|(i, gap)| ((i as f64 + 0.5) / n - (1.0 - (-gap).exp())).abs());
+        distances.fold(0.0, f64::max) / (1.63 / n.sqrt())
+    }
+
+    /// With 5 ms between two I/Os a busy machine's lateness is small against the gaps; a run that
+    /// was disturbed all the same may be repeated.
+    #[test]
+    fn poisson_arrivals_reach_a_real_file_as_exponential_gaps() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("target");
+        std::fs::write(&path, vec![1; 1 << 20]).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        let (size, alignment) = (Bytes(1 << 20), Bytes(1));
+        let target = OpenTarget { name: "target".to_owned(), file, size, alignment };
+        let rate = 200.0;
+        let distances: Vec<f64> = (0..4)
+            .map(|seed| {
+                let point = poisson_point(rate, seed);
+                let plans = fathom_core::plan::divide(&point);
+                let run = Run {
+                    point: &point,
+                    plans: &plans,
+                    targets: std::slice::from_ref(&target),
+                    stop: &AtomicBool::new(false),
+                };
+                run.go::<Spy>(&mut Silent).unwrap();
+                distance_from_exponential(&PUSHED.lock().unwrap(), rate)
+            })
+            .take_while(|distance| *distance >= 1.0)
+            .collect();
+        assert!(distances.len() < 4, "{distances:?}");
+    }
+
+    fn poisson_point(rate: f64, seed: u64) -> Point {
+        let pacing = Pacing::Open {
+            offered_load: Rate(rate),
+            arrivals: Arrivals::Poisson,
+            queue_depth_max: 1,
+        };
+        Point {
+            name: "test".to_owned(),
+            streams: Vec::from([Stream {
+                name: "test".to_owned(),
+                regions: Vec::from([Region {
+                    target: 0,
+                    offset: Bytes(0),
+                    length: Bytes(1 << 20),
+                }]),
+                pattern: Pattern::Random,
+                block_size: Bytes(4096),
+                read_share: 1.0,
+                pacing,
+                workers: Workers::Total(1),
+            }]),
+            warm_up: Span(0),
+            window: Span::from_secs(2),
+            interval: Span::from_ms(100),
+            seed,
+        }
+    }
+}
