@@ -208,9 +208,9 @@ fn sysctl(name: &str) -> Option<u64> {
     std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
 }
 
-/// Whether a seccomp filter watches this process.
+/// Whether a seccomp filter watches this thread.
 fn filtered() -> bool {
-    std::fs::read_to_string("/proc/self/status")
+    std::fs::read_to_string("/proc/thread-self/status")
         .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
 }
 
