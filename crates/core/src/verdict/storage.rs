@@ -18,9 +18,8 @@ const MEMORY_FACTOR: u64 = 2;
 /// Reads of blocks that were never written: they are answered with zeros, without the medium.
 pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
     for (place, target) in case.used() {
-        match target.kind {
-            TargetKind::File | TargetKind::BlockDevice => {}
-            TargetKind::Simulated | TargetKind::CharacterDevice => continue,
+        if !matches!(target.kind, TargetKind::File | TargetKind::BlockDevice) {
+            continue;
         }
         let read = case.footprint(place, |stream| stream_does(stream, Direction::Read));
         let written = case.footprint(place, |stream| stream_does(stream, Direction::Write));
