@@ -183,7 +183,9 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
                 cpu_before = (self.job.cpu)();
             }
             gave_up = self.is_hopeless(now);
-            if gave_up || (self.job.stopped)() {
+            // Not at the very start of a slice: one without a length could not be handed over, and
+            // what completed at this instant would be in the ledger alone.
+            if (gave_up || (self.job.stopped)()) && self.tally.start < now {
                 break now;
             }
             self.start_due(now);
@@ -408,11 +410,11 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         if self.in_flight == 0 {
             return;
         }
-        for index in 0..self.slots.len() {
-            if !self.free.contains(&(index as u32)) {
-                let slot = self.slots[index];
-                self.note_failure(&slot, ErrorKind::Lost, ended);
-            }
+        let mut is_lost = vec![true; self.slots.len()];
+        self.free.iter().for_each(|&slot| is_lost[slot as usize] = false);
+        for index in (0..self.slots.len()).filter(|&index| is_lost[index]) {
+            let slot = self.slots[index];
+            self.note_failure(&slot, ErrorKind::Lost, ended);
         }
         self.ledger.lost = self.in_flight;
         self.in_flight = 0;
