@@ -420,7 +420,8 @@ impl Device for Ssd {
     }
 }
 
-/// The time that so many bytes take on the interface.
+/// The time that so many bytes take on the interface. Never nothing, or a closed loop whose pages
+/// are in the channels' registers would stop the time.
 fn on_interface(length: u32, bandwidth: Bytes) -> Span {
-    Span((u128::from(length) * 1_000_000_000 / u128::from(bandwidth.0)) as u64)
+    Span((u64::from(length) * 1_000_000_000).div_ceil(bandwidth.0))
 }
