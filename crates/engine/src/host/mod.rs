@@ -241,6 +241,3 @@ fn without_copy_on_write(target: &mut Target, file: &File) {
         file_system.compression = None;
     }
 }
-
-#[cfg(test)]
-mod tests;
