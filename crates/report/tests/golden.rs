@@ -1,0 +1,74 @@
+//! The stored documents, and what every renderer makes of them. `UPDATE_GOLDEN=1` rewrites what is
+//! stored (`cargo xtask golden`): whoever does so reads the difference.
+
+mod samples;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fathom_report::document;
+use fathom_report::terminal::{self, Style};
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+/// Compares with what is stored, or stores it.
+fn check(path: &Path, now: &[u8]) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, now).unwrap();
+        return;
+    }
+    let stored = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if stored == now {
+        return;
+    }
+    let (stored, now) = (String::from_utf8_lossy(&stored), String::from_utf8_lossy(now));
+    let differing = stored.lines().zip(now.lines()).position(|(old, new)| old != new);
+    let line = differing.unwrap_or_else(|| stored.lines().count().min(now.lines().count()));
+    let shown =
+        |text: &str| text.lines().nth(line).unwrap_or("").chars().take(300).collect::<String>();
+    panic!(
+        "{} differs from line {}:\n- {}\n+ {}\nUPDATE_GOLDEN=1 accepts it",
+        path.display(),
+        line + 1,
+        shown(&stored),
+        shown(&now)
+    );
+}
+
+#[test]
+fn documents_are_stored_as_they_are_written() {
+    for (name, bytes) in samples::all() {
+        check(&data().join(format!("{name}.jsonl")), &bytes);
+    }
+}
+
+#[test]
+fn the_terminal_shows_every_document() {
+    for (name, bytes) in samples::all() {
+        let document = document::read(&bytes).unwrap();
+        for width in [80, 140] {
+            let style = Style { width, ..Style::default() };
+            let text = terminal::document(&document, &style);
+            check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
+            let text = terminal::portrait(&document, &style);
+            check(&data().join(format!("{name}-portrait-{width}.txt")), text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn inspect_shows_the_device_stack() {
+    let target = document::Target::from(&samples::file("/data/test"));
+    let advice = ["Test at least 64 GiB: twice the memory.".to_owned()];
+    let text = terminal::target(&target, &advice, &Style::default());
+    check(&data().join("target-80.txt"), text.as_bytes());
+}
+
+#[test]
+fn the_schema_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/result-1.json");
+    check(&path, document::schema().as_bytes());
+}

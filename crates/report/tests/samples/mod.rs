@@ -1,0 +1,533 @@
+//! Invented runs, from which the stored documents of the golden tests are made: repeatable, without
+//! a device, and each with something that a renderer has to cope with.
+
+use fathom_core::experiment::Trial;
+use fathom_core::facts::{
+    Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, Layer,
+    LayerKind, Queue, Target, TargetKind,
+};
+use fathom_core::measure::{
+    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, SparseHistogram,
+    StartDelay, WorkerRecord,
+};
+use fathom_core::plan::divide;
+use fathom_core::spec::{
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
+use fathom_core::{Bytes, Rate, Span};
+use fathom_report::document::{self, Command, Conclusion, Document, Ended, Header, HeaderInput};
+
+/// 2026-11-21 09:30:00 UTC.
+const CREATED_NS: u64 = 1_795_253_400_000_000_000;
+
+/// SplitMix64, and only sums and products of it: the same on every machine.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A service time around `base`, with a tail.
+    fn time(&mut self, base: f64) -> u64 {
+        let bell: f64 = (0..4).map(|_| self.uniform() - 0.5).sum();
+        let tail = match self.next() % 4000 {
+            0 => 24.0,
+            1..=12 => 5.0,
+            13..=90 => 2.0,
+            _ => 1.0,
+        };
+        (base * (1.0 + 0.3 * bell) * tail) as u64
+    }
+}
+
+/// What an invented target does.
+#[derive(Clone, Copy)]
+struct Speed {
+    iops: f64,
+    service_ns: f64,
+    /// How much slower an interval may be than another.
+    unrest: f64,
+}
+
+pub fn host() -> Host {
+    Host {
+        name: "lab-7".to_owned(),
+        kernel: "6.18.44".to_owned(),
+        os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        cpu_model: Some("AMD EPYC 7543 32-Core Processor".to_owned()),
+        cpus: 8,
+        numa_nodes: 1,
+        memory: Bytes(32 << 30),
+        memory_limit: None,
+        cpu_limit: None,
+        virtualization: Some("kvm".to_owned()),
+        root: true,
+        clock: Clock { source: "tsc".to_owned(), resolution_ns: 0.5, cost_ns: 9.6 },
+    }
+}
+
+pub fn nvme() -> Layer {
+    Layer {
+        name: "nvme0n1".to_owned(),
+        device: Some((259, 0)),
+        kind: LayerKind::Disk,
+        size: Bytes(960_197_124_096),
+        queue: Some(Queue {
+            scheduler: Some("none".to_owned()),
+            nr_requests: Some(1023),
+            hardware_queues: Some(8),
+            logical_sector: Some(Bytes(512)),
+            physical_sector: Some(Bytes(4096)),
+            minimum_io: Some(Bytes(4096)),
+            optimal_io: None,
+            max_request: Some(Bytes(128 << 10)),
+            volatile_write_cache: Some(true),
+            discard_max: Some(Bytes(2 << 40)),
+            polling: Some(false),
+        }),
+        disk: Some(Disk {
+            model: Some("SAMSUNG MZQL2960HCJR-00A07".to_owned()),
+            firmware: Some("GDC5602Q".to_owned()),
+            rotational: Some(false),
+            numa_node: Some(0),
+            transport: Some("nvme".to_owned()),
+            device_queue_depth: None,
+        }),
+        ..Layer::default()
+    }
+}
+
+fn partition() -> Layer {
+    Layer {
+        name: "nvme0n1p2".to_owned(),
+        device: Some((259, 2)),
+        kind: LayerKind::Partition,
+        size: Bytes(900 << 30),
+        members: Vec::from([1]),
+        ..Layer::default()
+    }
+}
+
+pub fn file(name: &str) -> Target {
+    Target {
+        name: name.to_owned(),
+        path: name.to_owned(),
+        kind: TargetKind::File,
+        size: Bytes(8 << 30),
+        direct_alignment: Some(Bytes(512)),
+        file_system: Some(FileSystem {
+            kind: "ext4".to_owned(),
+            source: "/dev/nvme0n1p2".to_owned(),
+            mount_point: "/data".to_owned(),
+            options: "rw,relatime".to_owned(),
+            size: Bytes(885 << 30),
+            available: Bytes(412 << 30),
+            ..FileSystem::default()
+        }),
+        extents: Some(Extents { written: Bytes(8 << 30), count: 64, ..Extents::default() }),
+        layers: Vec::from([partition(), nvme()]),
+        in_use: Vec::new(),
+    }
+}
+
+fn stream(pattern: Pattern, block: u64, read_share: f64, pacing: Pacing) -> Stream {
+    Stream {
+        name: "main".to_owned(),
+        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(8 << 30) }]),
+        pattern,
+        block_size: Bytes(block),
+        read_share,
+        pacing,
+        workers: Workers::Total(1),
+    }
+}
+
+fn point(name: &str, stream: Stream, seconds: u64) -> Point {
+    Point {
+        name: name.to_owned(),
+        streams: Vec::from([stream]),
+        warm_up: Span::from_secs(2),
+        window: Span::from_secs(seconds),
+        interval: Span::from_ms(500),
+        seed: 42,
+    }
+}
+
+fn closed(queue_depth: u32) -> Pacing {
+    Pacing::Closed { queue_depth }
+}
+
+/// Runs a point on an invented target: one stream, all its workers alike.
+fn run(point: Point, speed: Speed, window: Span) -> Record {
+    let stream = &point.streams[0];
+    let open = stream.pacing.is_open();
+    let mut chance =
+        Chance(point.seed ^ stream.block_size.0 ^ u64::from(stream.pacing.queue_depth()));
+    let plans = divide(&point);
+    let mut workers: Vec<WorkerRecord> = plans
+        .iter()
+        .map(|plan| WorkerRecord {
+            stream: plan.stream,
+            worker: plan.worker,
+            cells: plan
+                .regions
+                .iter()
+                .map(|region| Cell {
+                    target: region.target,
+                    flows: [Flow::new(open), Flow::new(open)],
+                })
+                .collect(),
+            ledger: Ledger::default(),
+            errors: Errors::default(),
+            queue_depth: 0.0,
+            start_delay: StartDelay::default(),
+            cpu: Some(Span::from_ms(300)),
+            gave_up: false,
+        })
+        .collect();
+    let mut series = Vec::new();
+    for place in 0..window.0 / point.interval.0 {
+        let pace = 1.0 - speed.unrest * chance.uniform();
+        let mut sums = [Flow::new(false), Flow::new(false)];
+        for number in 0..(speed.iops * pace * point.interval.as_secs_f64()) as usize {
+            let direction = usize::from(chance.uniform() >= stream.read_share);
+            let service = chance.time(speed.service_ns / pace);
+            let delay = if open { chance.time(3000.0) } else { 0 };
+            let count = workers.len();
+            let worker = &mut workers[number % count];
+            let cells = worker.cells.len();
+            let flow = &mut worker.cells[number / count % cells].flows[direction];
+            flow.bytes.0 += stream.block_size.0;
+            flow.service_time.record(service);
+            if let Some(response_time) = &mut flow.response_time {
+                response_time.record(service + delay);
+                worker.start_delay.generator.record(delay);
+            }
+            worker.queue_depth += service as f64 / window.0 as f64;
+            sums[direction].bytes.0 += stream.block_size.0;
+            sums[direction].service_time.record(service + delay);
+        }
+        series.push(Interval {
+            stream: 0,
+            start: Span(place * point.interval.0),
+            length: point.interval,
+            bytes: [sums[0].bytes, sums[1].bytes],
+            failed: 0,
+            response_time: sums.map(|sum| match sum.ios() {
+                0 => SparseHistogram::default(),
+                _ => sum.service_time.to_sparse(),
+            }),
+        });
+    }
+    for worker in &mut workers {
+        let completed = worker.cells.iter().flat_map(|cell| &cell.flows).map(Flow::ios).sum();
+        worker.ledger = Ledger {
+            due: completed + 900,
+            completed_in_warm_up: 898,
+            completed,
+            in_flight: 2,
+            ..Ledger::default()
+        };
+    }
+    Record { window, interrupted: false, workers, series }
+}
+
+fn counters(window: Span) -> Counters {
+    let cpu = |share: u64| CpuTime {
+        user: Span(window.0 * share / 100),
+        kernel: Span(window.0 * share / 50),
+        idle: Span(window.0 * (100 - 3 * share) / 100),
+        steal: Span(0),
+    };
+    Counters {
+        cpus: (0..8).map(|number| (number, cpu(u64::from(number % 4) + 1))).collect(),
+        devices: Vec::from([DeviceCounters {
+            name: "nvme0n1".to_owned(),
+            device: (259, 0),
+            reads: 50_000,
+            read_bytes: Bytes(50_000 * 4096),
+            writes: 120,
+            written_bytes: Bytes(120 * 4096),
+            flushes: 3,
+        }]),
+        process_user: Span(window.0 / 20),
+        process_kernel: Span(window.0 / 10),
+        throttled: Some(Span(0)),
+    }
+}
+
+fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
+    let window = point.window;
+    Trial {
+        record: run(point.clone(), speed, window),
+        point,
+        access: Access { cache: Cache::Direct, write_through: false },
+        backend: BackendKind::Uring,
+        backend_reason: "the kernel has every feature that is used".to_owned(),
+        started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
+        counters: Some(counters(window)),
+    }
+}
+
+fn header(command: Command, line: &[&str], targets: &[Target], planned_points: u32) -> Header {
+    let command_line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+    Header::new(HeaderInput {
+        fathom_version: "0.1.0",
+        command,
+        command_line: &command_line,
+        created_unix_ns: CREATED_NS,
+        seed: 42,
+        host: &host(),
+        targets,
+        planned_points,
+    })
+}
+
+fn finding(code: &'static str, severity: Severity, evidence: &str, advice: &str) -> Finding {
+    Finding { code, severity, evidence: evidence.to_owned(), advice: advice.to_owned() }
+}
+
+fn unchecked() -> Unchecked {
+    Unchecked {
+        code: "device-cache",
+        why: "the device does not say how large its cache is".to_owned(),
+    }
+}
+
+/// Only a header: the run was killed before its first trial ended.
+pub fn empty() -> Document {
+    let line = ["fathom", "run", "/data/test", "--block-size", "4k"];
+    Document {
+        header: header(Command::Run, &line, &[file("/data/test")], 1),
+        trials: Vec::new(),
+        conclusion: None,
+        torn: false,
+    }
+}
+
+/// A portrait with nothing worse than notes.
+pub fn quick() -> Document {
+    let steps = [
+        ("sequential read 1 MiB", Pattern::Sequential, 1 << 20, 1.0, 8, 3200.0),
+        ("sequential write 1 MiB", Pattern::Sequential, 1 << 20, 0.0, 8, 1400.0),
+        ("random read 4 KiB", Pattern::Random, 4096, 1.0, 1, 1150.0),
+        ("random read 4 KiB", Pattern::Random, 4096, 1.0, 32, 12_000.0),
+        ("random write 4 KiB", Pattern::Random, 4096, 0.0, 32, 8600.0),
+        ("database: random 8 KiB, 70 % reads", Pattern::Random, 8192, 0.7, 32, 7900.0),
+    ];
+    let mut trials = Vec::new();
+    for (nth, (name, pattern, block, read_share, depth, iops)) in steps.into_iter().enumerate() {
+        let point = point(name, stream(pattern, block, read_share, closed(depth)), 10);
+        let service_ns = f64::from(depth) / iops * 1e9;
+        let trial = trial(point, Speed { iops, service_ns, unrest: 0.08 }, nth as u64);
+        let mut judgement =
+            Judgement { unchecked: Vec::from([unchecked()]), ..Judgement::default() };
+        judgement.findings.push(finding(
+            "small-footprint",
+            Severity::Note,
+            "The region is 8 GiB, a quarter of the memory of 32 GiB.",
+            "For a claim about the device, test more than twice the memory with --size.",
+        ));
+        if read_share < 1.0 {
+            judgement.findings.push(finding(
+                "volatile-write-cache",
+                Severity::Note,
+                "nvme0n1 has a volatile write cache, and writes did not wait for the medium.",
+                "Add --write-through to measure durable writes.",
+            ));
+        }
+        trials.push(document::Trial::new(&trial, &judgement));
+    }
+    Document {
+        header: header(Command::Quick, &["fathom", "quick"], &[file("/data/.fathom-scratch")], 6),
+        trials,
+        conclusion: Some(Conclusion { ended: Ended::Completed, sentences: Vec::new() }),
+        torn: false,
+    }
+}
+
+/// An open loop on two targets whose load was more than the targets could do.
+pub fn open() -> Document {
+    let pacing = Pacing::Open {
+        offered_load: Rate(5000.0),
+        arrivals: Arrivals::Poisson,
+        queue_depth_max: 64,
+    };
+    let mut stream = stream(Pattern::Random, 8192, 0.7, pacing);
+    stream.workers = Workers::PerTarget(2);
+    stream.regions.push(Region { target: 1, offset: Bytes(1 << 20), length: Bytes(4 << 30) });
+    let point = point("random 8 KiB, 70 % reads, 5,000 IOPS offered", stream, 10);
+    let speed = Speed { iops: 4700.0, service_ns: 640_000.0, unrest: 0.3 };
+    let mut trial = trial(point, speed, 0);
+    for worker in &mut trial.record.workers {
+        for nth in 0..500 {
+            worker.start_delay.target.record(2_000_000 + nth * 40_000);
+        }
+        worker.ledger.unstarted = 120;
+        worker.ledger.due += 120;
+    }
+    let findings = Vec::from([
+        finding(
+            "overload",
+            Severity::Suspect,
+            "480 of 50,000 I/Os that fell due were never started: the targets did 4,012 of the \
+             5,000 IOPS that were offered.",
+            "Offer less load to see the response time that users would see.",
+        ),
+        finding(
+            "short-window",
+            Severity::Note,
+            "The window was 10 s.",
+            "Measure for 60 s or more.",
+        ),
+    ]);
+    let judgement = Judgement { findings, unchecked: Vec::from([unchecked()]) };
+    let line = ["fathom", "run", "/data/a", "/dev/sdb", "--rate", "5k", "--mix", "70"];
+    let mut device = file("/dev/sdb");
+    device.kind = TargetKind::BlockDevice;
+    device.file_system = None;
+    device.extents = None;
+    device.in_use.push(InUse::Holder { device: "sdb".to_owned(), holder: "md0".to_owned() });
+    Document {
+        header: header(Command::Run, &line, &[file("/data/a"), device], 1),
+        trials: Vec::from([document::Trial::new(&trial, &judgement)]),
+        conclusion: Some(Conclusion {
+            ended: Ended::Completed,
+            sentences: Vec::from(["The offered load is above what the targets can do.".to_owned()]),
+        }),
+        torn: false,
+    }
+}
+
+/// Names that a renderer must not take for markup, for formulas or for commands to the terminal.
+pub const EVIL: [&str; 2] =
+    ["/data/</script><script>alert(\"x\")</script>, 'a' & b", "=cmd|'\u{1b}[31m/evil\"\r\n"];
+
+/// Writes of many workers, of which every third failed.
+pub fn void() -> Document {
+    let mut stream = stream(Pattern::Random, 4096, 0.0, closed(48));
+    stream.workers = Workers::Total(24);
+    stream.regions.push(Region { target: 1, offset: Bytes(0), length: Bytes(8 << 30) });
+    let mut point = point("random write 4 KiB, queue depth 48", stream, 3);
+    point.name.push_str(" </script><b>");
+    let speed = Speed { iops: 900.0, service_ns: 4_000_000.0, unrest: 0.5 };
+    let mut trial = trial(point, speed, 0);
+    trial.backend = BackendKind::Sync;
+    trial.backend_reason = "io_uring is switched off here (kernel.io_uring_disabled=2)".to_owned();
+    trial.counters = None;
+    let kinds = [
+        ErrorKind::Errno(5),
+        ErrorKind::Errno(28),
+        ErrorKind::Short(512),
+        ErrorKind::Short(0),
+        ErrorKind::Lost,
+        ErrorKind::Errno(9999),
+    ];
+    for (place, worker) in trial.record.workers.iter_mut().enumerate() {
+        for nth in 0..3 {
+            worker.errors.add(IoError {
+                target: (nth % 2) as u32,
+                direction: Direction::Write,
+                offset: Bytes(4096 * (place as u64 + 7)),
+                length: Bytes(4096),
+                kind: kinds[(place + nth) % kinds.len()],
+                at_ns: (place as i64 - 1) * 50_000_000 + nth as i64,
+            });
+        }
+        worker.ledger.failed = 3;
+        worker.ledger.due += 3;
+        worker.gave_up = place == 0;
+        worker.cpu = None;
+    }
+    trial.record.series.iter_mut().for_each(|interval| interval.failed = 12);
+    let judgement = Judgement {
+        findings: Vec::from([finding(
+            "io-errors",
+            Severity::Void,
+            "72 I/Os failed, the first with EIO at offset 28672 of /data/</script>.",
+            "Look into the kernel's log (dmesg) and replace or repair the target.",
+        )]),
+        unchecked: Vec::from([Unchecked {
+            code: "other-load",
+            why: "the kernel's counters could not be read".to_owned(),
+        }]),
+    };
+    let line = ["fathom", "run", EVIL[0], EVIL[1], "--read-share", "0", "--workers", "24"];
+    Document {
+        header: header(Command::Run, &line, &[file(EVIL[0]), file(EVIL[1])], 1),
+        trials: Vec::from([document::Trial::new(&trial, &judgement)]),
+        conclusion: Some(Conclusion { ended: Ended::Failed, sentences: Vec::new() }),
+        torn: false,
+    }
+}
+
+/// A run that Ctrl-C ended after too few I/Os for most percentiles.
+pub fn interrupted() -> Document {
+    let mut point = point(
+        "random read 4 KiB, queue depth 1",
+        stream(Pattern::Random, 4096, 1.0, closed(1)),
+        300,
+    );
+    point.interval = Span::from_ms(100);
+    let speed = Speed { iops: 400.0, service_ns: 2_400_000.0, unrest: 0.1 };
+    let window = Span::from_ms(700);
+    let record = Record { interrupted: true, ..run(point.clone(), speed, window) };
+    let trial = Trial {
+        record,
+        point,
+        access: Access { cache: Cache::Buffered, write_through: true },
+        backend: BackendKind::Sim,
+        backend_reason: "the target is simulated".to_owned(),
+        started_unix_ns: CREATED_NS + 2_500_000_000,
+        counters: None,
+    };
+    let judgement = Judgement {
+        findings: Vec::from([finding(
+            "interrupted",
+            Severity::Suspect,
+            "The window was cut off after 700 ms of 5 min.",
+            "Let the run end.",
+        )]),
+        unchecked: Vec::new(),
+    };
+    let line = ["fathom", "run", "sim:hdd", "--duration", "5m"];
+    Document {
+        header: header(Command::Run, &line, &[Target::simulated("sim:hdd", Bytes(1 << 40))], 1),
+        trials: Vec::from([document::Trial::new(&trial, &judgement)]),
+        conclusion: Some(Conclusion { ended: Ended::Interrupted, sentences: Vec::new() }),
+        torn: false,
+    }
+}
+
+/// The bytes of a portrait whose fourth trial was being written when the power went.
+pub fn torn() -> Vec<u8> {
+    let whole = quick();
+    let kept = Document { trials: whole.trials[..3].to_vec(), conclusion: None, ..whole.clone() };
+    let mut bytes = kept.to_bytes();
+    let longer = Document { trials: whole.trials[..4].to_vec(), conclusion: None, ..whole };
+    let end = bytes.len() + 1234;
+    bytes.extend_from_slice(&longer.to_bytes()[bytes.len()..end]);
+    bytes
+}
+
+/// Every stored document by name.
+pub fn all() -> Vec<(&'static str, Vec<u8>)> {
+    Vec::from([
+        ("empty", empty().to_bytes()),
+        ("quick", quick().to_bytes()),
+        ("open", open().to_bytes()),
+        ("void", void().to_bytes()),
+        ("torn", torn()),
+        ("interrupted", interrupted().to_bytes()),
+    ])
+}
