@@ -6,7 +6,8 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
-    Access, Arrivals, Cache, Document, Failure, Pacing, Pattern, Stream, Target, Trial, Workers,
+    Access, Arrivals, Cache, Document, Failure, Finding, Pacing, Pattern, Stream, Target, Trial,
+    Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -239,6 +240,65 @@ pub fn access(access: Access) -> String {
     };
     let through = if access.write_through { ", write-through" } else { "" };
     format!("{cache}{through}")
+}
+
+/// What the step did, and how deep its queue was.
+pub fn names(trial: &Trial) -> (String, String) {
+    match trial.point.streams.as_slice() {
+        [stream] => {
+            let pattern = pattern_name(stream.pattern);
+            let mix = match stream.read_share {
+                share if share >= 1.0 => "read".to_owned(),
+                share if share <= 0.0 => "write".to_owned(),
+                share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
+            };
+            let block = Bytes(stream.block_size_bytes);
+            let depth = match stream.pacing {
+                Pacing::Closed { queue_depth } => {
+                    format!("queue depth {queue_depth}")
+                }
+                Pacing::Open { offered_load_iops, .. } => {
+                    format!("{} IOPS offered", short_rate(offered_load_iops))
+                }
+            };
+            (format!("{pattern} {mix} {block}"), depth)
+        }
+        streams => (trial.point.name.clone(), format!("{} streams", streams.len())),
+    }
+}
+
+/// Every finding once, in its gravest form, with the numbers of the trials that have it; the
+/// gravest first.
+pub fn grouped_findings(trials: &[Trial]) -> Vec<(&Finding, Vec<usize>)> {
+    let mut groups: Vec<(&Finding, Vec<usize>)> = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        for one in &trial.findings {
+            match groups.iter_mut().find(|(other, _)| other.code == one.code) {
+                Some((worst, steps)) => {
+                    if one.severity > worst.severity {
+                        *worst = one;
+                    }
+                    steps.push(place + 1);
+                }
+                None => groups.push((one, Vec::from([place + 1]))),
+            }
+        }
+    }
+    groups.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
+    groups
+}
+
+/// "steps 1, 3 and 4: ".
+pub fn whose(steps: &[usize], all: usize) -> String {
+    let mut steps = steps.to_vec();
+    steps.dedup();
+    let names: Vec<String> = steps.iter().map(usize::to_string).collect();
+    match names.as_slice() {
+        _ if steps.len() == all => "every step: ".to_owned(),
+        [one] => format!("step {one}: "),
+        [rest @ .., last] => format!("steps {} and {last}: ", rest.join(", ")),
+        [] => String::new(),
+    }
 }
 
 /// A target's name by its place in the header.

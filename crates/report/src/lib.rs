@@ -3,6 +3,7 @@
 //! Nothing here performs I/O or reads a clock. A renderer sees only the document, so an old result
 //! is rendered without its device, and on any machine.
 
+pub mod csv;
 pub mod document;
 mod figures;
 pub mod terminal;

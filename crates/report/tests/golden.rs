@@ -6,8 +6,8 @@ mod samples;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_report::document;
 use fathom_report::terminal::{self, Style};
+use fathom_report::{csv, document};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -56,6 +56,14 @@ fn the_terminal_shows_every_document() {
             let text = terminal::portrait(&document, &style);
             check(&data().join(format!("{name}-portrait-{width}.txt")), text.as_bytes());
         }
+    }
+}
+
+#[test]
+fn every_document_becomes_a_table() {
+    for (name, bytes) in samples::all() {
+        let table = csv::document(&document::read(&bytes).unwrap());
+        check(&data().join(format!("{name}.csv")), table.as_bytes());
     }
 }
 

@@ -139,13 +139,13 @@ fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
     let keys = keys(trial, style.all_workers);
     if keys.len() > 1 {
         for &key in keys.iter().take(if style.all_workers { usize::MAX } else { ROWS_SHOWN }) {
-            table.row(Tint::Bold, [label(document, trial, key, style)]);
+            table.heading(&label(document, trial, key));
             for direction in figures::columns(trial) {
                 let flow = trial.flow(direction, |worker, cell| belongs(key, worker, cell));
                 table.row(Tint::Plain, flow_row(trial, direction, &flow, String::new()));
             }
         }
-        table.row(Tint::Bold, ["all".to_owned()]);
+        table.heading("all");
     }
     for direction in figures::columns(trial) {
         let summary = figures::summary(trial, direction, &[]);
@@ -173,7 +173,7 @@ fn deviation(trial: &Trial) -> String {
     }
 }
 
-fn label(document: &Document, trial: &Trial, key: Key, style: &Style) -> String {
+fn label(document: &Document, trial: &Trial, key: Key) -> String {
     let mut parts = Vec::new();
     if trial.point.streams.len() > 1 {
         parts.push(trial.point.streams[key.stream as usize].name.clone());
@@ -182,16 +182,7 @@ fn label(document: &Document, trial: &Trial, key: Key, style: &Style) -> String 
     if document.header.targets.len() > 1 {
         parts.push(figures::target_name(document, key.target).to_owned());
     }
-    let label = parts.join(", ");
-    // A label of its own column would push the figures out of the terminal.
-    let room = style.width.saturating_sub(66).max(12);
-    match label.chars().count() > room {
-        true => {
-            let kept: Vec<char> = label.chars().collect();
-            format!("..{}", kept[kept.len() - (room - 2)..].iter().collect::<String>())
-        }
-        false => label,
-    }
+    parts.join(", ")
 }
 
 fn flow_row(trial: &Trial, direction: Option<Direction>, flow: &Flow, half: String) -> [String; 8] {
@@ -381,7 +372,13 @@ fn cpu(out: &mut String, trial: &Trial, style: &Style) {
         (Align::Right, 2),
     ]);
     table.row(Tint::Dim, ["core", "user", "kernel", "idle", "steal"].map(str::to_owned));
-    for core in &counters.cpus {
+    let mut cores: Vec<_> = counters.cpus.iter().collect();
+    if cores.len() > ROWS_SHOWN && !style.all_workers {
+        cores.sort_by_key(|core| core.idle_ns);
+        cores.truncate(ROWS_SHOWN);
+        cores.sort_by_key(|core| core.cpu);
+    }
+    for core in &cores {
         let parts = [core.user_ns, core.kernel_ns, core.idle_ns, core.steal_ns].map(|ns| ns as f64);
         let total: f64 = parts.iter().sum();
         let share =
@@ -391,6 +388,10 @@ fn cpu(out: &mut String, trial: &Trial, style: &Style) {
     }
     if !counters.cpus.is_empty() {
         table.render(out, style);
+    }
+    let hidden = counters.cpus.len() - cores.len();
+    if hidden > 0 {
+        push_line(out, &format!("             and {hidden} cores that were less busy"));
     }
 }
 
@@ -439,7 +440,8 @@ fn errors(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
     }
     let gave_up = trial.workers.iter().filter(|worker| worker.gave_up).count();
     if gave_up > 0 {
-        let text = format!("{gave_up} workers gave up, because one I/O after the other failed");
+        let who = if gave_up == 1 { "1 worker".to_owned() } else { format!("{gave_up} workers") };
+        let text = format!("{who} gave up, because one I/O after the other failed");
         wrap(out, "             ", &text, Tint::Bad, style);
     }
 }

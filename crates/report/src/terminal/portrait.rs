@@ -4,7 +4,7 @@ use fathom_core::Quantile;
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, tail, verdict_tint};
-use crate::document::{Document, Finding, Trial, Verdict};
+use crate::document::{Document, Trial, Verdict};
 use crate::figures::{self, Summary, plus_minus};
 
 /// From this width on a step takes one row; below, its half-widths stand in a second one.
@@ -68,7 +68,7 @@ fn table(out: &mut String, document: &Document, style: &Style) {
     for (place, trial) in document.trials.iter().enumerate() {
         let summary = figures::summary(trial, None, &QUANTILES);
         let number = (format!("{}", place + 1), Tint::Dim);
-        let (name, second) = names(trial);
+        let (name, second) = figures::names(trial);
         let verdict = match trial.verdict {
             Verdict::Sound => (String::new(), Tint::Plain),
             other => (other.name().to_owned(), verdict_tint(other)),
@@ -90,36 +90,14 @@ fn table(out: &mut String, document: &Document, style: &Style) {
     table.render(out, style);
 }
 
-/// What the step did, and how deep its queue was.
-fn names(trial: &Trial) -> (String, String) {
-    match trial.point.streams.as_slice() {
-        [stream] => {
-            let pattern = figures::pattern_name(stream.pattern);
-            let mix = match stream.read_share {
-                share if share >= 1.0 => "read".to_owned(),
-                share if share <= 0.0 => "write".to_owned(),
-                share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
-            };
-            let block = fathom_core::Bytes(stream.block_size_bytes);
-            let depth = match stream.pacing {
-                crate::document::Pacing::Closed { queue_depth } => {
-                    format!("queue depth {queue_depth}")
-                }
-                crate::document::Pacing::Open { offered_load_iops, .. } => {
-                    format!("{} IOPS offered", figures::short_rate(offered_load_iops))
-                }
-            };
-            (format!("{pattern} {mix} {block}"), depth)
-        }
-        streams => (trial.point.name.clone(), format!("{} streams", streams.len())),
-    }
-}
-
 /// The values of a row and their half-widths.
 fn cells(summary: &Summary) -> (Vec<String>, Vec<String>) {
     let rate = |value: Option<f64>| value.map_or("-".to_owned(), figures::short_rate);
     let bandwidth = summary.bandwidth.map(|estimate| figures::mib(estimate.value));
-    let mut values = vec![rate(summary.iops.map(|estimate| estimate.value)), rate(bandwidth)];
+    let mut values = vec![
+        rate(summary.iops.map(|estimate| estimate.value)),
+        bandwidth.map_or("-".to_owned(), figures::rate),
+    ];
     let mut halves =
         vec![plus_minus(summary.iops.as_ref()), plus_minus(summary.bandwidth.as_ref())];
     for estimate in &summary.quantiles {
@@ -131,21 +109,7 @@ fn cells(summary: &Summary) -> (Vec<String>, Vec<String>) {
 
 /// Every finding once, with the steps that have it; the gravest first.
 fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
-    let mut groups: Vec<(&Finding, Vec<usize>)> = Vec::new();
-    for (place, trial) in trials.iter().enumerate() {
-        for one in &trial.findings {
-            match groups.iter_mut().find(|(other, _)| other.code == one.code) {
-                Some((worst, steps)) => {
-                    if one.severity > worst.severity {
-                        *worst = one;
-                    }
-                    steps.push(place + 1);
-                }
-                None => groups.push((one, Vec::from([place + 1]))),
-            }
-        }
-    }
-    groups.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
+    let groups = figures::grouped_findings(trials);
     if groups.is_empty() {
         let all = trials.iter().flat_map(|trial| &trial.unchecked).count();
         let text = if all == 0 { "No doubts." } else { "No doubts in what could be checked." };
@@ -154,19 +118,6 @@ fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
     }
     push_line(out, &Tint::Bold.paint("doubts", style));
     for (one, steps) in groups {
-        finding(out, one, &whose(&steps, trials.len()), style);
-    }
-}
-
-/// "steps 1, 3 and 4: ".
-fn whose(steps: &[usize], all: usize) -> String {
-    let mut steps = steps.to_vec();
-    steps.dedup();
-    let names: Vec<String> = steps.iter().map(usize::to_string).collect();
-    match names.as_slice() {
-        _ if steps.len() == all => "every step: ".to_owned(),
-        [one] => format!("step {one}: "),
-        [rest @ .., last] => format!("steps {} and {last}: ", rest.join(", ")),
-        [] => String::new(),
+        finding(out, one, &figures::whose(&steps, trials.len()), style);
     }
 }

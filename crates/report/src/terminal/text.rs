@@ -96,7 +96,15 @@ pub struct Table {
     columns: Vec<Align>,
     /// Spaces before each column.
     gaps: Vec<usize>,
-    rows: Vec<Vec<(String, Tint)>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+enum Row {
+    /// A cell for each column.
+    Cells(Vec<(String, Tint)>),
+    /// A line across the table, which no column has to be as wide as.
+    Heading(String),
 }
 
 impl Table {
@@ -116,13 +124,22 @@ impl Table {
 
     /// Adds a row whose cells have tints of their own.
     pub fn tinted(&mut self, cells: impl IntoIterator<Item = (String, Tint)>) {
-        self.rows.push(cells.into_iter().map(|(text, tint)| (clean(&text), tint)).collect());
+        let cells = cells.into_iter().map(|(text, tint)| (clean(&text), tint)).collect();
+        self.rows.push(Row::Cells(cells));
+    }
+
+    /// Adds a line across the table.
+    pub fn heading(&mut self, text: &str) {
+        self.rows.push(Row::Heading(clean(text)));
     }
 
     fn widths(&self) -> Vec<usize> {
         (0..self.columns.len())
             .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let cells = self.rows.iter().filter_map(|row| match row {
+                    Row::Cells(cells) => cells.get(column),
+                    Row::Heading(_) => None,
+                });
                 cells.map(|(text, _)| width(text)).max().unwrap_or(0)
             })
             .collect()
@@ -132,8 +149,15 @@ impl Table {
     pub fn render(&self, out: &mut String, style: &Style) {
         let widths = self.widths();
         for row in &self.rows {
+            let cells = match row {
+                Row::Cells(cells) => cells,
+                Row::Heading(text) => {
+                    push_line(out, &format!("  {}", Tint::Bold.paint(text, style)));
+                    continue;
+                }
+            };
             let mut line = String::new();
-            for (column, (text, tint)) in row.iter().enumerate() {
+            for (column, (text, tint)) in cells.iter().enumerate() {
                 let pad = " ".repeat(widths[column] - width(text));
                 line.push_str(&" ".repeat(self.gaps[column]));
                 match self.columns[column] {

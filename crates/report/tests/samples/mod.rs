@@ -10,7 +10,7 @@ use fathom_core::measure::{
     Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, SparseHistogram,
     StartDelay, WorkerRecord,
 };
-use fathom_core::plan::divide;
+use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
     Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
 };
@@ -167,34 +167,32 @@ fn closed(queue_depth: u32) -> Pacing {
     Pacing::Closed { queue_depth }
 }
 
+/// The workers of a point before they did anything.
+fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
+    let open = point.streams[0].pacing.is_open();
+    let cell =
+        |region: &Region| Cell { target: region.target, flows: [Flow::new(open), Flow::new(open)] };
+    let worker = |plan: WorkerPlan| WorkerRecord {
+        stream: plan.stream,
+        worker: plan.worker,
+        cells: plan.regions.iter().map(cell).collect(),
+        ledger: Ledger::default(),
+        errors: Errors::default(),
+        queue_depth: 0.0,
+        start_delay: StartDelay::default(),
+        cpu: Some(Span::from_ms(300)),
+        gave_up: false,
+    };
+    divide(point).into_iter().map(worker).collect()
+}
+
 /// Runs a point on an invented target: one stream, all its workers alike.
 fn run(point: Point, speed: Speed, window: Span) -> Record {
     let stream = &point.streams[0];
     let open = stream.pacing.is_open();
     let mut chance =
         Chance(point.seed ^ stream.block_size.0 ^ u64::from(stream.pacing.queue_depth()));
-    let plans = divide(&point);
-    let mut workers: Vec<WorkerRecord> = plans
-        .iter()
-        .map(|plan| WorkerRecord {
-            stream: plan.stream,
-            worker: plan.worker,
-            cells: plan
-                .regions
-                .iter()
-                .map(|region| Cell {
-                    target: region.target,
-                    flows: [Flow::new(open), Flow::new(open)],
-                })
-                .collect(),
-            ledger: Ledger::default(),
-            errors: Errors::default(),
-            queue_depth: 0.0,
-            start_delay: StartDelay::default(),
-            cpu: Some(Span::from_ms(300)),
-            gave_up: false,
-        })
-        .collect();
+    let mut workers = idle_workers(&point);
     let mut series = Vec::new();
     for place in 0..window.0 / point.interval.0 {
         let pace = 1.0 - speed.unrest * chance.uniform();

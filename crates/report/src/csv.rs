@@ -1,0 +1,356 @@
+//! The table: a row for each trial, worker, target and direction, then the trial's sums.
+//!
+//! Quoted as RFC 4180 has it, with the line ends that Unix tools expect. A figure that is not known,
+//! or that the samples do not carry, is an empty field and never zero. In a row that sums over
+//! workers or targets those columns are empty.
+
+use fathom_core::measure::{Direction, Flow, Histogram, Ledger};
+use fathom_core::{Quantile, stats};
+
+use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, Trial, Worker};
+use crate::figures;
+
+/// What a row is about.
+struct Row<'a> {
+    document: &'a Document,
+    /// From 1.
+    number: usize,
+    trial: &'a Trial,
+    /// None when the row sums over streams.
+    stream: Option<&'a Stream>,
+    /// None when the row sums over workers.
+    worker: Option<&'a Worker>,
+    /// None when the row sums over targets.
+    target: Option<u32>,
+    /// None when the row sums over both.
+    direction: Option<Direction>,
+    flow: Flow,
+}
+
+/// A column, with what it holds.
+struct Column {
+    name: String,
+    about: String,
+    value: Box<dyn Fn(&Row<'_>) -> String>,
+}
+
+fn column(name: &str, about: &str, value: impl Fn(&Row<'_>) -> String + 'static) -> Column {
+    Column { name: name.to_owned(), about: about.to_owned(), value: Box::new(value) }
+}
+
+/// A document as a table.
+pub fn document(document: &Document) -> String {
+    let columns = all_columns();
+    let mut out = String::new();
+    push(&mut out, columns.iter().map(|column| column.name.clone()));
+    for (place, trial) in document.trials.iter().enumerate() {
+        for row in rows(document, place + 1, trial) {
+            push(&mut out, columns.iter().map(|column| (column.value)(&row)));
+        }
+    }
+    out
+}
+
+/// Every column's name and what it holds, in order: for the manual.
+pub fn columns() -> Vec<(String, String)> {
+    all_columns().into_iter().map(|column| (column.name, column.about)).collect()
+}
+
+fn push(out: &mut String, fields: impl Iterator<Item = String>) {
+    for (place, field) in fields.enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        match field.contains(['"', ',', '\n', '\r']) {
+            true => out.push_str(&format!("\"{}\"", field.replace('"', "\"\""))),
+            false => out.push_str(&field),
+        }
+    }
+    out.push('\n');
+}
+
+fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {
+    let directions = figures::columns(trial);
+    let mut rows = Vec::new();
+    for worker in &trial.workers {
+        for cell in &worker.cells {
+            for &direction in &directions {
+                let this = |other: &Worker, one: &Cell| {
+                    std::ptr::eq(other, worker) && std::ptr::eq(one, cell)
+                };
+                rows.push(Row {
+                    document,
+                    number,
+                    trial,
+                    stream: trial.point.streams.get(worker.stream as usize),
+                    worker: Some(worker),
+                    target: Some(cell.target),
+                    direction,
+                    flow: trial.flow(direction, this),
+                });
+            }
+        }
+    }
+    let only = match trial.point.streams.as_slice() {
+        [stream] => Some(stream),
+        _ => None,
+    };
+    rows.extend(directions.iter().map(|&direction| Row {
+        document,
+        number,
+        trial,
+        stream: only,
+        worker: None,
+        target: None,
+        direction,
+        flow: trial.total(direction),
+    }));
+    rows
+}
+
+impl Row<'_> {
+    /// Whether it is the sum of everything in its trial.
+    fn is_total(&self) -> bool {
+        self.worker.is_none() && self.direction_sum()
+    }
+
+    /// Whether it holds every direction that its trial has: what is not told by direction, such as
+    /// the ledger, stands in these rows.
+    fn direction_sum(&self) -> bool {
+        self.direction.is_none() || figures::columns(self.trial).len() == 1
+    }
+
+    /// The ledger, in the rows of a whole trial: a worker's ledger is not told by target.
+    fn ledger(&self) -> Option<Ledger> {
+        self.is_total().then(|| self.trial.ledger())
+    }
+
+    fn per_second(&self, amount: u64) -> String {
+        optional(figures::per_second(amount, self.trial.window()).map(|rate| format!("{rate:.3}")))
+    }
+}
+
+fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn all_columns() -> Vec<Column> {
+    let mut columns = identity();
+    columns.extend(load());
+    columns.extend(amounts());
+    columns.extend(times("service_time", "Completed minus submitted", |row| {
+        Some(&row.flow.service_time)
+    }));
+    columns.extend(times(
+        "response_time",
+        "Completed minus intended start; empty in a closed loop, where it equals the service time",
+        |row| row.flow.response_time.as_ref(),
+    ));
+    columns.extend(accounts());
+    columns
+}
+
+fn identity() -> Vec<Column> {
+    Vec::from([
+        column("trial", "The trial's number, from 1", |row| row.number.to_string()),
+        column("point", "What people call the point", |row| row.trial.point.name.clone()),
+        column("stream", "The stream; empty in a sum over several", |row| {
+            optional(row.stream.map(|stream| stream.name.clone()))
+        }),
+        column("worker", "The worker's place in its stream; empty in a sum", |row| {
+            optional(row.worker.map(|worker| worker.worker))
+        }),
+        column("target", "The target; empty in a sum", |row| {
+            optional(row.target.map(|target| figures::target_name(row.document, target)))
+        }),
+        column("direction", "read, write, or total", |row| {
+            figures::direction_name(row.direction).to_owned()
+        }),
+        column("verdict", "sound, suspect or void", |row| row.trial.verdict.name().to_owned()),
+        column("findings", "The codes of what was found, with spaces between", |row| {
+            let codes: Vec<&str> = row.trial.findings.iter().map(|f| f.code.as_str()).collect();
+            codes.join(" ")
+        }),
+        column("started", "When the window began, RFC 3339, UTC", |row| row.trial.started.clone()),
+        column("window_ns", "The window as it was", |row| row.trial.window_ns.to_string()),
+        column("interrupted", "Whether the window ended before its time", |row| {
+            row.trial.interrupted.to_string()
+        }),
+    ])
+}
+
+fn load() -> Vec<Column> {
+    let stream = |value: fn(&Stream) -> String| {
+        move |row: &Row<'_>| row.stream.map(value).unwrap_or_default()
+    };
+    Vec::from([
+        column(
+            "loop",
+            "closed or open",
+            stream(|stream| match stream.pacing.is_open() {
+                true => "open".to_owned(),
+                false => "closed".to_owned(),
+            }),
+        ),
+        column(
+            "pattern",
+            "sequential or random",
+            stream(|stream| figures::pattern_name(stream.pattern).to_owned()),
+        ),
+        column(
+            "block_size_bytes",
+            "Bytes moved by one I/O",
+            stream(|stream| stream.block_size_bytes.to_string()),
+        ),
+        column(
+            "read_share",
+            "Share of reads, from 0 to 1",
+            stream(|stream| stream.read_share.to_string()),
+        ),
+        column(
+            "queue_depth",
+            "The most I/Os in flight that the stream allows",
+            stream(|stream| stream.pacing.queue_depth().to_string()),
+        ),
+        column(
+            "offered_load_iops",
+            "I/Os per second that should start; open loop",
+            stream(|s| match s.pacing {
+                Pacing::Open { offered_load_iops, .. } => offered_load_iops.to_string(),
+                Pacing::Closed { .. } => String::new(),
+            }),
+        ),
+        column(
+            "arrivals",
+            "uniform or poisson; open loop",
+            stream(|stream| match stream.pacing {
+                Pacing::Open { arrivals: Arrivals::Uniform, .. } => "uniform".to_owned(),
+                Pacing::Open { arrivals: Arrivals::Poisson, .. } => "poisson".to_owned(),
+                Pacing::Closed { .. } => String::new(),
+            }),
+        ),
+        column("cache", "direct or buffered", |row| match row.trial.access.cache {
+            Cache::Direct => "direct".to_owned(),
+            Cache::Buffered => "buffered".to_owned(),
+        }),
+        column("write_through", "Whether writes waited for the medium", |row| {
+            row.trial.access.write_through.to_string()
+        }),
+        column("backend", "What carried the I/Os", |row| row.trial.backend.name().to_owned()),
+    ])
+}
+
+fn amounts() -> Vec<Column> {
+    Vec::from([
+        column("bytes", "Bytes that completed in the window", |row| row.flow.bytes.0.to_string()),
+        column("ios", "I/Os that completed in the window", |row| row.flow.ios().to_string()),
+        column("bandwidth_bytes_per_second", "Bytes per second", |row| {
+            row.per_second(row.flow.bytes.0)
+        }),
+        column("throughput_iops", "I/Os per second", |row| row.per_second(row.flow.ios())),
+        column(
+            "throughput_half_width_iops",
+            "Half of the 95 % confidence interval; in sums over all workers and targets",
+            |row| {
+                let summary = match row.worker {
+                    Some(_) => return String::new(),
+                    None => figures::summary(row.trial, row.direction, &[]),
+                };
+                let half_width = summary.iops.and_then(|estimate| estimate.half_width);
+                optional(half_width.map(|half_width| format!("{half_width:.3}")))
+            },
+        ),
+    ])
+}
+
+/// The columns of a distribution: mean, deviation, extremes and every reported percentile.
+fn times(
+    name: &str,
+    about: &str,
+    of: for<'a, 'b> fn(&'a Row<'b>) -> Option<&'a Histogram>,
+) -> Vec<Column> {
+    let decimal = |value: Option<f64>| optional(value.map(|ns| format!("{ns:.1}")));
+    let mut columns = Vec::from([
+        column(&format!("{name}_mean_ns"), &format!("{about}: mean"), move |row| {
+            decimal(of(row).and_then(Histogram::mean))
+        }),
+        column(
+            &format!("{name}_standard_deviation_ns"),
+            &format!("{about}: standard deviation"),
+            move |row| decimal(of(row).and_then(Histogram::standard_deviation)),
+        ),
+        column(&format!("{name}_min_ns"), &format!("{about}: smallest"), move |row| {
+            optional(of(row).and_then(Histogram::min))
+        }),
+    ]);
+    columns.extend(Quantile::REPORTED.map(|quantile| {
+        let about = format!(
+            "{about}: {quantile}; empty where fewer than {} values lie beyond it",
+            stats::TAIL_SAMPLES
+        );
+        column(&format!("{name}_{quantile}_ns"), &about, move |row| {
+            optional(of(row).and_then(|times| figures::carried(times, quantile)))
+        })
+    }));
+    columns.push(column(&format!("{name}_max_ns"), &format!("{about}: largest"), move |row| {
+        optional(of(row).and_then(Histogram::max))
+    }));
+    columns
+}
+
+fn accounts() -> Vec<Column> {
+    let ledger = |value: fn(&Ledger) -> u64| {
+        move |row: &Row<'_>| optional(row.ledger().map(|ledger| value(&ledger)))
+    };
+    let of = "in the trial's total row";
+    Vec::from([
+        column("queue_depth_achieved", &format!("I/Os in flight on average; {of}"), |row| {
+            optional(row.is_total().then(|| format!("{:.3}", row.trial.queue_depth())))
+        }),
+        column("due", &format!("I/Os that should have started, warm-up included; {of}"), {
+            ledger(|ledger| ledger.due)
+        }),
+        column("completed_in_warm_up", &format!("I/Os that completed before the window; {of}"), {
+            ledger(|ledger| ledger.completed_in_warm_up)
+        }),
+        column("failed", &format!("I/Os that failed before the window's end; {of}"), {
+            ledger(|ledger| ledger.failed)
+        }),
+        column("in_flight", &format!("I/Os in flight at the window's end; {of}"), {
+            ledger(|ledger| ledger.in_flight)
+        }),
+        column("lost", &format!("I/Os that never came back; {of}"), ledger(|ledger| ledger.lost)),
+        column("unstarted", &format!("I/Os that were due and never started; {of}"), {
+            ledger(|ledger| ledger.unstarted)
+        }),
+        column("cpu_ns_per_io", &format!("CPU time of fathom for each I/O; {of}"), |row| {
+            let counters = row.trial.counters.as_ref().filter(|_| row.is_total());
+            let per_io = counters.and_then(|counters| {
+                let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
+                (row.flow.ios() > 0).then(|| used / row.flow.ios() as f64)
+            });
+            optional(per_io.map(|ns| format!("{ns:.1}")))
+        }),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_as_rfc_4180_has_it() {
+        let mut out = String::new();
+        let fields = ["plain", "", "a,b", "say \"x\"", "two\nlines", "\r"].map(str::to_owned);
+        push(&mut out, fields.into_iter());
+        assert_eq!(out, "plain,,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"\r\"\n");
+    }
+
+    #[test]
+    fn every_column_has_a_name_of_its_own() {
+        let columns = columns();
+        let names: std::collections::BTreeSet<&String> = columns.iter().map(|(n, _)| n).collect();
+        assert_eq!(names.len(), columns.len());
+        assert!(columns.iter().all(|(_, about)| !about.is_empty()));
+    }
+}

@@ -1,0 +1,162 @@
+//! A journal is read back as it was written, and as much of it as there is when its end is missing
+//! or it comes from somewhere else.
+
+mod samples;
+
+use fathom_core::measure::{Direction, Histogram};
+use fathom_report::csv;
+use fathom_report::document::{self, Document, Line, ReadError, Trial};
+use fathom_report::terminal::{self, Style};
+
+/// A small document with three trials and a conclusion.
+fn small() -> Document {
+    let trial = samples::interrupted().trials.remove(0);
+    Document { trials: Vec::from([trial.clone(), trial.clone(), trial]), ..samples::interrupted() }
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    for document in [samples::empty(), samples::quick(), samples::open(), samples::void(), small()]
+    {
+        assert!(document::read(&document.to_bytes()).unwrap() == document);
+    }
+    for (name, bytes) in samples::all() {
+        let read = document::read(&bytes).unwrap();
+        assert_eq!(read.torn, name == "torn");
+        assert!(read.torn || read.to_bytes() == bytes, "{name}");
+    }
+}
+
+#[test]
+fn distributions_survive_the_file() {
+    let mut whole = Histogram::default();
+    (0..10_000u64).for_each(|nth| whole.record(nth * nth * 37 + 5));
+    let mut document = samples::interrupted();
+    let flow = &mut document.trials[0].workers[0].cells[0].read;
+    flow.service_time = document::Distribution::from(&whole);
+    flow.ios = whole.count();
+    let read = document::read(&document.to_bytes()).unwrap();
+    assert!(read.trials[0].total(Some(Direction::Read)).service_time == whole);
+}
+
+#[test]
+fn a_file_cut_at_any_byte_keeps_every_complete_trial() {
+    let document = small();
+    let bytes = document.to_bytes();
+    let newlines: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect();
+    for length in 0..bytes.len() {
+        // A line is complete with its last brace, whether or not its newline arrived.
+        let complete = newlines.iter().filter(|&&newline| newline <= length).count();
+        match document::read(&bytes[..length]) {
+            Ok(read) => {
+                assert_eq!(read.trials.len(), (complete - 1).min(3), "cut at {length}");
+                assert!(read.trials == document.trials[..read.trials.len()]);
+                let whole = newlines.iter().any(|&n| n == length || n + 1 == length);
+                assert_eq!(read.torn, !whole, "cut at {length}");
+                assert_eq!(read.conclusion, document.conclusion.clone().filter(|_| complete > 4));
+            }
+            Err(ReadError::Empty) => assert_eq!(length, 0),
+            Err(error) => {
+                assert_eq!((error, complete), (ReadError::TornHeader, 0), "cut at {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn zeros_after_a_crash_are_a_torn_line() {
+    let mut bytes = samples::empty().to_bytes();
+    bytes.extend_from_slice(&[0; 4096]);
+    let read = document::read(&bytes).unwrap();
+    assert!(read.torn && read.trials.is_empty());
+}
+
+#[test]
+fn other_files_are_refused_with_what_to_do() {
+    let refused = |bytes: &[u8]| document::read(bytes).unwrap_err();
+    assert_eq!(refused(b""), ReadError::Empty);
+    assert_eq!(refused(b"\n\n"), ReadError::Empty);
+    for other in ["hello\n", "{}\n", "[1, 2]", "{\"fio version\": \"fio-3.36\"}\n", "\u{0}\u{1}"] {
+        assert_eq!(refused(other.as_bytes()), ReadError::NotAResult, "{other}");
+    }
+    let header = Line::Header(Box::new(samples::empty().header)).to_json();
+    let newer = header.replace("\"format_version\":1", "\"format_version\":2");
+    let error = refused(newer.as_bytes());
+    assert_eq!(error, ReadError::NewerFormat { version: 2 });
+    assert!(error.to_string().contains("use the fathom that wrote it"));
+}
+
+#[test]
+fn damage_is_named_by_line_and_column() {
+    let text = String::from_utf8(small().to_bytes()).unwrap();
+    let broken = text.replacen("\"started\":", "\"started\";", 1);
+    match document::read(broken.as_bytes()) {
+        Err(ReadError::Damaged { line: 2, column: Some(column), .. }) => {
+            assert_eq!(broken.lines().nth(1).unwrap().as_bytes()[column - 1], b';');
+        }
+        other => panic!("{other:?}"),
+    }
+    let twice = format!("{text}{text}");
+    let error = document::read(twice.as_bytes()).unwrap_err();
+    assert!(matches!(error, ReadError::Damaged { line: 6, column: None, .. }), "{error}");
+}
+
+/// Every renderer, so that none relies on what the reader let through.
+fn render(document: &Document) {
+    for width in [0, 80, 200] {
+        let style = Style { width, color: true, all_workers: true };
+        terminal::document(document, &style);
+        terminal::portrait(document, &style);
+    }
+    csv::document(document);
+}
+
+#[test]
+fn a_document_that_contradicts_itself_is_refused() {
+    let spoil: [fn(&mut Trial); 9] = [
+        |trial| trial.point.streams.clear(),
+        |trial| trial.point.streams[0].regions[0].target = 7,
+        |trial| trial.workers[0].stream = 9,
+        |trial| trial.workers[0].cells[0].target = 9,
+        |trial| trial.workers[0].cells[0].read.ios += 1,
+        |trial| trial.workers[0].cells[0].read.service_time.buckets.reverse(),
+        |trial| trial.workers[0].cells[0].read.service_time.min_ns = Some(u64::MAX),
+        |trial| trial.workers[0].cells[0].read.service_time.sum_ns = u128::MAX,
+        |trial| trial.series[0].start_ns = u64::MAX,
+    ];
+    for (place, spoil) in spoil.into_iter().enumerate() {
+        let mut document = small();
+        spoil(&mut document.trials[1]);
+        match document::read(&document.to_bytes()) {
+            Err(ReadError::Damaged { line: 3, column: None, .. }) => {}
+            other => panic!("{place}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_single_wrong_number_makes_a_renderer_panic() {
+    let text = String::from_utf8(samples::interrupted().to_bytes()).unwrap();
+    let bytes = text.as_bytes();
+    let mut read = 0;
+    for replacement in ["0", "18446744073709551615", "1e308"] {
+        let mut at = 0;
+        while let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|n| at + n) {
+            let end = bytes[start..].iter().position(|b| !b.is_ascii_digit()).unwrap() + start;
+            at = end;
+            let changed = [&text[..start], replacement, &text[end..]].concat();
+            if let Ok(document) = document::read(changed.as_bytes()) {
+                read += 1;
+                render(&document);
+            }
+        }
+    }
+    assert!(read > 20, "only {read} variants were readable");
+}
+
+#[test]
+fn the_terminal_is_not_steered_by_names() {
+    let text = terminal::document(&samples::void(), &Style::default());
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+}
