@@ -10,6 +10,8 @@
 )]
 
 mod setup;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::io;
@@ -169,7 +171,8 @@ impl Uring {
             setup,
             registered_buffers,
             registered_files,
-            timed_wait: ceiling.timed_wait && ring.params().is_feature_ext_arg(),
+            timed_wait: setup < Setup::Plain
+                || (ceiling.timed_wait && ring.params().is_feature_ext_arg()),
         };
         clock::request_exact_timers();
         Ok(Self {
@@ -232,7 +235,8 @@ impl Uring {
         self.entered(result)
     }
 
-    /// The same in two calls, for kernels whose one call cannot watch the time.
+    /// The same in two calls, for kernels whose one call cannot watch the time. They have plain
+    /// rings only; of others a poll would not see that something is to be handled.
     fn start_and_poll(&mut self, span: Span) -> Entered {
         let started = self.start();
         if started != Entered::Fully || !self.ring.completion().is_empty() {
@@ -243,8 +247,7 @@ impl Uring {
         let mut readable = [PollFd::from_borrowed_fd(ring, PollFlags::IN)];
         match rustix::event::poll(&mut readable, Some(&clock::timespec(span))) {
             Ok(0) => Entered::TimeOut,
-            // What is ready may have to be handled first, by an entry that submits nothing.
-            Ok(_) => self.start(),
+            Ok(_) => Entered::Fully,
             Err(_) => Entered::Early,
         }
     }

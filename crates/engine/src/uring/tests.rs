@@ -1,0 +1,209 @@
+//! The paths of older kernels and poorer limits, walked on this kernel, and I/Os that never end.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use fathom_core::Bytes;
+use tempfile::TempDir;
+
+use super::*;
+
+const SHAPE: Shape = Shape { slots: 5, block_size: 4096, reads: true, writes: true, seed: 1 };
+const HANG: Span = Span::from_secs(60);
+
+fn target(path: &Path) -> OpenTarget {
+    let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    let file = open(libc::O_DIRECT).or_else(|_| open(0)).unwrap();
+    OpenTarget { name: path.display().to_string(), file, size: Bytes(1 << 16), alignment: Bytes(1) }
+}
+
+/// io_uring may be forbidden where the tests run.
+fn here() -> bool {
+    match probe() {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("SKIPPED: io_uring does not work here: {error}");
+            false
+        }
+    }
+}
+
+/// Writes and reads back a different byte in each slot, three times.
+fn round_trips(ring: &mut Uring) {
+    let mut completions = Vec::with_capacity(5);
+    for round in 0..3u8 {
+        for direction in [Direction::Write, Direction::Read] {
+            for slot in 0..5 {
+                ring.buffer(slot).fill(round * 5 + slot as u8);
+                let offset = u64::from(slot) * 4096;
+                ring.push(Io { slot, target: 1, direction, offset, length: 4096 });
+            }
+            completions.clear();
+            let hang = ring.now() + HANG;
+            while completions.len() < 5 {
+                assert!(ring.now() < hang);
+                ring.wait(hang, &mut completions);
+            }
+            assert!(completions.iter().all(|c| c.result == 4096), "{completions:?}");
+        }
+        for slot in 0..5 {
+            assert_eq!(ring.read_buffer(slot), [round * 5 + slot as u8; 4096]);
+        }
+    }
+    assert_eq!((ring.queued, ring.in_kernel), (0, 0));
+}
+
+#[test]
+fn every_setup_and_every_limit_carries_ios() {
+    if !here() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    for name in ["other", "target"] {
+        std::fs::write(folder.path().join(name), vec![0; 1 << 16]).unwrap();
+    }
+    let targets = ["other", "target"].map(|name| target(&folder.path().join(name)));
+    for setup in Setup::ALL {
+        for bits in 0..8 {
+            let ceiling = Ceiling {
+                setup,
+                register_buffers: bits & 1 != 0,
+                register_files: bits & 2 != 0,
+                timed_wait: bits & 4 != 0,
+            };
+            let mut ring = Uring::open_below(ceiling, &targets, &SHAPE).unwrap();
+            let facts = ring.facts();
+            assert!(facts.setup >= setup && facts.registered_files <= ceiling.register_files);
+            assert!(facts.registered_buffers <= ceiling.register_buffers);
+            assert!(facts.timed_wait <= ceiling.timed_wait || facts.setup < Setup::Plain);
+            round_trips(&mut ring);
+
+            // A wait for nothing ends at its deadline.
+            let deadline = ring.now() + Span::from_ms(3);
+            while ring.now() < deadline {
+                ring.wait(deadline, &mut Vec::new());
+            }
+        }
+    }
+}
+
+/// A ring with reads in flight that end only when somebody writes to the FIFO.
+fn hanging(folder: &TempDir, ceiling: Ceiling) -> (Uring, File) {
+    let path = folder.path().join("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let fifo = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let other_end = fifo.try_clone().unwrap();
+    let name = path.display().to_string();
+    let targets = [OpenTarget { name, file: fifo, size: Bytes(0), alignment: Bytes(1) }];
+    let mut ring = Uring::open_below(ceiling, &targets, &SHAPE).unwrap();
+    for slot in 0..3 {
+        ring.push(Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 4096 });
+    }
+    (ring, other_end)
+}
+
+fn ceilings() -> impl Iterator<Item = Ceiling> {
+    Setup::ALL.into_iter().flat_map(|setup| {
+        [true, false].map(|timed_wait| Ceiling { setup, timed_wait, ..Ceiling::NONE })
+    })
+}
+
+#[test]
+fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
+    if !here() {
+        return;
+    }
+    for ceiling in ceilings() {
+        let folder = TempDir::new().unwrap();
+        let (mut ring, mut other_end) = hanging(&folder, ceiling);
+        let mut completions = Vec::with_capacity(5);
+        for span in [Span(0), Span::from_us(50), Span::from_ms(2)] {
+            let deadline = ring.now() + span;
+            while ring.now() < deadline {
+                ring.wait(deadline, &mut completions);
+            }
+            ring.wait(deadline, &mut completions);
+        }
+        assert_eq!((completions.len(), ring.queued, ring.in_kernel), (0, 0, 3));
+        // One of them ends after all.
+        other_end.write_all(&[9; 100]).unwrap();
+        let hang = ring.now() + HANG;
+        while completions.is_empty() {
+            assert!(ring.now() < hang);
+            ring.wait(hang, &mut completions);
+        }
+        assert_eq!((completions.len(), completions[0].result, ring.in_kernel), (1, 100, 2));
+        assert_eq!(ring.read_buffer(completions[0].slot)[..100], [9; 100]);
+        drop(ring);
+        // The kernel now writes to memory that was leaked for it.
+        other_end.write_all(&[7; 200]).unwrap();
+    }
+}
+
+#[test]
+fn a_ring_that_is_dropped_idle_gives_everything_back() {
+    if !here() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("target");
+    std::fs::write(&path, vec![0; 1 << 16]).unwrap();
+    // Many more than would fit into a small limit of lockable memory or of open files.
+    for _ in 0..300 {
+        let mut ring = Uring::open(&[target(&path)], &SHAPE).unwrap();
+        let read = Io { slot: 0, target: 0, direction: Direction::Read, offset: 0, length: 4096 };
+        ring.push(read);
+        let mut completions = Vec::with_capacity(5);
+        while completions.is_empty() {
+            let hang = ring.now() + HANG;
+            ring.wait(hang, &mut completions);
+        }
+        // Pushed and never started.
+        ring.push(read);
+    }
+    let rings = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
+        std::fs::read_link(entry.ok()?.path()).ok().filter(|to| to.ends_with("[io_uring]"))
+    });
+    // Those of the tests beside this one, which leak a few.
+    assert!(rings.count() < 100);
+}
+
+#[test]
+fn a_signal_ends_a_wait_early() {
+    if !here() {
+        return;
+    }
+    extern "C" fn nothing(_: libc::c_int) {}
+    let handler = nothing as extern "C" fn(libc::c_int);
+    // SAFETY: the handler does nothing, which is allowed at any moment.
+    unsafe { libc::signal(libc::SIGURG, handler as libc::sighandler_t) };
+    for ceiling in ceilings() {
+        let folder = TempDir::new().unwrap();
+        let (sender, receiver) = channel();
+        let (ended, end) = channel();
+        let waiter = std::thread::spawn(move || {
+            let (mut ring, _other_end) = hanging(&folder, ceiling);
+            // SAFETY: asks for this thread's own name.
+            sender.send(unsafe { libc::pthread_self() }).unwrap();
+            let deadline = ring.now() + HANG;
+            let mut completions = Vec::with_capacity(5);
+            ring.wait(deadline, &mut completions);
+            ended.send((ring.now() < deadline, completions.len())).unwrap();
+        });
+        let thread = receiver.recv().unwrap();
+        let (early, completed) = loop {
+            // SAFETY: the thread has not been joined, so that its name is valid.
+            unsafe { libc::pthread_kill(thread, libc::SIGURG) };
+            match end.recv_timeout(std::time::Duration::from_millis(10)) {
+                Ok(outcome) => break outcome,
+                Err(_) => assert!(!waiter.is_finished(), "the wait panicked"),
+            }
+        };
+        assert!(early && completed == 0);
+        waiter.join().unwrap();
+    }
+}
