@@ -1,0 +1,257 @@
+//! The hot loop allocates nothing between the start and the end of the window.
+//!
+//! An allocator counts for this whole program. On real files the worker has a thread of its own,
+//! the collector has that of the caller: what any other thread allocates in the window is the
+//! loop's or its backend's, and has to be zero. In virtual time both share a thread: there a run of
+//! ten times as many I/Os, in as many slices, has to allocate exactly as often.
+//!
+//! One test, because a second one beside it would be counted too.
+
+#![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::{
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use fathom_core::{Bytes, Instant, Rate, Span};
+use fathom_engine::backend::{Backend, Io};
+use fathom_engine::sim::{Options, Sim};
+use fathom_engine::target::OpenTarget;
+use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
+
+/// Asks the system's allocator, and counts.
+struct Counting;
+
+/// Allocations by every thread that did not exempt itself.
+static BY_OTHERS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static BY_THIS_THREAD: Cell<u64> = const { Cell::new(0) };
+    static IS_EXEMPT: Cell<bool> = const { Cell::new(false) };
+}
+
+fn count() {
+    // Neither value has a destructor, so that they are there until the thread's very end.
+    BY_THIS_THREAD.with(|count| count.set(count.get() + 1));
+    if !IS_EXEMPT.with(Cell::get) {
+        BY_OTHERS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `realloc`.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the promises of `dealloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Reads the others' count when the window opens and at the end of each slice. Its memory is there
+/// before.
+struct Watch {
+    at_opening: Option<u64>,
+    at_slices: Vec<u64>,
+}
+
+impl Observer for Watch {
+    fn phase(&mut self, phase: Phase) {
+        if phase == Phase::WindowOpens {
+            self.at_opening = Some(BY_OTHERS.load(Ordering::Relaxed));
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if progress.in_window && self.at_opening.is_some() {
+            self.at_slices.push(BY_OTHERS.load(Ordering::Relaxed));
+        }
+    }
+}
+
+const BLOCK: u64 = 4096;
+const SIZE: u64 = 16 << 20;
+
+fn point(pacing: Pacing, pattern: Pattern, window: Span, interval: Span) -> Point {
+    Point {
+        name: "allocations".to_owned(),
+        streams: Vec::from([Stream {
+            name: "load".to_owned(),
+            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) }]),
+            pattern,
+            block_size: Bytes(BLOCK),
+            read_share: 0.5,
+            pacing,
+            workers: Workers::Total(1),
+        }]),
+        warm_up: Span::from_ms(200),
+        window,
+        interval,
+        seed: 5,
+    }
+}
+
+fn pacings(offered_load: f64) -> [Pacing; 3] {
+    let open =
+        |arrivals| Pacing::Open { offered_load: Rate(offered_load), arrivals, queue_depth_max: 16 };
+    [Pacing::Closed { queue_depth: 8 }, open(Arrivals::Uniform), open(Arrivals::Poisson)]
+}
+
+#[test]
+fn nothing_is_allocated_between_the_start_and_the_end_of_the_window() {
+    IS_EXEMPT.with(|exempt| exempt.set(true));
+    the_counter_counts();
+    simulated_devices_allocate_nothing();
+    a_longer_run_in_virtual_time_allocates_no_more();
+    workers_on_real_files_allocate_nothing();
+}
+
+/// A test that cannot fail proves nothing.
+fn the_counter_counts() {
+    let mine = BY_THIS_THREAD.get();
+    let others = BY_OTHERS.load(Ordering::Relaxed);
+    drop(std::hint::black_box(Box::new(7)));
+    assert_eq!(BY_THIS_THREAD.get(), mine + 1);
+    assert_eq!(BY_OTHERS.load(Ordering::Relaxed), others);
+    let work = || drop(std::hint::black_box(Box::new(7)));
+    std::thread::spawn(work).join().expect("it does not panic");
+    assert!(others < BY_OTHERS.load(Ordering::Relaxed));
+}
+
+/// Drives the devices by hand, with everything switched on, and counts exactly.
+fn simulated_devices_allocate_nothing() {
+    for device in [
+        "queue,distribution=exponential,error=1%,short=1%,zero=1%,stall=10ms+5ms/50ms,noise=5%",
+        "ssd,cache=256k,collect-every=16m,error-every=100,stall=10ms+5ms/50ms,noise=5%",
+        "hdd,ncq=8,stall=10ms+5ms/50ms,noise=5%",
+    ] {
+        let options: Options = device.parse().expect(device);
+        let slots = 64;
+        let mut sim = Sim::open(&options, slots);
+        let mut free: Vec<u32> = (0..slots).collect();
+        let mut completions = Vec::with_capacity(slots as usize);
+        let before = BY_THIS_THREAD.get();
+        for round in 0..20_000u64 {
+            for slot in free.drain(..) {
+                let write = (round + u64::from(slot)).is_multiple_of(3);
+                let direction = if write { Direction::Write } else { Direction::Read };
+                let offset = (round * 7919 + u64::from(slot)) * 65_536 % (1 << 36);
+                sim.push(Io { slot, target: 0, direction, offset, length: 65_536 });
+            }
+            sim.wait(Instant(u64::MAX / 2), &mut completions);
+            free.extend(completions.drain(..).map(|completion| completion.slot));
+        }
+        assert_eq!(BY_THIS_THREAD.get(), before, "{device}");
+    }
+}
+
+/// How often a run allocates, and how many I/Os it did.
+fn virtual_run(device: &str, pacing: Pacing, seconds: u64) -> (u64, u64) {
+    let options: Options = device.parse().expect(device);
+    let window = Span::from_secs(seconds);
+    let point = point(pacing, Pattern::Random, window, window);
+    let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
+    let never = AtomicBool::new(false);
+    let before = BY_THIS_THREAD.get();
+    let record = run_point(&point, Devices::Simulated(&options), &never, &mut watch);
+    let allocations = BY_THIS_THREAD.get() - before;
+    let record = record.expect("a simulated device can always be opened");
+    assert!(record.ledger().balances());
+    (allocations, record.ledger().due)
+}
+
+fn a_longer_run_in_virtual_time_allocates_no_more() {
+    for pacing in pacings(10e3) {
+        // A service time that is always the same, and never 16 in flight, fill the same buckets
+        // however long it lasts; the series' sparse histograms are then equally large. Each run has
+        // one slice.
+        let device = "queue,servers=16,error-every=100";
+        let (short, few) = virtual_run(device, pacing, 1);
+        let (long, many) = virtual_run(device, pacing, 10);
+        assert_eq!(short, long, "{pacing:?}: {few} and {many} I/Os");
+        assert!(many > 7 * few);
+    }
+    for device in ["ssd", "queue,servers=1,distribution=exponential"] {
+        // More buckets are in use the longer it lasts: two sparse histograms grow by doubling, at
+        // most 13 times to hold every bucket there is.
+        for pacing in pacings(5e3) {
+            let (short, few) = virtual_run(device, pacing, 1);
+            let (long, many) = virtual_run(device, pacing, 10);
+            assert!(long.abs_diff(short) <= 26, "{device}, {pacing:?}: {short} and {long}");
+            assert!(many > 7 * few);
+        }
+    }
+}
+
+fn target(folder: &Path) -> OpenTarget {
+    let path = folder.join("target");
+    std::fs::write(&path, vec![7; SIZE as usize]).expect("a temporary folder has 16 MiB");
+    let options = || {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true);
+        options
+    };
+    // A temporary folder on a file system without direct I/O is as good for this.
+    let direct = options().custom_flags(libc::O_DIRECT).open(&path);
+    let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
+    let file = direct.unwrap_or_else(|_| options().open(&path).expect("it was just written"));
+    OpenTarget { name: "target".to_owned(), file, size: Bytes(SIZE), alignment }
+}
+
+fn workers_on_real_files_allocate_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let targets = [target(folder.path())];
+    let access = Access { cache: Cache::Direct, write_through: false };
+    let all = [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync];
+    // What this machine forbids cannot be measured; pread and pwrite work everywhere.
+    let works = |kind: &BackendKind| choose(Some(*kind), access).is_ok();
+    let backends: Vec<BackendKind> = all.into_iter().filter(works).collect();
+    assert!(backends.contains(&BackendKind::Sync));
+    for backend in backends {
+        for pattern in [Pattern::Random, Pattern::Sequential] {
+            for pacing in pacings(2e3) {
+                let (window, interval) = (Span::from_ms(500), Span::from_ms(100));
+                let point = point(pacing, pattern, window, interval);
+                let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
+                let devices = Devices::Real { targets: &targets, backend };
+                let never = AtomicBool::new(false);
+                let record = run_point(&point, devices, &never, &mut watch);
+                let record = record.expect("the backend was chosen because it works");
+                assert!(record.ledger().completed > 0);
+                // When the last slice is seen the worker may be on its way out already, where it
+                // may allocate; until the one before it may not.
+                let slices = &watch.at_slices;
+                let opening = watch.at_opening.expect("the window opened");
+                assert!(slices.len() >= 2, "{backend:?}: {slices:?}");
+                for count in &slices[..slices.len() - 1] {
+                    assert_eq!(*count, opening, "{backend:?}, {pattern:?}, {pacing:?}");
+                }
+            }
+        }
+    }
+}
