@@ -547,24 +547,15 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         | if direct { libc::O_DIRECT } else { 0 }
         | if opening.writes && opening.access.write_through { libc::O_DSYNC } else { 0 }
         | if claims { libc::O_EXCL } else { 0 };
-    let try_open = |flags| {
-        OpenOptions::new().read(true).write(opening.writes).custom_flags(flags).open(&target.path)
-    };
-    let file = match try_open(flags) {
-        Ok(file) => file,
-        Err(cause) => {
-            let only_direct = direct
-                && cause.raw_os_error() == Some(libc::EINVAL)
-                && try_open(flags & !libc::O_DIRECT).is_ok();
-            return Err(if only_direct {
-                let file_system = target.file_system.as_ref().map(|found| found.kind.clone());
-                TargetError::DirectUnsupported { name: target.name.clone(), file_system }
-            } else {
-                TargetError::from_opening(target, opening, cause)
-            });
-        }
-    };
-    confirm(target, &file)?;
+    // Looked at first, because opening the pipe that a file was replaced by would wait for ever.
+    match fs::symlink_metadata(&target.path) {
+        Ok(metadata) => confirm(target, &metadata)?,
+        Err(cause) => return Err(TargetError::from_opening(target, opening, cause)),
+    }
+    let file = open_with(target, opening, flags)?;
+    let metadata =
+        file.metadata().map_err(|cause| TargetError::Open { name: target.name.clone(), cause })?;
+    confirm(target, &metadata)?;
     if claims {
         // What can only be there since it was looked at: a mark that somebody just wrote.
         let number = target.layers.first().and_then(|layer| layer.device);
@@ -576,6 +567,24 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         file,
         size: target.size,
         alignment: alignment(target, opening.access),
+    })
+}
+
+fn open_with(target: &Target, opening: &Opening, flags: i32) -> Result<File, TargetError> {
+    let try_open = |flags| {
+        OpenOptions::new().read(true).write(opening.writes).custom_flags(flags).open(&target.path)
+    };
+    try_open(flags).map_err(|cause| {
+        let only_direct = flags & libc::O_DIRECT != 0
+            && cause.raw_os_error() == Some(libc::EINVAL)
+            && try_open(flags & !libc::O_DIRECT).is_ok();
+        match only_direct {
+            true => TargetError::DirectUnsupported {
+                name: target.name.clone(),
+                file_system: target.file_system.as_ref().map(|found| found.kind.clone()),
+            },
+            false => TargetError::from_opening(target, opening, cause),
+        }
     })
 }
 
@@ -626,11 +635,9 @@ fn refuse_in_use(target: &Target, uses: Vec<InUse>) -> Result<(), TargetError> {
     }
 }
 
-/// Compares what was opened with what was looked at.
-fn confirm(target: &Target, file: &File) -> Result<(), TargetError> {
+/// Compares what is there now, or what was opened, with what was looked at.
+fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> {
     let changed = |what| Err(TargetError::Changed { name: target.name.clone(), what });
-    let metadata =
-        file.metadata().map_err(|cause| TargetError::Open { name: target.name.clone(), cause })?;
     let kind = metadata.file_type();
     match target.kind {
         TargetKind::BlockDevice => {
@@ -653,4 +660,88 @@ fn confirm(target: &Target, file: &File) -> Result<(), TargetError> {
         _ => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: Opening = Opening {
+        access: Access { cache: Cache::Direct, write_through: false },
+        writes: false,
+        overwrite: Overwrite { allowed: false, destroy: Vec::new() },
+    };
+
+    fn file() -> Target {
+        Target {
+            kind: TargetKind::File,
+            direct_alignment: Some(Bytes(512)),
+            ..Target::simulated("data", Bytes(1 << 20))
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_answers_becomes_an_error_that_users_understand() {
+        let meaning = |errno, writes| {
+            let opening = Opening { writes, ..READ };
+            let cause = io::Error::from_raw_os_error(errno);
+            let error = TargetError::from_opening(&file(), &opening, cause);
+            (error.category(), error.to_string())
+        };
+        for (errno, writes, category, part) in [
+            (libc::ENOENT, false, Category::Missing, "fathom prepare data"),
+            (libc::EACCES, false, Category::Denied, "may not read data"),
+            (libc::EPERM, true, Category::Denied, "may not write data"),
+            (libc::EROFS, true, Category::Unsuitable, "read-only"),
+            (libc::EISDIR, true, Category::Unsuitable, "is a folder"),
+            (libc::ENXIO, false, Category::Missing, "no device behind it"),
+            (libc::ENOMEDIUM, false, Category::Missing, "insert"),
+            (libc::EBUSY, true, Category::Protected, "another program has claimed"),
+            (libc::ETXTBSY, true, Category::System, "running program or swap"),
+            (libc::EMFILE, false, Category::System, "ulimit -n"),
+            (libc::EIO, false, Category::System, "dmesg"),
+        ] {
+            let (found, text) = meaning(errno, writes);
+            assert_eq!(found, category, "{text}");
+            assert!(text.contains("data") && text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_region_must_fit_the_target_and_its_alignment() {
+        let direct = READ.access;
+        let buffered = Access { cache: Cache::Buffered, ..direct };
+        let check = |access, offset, length, block_size| {
+            check_region(&file(), access, Bytes(offset), Bytes(length), Bytes(block_size))
+                .map_err(|error| error.to_string())
+        };
+        let fails = |result: Result<(), String>, part: &str| {
+            let text = result.unwrap_err();
+            assert!(text.contains(part), "{text}");
+        };
+        assert_eq!(check(direct, 0, 1 << 20, 4096), Ok(()));
+        assert_eq!(check(direct, 512, (1 << 20) - 512, 512), Ok(()));
+        fails(
+            check(direct, 0, 1 << 20, 1000),
+            "the block size of 1000 bytes is no multiple of 512",
+        );
+        fails(check(direct, 100, 4096, 512), "the offset of 100 bytes is no multiple of 512");
+        assert_eq!(check(buffered, 100, 4096, 1000), Ok(()));
+        fails(check(direct, 512, 1 << 20, 512), "data has 1 MiB (1048576 bytes)");
+        fails(check(direct, 512, u64::MAX, 512), "--size 18446744073709551615");
+        fails(check(direct, 0, 512, 4096), "less than one block of 4 KiB");
+    }
+
+    #[test]
+    fn only_the_most_important_uses_are_listed() {
+        let mounted = |n: u32| InUse::Mounted {
+            device: format!("/dev/sda{n}"),
+            mount_point: format!("/mnt/{n}"),
+        };
+        let uses = (1..=9).map(mounted).collect();
+        let text = TargetError::InUse { name: "/dev/sda".to_owned(), uses }.to_string();
+        assert!(text.contains("/dev/sda1 is mounted on /mnt/1; "), "{text}");
+        assert!(text.contains("; and 5 more. Unmount it (`umount /mnt/1`)"), "{text}");
+        assert!(text.contains("--destroy /dev/sda"), "{text}");
+    }
 }

@@ -241,3 +241,6 @@ fn without_copy_on_write(target: &mut Target, file: &File) {
         file_system.compression = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,436 @@
+//! The facts of machines that this one is not, laid out in tests/data/hosts.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use fathom_core::facts::{InUse, Layer, Target};
+use fathom_core::{Bytes, Span};
+
+use super::system::{Device, System};
+use super::{counters, machine, mounts, stack, usage};
+
+/// A machine in a temporary folder, which vanishes with it.
+struct Machine {
+    system: System,
+    root: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Machine {
+    fn unpack(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hosts").join(name);
+        let machine = Self { system: System::at(&root), root, _folder: folder };
+        let text = fs::read_to_string(source).unwrap();
+        let mut at = PathBuf::new();
+        let mut later = Vec::new();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Some(folder) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                at = machine.root.join(folder);
+                fs::create_dir_all(&at).unwrap();
+            } else if let Some((name, text)) = line.split_once(" =") {
+                machine.write(&at.join(name), text.trim_start_matches(' '));
+            } else {
+                later.push((at.clone(), line.to_owned()));
+            }
+        }
+        // Links come last, when everything that they lead to is there.
+        for (at, line) in &later {
+            machine.link(at, line);
+        }
+        machine
+    }
+
+    fn write(&self, path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let text = text.replace("\\n", "\n").replace("\\t", "\t");
+        fs::write(path, format!("{text}\n")).unwrap();
+        let folder = path.parent().unwrap();
+        if path.file_name().is_some_and(|name| name == "dev") {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            self.make_link(folder, &format!("sys/dev/block/{}", text.trim()));
+            self.make_link(folder, &format!("sys/class/block/{name}"));
+            let parent = folder.parent().unwrap();
+            // A partition's folder is in its disk's, which has a `dev` too.
+            if !parent.join("dev").exists() {
+                self.make_link(folder, &format!("sys/block/{name}"));
+            }
+        }
+    }
+
+    fn make_link(&self, to: &Path, at: &str) {
+        let at = self.root.join(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        symlink(to, at).unwrap();
+    }
+
+    fn link(&self, at: &Path, line: &str) {
+        let class = self.root.join("sys/class/block");
+        if let Some((name, to)) = line.split_once(" -> ") {
+            symlink(self.root.join(to), at.join(name)).unwrap();
+        } else if let Some((kind, names)) = line.split_once(": ") {
+            let folder = at.join(kind);
+            fs::create_dir_all(&folder).unwrap();
+            for name in names.split(' ') {
+                let member = class.join(name).canonicalize().unwrap();
+                symlink(&member, folder.join(name)).unwrap();
+                if kind == "slaves" {
+                    fs::create_dir_all(member.join("holders")).unwrap();
+                    symlink(at, member.join("holders").join(at.file_name().unwrap())).unwrap();
+                }
+            }
+        } else {
+            panic!("neither a folder, a file nor a link: {line}");
+        }
+    }
+
+    fn device(&self, name: &str) -> Device {
+        Device::at(&self.root.join("sys/class/block").join(name)).unwrap()
+    }
+
+    fn layers(&self, name: &str) -> Vec<Layer> {
+        stack::of_device(&self.system, &self.device(name))
+    }
+
+    fn layers_of_mount(&self, point: &str) -> Vec<Layer> {
+        let mounts = mounts::mounts(&self.system);
+        let mount = mounts.iter().find(|mount| mount.point == point).unwrap();
+        stack::of_mount(&self.system, Some(mount), mount.device)
+    }
+
+    fn in_use(&self, name: &str) -> Vec<InUse> {
+        usage::of_device(&self.system, &self.device(name), Path::new("/no/such/node"))
+    }
+}
+
+/// One line a layer: its place, name, kind, size, detail and stripe, and the places below.
+fn outline(layers: &[Layer]) -> Vec<String> {
+    let line = |(place, layer): (usize, &Layer)| {
+        let mut line = format!("{place} {} {}", layer.name, layer.kind.name());
+        if let Some(detail) = &layer.detail {
+            line += &format!(" ({detail})");
+        }
+        if let Some(stripe) = layer.stripe {
+            line += &format!(" stripe {} of {}", stripe.full, stripe.chunk);
+        }
+        for member in &layer.members {
+            assert!(place < *member, "a layer comes before what it consists of");
+            line += &format!(" >{member}");
+        }
+        line
+    };
+    layers.iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn a_volume_is_followed_through_encryption_and_raid_to_the_disks() {
+    let machine = Machine::unpack("raid.txt");
+    let layers = machine.layers("dm-1");
+    assert_eq!(
+        outline(&layers),
+        [
+            "0 dm-1 device mapper (lvm vg-data) >1",
+            "1 dm-0 device mapper (crypt crypt) >2",
+            "2 md0 md array (raid6, 4 disks) stripe 1 MiB of 512 KiB >3 >5 >7 >9",
+            "3 sda2 partition >4",
+            "4 sda disk",
+            "5 sdb2 partition >6",
+            "6 sdb disk",
+            "7 sdc2 partition >8",
+            "8 sdc disk",
+            "9 sdd2 partition >10",
+            "10 sdd disk",
+        ]
+    );
+    assert_eq!(outline(&machine.layers_of_mount("/srv")), outline(&layers));
+    assert_eq!(super::sector(&layers), Some(Bytes(4096)), "the largest sector of all layers");
+}
+
+#[test]
+fn a_disk_tells_its_queue_and_its_hardware() {
+    let machine = Machine::unpack("raid.txt");
+    let layers = machine.layers("sda1");
+    assert_eq!(outline(&layers), ["0 sda1 partition >1", "1 sda disk"]);
+    assert_eq!(layers[0].queue, None);
+    assert_eq!(layers[1].size, Bytes(15_628_053_168 * 512));
+    let queue = layers[1].queue.as_ref().unwrap();
+    assert_eq!(queue.scheduler.as_deref(), Some("mq-deadline"));
+    assert_eq!((queue.nr_requests, queue.hardware_queues), (Some(64), Some(1)));
+    assert_eq!(queue.logical_sector, Some(Bytes(512)));
+    assert_eq!(queue.physical_sector, Some(Bytes(4096)));
+    assert_eq!((queue.minimum_io, queue.optimal_io), (Some(Bytes(4096)), None));
+    assert_eq!(queue.max_request, Some(Bytes(1280 << 10)));
+    assert_eq!(queue.volatile_write_cache, Some(true));
+    assert_eq!(queue.discard_max, Some(Bytes(0)));
+    assert_eq!(queue.polling, Some(false));
+    let disk = layers[1].disk.as_ref().unwrap();
+    assert_eq!(disk.model.as_deref(), Some("ST8000NM000A-2KE"));
+    assert_eq!(disk.firmware.as_deref(), Some("SN02"));
+    assert_eq!(disk.rotational, Some(true));
+    assert_eq!(disk.numa_node, Some(1));
+    assert_eq!(disk.transport.as_deref(), Some("sata"));
+    assert_eq!(disk.device_queue_depth, Some(32));
+    // What is not told is unknown.
+    let usb = machine.layers("sde");
+    assert_eq!(usb[0].disk.as_ref().unwrap().transport.as_deref(), Some("usb"));
+    assert_eq!(usb[0].disk.as_ref().unwrap().model, None);
+    assert_eq!(usb[0].queue.as_ref().unwrap().volatile_write_cache, None);
+}
+
+#[test]
+fn an_array_that_recovers_says_so() {
+    let machine = Machine::unpack("raid.txt");
+    assert_eq!(
+        outline(&machine.layers("md1"))[0],
+        "0 md1 md array (raid1, 2 disks, degraded: 1 missing, recover is going on) >1 >3"
+    );
+}
+
+#[test]
+fn each_kind_of_array_has_its_stripe() {
+    let machine = Machine::unpack("arrays.txt");
+    let first = |name: &str| outline(&machine.layers(name))[0].clone();
+    assert_eq!(first("md0"), "0 md0 md array (raid0, 2 disks) stripe 128 KiB of 64 KiB >1 >2");
+    assert_eq!(
+        first("md5"),
+        "0 md5 md array (raid5, 4 disks) stripe 192 KiB of 64 KiB >1 >2 >3 >4"
+    );
+    assert_eq!(
+        first("md10"),
+        "0 md10 md array (raid10, 4 disks) stripe 128 KiB of 64 KiB >1 >2 >3 >4"
+    );
+    assert_eq!(first("md11"), "0 md11 md array (raid10, 3 disks) stripe 96 KiB of 64 KiB >1 >2 >3");
+    assert_eq!(first("md100"), "0 md100 md array (linear, 2 disks) >1 >2");
+    assert_eq!(first("md127"), "0 md127 md array");
+    assert_eq!(first("dm-0"), "0 dm-0 device mapper (lvm vg-fast) stripe 128 KiB of 64 KiB >1 >2");
+    assert_eq!(first("dm-1"), "0 dm-1 device mapper (multipath mpatha) >1 >2");
+}
+
+#[test]
+fn two_partitions_of_one_disk_lead_to_it_once() {
+    let machine = Machine::unpack("raid.txt");
+    // An array over both partitions of a disk, as careless people make it.
+    let md = machine.root.join("sys/devices/virtual/block/md7");
+    for (name, text) in [("dev", "9:7"), ("md/level", "raid0"), ("md/raid_disks", "2")] {
+        machine.write(&md.join(name), text);
+    }
+    machine.link(&md, "slaves: sda1 sda2 sdb1");
+    assert_eq!(
+        outline(&machine.layers("md7")),
+        [
+            "0 md7 md array (raid0, 2 disks) >1 >2 >4",
+            "1 sda1 partition >3",
+            "2 sda2 partition >3",
+            "3 sda disk",
+            "4 sdb1 partition >5",
+            "5 sdb disk",
+        ]
+    );
+}
+
+#[test]
+fn nvme_is_described_by_its_controller_and_its_paths() {
+    let machine = Machine::unpack("nvme.txt");
+    let layers = machine.layers("nvme0n1p2");
+    assert_eq!(outline(&layers), ["0 nvme0n1p2 partition >1", "1 nvme0n1 disk"]);
+    let disk = layers[1].disk.as_ref().unwrap();
+    assert_eq!(disk.model.as_deref(), Some("SAMSUNG MZQL23T8HCLS-00A07"));
+    assert_eq!(disk.firmware.as_deref(), Some("GDC5602Q"));
+    assert_eq!((disk.numa_node, disk.rotational), (Some(2), Some(false)));
+    assert_eq!(disk.transport.as_deref(), Some("nvme"));
+    let queue = layers[1].queue.as_ref().unwrap();
+    assert_eq!((queue.hardware_queues, queue.nr_requests), (Some(3), Some(1023)));
+    assert_eq!(queue.volatile_write_cache, Some(false));
+    assert_eq!(queue.polling, Some(true));
+    let remote = machine.layers("nvme1n1");
+    assert_eq!(outline(&remote), ["0 nvme1n1 disk (2 paths: nvme1c1n1, nvme1c2n1)"]);
+    let disk = remote[0].disk.as_ref().unwrap();
+    assert_eq!(disk.transport.as_deref(), Some("nvme over tcp"));
+    assert_eq!(disk.model.as_deref(), Some("Linux"));
+}
+
+#[test]
+fn a_btrfs_is_one_layer_over_its_members() {
+    let machine = Machine::unpack("btrfs.txt");
+    let layers = machine.layers_of_mount("/pool");
+    assert_eq!(
+        outline(&layers),
+        [
+            "0 pool btrfs (raid5, 3 devices) stripe 128 KiB of 64 KiB >1 >2 >3",
+            "1 sda disk",
+            "2 sdb disk",
+            "3 sdc disk",
+        ]
+    );
+    assert_eq!(layers[0].device, None);
+    assert_eq!(layers[0].size, Bytes(3 * 7_501_476_528 * 512));
+    let disk = layers[1].disk.as_ref().unwrap();
+    assert_eq!(disk.model.as_deref(), Some("SEAGATE XS3840SE70084"));
+    assert_eq!(disk.transport.as_deref(), Some("sas"));
+    // On one device it is no layer of its own.
+    let single = machine.layers_of_mount("/");
+    assert_eq!(outline(&single), ["0 vda1 partition >1", "1 vda disk"]);
+    let disk = single[1].disk.as_ref().unwrap();
+    assert_eq!((disk.transport.as_deref(), &disk.model), (Some("virtio"), &None));
+}
+
+#[test]
+fn a_file_system_knows_whether_it_copies_on_write_and_compresses() {
+    let machine = Machine::unpack("btrfs.txt");
+    let mounts = mounts::mounts(&machine.system);
+    let described = |point: &str| {
+        let mount = mounts.iter().find(|mount| mount.point == point).unwrap();
+        super::file_system(mount, &machine.root)
+    };
+    let pool = described("/pool");
+    assert!(pool.copy_on_write);
+    assert_eq!(pool.compression.as_deref(), Some("zstd:3"));
+    let root = described("/");
+    assert!(!root.copy_on_write, "nodatacow");
+    assert_eq!(root.compression, None);
+}
+
+#[test]
+fn a_disk_is_in_use_by_all_that_is_made_of_its_partitions() {
+    let machine = Machine::unpack("raid.txt");
+    let device = |name: &str| name.to_owned();
+    let holder = |device: &str, holder: &str| InUse::Holder {
+        device: device.to_owned(),
+        holder: holder.to_owned(),
+    };
+    let above = [
+        holder("/dev/md0", "/dev/mapper/crypt"),
+        holder("/dev/mapper/crypt", "/dev/mapper/vg-data"),
+        InUse::Mounted { device: device("/dev/mapper/vg-data"), mount_point: device("/srv") },
+        holder("/dev/mapper/crypt", "/dev/mapper/vg-swap"),
+        InUse::Swap { device: device("/dev/mapper/vg-swap") },
+    ];
+    let boot = [
+        holder("/dev/sda1", "/dev/md1"),
+        InUse::Mounted { device: device("/dev/md1"), mount_point: device("/boot") },
+    ];
+    let data = [holder("/dev/sda2", "/dev/md0")];
+    assert_eq!(machine.in_use("sda"), [&boot[..], &data, &above].concat());
+    // A partition is in use by what is made of it, whatever the disk's other partitions do.
+    assert_eq!(machine.in_use("sda1"), boot);
+    assert_eq!(machine.in_use("md0"), above);
+    assert_eq!(machine.in_use("dm-2"), above[4..]);
+    assert_eq!(machine.in_use("sde"), []);
+}
+
+#[test]
+fn a_member_of_a_btrfs_is_mounted_even_if_mountinfo_names_another() {
+    let machine = Machine::unpack("btrfs.txt");
+    for name in ["sda", "sdb", "sdc"] {
+        let mounted =
+            InUse::Mounted { device: format!("/dev/{name}"), mount_point: "/pool".to_owned() };
+        assert_eq!(machine.in_use(name), [mounted]);
+    }
+    let mounted = InUse::Mounted { device: "/dev/vda1".to_owned(), mount_point: "/".to_owned() };
+    assert_eq!(machine.in_use("vda"), [mounted]);
+    // Mounted where this process cannot see it: the kernel still lists the members.
+    fs::write(machine.root.join("proc/self/mountinfo"), "").unwrap();
+    assert!(matches!(machine.in_use("sdc")[..], [InUse::Mounted { .. }]));
+}
+
+#[test]
+fn an_active_swap_file_and_the_file_of_a_loop_device_are_in_use() {
+    let machine = Machine::unpack("raid.txt");
+    let swap = usage::of_file(&machine.system, Path::new("/srv/my swap"));
+    assert_eq!(swap, [InUse::Swap { device: "/srv/my swap".to_owned() }]);
+    let device = machine.root.join("sys/devices/virtual/block/loop3");
+    machine.write(&device.join("dev"), "7:3");
+    machine.write(&device.join("loop/backing_file"), "/srv/image");
+    let looped = usage::of_file(&machine.system, Path::new("/srv/image"));
+    let holder = "/dev/loop3".to_owned();
+    assert_eq!(looped, [InUse::Holder { device: "/srv/image".to_owned(), holder }]);
+    assert_eq!(usage::of_file(&machine.system, Path::new("/srv/other")), []);
+}
+
+#[test]
+fn a_machine_is_described() {
+    let raid = machine::host(&Machine::unpack("raid.txt").system);
+    assert_eq!(raid.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+    assert_eq!(raid.cpu_model.as_deref(), Some("Intel(R) Xeon(R) Silver 4210 CPU @ 2.20GHz"));
+    assert_eq!(raid.numa_nodes, 2);
+    assert_eq!(raid.memory, Bytes(65_536_000 << 10));
+    assert_eq!((raid.memory_limit, raid.cpu_limit), (None, None));
+    assert_eq!(raid.virtualization, None);
+    assert!(0 < raid.cpus && !raid.kernel.is_empty() && !raid.name.is_empty());
+    // Nothing to read at all is no reason to fail.
+    let folder = tempfile::tempdir().unwrap();
+    let empty = machine::host(&System::at(folder.path()));
+    assert_eq!((empty.os, empty.cpu_model, empty.numa_nodes), (None, None, 1));
+}
+
+#[test]
+fn limits_of_control_groups_count_on_every_level() {
+    let container = Machine::unpack("container.txt");
+    let host = machine::host(&container.system);
+    assert_eq!(host.memory_limit, Some(Bytes(4 << 30)));
+    assert_eq!(host.cpu_limit, Some(0.5));
+    assert_eq!(host.virtualization.as_deref(), Some("Amazon EC2, docker container"));
+    assert_eq!(host.cpu_model.as_deref(), Some("CPU implementer 0x41, part 0xd0c"));
+    let throttled = counters::counters(&container.system, &[]).throttled;
+    assert_eq!(throttled, Some(Span::from_us(3040)));
+    let first = Machine::unpack("cgroup1.txt");
+    let host = machine::host(&first.system);
+    assert_eq!(host.memory_limit, Some(Bytes(1 << 30)));
+    assert_eq!(host.cpu_limit, Some(0.25));
+    let throttled = counters::counters(&first.system, &[]).throttled;
+    assert_eq!(throttled, Some(Span(123_456_789)));
+}
+
+#[test]
+fn counters_are_those_of_the_target_and_of_the_disks_below() {
+    let machine = Machine::unpack("raid.txt");
+    let target = |name: &str| Target {
+        layers: machine.layers(name),
+        ..Target::simulated(name, Bytes(1 << 30))
+    };
+    let partition = counters::counters(&machine.system, &[target("sda2"), target("sda2")]);
+    let names: Vec<&str> = partition.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["sda", "sda2"], "each once");
+    let disk = &partition.devices[0];
+    assert_eq!((disk.reads, disk.read_bytes), (100, Bytes(2048 * 512)));
+    assert_eq!((disk.writes, disk.written_bytes), (200, Bytes(4096 * 512)));
+    assert_eq!((disk.flushes, disk.device), (17, (8, 0)));
+    assert_eq!(partition.devices[1].flushes, 0, "an older kernel's line ends before the flushes");
+    // Between the volume and the disk nothing is counted twice; disks without counters are left out.
+    let volume = counters::counters(&machine.system, &[target("dm-1")]);
+    let names: Vec<&str> = volume.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["sda", "dm-1"]);
+}
+
+#[test]
+fn cpu_time_is_split_as_the_kernel_counts_it() {
+    let machine = Machine::unpack("raid.txt");
+    let found = counters::counters(&machine.system, &[]);
+    // Tools that print ticks assume 100 a second, which is what every kernel shows to programs.
+    assert_eq!(rustix::param::clock_ticks_per_second(), 100);
+    let ms = Span::from_ms;
+    let (number, cpu) = found.cpus[0];
+    assert_eq!((number, found.cpus[1].0, found.cpus.len()), (0, 3, 2));
+    assert_eq!((cpu.user, cpu.kernel), (ms(5000), ms(2500)));
+    assert_eq!((cpu.idle, cpu.steal), (ms(35_000), ms(70)));
+    assert!(Span(0) < found.process_user + found.process_kernel);
+}
+
+#[test]
+fn this_machine_is_described_without_a_panic() {
+    let host = super::host();
+    assert!(0 < host.cpus && Bytes(0) < host.memory && 0 < host.numa_nodes, "{host:?}");
+    let folder = super::folder(Path::new("/")).unwrap();
+    assert!(folder.file_system.is_some_and(|found| found.mount_point == "/"));
+    for name in fs::read_dir("/sys/class/block").into_iter().flatten().flatten() {
+        let name = name.file_name().into_string().unwrap();
+        let layers = Device::at(&Path::new("/sys/class/block").join(&name))
+            .map(|device| stack::of_device(&System::real(), &device));
+        if let Some(layers) = layers {
+            assert_eq!(layers[0].name, name.replace('!', "/"));
+            outline(&layers);
+        }
+    }
+}

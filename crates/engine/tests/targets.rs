@@ -1,0 +1,434 @@
+//! Opening and refusing, on real files and on devices made for the test. What needs root or a tool
+//! that is missing says so and is skipped.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_core::Bytes;
+use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
+use fathom_core::spec::{Access, Cache};
+use fathom_engine::host;
+use fathom_engine::target::{Category, OpenTarget, Opening, Overwrite, TargetError, open};
+use rustix::fs::{OFlags, fcntl_getfl};
+
+const MIB: u64 = 1 << 20;
+const DIRECT: Access = Access { cache: Cache::Direct, write_through: false };
+const BUFFERED: Access = Access { cache: Cache::Buffered, write_through: false };
+
+fn to_read(access: Access) -> Opening {
+    Opening { access, writes: false, overwrite: Overwrite::default() }
+}
+
+fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
+    let destroy = destroy.iter().map(|name| (*name).to_owned()).collect();
+    Opening { access: DIRECT, writes: true, overwrite: Overwrite { allowed, destroy } }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn refused(result: Result<OpenTarget, TargetError>) -> String {
+    let error = result.map(|open| open.name).unwrap_err();
+    assert_eq!(error.category(), Category::Protected, "{error}");
+    error.to_string()
+}
+
+/// Runs a tool; false, with the reason printed, where it cannot.
+fn run(tool: &str, arguments: &[&str]) -> bool {
+    match Command::new(tool).args(arguments).output() {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            println!("skipped: {tool} {}: {}", arguments.join(" "), error.trim());
+            false
+        }
+        Err(cause) => {
+            println!("skipped: {tool}: {cause}");
+            false
+        }
+    }
+}
+
+/// Undoes something when the test ends, however it ends.
+struct Undo(&'static str, Vec<String>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let _ = Command::new(self.0).args(&self.1).output();
+    }
+}
+
+/// A loop device over a file of its own.
+struct Loop {
+    folder: tempfile::TempDir,
+    device: PathBuf,
+    _detach: Undo,
+}
+
+impl Loop {
+    fn new(size: u64, arguments: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: loop devices need root");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("disk");
+        File::create(&file).unwrap().set_len(size).unwrap();
+        let output =
+            Command::new("losetup").args(["--find", "--show"]).args(arguments).arg(&file).output();
+        let output = match output {
+            Ok(output) if output.status.success() => output,
+            other => {
+                println!("skipped: no loop device: {other:?}");
+                return None;
+            }
+        };
+        let name = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        let detach = Undo("losetup", Vec::from(["--detach".to_owned(), name.clone()]));
+        Some(Self { folder, device: PathBuf::from(name), _detach: detach })
+    }
+
+    fn name(&self) -> &str {
+        text(&self.device)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("disk")
+    }
+
+    fn look(&self) -> Target {
+        host::target(&self.device).unwrap()
+    }
+}
+
+fn written_file(folder: &Path, size: u64) -> PathBuf {
+    let path = folder.join("data");
+    let file = File::create(&path).unwrap();
+    file.write_all_at(&Vec::from_iter((0..size).map(|n| n as u8)), 0).unwrap();
+    path
+}
+
+#[test]
+fn a_file_is_opened_past_the_page_cache_and_never_created_or_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written_file(folder.path(), MIB);
+    let target = host::target(&path).unwrap();
+    assert_eq!((target.kind, target.size), (TargetKind::File, Bytes(MIB)));
+    let file_system = target.file_system.clone().unwrap();
+    assert!(Bytes(0) < file_system.size && !file_system.read_only, "{file_system:?}");
+    let opened = match open(&target, &to_read(DIRECT)) {
+        Err(TargetError::DirectUnsupported { .. }) => {
+            println!("skipped: no direct I/O on {}", file_system.kind);
+            return;
+        }
+        opened => opened.unwrap(),
+    };
+    let flags = fcntl_getfl(&opened.file).unwrap();
+    assert!(flags.contains(OFlags::DIRECT) && !flags.intersects(OFlags::RDWR), "{flags:?}");
+    assert_eq!(Some(opened.alignment), target.direct_alignment);
+    let opened = open(&target, &to_read(BUFFERED)).unwrap();
+    assert!(!fcntl_getfl(&opened.file).unwrap().contains(OFlags::DIRECT));
+    assert_eq!(opened.alignment, Bytes(1));
+    let mut durable = to_write(true, &[]);
+    durable.access.write_through = true;
+    let opened = open(&target, &durable).unwrap();
+    let bits = fcntl_getfl(&opened.file).unwrap().bits() as i32;
+    assert_eq!(bits & libc::O_DSYNC, libc::O_DSYNC);
+    assert_eq!(bits & libc::O_ACCMODE, libc::O_RDWR);
+    assert_eq!(fs::read(&path).unwrap()[..3], [0, 1, 2]);
+    assert_eq!(fs::metadata(&path).unwrap().len(), MIB);
+}
+
+#[test]
+fn an_existing_file_is_written_to_only_when_that_was_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written_file(folder.path(), MIB);
+    let target = host::target(&path).unwrap();
+    let access = |opening: Opening| Opening { access: BUFFERED, ..opening };
+    let message = refused(open(&target, &access(to_write(false, &[]))));
+    assert!(message.contains(text(&path)) && message.contains("--overwrite"), "{message}");
+    open(&target, &access(to_write(true, &[]))).unwrap();
+    // Through a link, by whichever name.
+    let link = folder.path().join("link");
+    symlink(&path, &link).unwrap();
+    let through = host::target(&link).unwrap();
+    assert_eq!(through.path, target.path);
+    refused(open(&through, &access(to_write(false, &["/other"]))));
+    open(&through, &access(to_write(false, &[text(&path)]))).unwrap();
+    open(&through, &access(to_write(false, &[text(&link)]))).unwrap();
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    symlink(at("nothing"), at("dangling")).unwrap();
+    assert!(run("mkfifo", &[text(&at("pipe"))]));
+    let _socket = UnixListener::bind(at("socket")).unwrap();
+    symlink(at("circle"), at("circle")).unwrap();
+    written_file(folder.path(), 10);
+    for (path, category, part) in [
+        (at("missing"), Category::Missing, "fathom prepare "),
+        (PathBuf::from("/dev/nothing"), Category::Missing, "lsblk"),
+        (at("dangling"), Category::Missing, "is a link to"),
+        (folder.path().to_owned(), Category::Unsuitable, "fathom quick "),
+        (at("pipe"), Category::Unsuitable, "is a pipe"),
+        (at("socket"), Category::Unsuitable, "is a socket"),
+        (PathBuf::from("/dev/tty"), Category::Unsuitable, "is a character device"),
+        (at("circle"), Category::System, "in a circle"),
+        (at("data/below"), Category::System, "is no folder"),
+    ] {
+        let error = host::target(&path).unwrap_err();
+        let message = error.to_string();
+        assert_eq!(error.category(), category, "{message}");
+        assert!(message.contains(text(&path)) && message.contains(part), "{message}");
+    }
+    let error = host::folder(&at("data")).unwrap_err();
+    assert!(matches!(error, TargetError::NoFolder { .. }), "{error}");
+}
+
+#[test]
+fn an_empty_file_and_one_without_direct_access_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty");
+    File::create(&path).unwrap();
+    let error = open(&host::target(&path).unwrap(), &to_read(DIRECT)).unwrap_err();
+    assert!(error.to_string().contains("is empty: fill it with `fathom prepare"), "{error}");
+    let attribute = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
+    if !attribute.exists() {
+        println!("skipped: no {}", attribute.display());
+        return;
+    }
+    let target = host::target(attribute).unwrap();
+    let error = open(&target, &to_read(DIRECT)).unwrap_err();
+    assert!(error.to_string().contains("sysfs has no direct I/O: add --buffered"), "{error}");
+    open(&target, &to_read(BUFFERED)).unwrap();
+}
+
+#[test]
+fn character_devices_serve_for_calibration_only() {
+    let zero = host::target(Path::new("/dev/zero")).unwrap();
+    assert_eq!((zero.kind, zero.size), (TargetKind::CharacterDevice, host::CHARACTER_DEVICE_SIZE));
+    let opened = open(&zero, &to_read(DIRECT)).unwrap();
+    assert_eq!(opened.alignment, Bytes(1));
+    let mut bytes = [1; 16];
+    opened.file.read_exact_at(&mut bytes, 4096).unwrap();
+    assert_eq!(bytes, [0; 16]);
+    open(&zero, &to_write(true, &["/dev/zero"])).unwrap_err();
+    let null = host::target(Path::new("/dev/null")).unwrap();
+    open(&null, &to_write(false, &[])).unwrap();
+}
+
+#[test]
+fn what_changed_after_it_was_looked_at_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written_file(folder.path(), MIB);
+    let target = host::target(&path).unwrap();
+    let changed = || {
+        let error = open(&target, &to_read(BUFFERED)).unwrap_err();
+        assert!(matches!(error, TargetError::Changed { .. }), "{error}");
+    };
+    File::options().write(true).open(&path).unwrap().set_len(MIB / 2).unwrap();
+    changed();
+    fs::remove_file(&path).unwrap();
+    assert!(run("mkfifo", &[text(&path)]));
+    changed();
+    fs::remove_file(&path).unwrap();
+    symlink("/dev/zero", &path).unwrap();
+    changed();
+    fs::remove_file(&path).unwrap();
+    let error = open(&target, &to_read(BUFFERED)).unwrap_err();
+    assert_eq!(error.category(), Category::Missing, "{error}");
+}
+
+#[test]
+fn a_read_only_mount_is_refused_for_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written_file(folder.path(), MIB);
+    let point = text(folder.path());
+    if !run("mount", &["--bind", point, point]) {
+        return;
+    }
+    let _unmount = Undo("umount", Vec::from([point.to_owned()]));
+    if !run("mount", &["-o", "remount,ro,bind", point]) {
+        return;
+    }
+    let target = host::target(&path).unwrap();
+    assert!(target.file_system.as_ref().unwrap().read_only);
+    let error = open(&target, &to_write(true, &[point, text(&path)])).unwrap_err();
+    assert_eq!(error.category(), Category::Unsuitable);
+    let expected = format!("{point} is mounted read-only");
+    assert!(error.to_string().contains(&expected), "{error}");
+    open(&target, &to_read(BUFFERED)).unwrap();
+}
+
+#[test]
+fn a_clean_device_is_claimed_while_it_is_written_to() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    let target = disk.look();
+    assert_eq!((target.kind, target.size), (TargetKind::BlockDevice, Bytes(16 * MIB)));
+    assert_eq!(target.layers[0].kind, LayerKind::Loop);
+    assert_eq!(target.layers[0].detail.as_deref(), Some(text(&disk.file())));
+    assert_eq!(target.direct_alignment, Some(Bytes(512)));
+    assert_eq!(target.in_use, []);
+    let message = refused(open(&target, &to_write(false, &[])));
+    assert!(message.contains("add --overwrite"), "{message}");
+    let held = open(&target, &to_write(true, &[])).unwrap();
+    // Nobody else can claim it, neither we nor a mount; to read it is no conflict.
+    let message = refused(open(&target, &to_write(true, &[])));
+    assert!(message.contains("another program has claimed"), "{message}");
+    assert!(matches!(disk.look().in_use[..], [InUse::Exclusive { .. }]));
+    open(&target, &to_read(DIRECT)).unwrap();
+    drop(held);
+    open(&target, &to_write(true, &[])).unwrap();
+}
+
+#[test]
+fn a_mark_that_appears_after_looking_is_seen_before_writing() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    let target = disk.look();
+    let device = File::options().write(true).open(&disk.device).unwrap();
+    device.write_all_at(b"XFSB", 0).unwrap();
+    drop(device);
+    let message = refused(open(&target, &to_write(true, &[])));
+    assert!(message.contains("holds data: xfs. If its data may be lost, wipe"), "{message}");
+}
+
+#[test]
+fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    let before = fs::read(disk.file()).unwrap();
+    if !run("mkfs.ext4", &["-q", "-F", disk.name()]) {
+        return;
+    }
+    let signature = InUse::Signature { device: disk.name().to_owned(), kind: "ext4".to_owned() };
+    assert_eq!(disk.look().in_use, std::slice::from_ref(&signature));
+    let message = refused(open(&disk.look(), &to_write(true, &[])));
+    assert!(message.contains("holds data: ext4"), "{message}");
+    let point = disk.folder.path().join("mount point");
+    fs::create_dir(&point).unwrap();
+    if run("mount", &[disk.name(), text(&point)]) {
+        let _unmount = Undo("umount", Vec::from([text(&point).to_owned()]));
+        let target = disk.look();
+        let mount_point = text(&point.canonicalize().unwrap()).to_owned();
+        let mounted = InUse::Mounted { device: disk.name().to_owned(), mount_point };
+        assert_eq!(target.in_use, [mounted, signature]);
+        let message = refused(open(&target, &to_write(true, &["/dev/other"])));
+        assert!(message.contains("is mounted on") && message.contains("--destroy"), "{message}");
+        // A file on it is followed down to the loop device and the file's own disk.
+        let file = host::target(&written_file(&point, MIB)).unwrap();
+        assert_eq!(format!("/dev/{}", file.layers[0].name), disk.name());
+        assert_eq!(file.file_system.unwrap().kind, "ext4");
+    }
+    // Repeating its name is consent.
+    open(&disk.look(), &to_write(false, &[disk.name()])).unwrap();
+    // The file of a loop device is not to be written to behind the device's back.
+    let message = refused(open(&host::target(&disk.file()).unwrap(), &to_write(true, &[])));
+    assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
+    assert_ne!(fs::read(disk.file()).unwrap(), before, "mkfs wrote, so the test tested something");
+}
+
+#[test]
+fn a_disk_is_refused_for_what_is_on_its_partitions() {
+    let Some(disk) = Loop::new(32 * MIB, &[]) else { return };
+    let device = File::options().write(true).open(&disk.device).unwrap();
+    // One partition from 1 MiB on, 16 MiB long.
+    let mut sector = [0; 512];
+    sector[446..462].copy_from_slice(&[0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x80, 0, 0]);
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    device.write_all_at(&sector, 0).unwrap();
+    device.write_all_at(b"LABELONE", MIB + 512).unwrap();
+    device.sync_all().unwrap();
+    drop(device);
+    let table =
+        InUse::Signature { device: disk.name().to_owned(), kind: "MBR partition table".to_owned() };
+    assert_eq!(disk.look().in_use, std::slice::from_ref(&table));
+    let partition = PathBuf::from(format!("{}p1", disk.name()));
+    if !run("partx", &["--add", disk.name()]) || !partition.exists() {
+        println!("skipped: the kernel makes no partitions of {}", disk.name());
+        return;
+    }
+    let _remove = Undo("partx", Vec::from(["--delete".to_owned(), disk.name().to_owned()]));
+    let mark = InUse::Signature {
+        device: text(&partition).to_owned(),
+        kind: "LVM physical volume".to_owned(),
+    };
+    assert_eq!(disk.look().in_use, [table, mark.clone()]);
+    let target = host::target(&partition).unwrap();
+    assert_eq!(target.in_use, [mark]);
+    assert_eq!(target.size, Bytes(16 * MIB));
+    let kinds: Vec<LayerKind> = target.layers.iter().take(2).map(|layer| layer.kind).collect();
+    assert_eq!(kinds, [LayerKind::Partition, LayerKind::Loop]);
+}
+
+#[test]
+fn active_swap_is_refused() {
+    // A device of its own: loop devices over a file of the machine's disk could be swapped to in
+    // earnest.
+    let control = Path::new("/sys/class/zram-control/hot_add");
+    let Ok(number) = fs::read_to_string(control) else {
+        println!("skipped: no zram");
+        return;
+    };
+    let number = number.trim().to_owned();
+    struct Zram(String);
+    impl Drop for Zram {
+        fn drop(&mut self) {
+            let _ = Command::new("swapoff").arg(format!("/dev/zram{}", self.0)).output();
+            let _ = fs::write(format!("/sys/block/zram{}/reset", self.0), "1");
+            let _ = fs::write("/sys/class/zram-control/hot_remove", &self.0);
+        }
+    }
+    let zram = Zram(number);
+    fs::write(format!("/sys/block/zram{}/disksize", zram.0), "16M").unwrap();
+    let device = format!("/dev/zram{}", zram.0);
+    let look = || host::target(Path::new(&device)).unwrap();
+    assert_eq!((look().in_use, look().layers[0].kind), (Vec::new(), LayerKind::Zram));
+    if !run("mkswap", &[&device]) {
+        return;
+    }
+    let message = refused(open(&look(), &to_write(true, &[])));
+    assert!(message.contains("holds data: swap"), "{message}");
+    if !run("swapon", &[&device]) {
+        return;
+    }
+    let message = refused(open(&look(), &to_write(true, &[])));
+    assert!(message.contains("is swap") && message.contains("swapoff"), "{message}");
+}
+
+#[test]
+fn a_device_that_refuses_writes_or_has_no_data_is_refused() {
+    let Some(disk) = Loop::new(MIB, &["--read-only"]) else { return };
+    let target = disk.look();
+    let error = open(&target, &to_write(true, &[disk.name()])).unwrap_err();
+    assert!(error.to_string().contains("blockdev --setrw"), "{error}");
+    open(&target, &to_read(DIRECT)).unwrap();
+    let Some(empty) = Loop::new(0, &[]) else { return };
+    let error = open(&empty.look(), &to_read(DIRECT)).unwrap_err();
+    assert!(matches!(error, TargetError::Empty { .. }), "{error}");
+}
+
+#[test]
+fn the_kernel_counts_what_is_written_to_a_device() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    let target = disk.look();
+    let targets = [target];
+    let opened = open(&targets[0], &to_write(true, &[])).unwrap();
+    let number = targets[0].layers[0].device.unwrap();
+    // Direct I/O wants aligned memory: of two sectors' worth, one begins on a boundary.
+    let memory = Vec::from([7u8; 8192]);
+    let from = memory.as_ptr().align_offset(4096);
+    let before = host::counters(&targets);
+    for block in 0..256 {
+        opened.file.write_all_at(&memory[from..from + 4096], block * 8192).unwrap();
+    }
+    let counted = host::counters(&targets).since(&before);
+    let device = counted.devices.iter().find(|device| device.device == number).unwrap();
+    assert_eq!((device.writes, device.written_bytes), (256, Bytes(MIB)));
+    assert_eq!(device.reads, 0);
+    assert!(!counted.cpus.is_empty());
+}
