@@ -6,4 +6,5 @@
 pub mod csv;
 pub mod document;
 mod figures;
+pub mod html;
 pub mod terminal;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_report::terminal::{self, Style};
-use fathom_report::{csv, document};
+use fathom_report::{csv, document, html};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -64,6 +64,14 @@ fn every_document_becomes_a_table() {
     for (name, bytes) in samples::all() {
         let table = csv::document(&document::read(&bytes).unwrap());
         check(&data().join(format!("{name}.csv")), table.as_bytes());
+    }
+}
+
+#[test]
+fn every_document_becomes_a_page() {
+    for (name, bytes) in samples::all() {
+        let page = html::document_without_library(&document::read(&bytes).unwrap());
+        check(&data().join(format!("{name}.html")), page.as_bytes());
     }
 }
 

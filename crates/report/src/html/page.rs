@@ -1,0 +1,584 @@
+//! What the page says: everything but the charts, in plain HTML.
+
+use std::fmt::Write;
+
+use fathom_core::measure::{Direction, Flow};
+use fathom_core::{Bytes, Quantile, Span};
+
+use super::{anchor, chip, escape, or_dash, time, title, verdict_class, with_half};
+use crate::document::{Document, Ended, Finding, Target, Trial, Verdict};
+use crate::figures::{self, direction_name, plus_minus};
+use crate::terminal;
+
+/// Percentiles of the overview.
+const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
+
+/// How many errors are listed one by one.
+const ERRORS_SHOWN: usize = 20;
+
+/// The body of the page.
+pub fn body(document: &Document) -> String {
+    let mut out = String::new();
+    head(&mut out, document);
+    verdict(&mut out, document);
+    if document.trials.len() > 1 {
+        overview(&mut out, document);
+    }
+    for (place, trial) in document.trials.iter().enumerate() {
+        section(&mut out, document, place + 1, trial);
+    }
+    unchecked(&mut out, &document.trials);
+    tested(&mut out, document);
+    repeat(&mut out, document);
+    out
+}
+
+/// Appends to a string, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($part:tt)*) => {{
+        let _ = write!($out, $($part)*);
+    }};
+}
+
+fn head(out: &mut String, document: &Document) {
+    let header = &document.header;
+    put!(out, "<header>\n<p class=\"brand\">fathom</p>\n<h1>{}</h1>\n", escape(&title(document)));
+    let stacks: Vec<String> =
+        header.targets.iter().take(4).map(|target| escape(&figures::stack(target))).collect();
+    put!(out, "<p class=\"muted\">{}</p>\n", stacks.join("<br>"));
+    let when = header.created.replacen('T', " ", 1);
+    let when = when.split('.').next().unwrap_or(&when);
+    put!(
+        out,
+        "<p class=\"muted small\">{} UTC on {}, Linux {}, {} CPUs, {} of memory</p>\n</header>\n",
+        escape(when),
+        escape(&header.host.name),
+        escape(&header.host.kernel),
+        header.host.cpus,
+        Bytes(header.host.memory_bytes)
+    );
+}
+
+/// The verdict on everything, with what was found.
+fn verdict(out: &mut String, document: &Document) {
+    let worst = document.verdict();
+    let class = worst.map_or("note", verdict_class);
+    put!(out, "<section class=\"verdict {class}\">\n");
+    let trials = document.trials.len();
+    let points = if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") };
+    let says = match worst {
+        None => "No trial was finished: there are no figures.".to_owned(),
+        Some(Verdict::Sound) => format!("{points}, and nothing speaks against the numbers."),
+        Some(Verdict::Suspect) => {
+            format!("{points}; the numbers may mean something else than they seem to.")
+        }
+        Some(Verdict::Void) => format!("{points}; numbers do not measure what was asked."),
+    };
+    let name = worst.map_or("Empty", |verdict| match verdict {
+        Verdict::Sound => "Sound",
+        Verdict::Suspect => "Suspect",
+        Verdict::Void => "Void",
+    });
+    put!(out, "<strong>{name}</strong>\n<p>{says}</p>\n");
+    endings(out, document);
+    let groups = figures::grouped_findings(&document.trials);
+    if !groups.is_empty() {
+        out.push_str("<ul>\n");
+        for (finding, steps) in groups {
+            let whose = match trials {
+                1 => String::new(),
+                _ => figures::whose(&steps, trials),
+            };
+            found(out, finding, &whose);
+        }
+        out.push_str("</ul>\n");
+    }
+    out.push_str("</section>\n");
+}
+
+/// How the run ended, where that is not as planned, and what it found.
+fn endings(out: &mut String, document: &Document) {
+    let planned = document.header.planned_points;
+    let done = format!("{} of {planned} points were run", document.trials.len());
+    let ended = match document.conclusion.as_ref().map(|conclusion| conclusion.ended) {
+        Some(Ended::Completed) => None,
+        Some(Ended::Interrupted) => Some("The run was interrupted"),
+        Some(Ended::Failed) => Some("The run failed"),
+        None => Some("The run was cut off, or still went on"),
+    };
+    if let Some(ended) = ended {
+        put!(out, "<p>{ended}: {done}.</p>\n");
+    }
+    if document.torn {
+        out.push_str("<p>The last line of the result file was torn, and was left out.</p>\n");
+    }
+    for sentence in document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences) {
+        put!(out, "<p>{}</p>\n", escape(sentence));
+    }
+}
+
+fn found(out: &mut String, finding: &Finding, whose: &str) {
+    put!(
+        out,
+        "<li>{}<div><p>{whose}{}</p><p class=\"advice\">{}</p></div></li>\n",
+        chip(finding.severity.name()),
+        escape(&finding.evidence),
+        escape(&finding.advice)
+    );
+}
+
+/// The table of all trials, and its chart.
+fn overview(out: &mut String, document: &Document) {
+    out.push_str(
+        "<section>\n<h2>At a glance</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>\
+         <th>IOPS</th><th>MiB/s</th><th>p50</th><th>p99</th><th>p99.9</th><th>verdict</th></tr>\
+         </thead>\n<tbody>\n",
+    );
+    for (place, trial) in document.trials.iter().enumerate() {
+        let number = place + 1;
+        let (what, pace) = figures::names(trial);
+        put!(
+            out,
+            "<tr><td><a href=\"#{}\">{number}&ensp;{}</a><span class=\"pace\">{}</span></td>",
+            anchor(number),
+            escape(&what),
+            escape(&format!("{} loop, {pace}", loop_name(trial)))
+        );
+        figures_row(out, trial, None, &QUANTILES);
+        put!(out, "<td>{}</td></tr>\n", chip(trial.verdict.name()));
+    }
+    out.push_str("</tbody></table></div>\n<p class=\"muted small\">");
+    out.push_str(
+        "Percentiles are of the response time, from the intended start to the completion; in a \
+         closed loop it equals the service time. ± is half of the 95 % confidence interval. A dash: \
+         not enough samples.</p>\n",
+    );
+    out.push_str(
+        "<div class=\"charts\"><div class=\"chart wide\"><div id=\"overview\"></div></div></div>\n",
+    );
+    no_charts(out);
+    out.push_str("</section>\n");
+}
+
+fn loop_name(trial: &Trial) -> &'static str {
+    if trial.is_open() { "open" } else { "closed" }
+}
+
+fn no_charts(out: &mut String) {
+    let why =
+        "The charts need scripts and a browser of 2023 or later; the tables hold the figures.";
+    put!(out, "<p class=\"no-charts muted small\">{why}</p>\n");
+    put!(out, "<noscript><p class=\"muted small\">{why}</p></noscript>\n");
+}
+
+/// IOPS, bandwidth and percentiles with their half-widths, as cells.
+fn figures_row(
+    out: &mut String,
+    trial: &Trial,
+    direction: Option<Direction>,
+    quantiles: &[Quantile],
+) {
+    let summary = figures::summary(trial, direction, quantiles);
+    let iops = or_dash(summary.iops.map(|estimate| figures::rate(estimate.value)));
+    out.push_str(&with_half(&iops, &plus_minus(summary.iops.as_ref())));
+    let mib = summary.bandwidth.map(|estimate| figures::rate(figures::mib(estimate.value)));
+    out.push_str(&with_half(&or_dash(mib), &plus_minus(summary.bandwidth.as_ref())));
+    for estimate in &summary.quantiles {
+        let value = time(estimate.map(|estimate| estimate.value));
+        out.push_str(&with_half(&value, &plus_minus(estimate.as_ref())));
+    }
+}
+
+/// One trial.
+fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) {
+    let many = document.trials.len() > 1;
+    let prefix = if many { format!("{number}&ensp;") } else { String::new() };
+    put!(
+        out,
+        "<section class=\"trial\" id=\"{}\">\n<h2>{prefix}{}{}</h2>\n",
+        anchor(number),
+        escape(&trial.point.name),
+        chip(trial.verdict.name())
+    );
+    load(out, trial);
+    cards(out, trial);
+    put!(
+        out,
+        "<div class=\"charts\">\n\
+         <div class=\"chart\"><h3>IOPS over time</h3><div id=\"rates-{number}\"></div></div>\n\
+         <div class=\"chart\"><h3>{time} over time</h3><div id=\"times-{number}\"></div></div>\n\
+         <div class=\"chart wide\"><h3>Distribution: every nine has the same width</h3>\
+         <div id=\"distribution-{number}\"></div></div>\n</div>\n",
+        time = time_name(trial)
+    );
+    if !many {
+        no_charts(out);
+    }
+    flows(out, document, trial);
+    percentiles(out, trial);
+    accounts(out, trial);
+    processors(out, trial);
+    errors(out, document, trial);
+    out.push_str("</section>\n");
+}
+
+fn time_name(trial: &Trial) -> &'static str {
+    match trial.is_open() {
+        true => "Response time",
+        false => "Service time",
+    }
+}
+
+fn load(out: &mut String, trial: &Trial) {
+    for stream in &trial.point.streams {
+        let sentence = format!(
+            "{}; {}; {}",
+            figures::load(stream),
+            figures::pacing(&stream.pacing),
+            figures::workers(stream)
+        );
+        put!(out, "<p>{}</p>\n", escape(&sentence));
+    }
+    let asked = match trial.interrupted {
+        true => format!(" of {}, interrupted", Span(trial.point.window_ns)),
+        false => String::new(),
+    };
+    let how = format!(
+        "{} through {} ({}); window {}{asked} after a warm-up of {}; began {}",
+        figures::access(trial.access),
+        trial.backend.name(),
+        trial.backend_reason,
+        trial.window(),
+        Span(trial.point.warm_up_ns),
+        trial.started
+    );
+    put!(out, "<p class=\"muted small\">{}</p>\n", escape(&how));
+}
+
+fn cards(out: &mut String, trial: &Trial) {
+    let summary = figures::summary(trial, None, &QUANTILES);
+    out.push_str("<div class=\"cards\">");
+    let mut card = |value: String, half: String, what: &str| {
+        let half = if half.is_empty() { String::new() } else { format!(" {half}") };
+        put!(
+            out,
+            "<div class=\"card\"><b>{}</b><span>{}{}</span></div>",
+            escape(&value),
+            escape(what),
+            escape(&half)
+        );
+    };
+    card(
+        or_dash(summary.iops.map(|estimate| figures::rate(estimate.value))),
+        plus_minus(summary.iops.as_ref()),
+        "IOPS",
+    );
+    let mib = summary.bandwidth.map(|estimate| figures::rate(figures::mib(estimate.value)));
+    card(or_dash(mib), plus_minus(summary.bandwidth.as_ref()), "MiB/s");
+    for (quantile, estimate) in QUANTILES.iter().zip(&summary.quantiles) {
+        let value = time(estimate.map(|estimate| estimate.value));
+        card(value, plus_minus(estimate.as_ref()), &quantile.to_string());
+    }
+    out.push_str("</div>\n");
+}
+
+/// Bytes, I/Os and rates by direction, and by target where there are several.
+fn flows(out: &mut String, document: &Document, trial: &Trial) {
+    out.push_str(
+        "<div class=\"scroll\"><table>\n<thead><tr><th></th><th>bytes</th><th>I/Os</th>\
+         <th>MiB/s</th><th>IOPS</th><th>mean service time</th><th>std dev</th></tr></thead>\n\
+         <tbody>\n",
+    );
+    let targets = document.header.targets.len();
+    if targets > 1 {
+        for target in 0..targets as u32 {
+            let name = escape(figures::target_name(document, target));
+            put!(out, "<tr class=\"group\"><td colspan=\"7\">{name}</td></tr>\n");
+            for direction in figures::columns(trial) {
+                let flow = trial.flow(direction, |_, cell| cell.target == target);
+                flow_row(out, trial, direction, &flow);
+            }
+        }
+        out.push_str("<tr class=\"group\"><td colspan=\"7\">all targets</td></tr>\n");
+    }
+    for direction in figures::columns(trial) {
+        flow_row(out, trial, direction, &trial.total(direction));
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+fn flow_row(out: &mut String, trial: &Trial, direction: Option<Direction>, flow: &Flow) {
+    let rate = |amount| figures::per_second(amount, trial.window());
+    let cells = [
+        flow.bytes.to_string(),
+        figures::count(flow.ios()),
+        or_dash(rate(flow.bytes.0).map(|bytes| figures::rate(figures::mib(bytes)))),
+        or_dash(rate(flow.ios()).map(figures::rate)),
+        time(flow.service_time.mean()),
+        time(flow.service_time.standard_deviation()),
+    ];
+    put!(out, "<tr><td>{}</td><td>{}</td></tr>\n", direction_name(direction), {
+        cells.join("</td><td>")
+    });
+}
+
+/// The percentile table: in an open loop response and service time side by side.
+fn percentiles(out: &mut String, trial: &Trial) {
+    let series = trial.series();
+    let columns: Vec<(String, Flow, Option<Direction>)> = figures::columns(trial)
+        .into_iter()
+        .map(|direction| (direction_name(direction).to_owned(), trial.total(direction), direction))
+        .collect();
+    let open = trial.is_open();
+    let most = columns.iter().map(|(_, flow, _)| flow.ios()).max().unwrap_or(0);
+    put!(out, "<details><summary>Percentiles of {} I/Os</summary>\n", figures::count(most));
+    out.push_str("<div class=\"scroll\"><table>\n<thead><tr><th></th>");
+    for (name, ..) in &columns {
+        match open {
+            true => put!(out, "<th>{name}, response time</th><th>{name}, service time</th>"),
+            false => put!(out, "<th>{name}, service time</th>"),
+        }
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    let mut row = |name: String,
+                   of: &dyn Fn(usize, &fathom_core::measure::Histogram) -> String,
+                   halves: &dyn Fn(usize) -> String| {
+        put!(out, "<tr><td>{name}</td>");
+        for (place, (_, flow, _)) in columns.iter().enumerate() {
+            out.push_str(&with_half(&of(place, flow.response_time()), &halves(place)));
+            if open {
+                out.push_str(&with_half(&of(place, &flow.service_time), ""));
+            }
+        }
+        out.push_str("</tr>\n");
+    };
+    let none = |_: usize| String::new();
+    row("min".to_owned(), &|_, times| time(times.min().map(|ns| ns as f64)), &none);
+    for quantile in Quantile::REPORTED {
+        let carried = |times: &_| figures::carried(times, quantile);
+        let any = columns.iter().any(|(_, flow, _)| carried(flow.response_time()).is_some());
+        if quantile.0 > 0.5 && !any {
+            break;
+        }
+        let halves = |place: usize| {
+            let (_, flow, direction) = &columns[place];
+            let all = figures::quantile_estimates(flow, &series, *direction, &[quantile]);
+            plus_minus(all.first().and_then(Option::as_ref))
+        };
+        let value = |_: usize, times: &_| time(carried(times).map(|ns| ns as f64));
+        row(quantile.to_string(), &value, &halves);
+    }
+    row("max".to_owned(), &|_, times| time(times.max().map(|ns| ns as f64)), &none);
+    out.push_str("</tbody></table></div>\n<p class=\"muted small\">Higher percentiles have not enough samples: ");
+    put!(out, "at least {} have to lie beyond.</p>\n", fathom_core::stats::TAIL_SAMPLES);
+    start_delay(out, trial);
+    out.push_str("</details>\n");
+}
+
+fn start_delay(out: &mut String, trial: &Trial) {
+    let Some(delay) = trial.start_delay() else { return };
+    out.push_str("<dl>\n");
+    for (name, times) in [
+        ("Started late, target behind", &delay.target),
+        ("Started late, generator", &delay.generator),
+    ] {
+        let at = |quantile| time(figures::carried(times, Quantile(quantile)).map(|ns| ns as f64));
+        let text = format!(
+            "{} I/Os; start delay p50 {}, p99 {}, max {}",
+            figures::count(times.count()),
+            at(0.5),
+            at(0.99),
+            time(times.max().map(|ns| ns as f64))
+        );
+        put!(out, "<dt>{name}</dt><dd>{}</dd>\n", escape(&text));
+    }
+    out.push_str("</dl>\n");
+}
+
+/// Where every I/O went.
+fn accounts(out: &mut String, trial: &Trial) {
+    let l = trial.ledger();
+    let depth: u32 = trial.point.streams.iter().map(|s| s.pacing.queue_depth()).sum();
+    out.push_str("<details><summary>Where every I/O went</summary>\n<div class=\"scroll\"><table>\n<tbody>\n");
+    let rows = [
+        ("due", l.due),
+        ("completed in the warm-up", l.completed_in_warm_up),
+        ("completed in the window", l.completed),
+        ("failed", l.failed),
+        ("in flight at the window's end", l.in_flight),
+        ("lost", l.lost),
+        ("never started", l.unstarted),
+    ];
+    for (name, n) in rows {
+        put!(out, "<tr><td>{name}</td><td>{}</td></tr>\n", figures::count(n));
+    }
+    let adds_up =
+        if l.balances() { "It adds up." } else { "IT DOES NOT ADD UP: please report it." };
+    put!(
+        out,
+        "</tbody></table></div>\n<p class=\"muted small\">{adds_up} On average {} I/Os were in \
+         flight, of at most {depth}.</p>\n</details>\n",
+        figures::significant(trial.queue_depth())
+    );
+}
+
+/// CPUs and devices.
+fn processors(out: &mut String, trial: &Trial) {
+    let Some(counters) = &trial.counters else { return };
+    out.push_str("<details><summary>CPUs and devices during the window</summary>\n");
+    let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
+    let ios = trial.total(None).ios();
+    let per_io = (ios > 0).then(|| used / ios as f64);
+    put!(
+        out,
+        "<p>fathom used {} user and {} kernel time: {} for each I/O.</p>\n",
+        figures::time(counters.process_user_ns as f64),
+        figures::time(counters.process_kernel_ns as f64),
+        time(per_io)
+    );
+    out.push_str("<div class=\"scroll\"><table>\n<thead><tr><th>core</th><th>user</th><th>kernel</th><th>idle</th><th>steal</th></tr></thead>\n<tbody>\n");
+    for core in &counters.cpus {
+        let parts = [core.user_ns, core.kernel_ns, core.idle_ns, core.steal_ns].map(|ns| ns as f64);
+        let total: f64 = parts.iter().sum();
+        put!(out, "<tr><td>{}</td>", core.cpu);
+        for part in parts {
+            let share = (total > 0.0).then(|| figures::percent(part / total));
+            put!(out, "<td>{}</td>", or_dash(share));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    for device in &counters.devices {
+        let text = format!(
+            "{}: the kernel counted {} reads ({}), {} writes ({}), {} flushes.",
+            device.name,
+            figures::count(device.reads),
+            Bytes(device.read_bytes),
+            figures::count(device.writes),
+            Bytes(device.written_bytes),
+            figures::count(device.flushes)
+        );
+        put!(out, "<p>{}</p>\n", escape(&text));
+    }
+    out.push_str("</details>\n");
+}
+
+fn errors(out: &mut String, document: &Document, trial: &Trial) {
+    let count = trial.errors();
+    if count == 0 {
+        return;
+    }
+    let mut first: Vec<_> = trial.workers.iter().flat_map(|worker| &worker.errors.first).collect();
+    first.sort_by_key(|error| error.at_ns);
+    put!(
+        out,
+        "<h3>{} I/Os failed; the first of them</h3>\n<div class=\"scroll\"><table>\n<thead><tr>\
+         <th>failure</th><th>target</th><th>direction</th><th>offset</th><th>bytes</th><th>at</th>\
+         </tr></thead>\n<tbody>\n",
+        figures::count(count)
+    );
+    for error in first.into_iter().take(ERRORS_SHOWN) {
+        let sign = if error.at_ns < 0 { "-" } else { "" };
+        put!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{sign}{}</td></tr>\n",
+            escape(&figures::failure(error.failure)),
+            escape(figures::target_name(document, error.target)),
+            match error.direction {
+                crate::document::IoDirection::Read => "read",
+                crate::document::IoDirection::Write => "write",
+            },
+            error.offset_bytes,
+            error.length_bytes,
+            figures::time(error.at_ns.unsigned_abs() as f64)
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// What could not be checked, each thing once.
+fn unchecked(out: &mut String, trials: &[Trial]) {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for unchecked in trials.iter().flat_map(|trial| &trial.unchecked) {
+        let pair = (unchecked.code.as_str(), unchecked.why.as_str());
+        if !seen.contains(&pair) {
+            seen.push(pair);
+        }
+    }
+    if seen.is_empty() {
+        return;
+    }
+    out.push_str("<section>\n<h2>Not checked</h2>\n<dl>\n");
+    for (code, why) in seen {
+        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(code), escape(why));
+    }
+    out.push_str("</dl>\n</section>\n");
+}
+
+/// The targets and the host.
+fn tested(out: &mut String, document: &Document) {
+    out.push_str("<section>\n<h2>What was tested, and from where</h2>\n");
+    for target in &document.header.targets {
+        stack(out, target);
+    }
+    let host = &document.header.host;
+    let unknown = || "unknown".to_owned();
+    let facts = [
+        ("Host", host.name.clone()),
+        ("System", format!("Linux {}, {}", host.kernel, host.os.clone().unwrap_or_else(unknown))),
+        ("CPUs", { format!("{}, {}", host.cpus, host.cpu_model.clone().unwrap_or_else(unknown)) }),
+        ("NUMA nodes", host.numa_nodes.to_string()),
+        ("Memory", {
+            let limit = host.memory_limit_bytes.map(|b| format!(", limited to {}", Bytes(b)));
+            format!("{}{}", Bytes(host.memory_bytes), limit.unwrap_or_default())
+        }),
+        (
+            "Runs in",
+            host.virtualization
+                .clone()
+                .unwrap_or_else(|| "no virtual machine or container that it shows".to_owned()),
+        ),
+        ("Clock", {
+            let clock = &host.clock;
+            format!(
+                "{}, resolution {} ns, {} ns for one reading",
+                clock.source,
+                figures::significant(clock.resolution_ns),
+                figures::significant(clock.cost_ns)
+            )
+        }),
+    ];
+    out.push_str("<dl>\n");
+    for (name, value) in facts {
+        put!(out, "<dt>{name}</dt><dd>{}</dd>\n", escape(&value));
+    }
+    out.push_str("</dl>\n</section>\n");
+}
+
+/// A target as `inspect` shows it.
+fn stack(out: &mut String, target: &Target) {
+    let style = terminal::Style { width: 100, ..terminal::Style::default() };
+    put!(out, "<pre>{}</pre>\n", escape(terminal::target(target, &[], &style).trim_end()));
+}
+
+/// How to do it again.
+fn repeat(out: &mut String, document: &Document) {
+    let header = &document.header;
+    put!(
+        out,
+        "<section>\n<h2>To repeat it</h2>\n<pre>{}</pre>\n<p class=\"muted small\">The seed was {}: \
+         give it with <code>--seed {}</code> for the same offsets and arrivals.</p>\n</section>\n",
+        escape(&figures::command_line(&header.command_line)),
+        header.seed,
+        header.seed
+    );
+    put!(
+        out,
+        "<footer>fathom {}, measurement version {}, format version {}. This file is \
+         complete: it loads nothing. The charts are drawn by plotly.js (MIT licence, inside).\
+         </footer>\n",
+        escape(&header.fathom_version),
+        header.measurement_version,
+        header.format_version
+    );
+}

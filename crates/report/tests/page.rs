@@ -1,0 +1,107 @@
+//! The page for the browser: whole, closed in itself, and safe from what stands in it.
+
+mod samples;
+
+use fathom_report::{document, html};
+
+fn pages() -> Vec<(&'static str, String)> {
+    let page = |(name, bytes): (&'static str, Vec<u8>)| {
+        (name, html::document(&document::read(&bytes).unwrap()))
+    };
+    samples::all().into_iter().map(page).collect()
+}
+
+/// The tags of a page in order, what stands in scripts and styles left out.
+fn tags(page: &str) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start..];
+        if rest.starts_with("<!--") {
+            rest = &rest[rest.find("-->").expect("a comment ends")..];
+            continue;
+        }
+        let end = rest.find('>').expect("a tag ends");
+        let tag = &rest[1..end];
+        let name = tag.split_whitespace().next().unwrap_or("").to_owned();
+        rest = &rest[end..];
+        for raw in ["script", "style"] {
+            if name == raw {
+                rest = &rest[rest.find(&format!("</{raw}>")).expect("a raw element ends")..];
+            }
+        }
+        tags.push(name);
+    }
+    tags
+}
+
+#[test]
+fn every_element_that_begins_ends() {
+    const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
+    for (name, page) in pages() {
+        let mut open = Vec::new();
+        for tag in tags(&page) {
+            match tag.strip_prefix('/') {
+                Some(end) => assert_eq!(open.pop().as_deref(), Some(end), "{name}"),
+                None if VOID.contains(&tag.as_str()) => {}
+                None => open.push(tag),
+            }
+        }
+        assert!(open.is_empty(), "{name}: {open:?}");
+    }
+}
+
+#[test]
+fn no_name_becomes_markup_or_a_script() {
+    let page = html::document(&samples::void());
+    let scripts = tags(&page).iter().filter(|tag| *tag == "script").count();
+    assert_eq!(scripts, 3, "the figures, the library and the page's own script");
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("</script><b>"));
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(&quot;x&quot;)"));
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    for (name, page) in pages() {
+        assert!(page.contains("default-src 'none'"), "{name}");
+        for reference in ["src=\"", "url(", "@import", "<link", "<iframe", "<img"] {
+            assert!(!page.contains(reference), "{name}: {reference}");
+        }
+        let links: Vec<&str> = page.split("href=\"").skip(1).collect();
+        assert!(links.iter().all(|link| link.starts_with('#')), "{name}");
+    }
+}
+
+#[test]
+fn the_figures_are_json_and_each_has_its_place() {
+    for (name, page) in pages() {
+        let start = page.find("id=\"figures\">").unwrap() + "id=\"figures\">".len();
+        let json = page[start..].split("</script>").next().unwrap();
+        let figures: serde_json::Value = serde_json::from_str(json).unwrap();
+        for figure in figures.as_array().unwrap() {
+            let place = format!("id=\"{}\"", figure["id"].as_str().unwrap());
+            assert!(page.contains(&place), "{name}: {place}");
+        }
+    }
+}
+
+#[test]
+fn the_page_says_what_was_found_and_how_to_repeat_it() {
+    let page = html::document(&samples::quick());
+    for text in [
+        "nothing speaks against the numbers",
+        "closed loop, queue depth 32",
+        "every step: The region is 8 GiB",
+        "fathom quick",
+        "--seed 42",
+        "SAMSUNG MZQL2960HCJR-00A07",
+        "device-cache",
+        "Copyright",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let page = html::document(&samples::open());
+    assert!(page.contains("open loop, 5,000 IOPS offered"));
+    assert!(html::document(&samples::empty()).contains("No trial was finished"));
+}
