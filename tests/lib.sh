@@ -4,6 +4,7 @@ set -euo pipefail
 : "${FATHOM_BED:?run this through ./test}" "${FATHOM_RESULTS:?}" "${FATHOM_BIN:?}" "${FATHOM_ROOT:?}"
 cd "$FATHOM_BED"
 fathom=$FATHOM_BIN
+faults_bin=${FATHOM_FAULTS_BIN:-}
 # Used by the sections: where the output of the last command went.
 out=$FATHOM_BED/out.txt
 
@@ -84,3 +85,62 @@ make_loop() { # FILE [OPTIONS...]
 }
 
 remove_loop() { losetup -d "$1"; }
+
+# Runs `fathom run` into a result file of its own: $result; its status in $status.
+results_made=0
+measure() { # ARGUMENTS OF fathom run
+  results_made=$((results_made + 1))
+  result=$FATHOM_BED/result-$results_made.jsonl
+  run_fathom run "$@" --out "$result"
+}
+
+# A figure of the last trial of $result, by a jq expression over the trial's line.
+trial() { # EXPRESSION
+  tail -n +2 "$result" | jq -rs "
+    def ios: [.workers[].cells[] | .read.ios + .write.ios] | add;
+    def bytes: [.workers[].cells[] | .read.bytes + .write.bytes] | add;
+    def ledger: [.workers[].ledger] | reduce .[] as \$one ({}; . as \$sum | \$one | with_entries(.value += (\$sum[.key] // 0)));
+    def failures: [.workers[].errors.count] | add;
+    def kept: [.workers[].errors.first[]];
+    def seconds: .window_ns / 1e9;
+    # A bucket is at most 1/128 wide, so its middle is within 0.4 %.
+    def quantile(\$q; field): [.workers[].cells[] | (.read, .write) | (field // {buckets: []}).buckets[]]
+      | sort_by(.[0]) | (map(.[1]) | add) as \$all
+      | reduce .[] as \$b ({sum: 0, at: null};
+          if .at == null then (.sum += \$b[1] | if .sum >= \$q * \$all then .at = \$b[0] * (1 + 1 / 256) else . end) else . end)
+      | .at;
+    def longest: [.workers[].cells[] | (.read, .write) | .service_time.max_ns // 0] | max;
+    [.[] | select(.line == \"trial\")] | last | $1"
+}
+
+# A target's file or device counted by the kernel: read and written bytes of a block device.
+device_bytes() { # /dev/NAME
+  awk '{ print $3 * 512, $7 * 512 }' "/sys/class/block/$(basename "$1")/stat"
+}
+
+mounted() { grep -q " $1 " /proc/self/mountinfo; }
+
+# qemu-storage-daemon with these arguments, until all the files are exported.
+serve() { # EXPORTED-FILES... -- ARGUMENTS
+  local files=() file
+  while [[ $1 != -- ]]; do files+=("$1"); shift; done
+  shift
+  for file in "${files[@]}"; do truncate -s 1G "$file"; done
+  qemu-storage-daemon "$@" &
+  server=$!
+  # SIGTERM ends its exports and unmounts them.
+  later "kill $server 2>/dev/null; wait $server"
+  for file in "${files[@]}"; do
+    wait_until 20 mounted "$file" || cannot_run "qemu-storage-daemon exports nothing through FUSE here"
+  done
+}
+
+# The file system whose one file fails on request, at $1; its file is $1/data.
+serve_faults() { # MOUNTPOINT OPTIONS...
+  local folder=$1
+  mkdir -p "$folder"
+  "$faults_bin" "$@" &
+  server=$!
+  later "umount -l $folder 2>/dev/null; kill $server 2>/dev/null; wait $server"
+  wait_until 20 mounted "$folder" || cannot_run "no FUSE file system can be mounted here"
+}

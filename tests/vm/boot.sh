@@ -131,7 +131,7 @@ run() {
   while getopts f:q:o:t:a: option; do
     case $option in
       f) files+=("$OPTARG") ;;
-      q) read -ra path <<<"$OPTARG"; qemu+=("${path[@]}") ;;
+      q) read -ra path <<<"${OPTARG//$'\n'/ }"; qemu+=("${path[@]}") ;;
       o) folder=$OPTARG ;;
       t) limit=$OPTARG ;;
       a) append=$OPTARG ;;

@@ -1,6 +1,7 @@
 //! The project's own chores, in the language of the project, so that nothing has to be installed
 //! for them: `cargo xtask tidy | golden | schema | bench`.
 
+mod bench;
 mod source;
 mod tidy;
 
@@ -12,6 +13,9 @@ usage: cargo xtask COMMAND
 
   tidy     check the rules that neither the compiler nor clippy knows (also a test)
   golden   rewrite the stored outputs that the golden tests compare with; read the difference
+  schema   write docs/schema/result-1.json from the types of the document
+  bench    what fathom itself costs: nanoseconds for each I/O and each part of a report
+           (cargo run --release -p xtask -- bench; see docs/performance.md)
 ";
 
 fn main() -> ExitCode {
@@ -19,6 +23,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => run_tidy(),
         ["golden"] => golden(),
+        ["schema"] => schema(),
+        ["bench"] => bench(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
@@ -53,6 +59,26 @@ fn run_tidy() -> Result<(), String> {
     }
 }
 
+/// Where the schema of the result file is kept, from the root.
+const SCHEMA: &str = "docs/schema/result-1.json";
+
+fn schema() -> Result<(), String> {
+    let path = root().join(SCHEMA);
+    let write = || {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        std::fs::write(&path, fathom_report::document::schema())
+    };
+    write().map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn bench() -> Result<(), String> {
+    if cfg!(debug_assertions) {
+        eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench");
+    }
+    print!("{}", bench::table(&bench::all(bench::Size::FULL)?));
+    Ok(())
+}
+
 fn golden() -> Result<(), String> {
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--package", "fathom-report", "--package", "fathom-core"])
@@ -61,4 +87,16 @@ fn golden() -> Result<(), String> {
         .status()
         .map_err(|error| format!("cargo could not be started: {error}"))?;
     if status.success() { Ok(()) } else { Err("the golden tests failed".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_in_the_repository_is_that_of_the_types() {
+        let stored = std::fs::read_to_string(root().join(SCHEMA)).unwrap_or_default();
+        let current = fathom_report::document::schema();
+        assert!(stored == current, "{SCHEMA} is out of date: run `cargo xtask schema`");
+    }
 }

@@ -1,2 +1,64 @@
-//! Skeleton.
-fn main() {}
+//! The binary: reads the command line, calls the command, and ends with a documented exit code.
+
+mod cli;
+mod commands;
+mod error;
+mod journal;
+mod live;
+mod output;
+mod scratch;
+mod session;
+mod signals;
+
+use std::panic::{self, PanicHookInfo};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::args::{Args, Command};
+use error::{Error, exit};
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(our_fault));
+    let args = Args::parse();
+    // A panic of the command unwinds to here, so that every scratch file is removed on the way.
+    match panic::catch_unwind(|| perform(&args.command)) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(error)) => {
+            output::note(&format!("error: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+        Err(_) => {
+            signals::remove_doomed();
+            ExitCode::from(exit::INTERNAL)
+        }
+    }
+}
+
+fn perform(command: &Command) -> Result<u8, Error> {
+    signals::listen().expect("signal handlers and one thread are always to be had");
+    match command {
+        Command::Quick(args) => commands::quick::perform(args),
+        Command::Run(args) => commands::run::perform(args),
+        Command::Inspect(args) => commands::inspect::perform(args),
+        Command::Prepare(args) => commands::prepare::perform(args),
+        Command::Report(args) => commands::report::perform(args),
+    }
+}
+
+/// A panic is a mistake of ours: says so, and what would help us.
+fn our_fault(info: &PanicHookInfo<'_>) {
+    let text = info
+        .payload()
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| info.payload().downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    let place = info.location().map_or("an unknown place".to_owned(), ToString::to_string);
+    output::note(&format!(
+        "error: this is a mistake in fathom {}, not in what you did: {text} ({place}). Please \
+         report it with the command line at {}/issues.",
+        env!("CARGO_PKG_VERSION"),
+        env!("CARGO_PKG_REPOSITORY"),
+    ));
+}

@@ -1,0 +1,141 @@
+//! What every check looks at: the trial, the host and the targets, and the questions that several
+//! checks ask of them.
+
+use crate::experiment::Trial;
+use crate::facts::{Host, Layer, Target, TargetKind};
+use crate::measure::{Direction, WorkerRecord};
+use crate::spec::{BackendKind, Cache, Region, Stream};
+use crate::units::Bytes;
+
+pub(super) struct Case<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) host: &'a Host,
+    pub(super) targets: &'a [Target],
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn is_simulated(&self) -> bool {
+        self.trial.backend == BackendKind::Sim
+            || self.used().any(|(_, target)| target.kind == TargetKind::Simulated)
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.trial.access.cache == Cache::Direct
+    }
+
+    pub(super) fn streams(&self) -> &'a [Stream] {
+        &self.trial.point.streams
+    }
+
+    /// Whether the point does any I/O of that direction.
+    pub(super) fn does(&self, direction: Direction) -> bool {
+        self.streams().iter().any(|stream| stream_does(stream, direction))
+    }
+
+    /// The targets that the point touches, with their places; others may be listed beside them.
+    pub(super) fn used(&self) -> impl Iterator<Item = (u32, &'a Target)> {
+        let targets = (0u32..).zip(self.targets);
+        targets.filter(|(place, _)| self.regions().any(|(_, region)| region.target == *place))
+    }
+
+    /// Every region, with the stream that it belongs to.
+    pub(super) fn regions(&self) -> impl Iterator<Item = (&'a Stream, &'a Region)> {
+        self.streams()
+            .iter()
+            .flat_map(|stream| stream.regions.iter().map(move |region| (stream, region)))
+    }
+
+    /// The workers of a stream, by its place.
+    pub(super) fn workers(&self, stream: usize) -> impl Iterator<Item = &'a WorkerRecord> {
+        let workers = self.trial.record.workers.iter();
+        workers.filter(move |worker| worker.stream as usize == stream)
+    }
+
+    /// The stream in words, where there are several: " of stream 'log'".
+    pub(super) fn of_stream(&self, stream: &Stream) -> String {
+        match self.streams().len() {
+            1 => String::new(),
+            _ => format!(" of stream '{}'", stream.name),
+        }
+    }
+
+    /// A target's name, as the user gave it.
+    pub(super) fn name(&self, target: u32) -> &'a str {
+        self.targets.get(target as usize).map_or("a target that is not listed", |t| &t.name)
+    }
+
+    /// The bytes of a target that the chosen streams address, each counted once.
+    pub(super) fn footprint(&self, target: u32, chosen: impl Fn(&Stream) -> bool) -> Bytes {
+        let mut ranges: Vec<(u64, u64)> = self
+            .regions()
+            .filter(|(stream, region)| region.target == target && chosen(stream))
+            .map(|(_, region)| (region.offset.0, region.offset.0.saturating_add(region.length.0)))
+            .collect();
+        ranges.sort_unstable();
+        let mut covered = 0;
+        let mut end = 0;
+        for (from, to) in ranges {
+            covered += to.saturating_sub(from.max(end));
+            end = end.max(to);
+        }
+        Bytes(covered)
+    }
+
+    /// Bytes that completed in the window at a target.
+    pub(super) fn bytes(&self, target: u32, direction: Direction) -> u64 {
+        let cells = self.trial.record.workers.iter().flat_map(|worker| &worker.cells);
+        let here = cells.filter(|cell| cell.target == target);
+        here.map(|cell| cell.flows[direction as usize].bytes.0).sum()
+    }
+
+    /// The disks and other bottom layers of the targets that the point touches.
+    pub(super) fn disks(&self) -> impl Iterator<Item = &'a Layer> {
+        self.used().flat_map(|(_, target)| target.disks())
+    }
+}
+
+/// Whether a stream does any I/O of that direction.
+pub(super) fn stream_does(stream: &Stream, direction: Direction) -> bool {
+    match direction {
+        Direction::Read => stream.read_share > 0.0,
+        Direction::Write => stream.read_share < 1.0,
+    }
+}
+
+/// A share as people read it: "2.4 %".
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent.abs() {
+        0.0..0.995 => format!("{percent:.2} %"),
+        0.995..9.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// A figure with about three digits.
+pub(super) fn figure(value: f64) -> String {
+    match value.abs() {
+        0.0..9.995 => format!("{value:.2}"),
+        9.995..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// "1 read", "2 reads".
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// Names in a row: "sda, sdb".
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut unique: Vec<&str> = Vec::new();
+    for name in names {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    unique.join(", ")
+}

@@ -1,0 +1,232 @@
+//! I/Os that failed, and runs that did not end as they should.
+
+use std::collections::BTreeMap;
+
+use super::case::{Case, counted};
+use super::errno::meaning;
+use super::{Judgement, Severity};
+use crate::measure::{Direction, ErrorKind, IoError};
+use crate::units::Span;
+
+/// Every kind of failure on its own, for each target and direction.
+pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
+    let record = &case.trial.record;
+    let total = record.errors();
+    if total == 0 && record.ledger().lost == 0 {
+        return;
+    }
+    let mut kinds: BTreeMap<(ErrorKind, u32, Direction), (u64, IoError)> = BTreeMap::new();
+    let kept = record.workers.iter().flat_map(|worker| &worker.errors.first);
+    for error in kept {
+        let (count, first) =
+            kinds.entry((error.kind, error.target, error.direction)).or_insert((0, *error));
+        *count += 1;
+        if error.at_ns < first.at_ns {
+            *first = *error;
+        }
+    }
+    let in_detail: u64 = kinds.values().map(|(count, _)| count).sum();
+    let rest = match total.saturating_sub(in_detail) {
+        0 => String::new(),
+        _ => format!(" ({total} failures in all, of which {in_detail} were kept in detail)"),
+    };
+    for (count, first) in kinds.values() {
+        describe(case, judgement, *count, first, &rest);
+    }
+    if kinds.is_empty() {
+        judgement.find(
+            "io-errors",
+            Severity::Void,
+            format!("{} failed, none of which was kept in detail.", counted(total, "I/O")),
+            "Run again, and look at the kernel's log (dmesg) meanwhile.",
+        );
+    }
+}
+
+fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError, rest: &str) {
+    let what = format!("{} of {}", counted(count, first.direction.name()), case.name(first.target));
+    let place = format!(
+        "the first at offset {}, {} long, {}{rest}",
+        first.offset.0,
+        first.length,
+        when(first.at_ns)
+    );
+    let (code, evidence, advice) = match first.kind {
+        ErrorKind::Errno(errno) => {
+            let meaning = meaning(errno);
+            let name = meaning.name;
+            let evidence =
+                format!("{what} failed with {name} ({errno}: {}), {place}.", meaning.words);
+            ("io-errors", evidence, meaning.advice)
+        }
+        ErrorKind::Short(0) => (
+            "device-gone",
+            format!(
+                "{what} moved no bytes without an error, as an unplugged device does, {place}."
+            ),
+            "See that the device is attached and the file as long as it was, then run again.",
+        ),
+        ErrorKind::Short(bytes) => (
+            "short-ios",
+            format!("{what} moved only {bytes} bytes, {place}."),
+            "See that the region lies within the target and that its file system has space.",
+        ),
+        ErrorKind::Lost => (
+            "lost-ios",
+            format!("{what} did not come back while they were waited for, {place}."),
+            "The device hangs: look at the kernel's log (dmesg) for time-outs and resets.",
+        ),
+    };
+    judgement.find(code, Severity::Void, evidence, advice);
+}
+
+fn when(at_ns: i64) -> String {
+    match at_ns < 0 {
+        true => format!("{} before the window", Span(at_ns.unsigned_abs())),
+        false => format!("{} into the window", Span(at_ns.unsigned_abs())),
+    }
+}
+
+pub(super) fn gave_up(case: &Case, judgement: &mut Judgement) {
+    let workers = &case.trial.record.workers;
+    let gave_up = workers.iter().filter(|worker| worker.gave_up).count();
+    if gave_up > 0 {
+        judgement.find(
+            "gave-up",
+            Severity::Void,
+            format!(
+                "{gave_up} of {} gave up, because every one of a long row of I/Os failed.",
+                counted(workers.len() as u64, "worker")
+            ),
+            "Mend what the I/O errors name, then run again.",
+        );
+    }
+}
+
+pub(super) fn interrupted(case: &Case, judgement: &mut Judgement) {
+    let record = &case.trial.record;
+    if record.interrupted {
+        judgement.find(
+            "interrupted",
+            Severity::Suspect,
+            format!(
+                "The run ended early: {} of a window of {} were measured.",
+                record.window, case.trial.point.window
+            ),
+            "Let it run to its end, or ask for a shorter window.",
+        );
+    }
+}
+
+pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
+    let record = &case.trial.record;
+    let ledger = record.ledger();
+    if ledger.completed == 0 {
+        judgement.find(
+            "nothing-completed",
+            Severity::Void,
+            format!(
+                "No I/O completed in the window of {}; {} due, {} failed, {} in flight at its end.",
+                record.window, ledger.due, ledger.failed, ledger.in_flight
+            ),
+            "Choose a longer window or smaller blocks; see whether the target answers at all.",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Invented;
+    use super::*;
+    use crate::units::Bytes;
+
+    fn error(kind: ErrorKind) -> IoError {
+        IoError {
+            target: 0,
+            direction: Direction::Read,
+            offset: Bytes(8192),
+            length: Bytes(4096),
+            kind,
+            at_ns: 1_500_000_000,
+        }
+    }
+
+    fn with(errors: &[IoError]) -> Invented {
+        let mut invented = Invented::reads();
+        errors.iter().for_each(|error| invented.worker().errors.add(*error));
+        invented
+    }
+
+    #[test]
+    fn each_kind_of_failure_is_told_apart() {
+        with(&[]).has_none_of(&["io-errors", "short-ios", "device-gone", "lost-ios"]);
+        let invented = with(&[
+            error(ErrorKind::Errno(5)),
+            error(ErrorKind::Errno(5)),
+            error(ErrorKind::Errno(28)),
+            error(ErrorKind::Short(512)),
+            error(ErrorKind::Short(0)),
+            error(ErrorKind::Lost),
+        ]);
+        for code in ["io-errors", "short-ios", "device-gone", "lost-ios"] {
+            invented.has(code, Severity::Void);
+        }
+        let findings = invented.judge().findings;
+        let evidence: Vec<&str> = findings.iter().map(|f| f.evidence.as_str()).collect();
+        assert_eq!(
+            evidence[0],
+            "2 reads of data.bin failed with EIO (5: the device or what lies below it could not do \
+             the I/O), the first at offset 8192, 4 KiB long, 1.5 s into the window."
+        );
+        assert!(evidence[1].starts_with("1 read of data.bin failed with ENOSPC (28"));
+    }
+
+    #[test]
+    fn failures_that_were_not_kept_are_counted() {
+        let many: Vec<IoError> = (0..100).map(|_| error(ErrorKind::Errno(5))).collect();
+        let findings = with(&many).judge().findings;
+        assert!(findings[0].evidence.contains("(100 failures in all, of which 64 were kept"));
+        let mut unkept = with(&[]);
+        unkept.worker().errors.count = 3;
+        unkept.has("io-errors", Severity::Void);
+    }
+
+    #[test]
+    fn a_failure_in_the_warm_up_says_so() {
+        let early = IoError { at_ns: -2_000_000_000, ..error(ErrorKind::Errno(5)) };
+        let findings = with(&[early]).judge().findings;
+        assert!(findings[0].evidence.ends_with("2 s before the window."), "{findings:?}");
+    }
+
+    #[test]
+    fn a_simulated_target_can_fail_too() {
+        let mut invented = with(&[error(ErrorKind::Errno(5))]);
+        invented.simulate();
+        invented.has("io-errors", Severity::Void);
+    }
+
+    #[test]
+    fn a_worker_that_gave_up_is_void() {
+        let mut invented = Invented::reads();
+        invented.has_none_of(&["gave-up"]);
+        invented.worker().gave_up = true;
+        invented.has("gave-up", Severity::Void);
+    }
+
+    #[test]
+    fn an_interrupted_run_is_suspect() {
+        let mut invented = Invented::reads();
+        invented.has_none_of(&["interrupted"]);
+        invented.trial.record.interrupted = true;
+        invented.has("interrupted", Severity::Suspect);
+    }
+
+    #[test]
+    fn a_window_without_an_io_is_void() {
+        let mut invented = Invented::reads();
+        invented.worker().ledger.completed = 1;
+        invented.has_none_of(&["nothing-completed"]);
+        invented.worker().ledger.completed = 0;
+        invented.has("nothing-completed", Severity::Void);
+    }
+}

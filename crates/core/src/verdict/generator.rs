@@ -1,0 +1,321 @@
+//! Whether the load generator and its host, rather than the target, set the numbers.
+
+use super::case::{Case, counted, figure, listed, percent};
+use super::{Judgement, Severity};
+use crate::facts::CpuTime;
+use crate::measure::{Histogram, StartDelay};
+use crate::plan::worker_count;
+use crate::stats::carries;
+use crate::units::{Quantile, Span};
+
+/// The most of the response time that the generator's own lateness may make.
+const LATE_SHARE_MAX: f64 = 0.1;
+/// A worker with less of its CPU left than this sets the pace itself.
+const WORKER_BUSY: f64 = 0.9;
+const STEAL_MAX: f64 = 0.01;
+const THROTTLED_MAX: f64 = 0.001;
+/// Above this share of all CPUs little is left for the application that the load stands for.
+const CPU_SHARE_MAX: f64 = 0.25;
+
+/// An open loop whose I/Os started late although a slot was free.
+pub(super) fn generator_late(case: &Case, judgement: &mut Judgement) {
+    for (index, stream) in case.streams().iter().enumerate() {
+        if !stream.pacing.is_open() {
+            continue;
+        }
+        let mut delay = StartDelay::default();
+        let mut service = Histogram::default();
+        let mut response_sum = 0;
+        for worker in case.workers(index) {
+            delay.merge(&worker.start_delay);
+            for flow in worker.cells.iter().flat_map(|cell| &cell.flows) {
+                service.merge(&flow.service_time);
+                response_sum += flow.response_time().sum();
+            }
+        }
+        let late = &delay.generator;
+        let (Some(mean), Some(mean_service)) = (late.mean(), service.mean()) else { continue };
+        let share = match response_sum {
+            0 => 0.0,
+            sum => late.sum() as f64 / sum as f64,
+        };
+        let p99 = |histogram: &Histogram| {
+            let quantile = Quantile(0.99);
+            histogram.quantile(quantile).filter(|_| carries(histogram, quantile))
+        };
+        let tail = p99(late).zip(p99(&service)).is_some_and(|(late, service)| service < late);
+        if share > LATE_SHARE_MAX || tail {
+            judgement.find(
+                "generator-late",
+                Severity::Suspect,
+                format!(
+                    "I/Os{} started {} late on average and {} at the p99 although a slot was free, \
+                     against a mean service time of {}: {} of the response time is the load \
+                     generator's.",
+                    case.of_stream(stream),
+                    Span(mean as u64),
+                    late.quantile(Quantile(0.99))
+                        .map_or("?".to_owned(), |p99| Span(p99).to_string()),
+                    Span(mean_service as u64),
+                    percent(share),
+                ),
+                "Use more workers, leave a CPU free for each, or trust the service time only.",
+            );
+        }
+    }
+}
+
+/// A worker of a closed loop that had no CPU left: it sets the pace. In an open loop lateness is
+/// seen directly.
+pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
+    let window = case.trial.record.window.as_secs_f64();
+    let closed = case.streams().iter().enumerate().filter(|(_, stream)| !stream.pacing.is_open());
+    let workers: Vec<Option<Span>> =
+        closed.flat_map(|(index, _)| case.workers(index)).map(|worker| worker.cpu).collect();
+    if workers.is_empty() || window <= 0.0 {
+        return;
+    }
+    if workers.iter().any(Option::is_none) {
+        judgement.cannot("worker-busy", "this backend cannot tell its workers' CPU time");
+        return;
+    }
+    let shares = workers.iter().flatten().map(|cpu| cpu.as_secs_f64() / window);
+    let busy = shares.clone().filter(|share| *share > WORKER_BUSY).count();
+    if busy > 0 {
+        judgement.find(
+            "worker-busy",
+            Severity::Suspect,
+            format!(
+                "{busy} of {} used more than {} of a CPU, the busiest {}: the load generator may \
+                 have set the pace, not the target.",
+                counted(workers.len() as u64, "worker"),
+                percent(WORKER_BUSY),
+                percent(shares.fold(0.0, f64::max)),
+            ),
+            "Use more workers, on CPUs that nobody else uses.",
+        );
+    }
+}
+
+/// All CPUs' time in the window.
+fn cpu_time(case: &Case) -> Option<CpuTime> {
+    let counters = case.trial.counters.as_ref()?;
+    let sum = counters.cpus.iter().fold(CpuTime::default(), |sum, (_, cpu)| CpuTime {
+        user: sum.user + cpu.user,
+        kernel: sum.kernel + cpu.kernel,
+        idle: sum.idle + cpu.idle,
+        steal: sum.steal + cpu.steal,
+    });
+    (sum.total() > Span(0)).then_some(sum)
+}
+
+fn share(part: Span, whole: Span) -> f64 {
+    part.0 as f64 / whole.0 as f64
+}
+
+const NO_CPU_TIME: &str = "the CPUs' times in the window are not known";
+
+/// CPU time that the hypervisor gave to somebody else.
+pub(super) fn cpu_steal(case: &Case, judgement: &mut Judgement) {
+    let Some(cpu) = cpu_time(case) else {
+        judgement.cannot("cpu-steal", NO_CPU_TIME);
+        return;
+    };
+    let stolen = share(cpu.steal, cpu.total());
+    if stolen > STEAL_MAX {
+        judgement.find(
+            "cpu-steal",
+            Severity::Suspect,
+            format!(
+                "The hypervisor took {} of the CPU time for other guests (more than {} disturbs).",
+                percent(stolen),
+                percent(STEAL_MAX)
+            ),
+            "Measure when the host is quiet, or on a machine with CPUs of its own.",
+        );
+    }
+}
+
+/// All CPUs together busier than an application could stand beside.
+pub(super) fn cpu_share(case: &Case, judgement: &mut Judgement) {
+    let Some(cpu) = cpu_time(case) else {
+        judgement.cannot("cpu-share", NO_CPU_TIME);
+        return;
+    };
+    let busy = share(cpu.user + cpu.kernel, cpu.total());
+    if busy > CPU_SHARE_MAX {
+        judgement.find(
+            "cpu-share",
+            Severity::Note,
+            format!(
+                "{} of all CPUs were in use ({} in programs, {} in the kernel).",
+                percent(busy),
+                percent(share(cpu.user, cpu.total())),
+                percent(share(cpu.kernel, cpu.total()))
+            ),
+            "An application on this machine would have less CPU to do this I/O with.",
+        );
+    }
+}
+
+/// A cgroup that kept the process off the CPUs.
+pub(super) fn cpu_throttled(case: &Case, judgement: &mut Judgement) {
+    let throttled = case.trial.counters.as_ref().and_then(|counters| counters.throttled);
+    let window = case.trial.record.window;
+    match throttled {
+        None => judgement
+            .cannot("cpu-throttled", "the cgroup does not tell how long it held the process back"),
+        Some(throttled) if window > Span(0) && share(throttled, window) > THROTTLED_MAX => {
+            let limit = case
+                .host
+                .cpu_limit
+                .map_or(String::new(), |cpus| format!(", whose limit is {} CPUs", figure(cpus)));
+            judgement.find(
+                "cpu-throttled",
+                Severity::Suspect,
+                format!(
+                    "The cgroup{limit} kept the process off the CPUs for {throttled} of {window}."
+                ),
+                "Raise the cgroup's CPU limit, or offer less load.",
+            );
+        }
+        Some(_) => {}
+    }
+}
+
+pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
+    let workers: u64 = case.streams().iter().map(|stream| u64::from(worker_count(stream))).sum();
+    match u64::from(case.host.cpus) {
+        0 => judgement.cannot("more-workers-than-cpus", "the number of CPUs is not known"),
+        cpus if cpus < workers => judgement.find(
+            "more-workers-than-cpus",
+            Severity::Note,
+            format!("{workers} workers shared {}.", counted(cpus, "CPU")),
+            "Use at most one worker for each CPU: the queue depth does not need more.",
+        ),
+        _ => {}
+    }
+}
+
+/// Workers are not pinned, so on a machine of several nodes their distance is not known.
+pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
+    if case.host.numa_nodes <= 1 {
+        return;
+    }
+    let nodes: Vec<String> = case
+        .disks()
+        .filter_map(|disk| disk.disk.as_ref()?.numa_node)
+        .map(|node| node.to_string())
+        .collect();
+    let why = match nodes.is_empty() {
+        true => "the disks do not tell their NUMA node".to_owned(),
+        false => format!(
+            "the disks are at NUMA node {} of {}, and workers run on any: pin the process there \
+             (numactl --cpunodebind) for the shortest way",
+            listed(nodes.iter().map(String::as_str)),
+            case.host.numa_nodes
+        ),
+    };
+    judgement.cannot("numa-remote", why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Invented;
+    use super::*;
+    use crate::spec::Workers;
+
+    /// An open loop of 1000 I/Os of 1 ms that started so late.
+    fn late(count: u64, delay_ns: u64) -> Invented {
+        let mut invented = Invented::open_reads(1000.0);
+        invented.set_times(10_000, 1_000_000);
+        let delays = &mut invented.worker().start_delay.generator;
+        (0..10_000 - count).for_each(|_| delays.record(1000));
+        (0..count).for_each(|_| delays.record(delay_ns));
+        invented
+    }
+
+    #[test]
+    fn a_late_generator_is_suspect() {
+        late(10_000, 90_000).has_none_of(&["generator-late"]);
+        late(10_000, 120_000).has("generator-late", Severity::Suspect);
+        // Few, but in the tail where they are taken for the target's.
+        late(150, 900_000).has_none_of(&["generator-late"]);
+        let finding = late(150, 2_000_000).has("generator-late", Severity::Suspect);
+        assert!(finding.evidence.contains("2 ms at the p99"), "{}", finding.evidence);
+        Invented::open_reads(1000.0).has_none_of(&["generator-late"]);
+    }
+
+    #[test]
+    fn a_worker_without_cpu_left_is_suspect() {
+        let mut invented = Invented::reads();
+        invented.worker().cpu = Some(Span::from_secs(53));
+        invented.has_none_of(&["worker-busy"]);
+        invented.worker().cpu = Some(Span::from_secs(55));
+        invented.has("worker-busy", Severity::Suspect);
+        invented.worker().cpu = None;
+        invented.has_none_of(&["worker-busy"]);
+        invented.is_unchecked("worker-busy");
+    }
+
+    #[test]
+    fn cpu_times_are_judged_together() {
+        let mut invented = Invented::reads();
+        let cpu = |user, kernel, idle, steal| CpuTime {
+            user: Span::from_ms(user),
+            kernel: Span::from_ms(kernel),
+            idle: Span::from_ms(idle),
+            steal: Span::from_ms(steal),
+        };
+        let mut set = |one: CpuTime, other: CpuTime| {
+            invented.counters().cpus = Vec::from([(0, one), (1, other)]);
+            invented.codes()
+        };
+        assert_eq!(set(cpu(200, 300, 495, 5), cpu(0, 0, 1000, 0)), [""; 0]);
+        assert_eq!(set(cpu(200, 300, 460, 40), cpu(0, 0, 1000, 0)), ["cpu-steal"]);
+        assert_eq!(set(cpu(200, 300, 500, 0), cpu(100, 0, 900, 0)), ["cpu-share"]);
+    }
+
+    #[test]
+    fn a_throttled_process_is_suspect() {
+        let mut invented = Invented::reads();
+        invented.counters().throttled = Some(Span::from_ms(50));
+        invented.has_none_of(&["cpu-throttled"]);
+        invented.counters().throttled = Some(Span::from_ms(70));
+        invented.host.cpu_limit = Some(1.5);
+        let finding = invented.has("cpu-throttled", Severity::Suspect);
+        assert!(finding.evidence.contains("whose limit is 1.50 CPUs"), "{}", finding.evidence);
+        invented.counters().throttled = None;
+        invented.is_unchecked("cpu-throttled");
+    }
+
+    #[test]
+    fn without_counters_the_host_is_unchecked() {
+        let mut invented = Invented::reads();
+        invented.trial.counters = None;
+        assert!(invented.codes().is_empty());
+        for code in ["cpu-steal", "cpu-share", "cpu-throttled", "cached-below", "foreign-io"] {
+            invented.is_unchecked(code);
+        }
+    }
+
+    #[test]
+    fn more_workers_than_cpus_is_a_note() {
+        let mut invented = Invented::reads();
+        invented.stream().workers = Workers::PerTarget(4);
+        invented.has_none_of(&["more-workers-than-cpus"]);
+        invented.stream().workers = Workers::Total(5);
+        invented.has("more-workers-than-cpus", Severity::Note);
+        invented.host.cpus = 0;
+        invented.is_unchecked("more-workers-than-cpus");
+    }
+
+    #[test]
+    fn distance_is_unknown_on_several_nodes_only() {
+        let mut invented = Invented::reads();
+        invented.disk().disk.as_mut().unwrap().numa_node = Some(1);
+        assert!(invented.judge().unchecked.is_empty());
+        invented.host.numa_nodes = 2;
+        invented.is_unchecked("numa-remote");
+    }
+}

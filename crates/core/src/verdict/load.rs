@@ -1,0 +1,413 @@
+//! Whether the load was what was asked, and whether it lasted long enough and stayed the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::{Case, counted, figure, listed, percent};
+use super::{Judgement, Severity};
+use crate::facts::Layer;
+use crate::measure::Direction;
+use crate::spec::{Pacing, Stream};
+use crate::stats::{
+    EXCURSION_MAX, RANGE_MAX, ROUNDS, carries, iops_series, linear_trend, rounds, slices,
+    steady_state,
+};
+use crate::units::Quantile;
+
+/// An achieved load this much below the offered one is no longer the one that was asked.
+const SHORTFALL_MAX: f64 = 0.03;
+/// More than this share of the offered I/Os still waiting at the end: the backlog grows.
+const UNSTARTED_MAX: f64 = 0.01;
+/// How far the achieved depth may be below the asked one, or the asked one above the admitted one.
+const DEPTH_TOLERANCE: f64 = 0.05;
+/// The range of five independent values of variance 1 stays below this in 95 % of cases (the
+/// studentized range's table, five groups).
+const CHANCE_RANGE: f64 = 3.858;
+/// The same for the excursion of their best-fit line: 1.96 x 4 / sqrt(10).
+const CHANCE_EXCURSION: f64 = 2.479;
+
+/// An open loop whose target is slower than the offered load.
+pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
+    let seconds = case.trial.record.window.as_secs_f64();
+    for (index, stream) in case.streams().iter().enumerate() {
+        let Pacing::Open { offered_load, .. } = stream.pacing else { continue };
+        let offered = offered_load.0 * seconds;
+        if offered <= 0.0 {
+            continue;
+        }
+        let completed: u64 = case.workers(index).map(|worker| worker.ledger.completed).sum();
+        let unstarted: u64 = case.workers(index).map(|worker| worker.ledger.unstarted).sum();
+        let shortfall = 1.0 - completed as f64 / offered;
+        // Random arrivals are as many as chance will have: two standard deviations of a count.
+        let chance = 2.0 / offered.sqrt();
+        let fell_short = shortfall > SHORTFALL_MAX.max(chance);
+        let backlog = unstarted as f64 > (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt());
+        if fell_short || backlog {
+            judgement.find(
+                "overload",
+                Severity::Suspect,
+                format!(
+                    "Offered{} were {}/s and achieved {}/s ({} less); {} that were due never started.",
+                    case.of_stream(stream),
+                    figure(offered_load.0),
+                    figure(completed as f64 / seconds),
+                    percent(shortfall.max(0.0)),
+                    counted(unstarted, "I/O"),
+                ),
+                "The response times grow with the length of the run: offer less, or raise the queue \
+                 depth if the target can do more.",
+            );
+        }
+    }
+}
+
+/// A closed loop that did not keep as many I/Os in flight as it should.
+pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
+    for (index, stream) in case.streams().iter().enumerate() {
+        let Pacing::Closed { queue_depth } = stream.pacing else { continue };
+        let mut workers = case.workers(index).peekable();
+        if workers.peek().is_none() || case.workers(index).any(|worker| worker.gave_up) {
+            continue;
+        }
+        let achieved: f64 = workers.map(|worker| worker.queue_depth).sum();
+        let asked = f64::from(queue_depth);
+        if achieved < (1.0 - DEPTH_TOLERANCE) * asked {
+            judgement.find(
+                "depth-not-reached",
+                Severity::Suspect,
+                format!(
+                    "{} I/Os{} were in flight on average, {} below the queue depth of {queue_depth}.",
+                    figure(achieved),
+                    case.of_stream(stream),
+                    percent(1.0 - achieved / asked),
+                ),
+                "The load generator or a submission that blocks holds the load back: use direct \
+                 access, more workers or larger blocks.",
+            );
+        }
+    }
+}
+
+/// The steady-state rule over five equal parts of the window, by IOPS.
+pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
+    let record = &case.trial.record;
+    for (index, stream) in case.streams().iter().enumerate() {
+        let own = record.series.iter().filter(|interval| interval.stream as usize == index);
+        let slices = slices(own);
+        let series = iops_series(&slices, None);
+        let Some(state) = rounds(&series).as_ref().and_then(|rounds| steady_state(rounds)) else {
+            judgement.cannot(
+                "not-steady",
+                format!(
+                    "the window{} has {}, and a steady state shows in no less than {ROUNDS}",
+                    case.of_stream(stream),
+                    counted(slices.len() as u64, "interval"),
+                ),
+            );
+            continue;
+        };
+        let seconds: f64 = slices.iter().map(|slice| slice.length.as_secs_f64()).sum();
+        let round_seconds = seconds / ROUNDS as f64;
+        if state.mean <= 0.0 || round_seconds <= 0.0 {
+            continue;
+        }
+        // Few I/Os differ from round to round by chance alone, as a count's root does.
+        let chance = (state.mean / round_seconds).sqrt();
+        let ranges = state.range > (RANGE_MAX * state.mean).max(CHANCE_RANGE * chance);
+        let drifts = state.excursion > (EXCURSION_MAX * state.mean).max(CHANCE_EXCURSION * chance);
+        let trend = linear_trend(&series).filter(|trend| drifts && trend.is_significant());
+        let of_stream = case.of_stream(stream);
+        if let Some(trend) = trend {
+            judgement.find(
+                "trend",
+                Severity::Suspect,
+                format!(
+                    "IOPS{of_stream} {} from {} to {} over the window: {} of the mean, and more than \
+                     {} is no steady state.",
+                    if trend.slope < 0.0 { "fell" } else { "rose" },
+                    figure(trend.first.max(0.0)),
+                    figure(trend.last.max(0.0)),
+                    percent(state.excursion / state.mean),
+                    percent(EXCURSION_MAX),
+                ),
+                "Warm up longer, precondition the target, or let it rest if it is throttled or out of \
+                 burst credit; then measure longer.",
+            );
+        } else if ranges || drifts {
+            judgement.find(
+                "not-steady",
+                Severity::Suspect,
+                format!(
+                    "IOPS{of_stream} over {ROUNDS} parts of the window differ by {} of their mean {} \
+                     (at most {}), and their line drifts by {} (at most {}).",
+                    percent(state.range / state.mean),
+                    figure(state.mean),
+                    percent(RANGE_MAX),
+                    percent(state.excursion / state.mean),
+                    percent(EXCURSION_MAX),
+                ),
+                "Measure longer, warm up longer, and see whether somebody else uses the device.",
+            );
+        }
+    }
+}
+
+/// A window too short for its tails.
+pub(super) fn few_samples(case: &Case, judgement: &mut Judgement) {
+    let p99 = Quantile(0.99);
+    for direction in Direction::BOTH {
+        let flow = case.trial.record.total(Some(direction));
+        if flow.ios() == 0 || !case.does(direction) || carries(&flow.service_time, p99) {
+            continue;
+        }
+        judgement.find(
+            "few-samples",
+            Severity::Note,
+            format!(
+                "Only {} completed, and a p99 needs 1000: it is withheld, and so is all beyond it.",
+                counted(flow.ios(), direction.name())
+            ),
+            format!(
+                "Choose a window of at least {} s for a p99.",
+                (case.trial.record.window.as_secs_f64() * 1000.0 / flow.ios() as f64).ceil()
+            ),
+        );
+    }
+}
+
+/// The disks that several targets may share, and how many requests are sent to them at once.
+struct Queued<'a> {
+    disks: Vec<&'a Layer>,
+    requests: f64,
+}
+
+/// More I/Os in flight than the disks or their queues admit: the rest waits in the kernel.
+pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
+    let mut groups: BTreeMap<BTreeSet<&str>, Queued> = BTreeMap::new();
+    for (place, target) in case.used() {
+        let names: BTreeSet<&str> = target.disks().map(|disk| disk.name.as_str()).collect();
+        let group = groups
+            .entry(names)
+            .or_insert_with(|| Queued { disks: target.disks().collect(), requests: 0.0 });
+        for (index, stream) in case.streams().iter().enumerate() {
+            group.requests += depth_at(case, index, stream, place)
+                * requests_for_one(&group.disks, stream.block_size.0);
+        }
+    }
+    let mut known = false;
+    for group in groups.values() {
+        let limits = [
+            ("the device", device_depth as fn(&Layer) -> Option<u64>),
+            ("the request queue", queued_requests),
+        ];
+        let told = limits.iter().filter_map(|(whose, limit)| {
+            // An array takes what its disks take together.
+            let sum: Option<u64> = group.disks.iter().map(|disk| limit(disk)).sum();
+            sum.filter(|sum| *sum > 0).map(|sum| (*whose, sum))
+        });
+        let Some((whose, limit)) = told.min_by_key(|(_, limit)| *limit) else { continue };
+        known = true;
+        if group.requests > limit as f64 * (1.0 + DEPTH_TOLERANCE) {
+            judgement.find(
+                "queue-too-deep",
+                Severity::Suspect,
+                format!(
+                    "{} requests were kept in flight where {whose} of {} admits {limit}: the rest \
+                     waited in the kernel, and its wait counts as service time.",
+                    figure(group.requests),
+                    listed(group.disks.iter().map(|disk| disk.name.as_str())),
+                ),
+                "Lower the queue depth or the block size to what the device admits.",
+            );
+        }
+    }
+    if !known {
+        judgement.cannot("queue-too-deep", "no disk below tells how many commands it admits");
+    }
+}
+
+/// The I/Os that a stream keeps in flight at a target: what a closed loop asks for, what an open one
+/// came to.
+fn depth_at(case: &Case, index: usize, stream: &Stream, target: u32) -> f64 {
+    let depth = match stream.pacing {
+        Pacing::Closed { queue_depth } => f64::from(queue_depth),
+        Pacing::Open { .. } => case.workers(index).map(|worker| worker.queue_depth).sum(),
+    };
+    let here = stream.regions.iter().filter(|region| region.target == target).count();
+    depth * here as f64 / stream.regions.len().max(1) as f64
+}
+
+/// How many requests the kernel makes of one I/O.
+fn requests_for_one(disks: &[&Layer], block_size: u64) -> f64 {
+    let largest = disks
+        .iter()
+        .filter_map(|disk| disk.queue.as_ref()?.max_request)
+        .map(|request| request.0)
+        .filter(|request| *request > 0)
+        .min();
+    largest.map_or(1.0, |largest| block_size.div_ceil(largest).max(1) as f64)
+}
+
+fn device_depth(disk: &Layer) -> Option<u64> {
+    Some(u64::from(disk.disk.as_ref()?.device_queue_depth?))
+}
+
+fn queued_requests(disk: &Layer) -> Option<u64> {
+    let queue = disk.queue.as_ref()?;
+    Some(u64::from(queue.nr_requests?) * u64::from(queue.hardware_queues?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Invented;
+    use super::*;
+    use crate::units::Span;
+
+    #[test]
+    fn an_overloaded_target_is_suspect() {
+        // 1000/s over 60 s, of which 97.5 % or 95 % were achieved.
+        let mut invented = Invented::open_reads(1000.0);
+        invented.worker().ledger.completed = 58_500;
+        invented.has_none_of(&["overload"]);
+        invented.worker().ledger.completed = 57_000;
+        invented.worker().ledger.unstarted = 3000;
+        let finding = invented.has("overload", Severity::Suspect);
+        assert_eq!(
+            finding.evidence,
+            "Offered were 1000/s and achieved 950/s (5.0 % less); 3000 I/Os that were due never \
+             started."
+        );
+    }
+
+    #[test]
+    fn a_backlog_that_grows_is_an_overload_before_the_rate_shows_it() {
+        let mut invented = Invented::open_reads(1000.0);
+        invented.worker().ledger.unstarted = 590;
+        invented.has_none_of(&["overload"]);
+        invented.worker().ledger.unstarted = 610;
+        invented.has("overload", Severity::Suspect);
+    }
+
+    #[test]
+    fn few_random_arrivals_are_no_overload() {
+        // 60 expected, 50 came: within two standard deviations.
+        let mut invented = Invented::open_reads(1.0);
+        invented.worker().ledger.completed = 50;
+        invented.has_none_of(&["overload"]);
+        invented.worker().ledger.completed = 40;
+        invented.has("overload", Severity::Suspect);
+    }
+
+    #[test]
+    fn a_depth_below_the_one_asked_is_suspect() {
+        let mut invented = Invented::reads();
+        invented.stream().pacing = Pacing::Closed { queue_depth: 4 };
+        invented.worker().queue_depth = 3.81;
+        invented.has_none_of(&["depth-not-reached"]);
+        invented.worker().queue_depth = 3.79;
+        let finding = invented.has("depth-not-reached", Severity::Suspect);
+        assert!(finding.evidence.contains("3.79 I/Os were in flight"), "{}", finding.evidence);
+        // A worker that gave up has its own finding, and an open loop asks for no depth.
+        invented.worker().gave_up = true;
+        invented.has_none_of(&["depth-not-reached"]);
+        let mut open = Invented::open_reads(1000.0);
+        open.worker().queue_depth = 0.1;
+        open.has_none_of(&["depth-not-reached"]);
+    }
+
+    #[test]
+    fn a_drift_is_a_trend_and_a_jump_is_not_steady() {
+        let mut invented = Invented::reads();
+        // 9 % over the five rounds, then 14 %.
+        invented.set_series((0..60).map(|k| 10_000 + k * 18));
+        invented.has_none_of(&["trend", "not-steady"]);
+        invented.set_series((0..60).map(|k| 10_000 - k * 30));
+        let finding = invented.has("trend", Severity::Suspect);
+        assert!(
+            finding.evidence.starts_with("IOPS fell from 10000 to 8230"),
+            "{}",
+            finding.evidence
+        );
+        invented.has_none_of(&["not-steady"]);
+        // A dip in the third of five rounds: no slope, but a range of 19 % or of 25 %.
+        let dip = |depth: u64| (0..60).map(move |k| if k / 12 == 2 { depth } else { 10_000 });
+        invented.set_series(dip(8200));
+        invented.has_none_of(&["trend", "not-steady"]);
+        invented.set_series(dip(7600));
+        invented.has("not-steady", Severity::Suspect);
+        invented.has_none_of(&["trend"]);
+    }
+
+    #[test]
+    fn chance_alone_is_not_unsteady() {
+        // 5 I/Os a second: rounds of 60 that differ by 30 % are what chance gives.
+        let mut invented = Invented::reads();
+        invented.set_series((0..60).map(|k| if k / 12 == 2 { 4 } else { 5 }));
+        invented.has_none_of(&["trend", "not-steady"]);
+        invented.set_series((0..60).map(|k| if k / 12 == 2 { 1 } else { 5 }));
+        invented.has("not-steady", Severity::Suspect);
+    }
+
+    #[test]
+    fn four_intervals_say_nothing_about_a_steady_state() {
+        let mut invented = Invented::reads();
+        invented.set_series([10, 20, 30, 40]);
+        invented.has_none_of(&["trend", "not-steady"]);
+        invented.is_unchecked("not-steady");
+        invented.set_series([10, 20, 30, 40, 50]);
+        assert!(invented.judge().unchecked.is_empty());
+    }
+
+    #[test]
+    fn a_thousand_ios_carry_a_p99() {
+        let mut invented = Invented::reads();
+        invented.set_times(1000, 100_000);
+        invented.has_none_of(&["few-samples"]);
+        invented.set_times(900, 100_000);
+        let finding = invented.has("few-samples", Severity::Note);
+        assert_eq!(finding.advice, "Choose a window of at least 67 s for a p99.");
+    }
+
+    #[test]
+    fn a_queue_deeper_than_the_device_s_is_suspect() {
+        let mut invented = Invented::reads();
+        invented.disk().disk.as_mut().unwrap().device_queue_depth = Some(32);
+        invented.stream().pacing = Pacing::Closed { queue_depth: 33 };
+        invented.worker().queue_depth = 33.0;
+        invented.has_none_of(&["queue-too-deep"]);
+        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.worker().queue_depth = 64.0;
+        let finding = invented.has("queue-too-deep", Severity::Suspect);
+        assert!(finding.evidence.contains("the device of vda admits 32"), "{}", finding.evidence);
+        // The request queue: 256 requests in one hardware queue.
+        invented.disk().disk.as_mut().unwrap().device_queue_depth = None;
+        invented.has_none_of(&["queue-too-deep"]);
+        invented.stream().pacing = Pacing::Closed { queue_depth: 300 };
+        invented.worker().queue_depth = 300.0;
+        invented.has("queue-too-deep", Severity::Suspect);
+        invented.disk().queue = None;
+        invented.has_none_of(&["queue-too-deep"]);
+        invented.is_unchecked("queue-too-deep");
+    }
+
+    #[test]
+    fn large_blocks_are_several_requests() {
+        let mut invented = Invented::reads();
+        invented.stream().pacing = Pacing::Closed { queue_depth: 32 };
+        invented.worker().queue_depth = 32.0;
+        invented.set_block_size(1 << 20);
+        invented.has_none_of(&["queue-too-deep"]);
+        // 32 I/Os of eight requests are 256; of sixteen they are 512.
+        invented.disk().queue.as_mut().unwrap().max_request = Some(crate::Bytes(128 << 10));
+        invented.has_none_of(&["queue-too-deep"]);
+        invented.disk().queue.as_mut().unwrap().max_request = Some(crate::Bytes(64 << 10));
+        invented.has("queue-too-deep", Severity::Suspect);
+    }
+
+    #[test]
+    fn an_interrupted_window_is_judged_by_its_real_length() {
+        let mut invented = Invented::open_reads(1000.0);
+        invented.trial.record.window = Span::from_secs(6);
+        invented.worker().ledger.completed = 6000;
+        invented.has_none_of(&["overload"]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Whether the numbers can be trusted, with the evidence and what to do about it.
+//!
+//! A check that cannot be made here says so; it does not pass in silence. Each check is a small
+//! function over the same `Case`; the table of their codes and bounds is in METHOD.md.
+
+mod case;
+mod device_bytes;
+mod errno;
+mod failures;
+mod generator;
+mod load;
+mod storage;
+#[cfg(test)]
+mod testing;
+
+use crate::experiment::Trial;
+use crate::facts::{Host, Target};
+
+use case::Case;
+
+/// The codes that a finding can have: they are for programs, and do not change.
+pub const CODES: [&str; 32] = [
+    "allocating-writes",
+    "cached-below",
+    "compression",
+    "copy-on-write",
+    "cpu-share",
+    "cpu-steal",
+    "cpu-throttled",
+    "depth-not-reached",
+    "device-gone",
+    "few-samples",
+    "foreign-io",
+    "gave-up",
+    "generator-late",
+    "interrupted",
+    "io-errors",
+    "lost-ios",
+    "memory-target",
+    "misaligned",
+    "more-workers-than-cpus",
+    "not-steady",
+    "nothing-completed",
+    "numa-remote",
+    "overload",
+    "page-cache",
+    "partial-stripes",
+    "queue-too-deep",
+    "short-ios",
+    "small-footprint",
+    "trend",
+    "unwritten-reads",
+    "volatile-write-cache",
+    "worker-busy",
+];
+
+/// What the findings come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing was found that speaks against the numbers.
+    Sound,
+    /// The numbers may mean something else than they seem to.
+    Suspect,
+    /// The numbers do not measure what was asked.
+    Void,
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Makes the trial suspect.
+    Suspect,
+    /// Makes the trial void.
+    Void,
+}
+
+/// Something that a reader of the numbers has to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// A stable name for programs, such as "io-errors".
+    pub code: &'static str,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What was found, with the figures it was judged by. One sentence.
+    pub evidence: String,
+    /// What to do about it. One sentence.
+    pub advice: String,
+}
+
+/// A check that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchecked {
+    /// The code that its finding would have had.
+    pub code: &'static str,
+    /// Why it could not be made.
+    pub why: String,
+}
+
+/// Everything that was found about a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// What could not be checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl Judgement {
+    /// What the findings come to.
+    pub fn verdict(&self) -> Verdict {
+        match self.findings.iter().map(|finding| finding.severity).max() {
+            Some(Severity::Void) => Verdict::Void,
+            Some(Severity::Suspect) => Verdict::Suspect,
+            Some(Severity::Note) | None => Verdict::Sound,
+        }
+    }
+}
+
+impl Judgement {
+    fn find(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        evidence: String,
+        advice: impl Into<String>,
+    ) {
+        debug_assert!(CODES.contains(&code), "{code} is not in the table");
+        self.findings.push(Finding { code, severity, evidence, advice: advice.into() });
+    }
+
+    fn cannot(&mut self, code: &'static str, why: impl Into<String>) {
+        debug_assert!(CODES.contains(&code), "{code} is not in the table");
+        self.unchecked.push(Unchecked { code, why: why.into() });
+    }
+}
+
+/// A check adds what it found to the judgement, or why it could not look.
+type Check = fn(&Case, &mut Judgement);
+
+/// The checks of what the trial itself says; they hold for simulated targets too.
+const OF_EVERY_TRIAL: [Check; 8] = [
+    failures::io_errors,
+    failures::gave_up,
+    failures::interrupted,
+    failures::nothing_completed,
+    load::overload,
+    load::depth_not_reached,
+    load::not_steady,
+    load::few_samples,
+];
+
+/// The checks of the host and the storage, which a simulated target has not.
+const OF_REAL_TARGETS: [Check; 17] = [
+    storage::unwritten,
+    storage::memory_target,
+    storage::page_cache,
+    device_bytes::device_bytes,
+    generator::generator_late,
+    generator::worker_busy,
+    generator::cpu_steal,
+    generator::cpu_throttled,
+    load::queue_too_deep,
+    storage::compression,
+    storage::copy_on_write,
+    storage::volatile_write_cache,
+    storage::alignment,
+    storage::small_footprint,
+    generator::more_workers_than_cpus,
+    generator::numa_remote,
+    generator::cpu_share,
+];
+
+/// Judges a trial by what is known about the host and the targets. A region's target is a place in
+/// `targets`.
+pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
+    let case = Case { trial, host, targets };
+    let mut judgement = Judgement::default();
+    OF_EVERY_TRIAL.iter().for_each(|check| check(&case, &mut judgement));
+    if !case.is_simulated() {
+        OF_REAL_TARGETS.iter().for_each(|check| check(&case, &mut judgement));
+    }
+    // Stable: within a severity the checks' own order stays.
+    judgement.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judgement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Invented;
+    use super::*;
+
+    #[test]
+    fn a_clean_trial_is_sound_and_fully_checked() {
+        for invented in [Invented::reads(), Invented::writes(), Invented::open_reads(1000.0)] {
+            assert_eq!(invented.judge(), Judgement::default());
+            assert_eq!(invented.judge().verdict(), Verdict::Sound);
+        }
+    }
+
+    #[test]
+    fn a_simulated_target_has_no_host_to_doubt() {
+        let mut invented = Invented::reads();
+        invented.simulate();
+        invented.host = Host::default();
+        assert_eq!(invented.judge(), Judgement::default());
+    }
+
+    #[test]
+    fn the_gravest_finding_comes_first_and_decides() {
+        let mut invented = Invented::reads();
+        invented.set_region(0, 1 << 30);
+        assert_eq!(invented.codes(), ["small-footprint"]);
+        assert_eq!(invented.judge().verdict(), Verdict::Sound);
+        invented.trial.record.interrupted = true;
+        assert_eq!(invented.judge().verdict(), Verdict::Suspect);
+        invented.worker().gave_up = true;
+        assert_eq!(invented.codes(), ["gave-up", "interrupted", "small-footprint"]);
+        assert_eq!(invented.judge().verdict(), Verdict::Void);
+    }
+
+    #[test]
+    fn an_empty_trial_and_wrong_facts_do_not_panic() {
+        let mut invented = Invented::reads();
+        invented.trial.record.workers.clear();
+        invented.trial.record.series.clear();
+        invented.trial.record.window = crate::Span(0);
+        assert_eq!(invented.codes(), ["nothing-completed"]);
+        invented.targets[0].layers[1].members = Vec::from([0, 99]);
+        invented.judge();
+        invented.targets.clear();
+        invented.judge();
+    }
+
+    #[test]
+    fn every_code_stands_in_the_method_and_no_other() {
+        let method = include_str!("../../../../METHOD.md");
+        let listed: Vec<&str> = method
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(code, _)| code)
+            .collect();
+        assert_eq!(listed.iter().filter(|code| !CODES.contains(code)).count(), 0, "{listed:?}");
+        for code in CODES {
+            assert!(listed.contains(&code), "{code} is missing in METHOD.md");
+        }
+        assert!(CODES.is_sorted());
+    }
+}

@@ -1,0 +1,511 @@
+//! Whether the storage itself was measured, and what of it a reader has to know.
+
+use super::case::{Case, listed, percent, stream_does};
+use super::device_bytes::reached;
+use super::{Judgement, Severity};
+use crate::facts::{Layer, LayerKind, Target, TargetKind};
+use crate::measure::Direction;
+use crate::spec::Stream;
+use crate::units::Bytes;
+
+/// From this share of never written blocks on, the reads are void; below it they are suspect.
+const UNWRITTEN_VOID: f64 = 0.01;
+/// A footprint below this may fit into a device's own cache.
+const FOOTPRINT_MIN: Bytes = Bytes(40_000_000_000);
+/// What fits into memory twice over is not measured through the page cache.
+const MEMORY_FACTOR: u64 = 2;
+
+/// Reads of blocks that were never written: they are answered with zeros, without the medium.
+pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
+    for (place, target) in case.used() {
+        if !matches!(target.kind, TargetKind::File | TargetKind::BlockDevice) {
+            continue;
+        }
+        let read = case.footprint(place, |stream| stream_does(stream, Direction::Read));
+        let written = case.footprint(place, |stream| stream_does(stream, Direction::Write));
+        let Some(extents) = target.extents else {
+            if read > Bytes(0) {
+                judgement.cannot("unwritten-reads", unknown_extents(target));
+            }
+            continue;
+        };
+        let never = extents.unwritten.0 + extents.holes.0;
+        if never == 0 {
+            continue;
+        }
+        // The extents are of the whole file: of the region, so much at least was never written.
+        let surely = read.0.saturating_sub(extents.written.0).min(never);
+        if read > Bytes(0) {
+            let share = surely as f64 / read.0 as f64;
+            let severity = if share < UNWRITTEN_VOID { Severity::Suspect } else { Severity::Void };
+            judgement.find(
+                "unwritten-reads",
+                severity,
+                format!(
+                    "{} of {} were never written ({} reserved, {} holes); of the {read} that are \
+                     read, at least {} ({}).",
+                    Bytes(never),
+                    target.name,
+                    extents.unwritten,
+                    extents.holes,
+                    Bytes(surely),
+                    percent(share)
+                ),
+                format!(
+                    "Such reads are answered with zeros and do not touch the medium: write the file \
+                     first (fathom prepare {}).",
+                    target.name
+                ),
+            );
+        } else if written > Bytes(0) {
+            judgement.find(
+                "allocating-writes",
+                Severity::Note,
+                format!(
+                    "{} of {} were never written: the first write to each of them also measures the \
+                     file system's allocation.",
+                    Bytes(never),
+                    target.name
+                ),
+                format!("For overwrites, write the file first (fathom prepare {}).", target.name),
+            );
+        }
+    }
+}
+
+fn unknown_extents(target: &Target) -> String {
+    match target.kind {
+        TargetKind::BlockDevice => format!(
+            "a block device does not tell which blocks were ever written: if {} is new, thin or was \
+             trimmed, write it fully before reading",
+            target.name
+        ),
+        _ => format!("the file system of {} does not tell which blocks were written", target.name),
+    }
+}
+
+/// Memory, or nothing at all, rather than storage.
+pub(super) fn memory_target(case: &Case, judgement: &mut Judgement) {
+    for (_, target) in case.used() {
+        let memory = match (&target.file_system, target.kind) {
+            (_, TargetKind::CharacterDevice) => Some("a character device".to_owned()),
+            (Some(fs), _) if ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"].contains(&&*fs.kind) => {
+                Some(format!("{}, which is memory", fs.kind))
+            }
+            _ => target.disks().find(|disk| is_memory(disk)).map(|disk| {
+                let kind =
+                    if disk.kind == LayerKind::Zram { "compressed memory" } else { "memory" };
+                format!("{}, which is {kind}", disk.name)
+            }),
+        };
+        if let Some(memory) = memory {
+            judgement.find(
+                "memory-target",
+                Severity::Suspect,
+                format!("{} is on {memory}.", target.name),
+                "The numbers are those of memory and the load generator: choose a target on storage.",
+            );
+        }
+    }
+}
+
+fn is_memory(disk: &Layer) -> bool {
+    let numbered = |stem: &str| {
+        let number = disk.name.strip_prefix(stem);
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    disk.kind == LayerKind::Zram || numbered("ram") || numbered("nullb")
+}
+
+/// Buffered access to what fits into memory.
+pub(super) fn page_cache(case: &Case, judgement: &mut Judgement) {
+    if case.is_direct() {
+        return;
+    }
+    let limit = case.host.memory_limit.unwrap_or(Bytes(u64::MAX));
+    let memory = case.host.memory.min(limit);
+    if memory == Bytes(0) {
+        judgement.cannot("page-cache", "the size of the memory is not known");
+        return;
+    }
+    let footprint: u64 = case.used().map(|(place, _)| case.footprint(place, |_| true).0).sum();
+    let enough = memory.0.saturating_mul(MEMORY_FACTOR);
+    let reached = reached(case, Direction::Read);
+    let cached = reached.as_ref().is_some_and(|reached| reached.is_cached());
+    if footprint >= enough && !cached {
+        return;
+    }
+    let at_device = match reached {
+        Some(reached) => format!(
+            " {} of the {} that were read came from {}.",
+            Bytes(reached.device),
+            Bytes(reached.asked),
+            reached.names
+        ),
+        None => String::new(),
+    };
+    judgement.find(
+        "page-cache",
+        Severity::Suspect,
+        format!(
+            "Buffered access to {} with {memory} of memory: the page cache serves what it holds \
+             (below {} it can hold most).{at_device}",
+            Bytes(footprint),
+            Bytes(enough)
+        ),
+        format!(
+            "Use direct access to measure the storage, or at least {} to measure both.",
+            Bytes(enough)
+        ),
+    );
+}
+
+/// A footprint that a cache below us may hold.
+pub(super) fn small_footprint(case: &Case, judgement: &mut Judgement) {
+    let storage = case.used().filter(|(_, target)| target.kind != TargetKind::CharacterDevice);
+    let footprint: u64 = storage.map(|(place, _)| case.footprint(place, |_| true).0).sum();
+    let memory = Bytes(case.host.memory.0.saturating_mul(MEMORY_FACTOR));
+    let enough = FOOTPRINT_MIN.max(memory);
+    if footprint > 0 && footprint < enough.0 {
+        judgement.find(
+            "small-footprint",
+            Severity::Note,
+            format!(
+                "The load addressed {}, less than {enough}: a cache of the device, the controller or \
+                 the hypervisor may hold much of it.",
+                Bytes(footprint)
+            ),
+            "For the medium itself, use a larger file or region; the numbers hold for data of this \
+             size.",
+        );
+    }
+}
+
+/// Blocks that do not fit the sectors or the stripes.
+pub(super) fn alignment(case: &Case, judgement: &mut Judgement) {
+    for (place, target) in case.used() {
+        let sector = target
+            .layers
+            .iter()
+            .filter_map(|layer| layer.queue.as_ref()?.physical_sector)
+            .max()
+            .filter(|sector| *sector > Bytes(0));
+        let stripes = target.layers.iter().find(|layer| layer.stripe.is_some());
+        let mut streams: Vec<&Stream> = Vec::new();
+        for (stream, region) in case.regions().filter(|(_, region)| region.target == place) {
+            if streams.iter().any(|seen| std::ptr::eq(*seen, stream)) {
+                continue;
+            }
+            streams.push(stream);
+            if let Some(sector) = sector {
+                sectors(case, judgement, stream, region.offset, sector, target);
+            }
+            if let Some(layer) = stripes {
+                stripe(case, judgement, stream, region.offset, layer, target);
+            }
+        }
+    }
+}
+
+fn is_multiple(bytes: Bytes, of: Bytes) -> bool {
+    of.0 == 0 || bytes.0.is_multiple_of(of.0)
+}
+
+fn sectors(
+    case: &Case,
+    judgement: &mut Judgement,
+    stream: &Stream,
+    offset: Bytes,
+    sector: Bytes,
+    target: &Target,
+) {
+    if is_multiple(stream.block_size, sector) && is_multiple(offset, sector) {
+        return;
+    }
+    judgement.find(
+        "misaligned",
+        Severity::Note,
+        format!(
+            "Blocks of {} from offset {}{} are no multiples of the physical sector of {} below {}.",
+            stream.block_size,
+            offset.0,
+            case.of_stream(stream),
+            sector,
+            target.name
+        ),
+        "A write of part of a sector has to read it first: use multiples of the physical sector.",
+    );
+}
+
+fn stripe(
+    case: &Case,
+    judgement: &mut Judgement,
+    stream: &Stream,
+    offset: Bytes,
+    layer: &Layer,
+    target: &Target,
+) {
+    let Some(geometry) = layer.stripe else { return };
+    let (block, chunk, full) = (stream.block_size, geometry.chunk, geometry.full);
+    let detail = layer.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let parity = ["raid4", "raid5", "raid6"].iter().any(|level| detail.contains(level));
+    let shape =
+        format!("{} below {} has chunks of {chunk}, {full} a stripe", layer.name, target.name);
+    if parity && stream_does(stream, Direction::Write) && !is_multiple(block, full) {
+        judgement.find(
+            "partial-stripes",
+            Severity::Note,
+            format!(
+                "{shape}: writes of {block}{} cover part of a stripe, and the array reads the rest or \
+                 the parity first.",
+                case.of_stream(stream)
+            ),
+            format!("For the array's full write bandwidth, write multiples of {full}."),
+        );
+    }
+    let fits = is_multiple(chunk, block) || is_multiple(block, chunk);
+    if !fits || !is_multiple(offset, block.min(chunk)) {
+        judgement.find(
+            "misaligned",
+            Severity::Note,
+            format!(
+                "{shape}: blocks of {block} from offset {}{} straddle its chunks, and some I/Os go to \
+                 one disk more.",
+                offset.0,
+                case.of_stream(stream)
+            ),
+            format!("Use a block size that divides {chunk} or is a multiple of it."),
+        );
+    }
+}
+
+/// Writes that a power cut would lose.
+pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
+    if !case.does(Direction::Write) || case.trial.access.write_through {
+        return;
+    }
+    let volatile = |disk: &Layer| disk.queue.as_ref().and_then(|q| q.volatile_write_cache);
+    let caching = listed(
+        case.disks().filter(|disk| volatile(disk) == Some(true)).map(|disk| disk.name.as_str()),
+    );
+    if !caching.is_empty() {
+        judgement.find(
+            "volatile-write-cache",
+            Severity::Note,
+            format!(
+                "{caching} has a volatile write cache, and writes completed without being flushed."
+            ),
+            "For durable writes, as a database does them, measure with write-through.",
+        );
+    } else if case.disks().all(|disk| volatile(disk).is_none()) {
+        judgement.cannot(
+            "volatile-write-cache",
+            "no disk below tells whether it has a volatile write cache",
+        );
+    }
+}
+
+/// A file system that puts each overwrite in another place.
+pub(super) fn copy_on_write(case: &Case, judgement: &mut Judgement) {
+    if !case.does(Direction::Write) {
+        return;
+    }
+    for (_, target) in case.used() {
+        let Some(fs) = target.file_system.as_ref().filter(|fs| fs.copy_on_write) else { continue };
+        judgement.find(
+            "copy-on-write",
+            Severity::Note,
+            format!(
+                "{} is on {}, which writes each block anew elsewhere: overwriting scatters the file \
+                 and writes metadata beside it.",
+                target.name, fs.kind
+            ),
+            "The numbers are those of the file system with its device; for the device, use a device.",
+        );
+    }
+}
+
+/// A file system that compresses.
+pub(super) fn compression(case: &Case, judgement: &mut Judgement) {
+    for (_, target) in case.used() {
+        let Some(fs) = &target.file_system else { continue };
+        let Some(compression) = &fs.compression else { continue };
+        judgement.find(
+            "compression",
+            Severity::Suspect,
+            format!(
+                "{} is on {} with compression ({compression}): what moves to and from the device is \
+                 not what was asked.",
+                target.name, fs.kind
+            ),
+            "Switch compression off for the file before it is written (chattr +m), and write it anew.",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Invented;
+    use super::*;
+    use crate::facts::{Extents, Stripe};
+    use crate::spec::Cache;
+
+    const GIB: u64 = 1 << 30;
+
+    fn extents(written: u64, unwritten: u64, holes: u64) -> Option<Extents> {
+        let [written, unwritten, holes] = [written, unwritten, holes].map(|gib| Bytes(gib * GIB));
+        Some(Extents { written, unwritten, holes, count: 3 })
+    }
+
+    #[test]
+    fn reads_of_what_was_never_written_are_void() {
+        let mut invented = Invented::reads();
+        invented.has_none_of(&["unwritten-reads"]);
+        invented.target().extents = extents(60, 30, 10);
+        let finding = invented.has("unwritten-reads", Severity::Void);
+        assert_eq!(
+            finding.evidence,
+            "40 GiB of data.bin were never written (30 GiB reserved, 10 GiB holes); of the 100 GiB \
+             that are read, at least 40 GiB (40 %)."
+        );
+        // A region that the written part could hold: nobody knows where the holes are.
+        invented.set_region(0, 50 * GIB);
+        invented.has("unwritten-reads", Severity::Suspect);
+        invented.set_region(0, 70 * GIB);
+        invented.has("unwritten-reads", Severity::Void);
+        invented.target().extents = None;
+        invented.has_none_of(&["unwritten-reads"]);
+        invented.is_unchecked("unwritten-reads");
+    }
+
+    #[test]
+    fn writes_to_what_was_never_written_allocate() {
+        let mut invented = Invented::writes();
+        invented.has_none_of(&["allocating-writes"]);
+        invented.target().extents = extents(60, 40, 0);
+        invented.has("allocating-writes", Severity::Note);
+        invented.has_none_of(&["unwritten-reads"]);
+    }
+
+    #[test]
+    fn memory_is_no_storage() {
+        let mut invented = Invented::reads();
+        invented.target().file_system.as_mut().unwrap().kind = "tmpfs".to_owned();
+        invented.has("memory-target", Severity::Suspect);
+        for (name, is_memory) in [("ram0", true), ("nullb1", true), ("ramses", false)] {
+            let mut invented = Invented::reads();
+            invented.disk().name = name.to_owned();
+            assert_eq!(invented.codes().contains(&"memory-target"), is_memory, "{name}");
+        }
+        let mut zero = Invented::reads();
+        zero.target().kind = TargetKind::CharacterDevice;
+        zero.has("memory-target", Severity::Suspect);
+        Invented::reads().has_none_of(&["memory-target"]);
+    }
+
+    #[test]
+    fn buffered_access_to_less_than_twice_the_memory_is_the_page_cache() {
+        let mut invented = Invented::reads();
+        invented.trial.access.cache = Cache::Buffered;
+        // 100 GiB against 2 x 16 GiB.
+        invented.has_none_of(&["page-cache"]);
+        invented.set_region(0, 31 * GIB);
+        invented.has("page-cache", Severity::Suspect);
+        // A cgroup's limit bounds the page cache too.
+        invented.host.memory_limit = Some(Bytes(4 * GIB));
+        invented.has_none_of(&["page-cache"]);
+        // But what did not come from the device came from a cache, however large the region is.
+        invented.device().read_bytes.0 /= 2;
+        let finding = invented.has("page-cache", Severity::Suspect);
+        assert!(finding.evidence.contains("came from vda"), "{}", finding.evidence);
+        invented.host.memory = Bytes(0);
+        invented.is_unchecked("page-cache");
+    }
+
+    #[test]
+    fn a_small_footprint_is_a_note() {
+        let mut invented = Invented::reads();
+        invented.set_region(0, 40_000_000_000);
+        invented.has_none_of(&["small-footprint"]);
+        invented.set_region(0, 39_999_995_904);
+        invented.has("small-footprint", Severity::Note);
+        invented.set_region(0, 60 * GIB);
+        invented.host.memory = Bytes(32 * GIB);
+        invented.has("small-footprint", Severity::Note);
+    }
+
+    #[test]
+    fn what_two_streams_share_is_counted_once() {
+        let mut invented = Invented::reads();
+        invented.set_region(0, 30_000_000_000);
+        let mut other = invented.stream().clone();
+        other.regions[0].offset = Bytes(15_000_000_000);
+        invented.trial.point.streams.push(other.clone());
+        // 45 GB together, as the other one begins in the middle.
+        invented.has_none_of(&["small-footprint"]);
+        invented.trial.point.streams[1].regions[0].offset = Bytes(5_000_000_000);
+        invented.has("small-footprint", Severity::Note);
+    }
+
+    #[test]
+    fn blocks_that_are_no_multiple_of_the_physical_sector_are_misaligned() {
+        let mut invented = Invented::reads();
+        invented.has_none_of(&["misaligned"]);
+        invented.set_block_size(512);
+        invented.has("misaligned", Severity::Note);
+        invented.set_block_size(4096);
+        invented.set_region(512, 50 * GIB);
+        let finding = invented.has("misaligned", Severity::Note);
+        assert!(finding.evidence.contains("from offset 512"), "{}", finding.evidence);
+    }
+
+    #[test]
+    fn stripes_show_their_geometry() {
+        let mut invented = Invented::writes();
+        let layer = invented.disk();
+        layer.stripe = Some(Stripe { chunk: Bytes(64 << 10), full: Bytes(192 << 10) });
+        layer.detail = Some("raid5, 4 disks".to_owned());
+        let finding = invented.has("partial-stripes", Severity::Note);
+        assert!(finding.evidence.contains("chunks of 64 KiB, 192 KiB a stripe"));
+        invented.has_none_of(&["misaligned"]);
+        invented.set_block_size(192 << 10);
+        invented.has_none_of(&["partial-stripes", "misaligned"]);
+        invented.set_block_size(96 << 10);
+        invented.has("misaligned", Severity::Note);
+        // Without parity a part of a stripe costs nothing.
+        invented.disk().detail = Some("raid0, 4 disks".to_owned());
+        invented.set_block_size(4096);
+        invented.has_none_of(&["partial-stripes", "misaligned"]);
+    }
+
+    #[test]
+    fn writes_to_a_volatile_cache_are_noted() {
+        let mut invented = Invented::writes();
+        invented.has_none_of(&["volatile-write-cache"]);
+        invented.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
+        invented.has("volatile-write-cache", Severity::Note);
+        invented.trial.access.write_through = true;
+        invented.has_none_of(&["volatile-write-cache"]);
+        invented.trial.access.write_through = false;
+        invented.disk().queue.as_mut().unwrap().volatile_write_cache = None;
+        invented.is_unchecked("volatile-write-cache");
+        let mut reads = Invented::reads();
+        reads.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
+        reads.has_none_of(&["volatile-write-cache"]);
+    }
+
+    #[test]
+    fn file_systems_that_do_more_than_asked_are_named() {
+        let mut invented = Invented::reads();
+        let fs = invented.target().file_system.as_mut().unwrap();
+        fs.copy_on_write = true;
+        invented.has_none_of(&["copy-on-write", "compression"]);
+        let fs = invented.target().file_system.as_mut().unwrap();
+        fs.compression = Some("zstd:3".to_owned());
+        invented.has("compression", Severity::Suspect);
+        let mut writes = Invented::writes();
+        writes.has_none_of(&["copy-on-write", "compression"]);
+        writes.target().file_system.as_mut().unwrap().copy_on_write = true;
+        writes.has("copy-on-write", Severity::Note);
+    }
+}

@@ -1,0 +1,276 @@
+//! Invented trials for the tests: a clean one, to be spoiled in one way at a time.
+
+use super::{Finding, Judgement, Severity, judge};
+use crate::experiment::Trial;
+use crate::facts::{
+    Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, Layer, LayerKind, Queue,
+    Target, TargetKind,
+};
+use crate::measure::{
+    Cell, Direction, Errors, Flow, Histogram, Interval, Ledger, Record, StartDelay, WorkerRecord,
+};
+use crate::spec::{
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use crate::units::{Bytes, Rate, Span};
+
+/// A trial with its host and target. Clean: 60 s of 4 KiB at 1000 IOPS on a file of 100 GiB.
+pub(super) struct Invented {
+    pub(super) trial: Trial,
+    pub(super) host: Host,
+    pub(super) targets: Vec<Target>,
+    direction: Direction,
+}
+
+const SECONDS: u64 = 60;
+const IOS: u64 = 1000 * SECONDS;
+const BLOCK: u64 = 4096;
+const SIZE: Bytes = Bytes(100 << 30);
+
+impl Invented {
+    pub(super) fn reads() -> Self {
+        Self::new(Direction::Read, Pacing::Closed { queue_depth: 1 })
+    }
+
+    pub(super) fn writes() -> Self {
+        Self::new(Direction::Write, Pacing::Closed { queue_depth: 1 })
+    }
+
+    pub(super) fn open_reads(rate: f64) -> Self {
+        let pacing = Pacing::Open {
+            offered_load: Rate(rate),
+            arrivals: Arrivals::Poisson,
+            queue_depth_max: 64,
+        };
+        Self::new(Direction::Read, pacing)
+    }
+
+    fn new(direction: Direction, pacing: Pacing) -> Self {
+        let stream = Stream {
+            name: "main".to_owned(),
+            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
+            pattern: Pattern::Random,
+            block_size: Bytes(BLOCK),
+            read_share: if direction == Direction::Read { 1.0 } else { 0.0 },
+            pacing,
+            workers: Workers::PerTarget(1),
+        };
+        let point = Point {
+            name: "invented".to_owned(),
+            streams: Vec::from([stream]),
+            warm_up: Span::from_secs(5),
+            window: Span::from_secs(SECONDS),
+            interval: Span::from_secs(1),
+            seed: 1,
+        };
+        let trial = Trial {
+            point,
+            access: Access { cache: Cache::Direct, write_through: false },
+            backend: BackendKind::Uring,
+            backend_reason: String::new(),
+            started_unix_ns: 0,
+            record: Record {
+                window: Span::from_secs(SECONDS),
+                interrupted: false,
+                workers: Vec::from([worker(pacing)]),
+                series: Vec::new(),
+            },
+            counters: Some(counters(direction)),
+        };
+        let host = Host { cpus: 4, numa_nodes: 1, memory: Bytes(16 << 30), ..Host::default() };
+        let mut invented = Self { trial, host, targets: Vec::from([target()]), direction };
+        invented.set_times(IOS, 900_000);
+        invented.set_series([1000; SECONDS as usize]);
+        invented
+    }
+
+    pub(super) fn simulate(&mut self) {
+        self.trial.backend = BackendKind::Sim;
+        self.trial.counters = None;
+        self.targets = Vec::from([Target::simulated("sim:ssd", SIZE)]);
+    }
+
+    pub(super) fn worker(&mut self) -> &mut WorkerRecord {
+        &mut self.trial.record.workers[0]
+    }
+
+    pub(super) fn stream(&mut self) -> &mut Stream {
+        &mut self.trial.point.streams[0]
+    }
+
+    pub(super) fn target(&mut self) -> &mut Target {
+        &mut self.targets[0]
+    }
+
+    /// The disk at the bottom of the target.
+    pub(super) fn disk(&mut self) -> &mut Layer {
+        &mut self.targets[0].layers[1]
+    }
+
+    pub(super) fn counters(&mut self) -> &mut Counters {
+        self.trial.counters.as_mut().expect("this trial has counters")
+    }
+
+    /// The disk's counters.
+    pub(super) fn device(&mut self) -> &mut DeviceCounters {
+        &mut self.counters().devices[0]
+    }
+
+    /// So many I/Os of the same service time; an open loop's response time is the same.
+    pub(super) fn set_times(&mut self, ios: u64, service_ns: u64) {
+        let direction = self.direction as usize;
+        let is_open = self.stream().pacing.is_open();
+        let mut flow = Flow::new(is_open);
+        flow.bytes = Bytes(ios * BLOCK);
+        for _ in 0..ios {
+            flow.service_time.record(service_ns);
+            if let Some(response_time) = &mut flow.response_time {
+                response_time.record(service_ns);
+            }
+        }
+        self.worker().cells[0].flows[direction] = flow;
+    }
+
+    /// A second of the series for each number of I/Os.
+    pub(super) fn set_series(&mut self, ios: impl IntoIterator<Item = u64>) {
+        let direction = self.direction as usize;
+        let seconds = ios.into_iter().enumerate().map(|(second, ios)| {
+            let mut interval = Interval {
+                start: Span::from_secs(second as u64),
+                length: Span::from_secs(1),
+                ..Interval::default()
+            };
+            let mut histogram = Histogram::default();
+            (0..ios).for_each(|_| histogram.record(900_000));
+            interval.response_time[direction] = histogram.to_sparse();
+            interval.bytes[direction] = Bytes(ios * BLOCK);
+            interval
+        });
+        self.trial.record.series = seconds.collect();
+    }
+
+    pub(super) fn set_region(&mut self, offset: u64, length: u64) {
+        self.stream().regions[0] =
+            Region { target: 0, offset: Bytes(offset), length: Bytes(length) };
+    }
+
+    pub(super) fn set_block_size(&mut self, bytes: u64) {
+        self.stream().block_size = Bytes(bytes);
+    }
+
+    pub(super) fn judge(&self) -> Judgement {
+        judge(&self.trial, &self.host, &self.targets)
+    }
+
+    pub(super) fn codes(&self) -> Vec<&'static str> {
+        self.judge().findings.iter().map(|finding| finding.code).collect()
+    }
+
+    /// The finding of that code, which is there once, weighs that much and is written as it should.
+    #[track_caller]
+    pub(super) fn has(&self, code: &str, severity: Severity) -> Finding {
+        let judgement = self.judge();
+        let mut found = judgement.findings.iter().filter(|finding| finding.code == code);
+        let finding = found.next().unwrap_or_else(|| panic!("no {code} in {judgement:#?}"));
+        assert_eq!(finding.severity, severity, "{finding:?}");
+        assert!(finding.evidence.ends_with('.') && finding.advice.ends_with('.'), "{finding:?}");
+        assert!(finding.evidence.contains(|c: char| c.is_ascii_digit()) || is_qualitative(code));
+        finding.clone()
+    }
+
+    #[track_caller]
+    pub(super) fn has_none_of(&self, codes: &[&str]) {
+        let findings = self.judge().findings;
+        assert!(findings.iter().all(|finding| !codes.contains(&finding.code)), "{findings:#?}");
+    }
+
+    #[track_caller]
+    pub(super) fn is_unchecked(&self, code: &str) {
+        let unchecked = self.judge().unchecked;
+        assert!(unchecked.iter().any(|one| one.code == code), "{code} not in {unchecked:#?}");
+    }
+}
+
+/// What a target is, rather than how much of something it has.
+fn is_qualitative(code: &str) -> bool {
+    ["memory-target", "volatile-write-cache", "copy-on-write", "compression"].contains(&code)
+}
+
+fn worker(pacing: Pacing) -> WorkerRecord {
+    WorkerRecord {
+        stream: 0,
+        worker: 0,
+        cells: Vec::from([Cell {
+            target: 0,
+            flows: [(); 2].map(|()| Flow::new(pacing.is_open())),
+        }]),
+        ledger: Ledger { due: IOS + 1, completed: IOS, in_flight: 1, ..Ledger::default() },
+        errors: Errors::with_room(),
+        queue_depth: 0.99,
+        start_delay: StartDelay::default(),
+        cpu: Some(Span::from_secs(6)),
+        gave_up: false,
+    }
+}
+
+fn counters(direction: Direction) -> Counters {
+    let bytes = |one| if direction == one { Bytes(IOS * BLOCK) } else { Bytes(0) };
+    let cpu = CpuTime {
+        user: Span::from_secs(3),
+        kernel: Span::from_secs(6),
+        idle: Span::from_secs(51),
+        steal: Span::from_ms(100),
+    };
+    Counters {
+        cpus: (0..4).map(|number| (number, cpu)).collect(),
+        devices: Vec::from([DeviceCounters {
+            name: "vda".to_owned(),
+            device: (254, 0),
+            read_bytes: bytes(Direction::Read),
+            written_bytes: bytes(Direction::Write),
+            ..DeviceCounters::default()
+        }]),
+        throttled: Some(Span(0)),
+        ..Counters::default()
+    }
+}
+
+fn target() -> Target {
+    let disk = Layer {
+        name: "vda".to_owned(),
+        device: Some((254, 0)),
+        kind: LayerKind::Disk,
+        size: SIZE,
+        queue: Some(Queue {
+            scheduler: Some("none".to_owned()),
+            nr_requests: Some(256),
+            hardware_queues: Some(1),
+            logical_sector: Some(Bytes(512)),
+            physical_sector: Some(Bytes(4096)),
+            max_request: Some(Bytes(1 << 20)),
+            volatile_write_cache: Some(false),
+            ..Queue::default()
+        }),
+        disk: Some(Disk::default()),
+        ..Layer::default()
+    };
+    let partition = Layer {
+        name: "vda1".to_owned(),
+        device: Some((254, 1)),
+        kind: LayerKind::Partition,
+        size: SIZE,
+        members: Vec::from([1]),
+        ..Layer::default()
+    };
+    Target {
+        name: "data.bin".to_owned(),
+        path: "/mnt/data.bin".to_owned(),
+        kind: TargetKind::File,
+        size: SIZE,
+        direct_alignment: Some(Bytes(512)),
+        file_system: Some(FileSystem { kind: "ext4".to_owned(), ..FileSystem::default() }),
+        extents: Some(Extents { written: SIZE, count: 800, ..Extents::default() }),
+        layers: Vec::from([partition, disk]),
+        in_use: Vec::new(),
+    }
+}

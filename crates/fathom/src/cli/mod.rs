@@ -1,0 +1,10 @@
+//! The command line: what was typed ([`args`], [`values`]) becomes what it means here
+//! ([`resolve`]). After that there is no `Option` that stands for a default.
+
+pub mod args;
+pub mod portrait;
+pub mod resolve;
+pub mod values;
+
+#[cfg(test)]
+mod tests;

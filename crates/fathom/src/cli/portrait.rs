@@ -1,0 +1,287 @@
+//! What `quick` measures, and how large its scratch file is. Pure.
+
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use fathom_core::{Bytes, Span};
+use fathom_engine::target::Overwrite;
+
+use super::args::Quick;
+use super::resolve::{self, Machine, Spec, describe};
+use super::values::Backend;
+use crate::error::Error;
+
+/// The least scratch file that says anything.
+pub const SMALLEST: Bytes = Bytes(64 * Bytes::MIB);
+/// What a scratch file has unless told otherwise, at least and at most.
+const USUAL: (Bytes, Bytes) = (Bytes(Bytes::GIB), Bytes(8 * Bytes::GIB));
+/// The time that writing a scratch file may take of the minute.
+pub const WRITING_TIME: Span = Span::from_secs(15);
+
+/// One step of the portrait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Shape {
+    pattern: Pattern,
+    block_size: Bytes,
+    read_share: f64,
+    queue_depth: u32,
+}
+
+/// The steps: what a file server, a log, a lone reader, a busy reader, a busy writer and a
+/// database see.
+const SHAPES: [Shape; 6] = [
+    Shape::new(Pattern::Sequential, Bytes::MIB, 1.0, 8),
+    Shape::new(Pattern::Sequential, Bytes::MIB, 0.0, 8),
+    Shape::new(Pattern::Random, 4 * Bytes::KIB, 1.0, 1),
+    Shape::new(Pattern::Random, 4 * Bytes::KIB, 1.0, 32),
+    Shape::new(Pattern::Random, 4 * Bytes::KIB, 0.0, 32),
+    Shape::new(Pattern::Random, 8 * Bytes::KIB, 0.7, 32),
+];
+
+impl Shape {
+    const fn new(pattern: Pattern, block_size: u64, read_share: f64, queue_depth: u32) -> Self {
+        Self { pattern, block_size: Bytes(block_size), read_share, queue_depth }
+    }
+
+    fn writes(&self) -> bool {
+        self.read_share < 1.0
+    }
+}
+
+/// What is measured, and what is left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Portrait {
+    /// What is to be done.
+    pub spec: Spec,
+    /// Steps that would write to what the user did not name as one to be overwritten.
+    pub left_out: usize,
+}
+
+/// Whose the target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Ours: a scratch file, whose first bytes are not measured.
+    Scratch {
+        /// Where the measured part begins.
+        start: Bytes,
+    },
+    /// The user's.
+    User,
+}
+
+/// Settles the steps on a target.
+///
+/// # Errors
+///
+/// When an option has no effect or the target does not fit.
+pub fn portrait(
+    args: &Quick,
+    target: Target,
+    owner: Owner,
+    machine: Machine,
+) -> Result<Portrait, Error> {
+    let interval = resolve::interval("--window", args.window, None)?;
+    let simulated = target.kind == TargetKind::Simulated;
+    if simulated {
+        without_effect_in_simulation(args)?;
+    }
+    let start = match owner {
+        Owner::Scratch { start } => start,
+        Owner::User => Bytes(0),
+    };
+    let free_to_write = simulated || owner != Owner::User || consents(args);
+    let shapes: Vec<Shape> =
+        SHAPES.into_iter().filter(|shape| free_to_write || !shape.writes()).collect();
+    let seed = args.seed.unwrap_or(machine.fresh_seed);
+    let access = Access {
+        cache: if args.buffered { Cache::Buffered } else { Cache::Direct },
+        write_through: false,
+    };
+    let mut points = Vec::with_capacity(shapes.len());
+    for (index, shape) in (0..).zip(&shapes) {
+        let length = target.size.0.saturating_sub(start.0);
+        let length = Bytes(length - length % shape.block_size.0);
+        if length == Bytes(0) {
+            return Err(too_small(&target, shape.block_size));
+        }
+        let mut stream = Stream {
+            name: String::new(),
+            regions: Vec::from([Region { target: 0, offset: start, length }]),
+            pattern: shape.pattern,
+            block_size: shape.block_size,
+            read_share: shape.read_share,
+            pacing: Pacing::Closed { queue_depth: shape.queue_depth },
+            workers: Workers::Total(1),
+        };
+        stream.name = describe(&stream);
+        points.push(Point {
+            name: stream.name.clone(),
+            streams: Vec::from([stream]),
+            warm_up: args.warm_up,
+            window: args.window,
+            interval,
+            seed: seed.wrapping_add(index),
+        });
+    }
+    let consent = match owner {
+        Owner::Scratch { .. } => Overwrite { allowed: true, destroy: Vec::new() },
+        Owner::User => resolve::permission(
+            &args.consent,
+            consents(args) || simulated,
+            std::slice::from_ref(&target),
+        )?,
+    };
+    let spec = Spec {
+        points,
+        targets: Vec::from([target]),
+        access,
+        backend: if simulated { Backend::Named(BackendKind::Sim) } else { args.backend },
+        consent,
+    };
+    Ok(Portrait { left_out: SHAPES.len() - shapes.len(), spec })
+}
+
+fn consents(args: &Quick) -> bool {
+    args.consent.overwrite || !args.consent.destroy.is_empty()
+}
+
+fn too_small(target: &Target, block_size: Bytes) -> Error {
+    Error::target(
+        &target.name,
+        format!("its {} have no room for one block of {block_size}", target.size),
+        format!("fill it with `fathom prepare {} --size 10g`", target.name),
+    )
+}
+
+/// Refuses what only a folder, or only an existing target, has a use for.
+///
+/// # Errors
+///
+/// When such an option was typed.
+pub fn fits_the_place(args: &Quick, folder: bool) -> Result<(), Error> {
+    let refuse = |option: &str, problem: &str| Err(Error::option(option, problem, "drop it"));
+    if folder {
+        if args.consent.overwrite {
+            return refuse("--overwrite", "in a folder only fathom's own scratch file is written");
+        }
+        if !args.consent.destroy.is_empty() {
+            return refuse("--destroy", "in a folder only fathom's own scratch file is written");
+        }
+        return Ok(());
+    }
+    if args.size.is_some() {
+        return Err(Error::option(
+            "--size",
+            "it is the size of the scratch file, and there is none on an existing target",
+            "drop it, or name a folder",
+        ));
+    }
+    if args.remove_leftovers {
+        return refuse("--remove-leftovers", "scratch files are looked for in a folder");
+    }
+    Ok(())
+}
+
+fn without_effect_in_simulation(args: &Quick) -> Result<(), Error> {
+    let typed = [
+        ("--buffered", args.buffered),
+        ("--backend", args.backend != Backend::Auto),
+        ("--overwrite", args.consent.overwrite),
+        ("--destroy", !args.consent.destroy.is_empty()),
+    ];
+    match typed.iter().find(|(_, typed)| *typed) {
+        Some((option, _)) => {
+            Err(Error::option(*option, "it has no effect on a simulated device", "drop it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// How large the measured part of a scratch file is to be.
+///
+/// Without a wish: twice the memory, from 1 to 8 GiB, so that no cache of the machine holds it;
+/// at most a quarter of the free space; whole MiB. How much of it is written in
+/// [`WRITING_TIME`] is settled while it is written.
+///
+/// # Errors
+///
+/// When there is not enough space.
+pub fn scratch_size(
+    typed: Option<Bytes>,
+    memory: Bytes,
+    available: Option<Bytes>,
+    folder: &str,
+) -> Result<Bytes, Error> {
+    let whole = |bytes: u64| Bytes(bytes - bytes % Bytes::MIB);
+    match typed {
+        Some(size) if size < Bytes(Bytes::MIB) => Err(Error::option(
+            format!("--size {size}"),
+            "a scratch file has at least 1 MiB",
+            format!("choose {SMALLEST} or more"),
+        )),
+        Some(size) => match available {
+            // The marker's MiB comes on top.
+            Some(available) if size.0.saturating_add(Bytes::MIB) > available.0 => {
+                Err(Error::option(
+                    format!("--size {size}"),
+                    format!("{folder} has only {available} free"),
+                    "choose a smaller one, or free some space",
+                ))
+            }
+            _ => Ok(whole(size.0)),
+        },
+        None => {
+            let usual = memory.0.saturating_mul(2).clamp(USUAL.0.0, USUAL.1.0);
+            let size = match available {
+                Some(available) => usual.min(available.0 / 4),
+                None => usual,
+            };
+            if size < SMALLEST.0 {
+                return Err(Error::target(
+                    folder,
+                    format!(
+                        "a scratch file of {SMALLEST} would take more than a quarter of the {} \
+                         that are free",
+                        available.unwrap_or_default()
+                    ),
+                    "free some space, choose a size with --size, or name another folder",
+                ));
+            }
+            Ok(whole(size))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = Bytes::GIB;
+
+    #[test]
+    fn a_scratch_file_suits_the_memory_and_the_space() {
+        let size = |memory: u64, available: u64| {
+            scratch_size(None, Bytes(memory), Some(Bytes(available)), "/data")
+        };
+        assert_eq!(size(16 * GIB, 1000 * GIB).unwrap(), Bytes(8 * GIB));
+        assert_eq!(size(2 * GIB, 1000 * GIB).unwrap(), Bytes(4 * GIB));
+        assert_eq!(size(GIB / 4, 1000 * GIB).unwrap(), Bytes(GIB));
+        assert_eq!(size(16 * GIB, 8 * GIB).unwrap(), Bytes(2 * GIB));
+        assert_eq!(size(16 * GIB, GIB / 4).unwrap(), SMALLEST);
+        let error = size(16 * GIB, GIB / 5).unwrap_err();
+        assert!(error.to_string().contains("/data: a scratch file of 64 MiB"), "{error}");
+        assert!(scratch_size(None, Bytes(u64::MAX), None, "/").is_ok());
+    }
+
+    #[test]
+    fn a_typed_size_only_has_to_fit() {
+        let size = |typed: u64, available: u64| {
+            scratch_size(Some(Bytes(typed)), Bytes(GIB), Some(Bytes(available)), "/data")
+        };
+        assert_eq!(size(20 * GIB, 30 * GIB).unwrap(), Bytes(20 * GIB));
+        assert_eq!(size(2 * Bytes::MIB + 5, GIB).unwrap(), Bytes(2 * Bytes::MIB));
+        assert!(size(GIB, GIB).unwrap_err().to_string().contains("only 1 GiB free"));
+        assert!(size(1000, GIB).is_err());
+    }
+}

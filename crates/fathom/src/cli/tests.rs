@@ -1,0 +1,313 @@
+//! One flag, one test: what each flag makes of the spec, and what each refusal says. A flag without
+//! a row here fails a test.
+
+use clap::{CommandFactory, Parser};
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Stream, Workers};
+use fathom_core::{Bytes, Rate, Span};
+
+use super::args::{Args, Command};
+use super::portrait::{self, Owner, Portrait};
+use super::resolve::{self, Machine, Spec};
+use super::values::Backend;
+
+const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711 };
+
+/// A file of 1 GiB on a disk with sectors of 512 bytes; or the simulated device of that name.
+fn target(name: &str) -> Target {
+    let mut target = Target::simulated(name, Bytes(Bytes::GIB));
+    if !name.starts_with("sim:") {
+        target.kind = TargetKind::File;
+        target.direct_alignment = Some(Bytes(512));
+    }
+    target
+}
+
+fn parse(words: &[&str]) -> Result<Command, String> {
+    let line = std::iter::once("fathom").chain(words.iter().copied());
+    Args::try_parse_from(line).map(|args| args.command).map_err(|error| error.to_string())
+}
+
+fn run(words: &[&str]) -> Result<Spec, String> {
+    let Command::Run(args) = parse(&[&["run"], words].concat())? else { unreachable!() };
+    let targets = args.targets.iter().map(|path| target(&path.to_string_lossy())).collect();
+    resolve::run(&args, targets, MACHINE).map_err(|error| error.to_string())
+}
+
+fn quick_on(owner: Owner, words: &[&str]) -> Result<Portrait, String> {
+    let Command::Quick(args) = parse(&[&["quick"], words].concat())? else { unreachable!() };
+    let folder = owner != Owner::User;
+    portrait::fits_the_place(&args, folder)
+        .and_then(|()| {
+            let target = target(&args.path.to_string_lossy());
+            portrait::portrait(&args, target, owner, MACHINE)
+        })
+        .map_err(|error| error.to_string())
+}
+
+fn point(spec: &Spec) -> &Point {
+    &spec.points[0]
+}
+
+fn stream(spec: &Spec) -> &Stream {
+    &point(spec).streams[0]
+}
+
+fn depth(spec: &Spec) -> u32 {
+    stream(spec).pacing.queue_depth()
+}
+
+/// The flag, a command line with it, and what has to be true of the spec.
+type Row = (&'static str, &'static [&'static str], fn(&Spec) -> bool);
+
+const RUN: &[Row] = &[
+    ("", &["f"], |s| {
+        stream(s).block_size == Bytes(4096)
+            && stream(s).read_share == 1.0
+            && stream(s).pattern == Pattern::Random
+            && stream(s).pacing == Pacing::Closed { queue_depth: 32 }
+            && stream(s).workers == Workers::PerTarget(1)
+            && stream(s).regions[0].length == Bytes(Bytes::GIB)
+            && point(s).warm_up == Span::from_secs(3)
+            && point(s).window == Span::from_secs(30)
+            && point(s).interval == Span::from_ms(100)
+            && point(s).seed == 4711
+            && point(s).name == "random read 4 KiB, queue depth 32"
+            && s.access.cache == Cache::Direct
+            && !s.access.write_through
+            && s.backend == Backend::Auto
+            && !s.writes()
+    }),
+    ("block-size", &["f", "-b", "12.8MiB"], |s| stream(s).block_size == Bytes(3277 * 4096)),
+    ("block-size", &["f", "--block-size", "64k"], |s| stream(s).block_size == Bytes(65_536)),
+    ("read-share", &["f", "--read-share", "70%", "--overwrite"], |s| {
+        stream(s).read_share == 0.7 && point(s).name.starts_with("random 70/30 read/write 4 KiB")
+    }),
+    ("read-share", &["f", "--read-share", "0", "--overwrite"], |s| {
+        stream(s).read_share == 0.0 && point(s).name.starts_with("random write")
+    }),
+    ("pattern", &["f", "--pattern", "sequential"], |s| stream(s).pattern == Pattern::Sequential),
+    ("queue-depth", &["f", "-q", "7"], |s| depth(s) == 7),
+    ("queue-depth", &["f", "g", "-w", "3", "--queue-depth", "8/worker"], |s| depth(s) == 48),
+    ("queue-depth", &["f", "g", "-w", "3", "--queue-depth", "8/target"], |s| depth(s) == 16),
+    ("workers", &["f", "g", "-w", "4"], |s| stream(s).workers == Workers::PerTarget(4)),
+    ("workers", &["f", "g", "--workers", "4/total"], |s| stream(s).workers == Workers::Total(4)),
+    ("workers", &["f", "--workers", "40"], |s| depth(s) == 40),
+    ("rate", &["f", "--rate", "10k"], |s| {
+        let arrivals = Arrivals::Poisson;
+        let offered_load = Rate(10_000.0);
+        stream(s).pacing == Pacing::Open { offered_load, arrivals, queue_depth_max: 1024 }
+    }),
+    ("rate", &["f", "--rate", "100MiB/s", "-b", "1m"], |s| {
+        let arrivals = Arrivals::Poisson;
+        let offered_load = Rate(100.0);
+        stream(s).pacing == Pacing::Open { offered_load, arrivals, queue_depth_max: 256 }
+    }),
+    ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
+    ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
+        matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
+    }),
+    ("warm-up", &["f", "--warm-up", "500ms"], |s| point(s).warm_up == Span::from_ms(500)),
+    ("warm-up", &["f", "--warm-up", "0"], |s| point(s).warm_up == Span(0)),
+    ("duration", &["f", "-d", "5m"], |s| {
+        point(s).window == Span::from_secs(300) && point(s).interval == Span::from_secs(1)
+    }),
+    ("interval", &["f", "--interval", "500ms"], |s| point(s).interval == Span::from_ms(500)),
+    ("seed", &["f", "--seed", "7"], |s| point(s).seed == 7),
+    ("offset", &["f", "--offset", "1m"], |s| {
+        let region = stream(s).regions[0];
+        region.offset == Bytes(Bytes::MIB) && region.length == Bytes(Bytes::GIB - Bytes::MIB)
+    }),
+    ("size", &["f", "--size", "64k"], |s| stream(s).regions[0].length == Bytes(65_536)),
+    ("size", &["f", "-b", "3k"], |s| {
+        stream(s).regions[0].length == Bytes(Bytes::GIB / 3072 * 3072)
+    }),
+    ("buffered", &["f", "--buffered"], |s| s.access.cache == Cache::Buffered),
+    ("buffered", &["f", "--buffered", "-b", "100"], |s| stream(s).block_size == Bytes(100)),
+    ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
+        s.access.write_through
+    }),
+    ("backend", &["f", "--backend", "aio"], |s| s.backend == Backend::Named(BackendKind::Aio)),
+    ("backend", &["sim:queue"], |s| s.backend == Backend::Named(BackendKind::Sim)),
+    ("overwrite", &["f", "--overwrite", "--read-share", "50%"], |s| {
+        s.consent.allowed && s.consent.destroy.is_empty() && s.writes()
+    }),
+    ("destroy", &["f", "--destroy", "f", "--read-share", "50%"], |s| {
+        s.consent.destroy == ["f"] && !s.consent.allowed
+    }),
+    ("overwrite", &["sim:queue", "--read-share", "50%"], |s| s.writes()),
+];
+
+/// A command line, and what its refusal has to say: what is wrong, and what to do.
+const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
+    (&[], &["TARGET"]),
+    (&["f", "--nonsense"], &["--nonsense"]),
+    (&["f", "--read-share", "70"], &["--read-share", "unit is missing", "70% or 0.7"]),
+    (&["f", "--block-size", "4x"], &["--block-size", "4x", "4k"]),
+    (&["f", "--block-size", "0"], &["--block-size 0 B", "4k or 1m"]),
+    (&["f", "--block-size", "2g"], &["--block-size 2 GiB", "1 GiB"]),
+    (&["f", "--block-size", "100"], &["--block-size 100", "multiple", "--buffered"]),
+    (&["f", "--offset", "100"], &["--offset 100", "choose 512 bytes", "--buffered"]),
+    (&["f", "--offset", "1g"], &["--offset 1 GiB", "f ends at 1 GiB"]),
+    (&["f", "--size", "2g"], &["--size 2 GiB", "only 1 GiB", "fathom prepare"]),
+    (&["f", "--size", "0"], &["--size 0", "drop it"]),
+    (&["f", "--size", "5k"], &["--size 5 KiB", "whole number of blocks", "4096 bytes"]),
+    (&["f", "--size", "4k", "-b", "8k"], &["--block-size 8 KiB", "larger than the region"]),
+    (&["f", "--queue-depth", "0"], &["--queue-depth", "32, 8/worker or 8/target"]),
+    (&["f", "--queue-depth", "8/thread"], &["/thread", "8/worker"]),
+    (&["f", "-w", "9", "-q", "8"], &["--queue-depth 8", "9 workers share it"]),
+    (&["f", "g", "-w", "65536", "-q", "8"], &["--workers", "131072 threads"]),
+    (&["f", "-w", "65536", "-q", "2/worker"], &["--queue-depth", "131072"]),
+    (&["f", "-q", "32768", "-b", "1m"], &["--queue-depth 32768", "memory of 8 GiB"]),
+    (&["f", "--arrivals", "uniform"], &["--arrivals", "no schedule", "--rate"]),
+    (&["f", "--rate", "10k/s"], &["--rate", "could mean", "10KiB/s"]),
+    (&["f", "--duration", "50ms"], &["--duration 50 ms", "at least 100 ms"]),
+    (&["f", "--duration", "1.25s"], &["--duration 1.25 s", "1.2 s or 1.3 s"]),
+    (&["f", "--interval", "10ms"], &["--interval 10 ms", "at least 100 ms"]),
+    (&["f", "--interval", "1m"], &["--interval 60 s", "longer than the window of 30 s"]),
+    (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
+    (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
+    (&["f", "--read-share", "50%"], &["f: the load writes", "--overwrite"]),
+    (&["f", "g", "--read-share", "0", "--destroy", "f"], &["g: the load writes"]),
+    (&["f", "--overwrite"], &["--overwrite", "all I/Os are reads", "drop it"]),
+    (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),
+    (&["f", "--read-share", "0", "--destroy", "h"], &["--destroy h", "none of the targets"]),
+    (&["f", "--backend", "mmap"], &["--backend", "auto, uring, aio and sync"]),
+    (&["f", "--seed", "x"], &["--seed"]),
+    (&["f", "--pattern", "zigzag"], &["--pattern", "random", "sequential"]),
+    (&["sim:queue", "f"], &["measured alone"]),
+    (&["sim:queue", "-w", "2"], &["--workers", "--queue-depth"]),
+    (&["sim:queue", "--buffered"], &["--buffered", "simulated", "drop it"]),
+    (&["sim:queue", "--backend", "aio"], &["--backend", "simulated", "drop it"]),
+    (&["sim:queue", "--overwrite", "--read-share", "0"], &["--overwrite", "simulated"]),
+    (&["sim:queue", "--destroy", "f", "--read-share", "0"], &["--destroy", "simulated"]),
+    (
+        &["sim:queue", "--write-through", "--read-share", "0"],
+        &["--write-through", "simulated", "drop it"],
+    ),
+];
+
+#[test]
+fn every_flag_of_run_does_what_it_says() {
+    for (flag, words, holds) in RUN {
+        let spec = run(words).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        assert!(holds(&spec), "--{flag}: {words:?} gave {spec:#?}");
+    }
+}
+
+#[test]
+fn every_refusal_of_run_says_what_to_do() {
+    for (words, parts) in RUN_REFUSALS {
+        let error = run(words).expect_err(&format!("{words:?} is refused"));
+        for part in *parts {
+            assert!(error.contains(part), "{words:?}: '{part}' is missing in: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_nothing_to_measure() {
+    let Ok(Command::Run(args)) = parse(&["run", "f"]) else { unreachable!() };
+    let mut empty = target("f");
+    empty.size = Bytes(0);
+    let error = resolve::run(&args, Vec::from([empty]), MACHINE).unwrap_err();
+    assert!(error.to_string().contains("fathom prepare f"), "{error}");
+    assert_eq!(error.exit_code(), crate::error::exit::REFUSED);
+}
+
+const SCRATCH: Owner = Owner::Scratch { start: Bytes(Bytes::MIB) };
+
+#[test]
+fn quick_draws_six_steps_in_its_scratch_file() {
+    let portrait = quick_on(SCRATCH, &["."]).unwrap();
+    let names: Vec<&str> = portrait.spec.points.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "sequential read 1 MiB, queue depth 8",
+            "sequential write 1 MiB, queue depth 8",
+            "random read 4 KiB, queue depth 1",
+            "random read 4 KiB, queue depth 32",
+            "random write 4 KiB, queue depth 32",
+            "random 70/30 read/write 8 KiB, queue depth 32",
+        ]
+    );
+    assert_eq!(portrait.left_out, 0);
+    assert_eq!(portrait.spec.time(), Span::from_secs(42));
+    let starts_after_the_marker = |p: &Point| p.streams[0].regions[0].offset == Bytes(Bytes::MIB);
+    assert!(portrait.spec.points.iter().all(starts_after_the_marker));
+}
+
+#[test]
+fn quick_only_reads_what_was_there_unless_told_otherwise() {
+    let portrait = quick_on(Owner::User, &["f"]).unwrap();
+    assert_eq!((portrait.spec.points.len(), portrait.left_out), (3, 3));
+    assert!(!portrait.spec.writes() && !portrait.spec.consent.allowed);
+    let portrait = quick_on(Owner::User, &["f", "--overwrite"]).unwrap();
+    assert_eq!((portrait.spec.points.len(), portrait.left_out), (6, 0));
+    let portrait = quick_on(Owner::User, &["f", "--destroy", "f"]).unwrap();
+    assert_eq!(portrait.spec.consent.destroy, ["f"]);
+    let portrait = quick_on(Owner::User, &["sim:queue"]).unwrap();
+    assert_eq!((portrait.spec.points.len(), portrait.left_out), (6, 0));
+}
+
+const QUICK: &[Row] = &[
+    ("warm-up", &["--warm-up", "2s"], |s| point(s).warm_up == Span::from_secs(2)),
+    ("window", &["--window", "300ms"], |s| point(s).window == Span::from_ms(300)),
+    ("buffered", &["--buffered"], |s| s.access.cache == Cache::Buffered),
+    ("backend", &["--backend", "sync"], |s| s.backend == Backend::Named(BackendKind::Sync)),
+    ("seed", &["--seed", "7"], |s| point(s).seed == 7 && s.points[1].seed == 8),
+];
+
+#[test]
+fn every_flag_of_quick_does_what_it_says() {
+    for (flag, words, holds) in QUICK {
+        let spec = quick_on(SCRATCH, words).unwrap().spec;
+        assert!(holds(&spec), "--{flag}: {words:?} gave {spec:#?}");
+    }
+}
+
+#[test]
+fn every_refusal_of_quick_says_what_to_do() {
+    for (owner, words, parts) in [
+        (SCRATCH, &[".", "--overwrite"] as &[&str], &["--overwrite", "scratch", "drop it"]),
+        (SCRATCH, &[".", "--destroy", "x"], &["--destroy", "scratch", "drop it"]),
+        (SCRATCH, &[".", "--window", "10ms"], &["--window", "100 ms", "longer"]),
+        (SCRATCH, &[".", "--backend", "sim"], &["--backend", "auto", "aio"]),
+        (Owner::User, &["f", "--size", "1g"], &["--size", "scratch", "folder"]),
+        (Owner::User, &["f", "--remove-leftovers"], &["--remove-leftovers", "folder", "drop it"]),
+        (Owner::User, &["f", "--destroy", "g"], &["--destroy g", "none", "repeat"]),
+        (Owner::User, &["sim:queue", "--overwrite"], &["--overwrite", "simulated", "drop it"]),
+        (Owner::User, &["sim:queue", "--buffered"], &["--buffered", "simulated", "drop it"]),
+    ] {
+        let error = quick_on(owner, words).expect_err(&format!("{words:?} is refused"));
+        for part in parts {
+            assert!(error.contains(part), "{words:?}: '{part}' is missing in: {error}");
+        }
+    }
+}
+
+/// Flags that only tests with the built binary can try, in `tests/`.
+const END_TO_END: [&str; 9] =
+    ["out", "html", "csv", "json", "help", "version", "remove-leftovers", "overwrite", "destroy"];
+
+#[test]
+fn every_flag_has_a_row() {
+    for (command, rows) in [("run", RUN), ("quick", QUICK)] {
+        let args = Args::command();
+        let found = args.find_subcommand(command).expect("there is such a command");
+        for flag in found.get_arguments().filter_map(|argument| argument.get_long()) {
+            let scratch_size = command == "quick" && flag == "size";
+            let tested = rows.iter().any(|(tested, ..)| *tested == flag);
+            assert!(
+                tested || scratch_size || END_TO_END.contains(&flag),
+                "`fathom {command} --{flag}` has no test"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    Args::command().debug_assert();
+}

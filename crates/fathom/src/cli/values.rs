@@ -1,0 +1,245 @@
+//! Values that only the command line knows: each reads what people type, and refuses what could
+//! mean two things.
+
+use fathom_core::spec::{BackendKind, Workers};
+use fathom_core::{Bytes, ParseUnitError, Rate};
+
+/// A queue depth as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// For the whole stream.
+    Stream(u32),
+    /// For each worker.
+    PerWorker(u32),
+    /// For each target.
+    PerTarget(u32),
+}
+
+/// An offered load as typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// I/Os per second.
+    Iops(f64),
+    /// Bytes per second.
+    Bandwidth(f64),
+}
+
+impl Load {
+    /// I/Os per second that should start.
+    pub fn offered(self, block_size: Bytes) -> Rate {
+        match self {
+            Self::Iops(iops) => Rate(iops),
+            Self::Bandwidth(bytes) => Rate(bytes / block_size.0 as f64),
+        }
+    }
+}
+
+/// A backend as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The best one that works here.
+    Auto,
+    /// This one.
+    Named(BackendKind),
+}
+
+/// The most in flight, and the most workers, that can be asked for.
+pub const MOST: u32 = 1 << 16;
+
+fn count(text: &str) -> Result<u32, String> {
+    match text.trim().parse::<u32>() {
+        Ok(n) if (1..=MOST).contains(&n) => Ok(n),
+        _ => Err(format!("'{text}' is no number from 1 to {MOST}")),
+    }
+}
+
+/// Splits "8/worker" into 8 and "worker".
+fn split_suffix(text: &str) -> (&str, &str) {
+    text.split_once('/').unwrap_or((text, ""))
+}
+
+/// Reads `32`, `8/worker`, `8/target`.
+pub fn depth(text: &str) -> Result<Depth, String> {
+    let (number, per) = split_suffix(text);
+    let number = count(number).map_err(|why| format!("{why}: write 32, 8/worker or 8/target"))?;
+    match per.trim() {
+        "" | "total" => Ok(Depth::Stream(number)),
+        "worker" => Ok(Depth::PerWorker(number)),
+        "target" => Ok(Depth::PerTarget(number)),
+        other => Err(format!("'/{other}' is unknown: write 32, 8/worker or 8/target")),
+    }
+}
+
+/// Reads `4`, `4/target`, `4/total`.
+pub fn workers(text: &str) -> Result<Workers, String> {
+    let (number, per) = split_suffix(text);
+    let number = count(number).map_err(|why| format!("{why}: write 4, 4/target or 4/total"))?;
+    match per.trim() {
+        "" | "target" => Ok(Workers::PerTarget(number)),
+        "total" => Ok(Workers::Total(number)),
+        other => Err(format!("'/{other}' is unknown: write 4, 4/target or 4/total")),
+    }
+}
+
+/// Reads `70%` and `0.7`. A bare `70` may be meant as a share of reads or, as in DiskSpd, of
+/// writes, and a bare `1` as 1 % or as everything: both are refused.
+pub fn share(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = |digits: &str| match digits.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err("this is not a share: write 70% or 0.7".to_owned()),
+    };
+    match text.strip_suffix('%') {
+        Some(percent) => match number(percent)? {
+            percent if percent <= 100.0 => Ok(percent / 100.0),
+            _ => Err("a share cannot be above 100%: write 70% or 0.7".to_owned()),
+        },
+        None => match number(text)? {
+            1.0 if !text.contains('.') => {
+                Err("this could mean 1% or all: write 1% or 100%".to_owned())
+            }
+            part if part <= 1.0 => Ok(part),
+            percent => Err(format!("the unit is missing: write {percent}% or {}", percent / 100.0)),
+        },
+    }
+}
+
+/// Reads `4k`, `12.8MiB`, `1g`. A size that is no whole number of bytes, as 12.8 MiB is, cannot be
+/// meant to the byte: it becomes a whole number of pages of 4 KiB, which every device can do.
+pub fn size(text: &str) -> Result<Bytes, ParseUnitError> {
+    const PAGE: u64 = 4096;
+    let bytes: Bytes = text.parse()?;
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let exact = match number.split_once('.') {
+        None => true,
+        Some((_, decimals)) => {
+            let unit: Bytes = format!("1{unit}").parse()?;
+            let digits: u128 = number.replace('.', "").parse().unwrap_or(0);
+            let parts = 10u128.checked_pow(decimals.len() as u32);
+            let total = digits.checked_mul(u128::from(unit.0));
+            matches!((total, parts), (Some(total), Some(parts)) if total.is_multiple_of(parts))
+        }
+    };
+    if exact || bytes.0 < PAGE {
+        return Ok(bytes);
+    }
+    Ok(Bytes((bytes.0 + PAGE / 2) / PAGE * PAGE))
+}
+
+/// Reads `10k`, `2500`, `10kIOPS` (powers of ten) and `100MiB/s`, `1GB/s`.
+pub fn load(text: &str) -> Result<Load, String> {
+    let usage = "write 10k for I/Os per second, or 100MiB/s";
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    if let Some(size) = lower.strip_suffix("/s") {
+        if !size.ends_with('b') {
+            return Err(format!(
+                "'{text}' could mean I/Os or bytes per second: write 10k or 10KiB/s"
+            ));
+        }
+        return match size.parse::<Bytes>() {
+            Ok(Bytes(0)) | Err(_) => Err(format!("'{text}' is no bandwidth: {usage}")),
+            Ok(bytes) => Ok(Load::Bandwidth(bytes.0 as f64)),
+        };
+    }
+    let digits = lower.strip_suffix("iops").unwrap_or(&lower).trim_end();
+    let (digits, factor) = match digits.chars().last() {
+        Some('k') => (&digits[..digits.len() - 1], 1e3),
+        Some('m') => (&digits[..digits.len() - 1], 1e6),
+        Some('b') => return Err(format!("a bandwidth needs its '/s': write {text}/s")),
+        _ => (digits, 1.0),
+    };
+    match digits.trim_end().parse::<f64>() {
+        Ok(number) if number.is_finite() && number * factor >= 0.001 && number * factor <= 1e9 => {
+            Ok(Load::Iops(number * factor))
+        }
+        _ => Err(format!("'{text}' is no rate from 0.001 to 1000m: {usage}")),
+    }
+}
+
+/// Reads `auto`, `uring`, `aio`, `sync`.
+pub fn backend(text: &str) -> Result<Backend, String> {
+    match text {
+        "auto" => Ok(Backend::Auto),
+        "uring" | "io_uring" => Ok(Backend::Named(BackendKind::Uring)),
+        "aio" | "libaio" => Ok(Backend::Named(BackendKind::Aio)),
+        "sync" => Ok(Backend::Named(BackendKind::Sync)),
+        _ => Err("the backends are auto, uring, aio and sync".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_needs_a_unit_unless_it_is_a_fraction() {
+        for (text, value) in
+            [("70%", 0.7), ("0.7", 0.7), ("0", 0.0), ("100%", 1.0), ("1.0", 1.0), ("0.5 %", 0.005)]
+        {
+            assert!((share(text).unwrap() - value).abs() < 1e-12, "{text}");
+        }
+        assert_eq!(share("70").unwrap_err(), "the unit is missing: write 70% or 0.7");
+        for text in ["1", "101%", "-1%", "x", "", "%", "nan", "inf", "1.5"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_of_ios_unless_it_says_bytes() {
+        for (text, expected) in [
+            ("10k", Load::Iops(10_000.0)),
+            ("2500", Load::Iops(2500.0)),
+            ("1.5k", Load::Iops(1500.0)),
+            ("10kIOPS", Load::Iops(10_000.0)),
+            ("0.5", Load::Iops(0.5)),
+            ("100MiB/s", Load::Bandwidth(104_857_600.0)),
+            ("1GB/s", Load::Bandwidth(1e9)),
+        ] {
+            assert_eq!(load(text), Ok(expected), "{text}");
+        }
+        for text in ["10k/s", "100MiB", "0", "-5", "", "k", "0B/s", "fast", "1e300", "nan"] {
+            assert!(load(text).is_err(), "{text}");
+        }
+        assert_eq!(Load::Bandwidth(1_048_576.0).offered(Bytes(4096)), Rate(256.0));
+    }
+
+    #[test]
+    fn a_size_that_is_no_whole_number_of_bytes_becomes_whole_pages() {
+        for (text, bytes) in [
+            ("12.8MiB", 3277 * 4096),
+            ("12.8MB", 12_800_000),
+            ("1.5k", 1536),
+            ("0.1g", 26_214 * 4096),
+            ("4097", 4097),
+            ("13421773", 13_421_773),
+        ] {
+            assert_eq!(size(text), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "4x", "1.2.3k", "0.3", "0.0000000000000000000000000000000000000001k"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn depths_and_workers_say_what_they_are_per() {
+        assert_eq!(depth("32"), Ok(Depth::Stream(32)));
+        assert_eq!(depth("8/worker"), Ok(Depth::PerWorker(8)));
+        assert_eq!(depth("8/target"), Ok(Depth::PerTarget(8)));
+        assert_eq!(workers("4"), Ok(Workers::PerTarget(4)));
+        assert_eq!(workers("4/target"), Ok(Workers::PerTarget(4)));
+        assert_eq!(workers("4/total"), Ok(Workers::Total(4)));
+        for text in ["0", "-1", "x", "8/thread", "70000", "", "1.5"] {
+            assert!(depth(text).is_err() && workers(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_backend_is_one_of_four() {
+        assert_eq!(backend("auto"), Ok(Backend::Auto));
+        assert_eq!(backend("aio"), Ok(Backend::Named(BackendKind::Aio)));
+        assert!(backend("sim").is_err() && backend("mmap").is_err());
+    }
+}

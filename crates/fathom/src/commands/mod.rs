@@ -1,0 +1,21 @@
+//! The commands: each ties what was typed to the session, and says how the process ends.
+
+mod fill;
+pub mod inspect;
+pub mod prepare;
+pub mod quick;
+pub mod report;
+pub mod run;
+mod shared;
+pub(super) mod pending {
+    pub mod html {
+        pub fn render(_: &fathom_report::document::Document) -> String {
+            String::new()
+        }
+    }
+    pub mod csv {
+        pub fn render(_: &fathom_report::document::Document) -> String {
+            String::new()
+        }
+    }
+}

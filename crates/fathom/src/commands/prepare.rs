@@ -1,0 +1,230 @@
+//! `fathom prepare`: a file that is really written, with unique data.
+//!
+//! A new file grows under a name of its own and gets its real one when it is whole, so that no
+//! half-written file can be taken for a prepared one. A file that was there is only written when
+//! that was allowed, and then in place.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Access, Cache};
+use fathom_core::{Bytes, Span};
+use fathom_engine::target::{self, Opening, Overwrite};
+use fathom_engine::{host, prefill};
+
+use super::{fill, shared};
+use crate::cli::args::Prepare;
+use crate::error::{Error, exit};
+use crate::live::Live;
+use crate::{output, signals};
+
+/// Direct writes begin and end on whole pages.
+const PAGE: u64 = 4096;
+
+/// Makes it, or finds that it is there.
+///
+/// # Errors
+///
+/// When the file must not or cannot be written.
+pub fn perform(args: &Prepare) -> Result<u8, Error> {
+    check(args)?;
+    let seed = args.seed.unwrap_or_else(shared::fresh_seed);
+    let options = prefill::Options { writers: args.writers, block: args.block_size, seed };
+    match args.file.symlink_metadata() {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options),
+        // Anything else is told better by what looks at targets.
+        _ => reuse(args, options),
+    }
+}
+
+fn check(args: &Prepare) -> Result<(), Error> {
+    if shared::simulated(&args.file).is_some() {
+        return Err(Error::target(
+            args.file.display().to_string(),
+            "a simulated device needs no data",
+            "run it at once, as in `fathom run sim:ssd`",
+        ));
+    }
+    if args.size == Bytes(0) {
+        return Err(Error::option("--size 0", "an empty file is nothing to measure", "choose 1g"));
+    }
+    let block = args.block_size;
+    if block == Bytes(0) || !block.0.is_multiple_of(PAGE) || block.0 > 64 * Bytes::MIB {
+        return Err(Error::option(
+            format!("--block-size {block}"),
+            "writes are whole pages of 4 KiB, up to 64 MiB",
+            "choose a size such as 1m",
+        ));
+    }
+    Ok(())
+}
+
+/// A file that was not there.
+fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
+    let name = args.file.display().to_string();
+    let folder = match args.file.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+        Some(folder) => folder.to_owned(),
+        None => PathBuf::from("/"),
+    };
+    enough_space(&folder, args.size, Bytes(0), &name)?;
+    let growing = growing_name(&args.file)?;
+    signals::be_orderly();
+    signals::doom(&growing);
+    let outcome = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&growing)
+        .map_err(|cause| not_created(&name, &folder, &cause))
+        .and_then(|file| {
+            fill_all((&args.file, &file), args.size, options)?;
+            publish(&growing, &args.file)
+        });
+    signals::remove_doomed();
+    outcome?;
+    output::say(&format!(
+        "created {name}: {}, every byte written with unique data, seed {}",
+        args.size, options.seed
+    ))?;
+    Ok(exit::MEASURED)
+}
+
+/// The name under which a file grows: beside its own, so that it is on the same file system.
+fn growing_name(file: &Path) -> Result<PathBuf, Error> {
+    let name = file.file_name().ok_or_else(|| {
+        Error::target(file.display().to_string(), "it is a folder", "name a file in it")
+    })?;
+    let name = format!(".{}.fathom-prepare-{}", name.to_string_lossy(), std::process::id());
+    Ok(file.with_file_name(name))
+}
+
+/// Gives a whole file its name, unless somebody else took it in the meantime.
+fn publish(growing: &Path, file: &Path) -> Result<(), Error> {
+    let linked = match std::fs::hard_link(growing, file) {
+        Ok(()) => Ok(()),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(cause),
+        // A file system without hard links.
+        Err(_) if file.symlink_metadata().is_err() => std::fs::rename(growing, file),
+        Err(cause) => Err(cause),
+    };
+    linked.map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => Error::target(
+            file.display().to_string(),
+            "somebody else created it meanwhile",
+            "look what it is, and prepare again",
+        ),
+        _ => fill::failed(file, &cause),
+    })
+}
+
+fn fill_all(
+    (path, file): (&Path, &File),
+    size: Bytes,
+    options: prefill::Options,
+) -> Result<(), Error> {
+    let mut live = Live::new(1, Span(0));
+    live.step(&format!("write {} to {}", size, path.display()), None);
+    fill::range((path, file), (Bytes(0), size), options, fill::Limit::None, &mut live)?;
+    live.finish();
+    Ok(())
+}
+
+/// A file that was there: used again if it fits, written only if that was allowed.
+fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
+    let name = args.file.display().to_string();
+    let facts = host::target(&args.file).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    if facts.kind != TargetKind::File {
+        return Err(Error::target(
+            name,
+            format!("it is a {}, and only files are prepared", facts.kind.name()),
+            "name a file",
+        ));
+    }
+    let missing = what_is_missing(&facts, args.size);
+    let Some(missing) = missing else {
+        output::say(&format!(
+            "{name} is used as it is: {} that were all written before, and {} are wanted{}",
+            facts.size,
+            args.size,
+            match facts.extents {
+                Some(_) => "",
+                None => " (its file system does not tell what of it was written)",
+            }
+        ))?;
+        return Ok(exit::MEASURED);
+    };
+    if !args.overwrite {
+        return Err(Error::target(
+            name,
+            format!("it exists and does not fit: {missing}"),
+            "name another file, or allow writing all of it anew with --overwrite",
+        ));
+    }
+    let folder = args.file.parent().map_or(PathBuf::from("/"), Path::to_owned);
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+    let written = facts.extents.map_or(facts.size, |extents| extents.written);
+    enough_space(&folder, args.size.max(facts.size), written, &name)?;
+    let opening = Opening {
+        access: Access { cache: Cache::Buffered, write_through: false },
+        writes: true,
+        overwrite: Overwrite { allowed: true, destroy: Vec::new() },
+    };
+    let size = args.size.max(facts.size);
+    let file = open_for_writing(&facts, &opening)?;
+    signals::be_orderly();
+    fill_all((&args.file, &file), size, options)?;
+    output::say(&format!(
+        "overwrote {name}: {size}, every byte written with unique data, seed {}",
+        options.seed
+    ))?;
+    Ok(exit::MEASURED)
+}
+
+fn open_for_writing(facts: &Target, opening: &Opening) -> Result<File, Error> {
+    target::open(facts, opening)
+        .map(|open| open.file)
+        .map_err(|refusal| Error::Refused(refusal.to_string()))
+}
+
+/// Why a file does not fit, if it does not.
+fn what_is_missing(facts: &Target, wanted: Bytes) -> Option<String> {
+    if facts.size < wanted {
+        return Some(format!("it has {}, and {wanted} are wanted", facts.size));
+    }
+    let extents = facts.extents?;
+    let never = Bytes(extents.unwritten.0 + extents.holes.0);
+    (never > Bytes(0)).then(|| format!("{never} of its {} were never written", facts.size))
+}
+
+fn enough_space(folder: &Path, size: Bytes, held: Bytes, name: &str) -> Result<(), Error> {
+    let facts = host::folder(folder).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let Some(available) = facts.file_system.map(|system| system.available) else { return Ok(()) };
+    let needed = Bytes(size.0.saturating_sub(held.0));
+    if needed <= available {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("--size {size}"),
+        format!("{name} would need {needed} more, and its file system has {available} free"),
+        "choose a smaller size, free some space, or name a file on another file system",
+    ))
+}
+
+fn not_created(name: &str, folder: &Path, cause: &io::Error) -> Error {
+    let folder = folder.display();
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => Error::target(
+            name,
+            format!("no file can be created in {folder} (permission denied)"),
+            "name a folder that you may write to",
+        ),
+        io::ErrorKind::ReadOnlyFilesystem => Error::target(
+            name,
+            format!("no file can be created in {folder} (the file system is read-only)"),
+            "name another folder",
+        ),
+        _ => fill::failed(Path::new(name), cause),
+    }
+}

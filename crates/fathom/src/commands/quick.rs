@@ -1,0 +1,219 @@
+//! `fathom quick`: a portrait of a storage in about a minute.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use fathom_core::Bytes;
+use fathom_core::experiment::Sequence;
+use fathom_core::facts::Host;
+use fathom_core::spec::Point;
+use fathom_engine::host;
+use fathom_report::document::{Command, Document};
+
+use super::fill::{self, Limit};
+use super::shared::{self, Outputs, Place, Work};
+use crate::cli::args::Quick;
+use crate::cli::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
+use crate::cli::resolve::Machine;
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::live::{Live, clock};
+use crate::scratch::{self, REGION_START, Scratch};
+use crate::session::Outcome;
+use crate::{output, signals};
+
+/// Draws it.
+///
+/// # Errors
+///
+/// When the command line, the place or the result file does not allow it.
+pub fn perform(args: &Quick) -> Result<u8, Error> {
+    if args.results.json {
+        output::leave_stdout_to_the_document();
+    }
+    let host = shared::this_host();
+    let machine = shared::machine(&host);
+    let folder = shared::simulated(&args.path).is_none() && args.path.is_dir();
+    portrait::fits_the_place(args, folder)?;
+    if folder { in_folder(args, &host, machine) } else { on_target(args, &host, machine) }
+}
+
+/// On a file, a device or a simulated device that is there.
+fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
+    let place = Place::find(std::slice::from_ref(&args.path))?;
+    let target = place.facts().remove(0);
+    let portrait = portrait::portrait(args, target, Owner::User, machine)?;
+    let name = portrait.spec.targets[0].name.clone();
+    let (outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
+    let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
+    let outcome = announce(&portrait, &[])
+        .and_then(|()| measure(&portrait, &place, host, &mut journal, &mut live));
+    conclude(outcome, &outputs, journal, &portrait)
+}
+
+/// In a folder, on a scratch file that goes away again.
+fn in_folder(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
+    leftovers(&args.path, args.remove_leftovers)?;
+    let folder = host::folder(&args.path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let shown = args.path.display().to_string();
+    let available = folder.file_system.as_ref().map(|system| system.available);
+    let size = portrait::scratch_size(args.size, machine.memory, available, &shown)?;
+    // So that a window that cannot be is refused before anything is written.
+    let mut planned = folder.clone();
+    planned.size = Bytes(REGION_START.0 + size.0);
+    let owner = Owner::Scratch { start: REGION_START };
+    let plan = portrait::portrait(args, planned, owner, machine)?;
+
+    let (outputs, mut journal) = Outputs::create("quick", &folder.path, &args.results, true)?;
+    signals::be_orderly();
+    let mut live = Live::new(1 + plan.spec.points.len(), plan.spec.time());
+    let outcome = in_scratch(args, host, machine, (&plan, size), &mut journal, &mut live);
+    live.finish();
+    conclude(outcome, &outputs, journal, &plan)
+}
+
+fn in_scratch(
+    args: &Quick,
+    host: &Host,
+    machine: Machine,
+    (plan, size): (&Portrait, Bytes),
+    journal: &mut Journal,
+    live: &mut Live,
+) -> Result<Outcome, Error> {
+    let limit = match args.size {
+        Some(_) => Limit::None,
+        None => Limit::Time { most: WRITING_TIME, least: SMALLEST },
+    };
+    let amount = match limit {
+        Limit::None => format!("{size}"),
+        Limit::Time { .. } => format!("up to {size}, as much as {WRITING_TIME} allow"),
+    };
+    announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
+    let seed = plan.spec.points[0].seed;
+    let scratch = Scratch::create(&args.path, shared::fresh_seed())?;
+    live.step("write the scratch file", None);
+    fill::scratch(&scratch, size, limit, seed, live)?;
+    let place = Place::find(&[scratch.path().to_owned()])?;
+    let owner = Owner::Scratch { start: REGION_START };
+    let seeded = Quick { seed: Some(seed), ..args.clone() };
+    let portrait = portrait::portrait(&seeded, place.facts().remove(0), owner, machine)?;
+    measure(&portrait, &place, host, journal, live)
+}
+
+fn measure(
+    portrait: &Portrait,
+    place: &Place,
+    host: &Host,
+    journal: &mut Journal,
+    live: &mut Live,
+) -> Result<Outcome, Error> {
+    let opened = shared::open(place, &portrait.spec)?;
+    let points: Vec<Point> = portrait.spec.points.clone();
+    let work = Work {
+        command: Command::Quick,
+        host,
+        spec: &portrait.spec,
+        opened: &opened,
+        seed: points[0].seed,
+        experiment: &mut Sequence::new(points),
+    };
+    shared::measure(work, journal, live)
+}
+
+fn conclude(
+    outcome: Result<Outcome, Error>,
+    outputs: &Outputs,
+    journal: Journal,
+    portrait: &Portrait,
+) -> Result<u8, Error> {
+    match outcome {
+        Ok(outcome) => {
+            outputs
+                .finish(&|document: &Document| super::report::render(document, &shared::style()))?;
+            if portrait.left_out > 0 {
+                let name = &portrait.spec.targets[0].name;
+                output::say(&format!(
+                    "\nThe {} steps that write were left out, because {name} was there before: \
+                     --overwrite allows them, and what it holds is lost.",
+                    portrait.left_out
+                ))?;
+            }
+            Ok(shared::exit_code(&outcome))
+        }
+        Err(error) => {
+            outputs.after_failure(journal);
+            Err(error)
+        }
+    }
+}
+
+/// What will happen, before it does.
+fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
+    let spec = &portrait.spec;
+    let target = &spec.targets[0];
+    output::say(&format!(
+        "portrait of {}: {} steps, {}; seed {}",
+        target.path,
+        spec.points.len(),
+        clock(spec.time()),
+        spec.points[0].seed
+    ))?;
+    for line in more {
+        output::say(line)?;
+    }
+    if spec.writes() && more.is_empty() && shared::simulated(Path::new(&target.name)).is_none() {
+        output::say(&format!(
+            "OVERWRITES {}: anywhere in its {}, as much as it takes in that time",
+            target.name, target.size
+        ))?;
+    }
+    Ok(())
+}
+
+/// Names what killed runs have left, and removes it if the user agrees.
+fn leftovers(folder: &Path, remove: bool) -> Result<(), Error> {
+    let found = scratch::leftovers(folder);
+    if found.is_empty() {
+        if remove {
+            output::note("no leftover scratch file was found");
+        }
+        return Ok(());
+    }
+    for leftover in &found {
+        output::note(&format!(
+            "a run that was killed has left {} ({})",
+            leftover.path.display(),
+            leftover.size
+        ));
+    }
+    if !remove && !agrees(found.len()) {
+        output::note("it stays; --remove-leftovers removes it");
+        return Ok(());
+    }
+    for leftover in &found {
+        match scratch::remove(leftover) {
+            Ok(()) => output::note(&format!("removed {}", leftover.path.display())),
+            Err(cause) => {
+                return Err(Error::target(
+                    leftover.path.display().to_string(),
+                    format!("it cannot be removed ({})", crate::error::plain(&cause)),
+                    "remove it by hand, or leave out --remove-leftovers",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks, if there is somebody to ask.
+fn agrees(count: usize) -> bool {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return false;
+    }
+    let what = if count == 1 { "it" } else { "them" };
+    // If it cannot be asked, nothing was answered.
+    let _ = write!(io::stderr(), "remove {what}? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}

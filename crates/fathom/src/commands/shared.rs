@@ -1,0 +1,399 @@
+//! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
+//! to an outcome.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::pending::{csv, html};
+use fathom_core::experiment::Experiment;
+use fathom_core::facts::{Host, Target};
+use fathom_core::spec::BackendKind;
+use fathom_core::verdict::Verdict;
+use fathom_engine::clock::Clock;
+use fathom_engine::target::{self, OpenTarget, Opening};
+use fathom_engine::{Choice, Devices, choose, host, sim};
+use fathom_report::document::{self, Document};
+use fathom_report::terminal;
+
+use crate::cli::args::Results;
+use crate::cli::resolve::{Machine, Spec};
+use crate::cli::values::Backend;
+use crate::error::{Error, exit, plain};
+use crate::journal::{self, Journal};
+use crate::live::Live;
+use crate::session::{self, Outcome, Session};
+use crate::{output, signals};
+
+/// How every simulated target's name begins.
+const SIMULATED: &str = "sim:";
+
+/// What is measured, found and looked at, not yet open.
+#[derive(Debug)]
+pub enum Place {
+    /// A simulated device.
+    Simulated {
+        /// What is known about it.
+        facts: Box<Target>,
+        /// What it does.
+        options: sim::Options,
+    },
+    /// Files and devices.
+    Real(Vec<Target>),
+}
+
+/// What follows `sim:`, if this names a simulated device.
+pub fn simulated(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(SIMULATED)
+}
+
+/// Whether this asks what simulated devices there are.
+pub fn asks_for_help(path: &Path) -> bool {
+    simulated(path).is_some_and(|text| text == "help" || text.is_empty())
+}
+
+impl Place {
+    /// Looks at what was named.
+    ///
+    /// # Errors
+    ///
+    /// When a target is not there, cannot be one, or was named twice.
+    pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut targets = Vec::new();
+        let mut seen: Vec<(Identity, String)> = Vec::new();
+        for path in paths {
+            let name = path.display().to_string();
+            if let Some(text) = simulated(path) {
+                if paths.len() > 1 {
+                    return Err(Error::target(
+                        name,
+                        "a simulated device is measured alone",
+                        "name one target",
+                    ));
+                }
+                let options: sim::Options =
+                    text.parse().map_err(|why| Error::Refused(format!("{name}: {why}")))?;
+                let facts = Box::new(Target::simulated(&name, options.size));
+                return Ok(Self::Simulated { facts, options });
+            }
+            let facts =
+                host::target(path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            let identity = Identity::of(&facts);
+            if let Some((_, other)) = seen.iter().find(|(other, _)| *other == identity) {
+                return Err(Error::target(
+                    name,
+                    format!("it is the same as {other}"),
+                    "name every target once",
+                ));
+            }
+            seen.push((identity, name));
+            targets.push(facts);
+        }
+        Ok(Self::Real(targets))
+    }
+
+    /// What is known about the targets.
+    pub fn facts(&self) -> Vec<Target> {
+        match self {
+            Self::Simulated { facts, .. } => Vec::from([Target::clone(facts)]),
+            Self::Real(targets) => targets.clone(),
+        }
+    }
+}
+
+/// What makes two names the same target, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Identity {
+    File { device: u64, inode: u64 },
+    Device(u64),
+    Path(String),
+}
+
+impl Identity {
+    fn of(target: &Target) -> Self {
+        match std::fs::metadata(&target.path) {
+            Ok(metadata) if metadata.file_type().is_block_device() => Self::Device(metadata.rdev()),
+            Ok(metadata) => Self::File { device: metadata.dev(), inode: metadata.ino() },
+            // It went away since it was looked at, and opening it will say so.
+            Err(_) => Self::Path(target.path.clone()),
+        }
+    }
+}
+
+/// What is known about this machine, its clock included.
+pub fn this_host() -> Host {
+    Host { clock: Clock::default().measure(), ..host::host() }
+}
+
+/// What the resolver has to know about the machine.
+pub fn machine(host: &Host) -> Machine {
+    let memory = match host.memory_limit {
+        Some(limit) => limit.min(host.memory),
+        None => host.memory,
+    };
+    Machine { memory, fresh_seed: fresh_seed() }
+}
+
+/// A seed that nobody has chosen. It is short enough to be typed again.
+pub fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish() & 0xFFFF_FFFF
+}
+
+/// Open targets, and what carries the I/Os to them.
+#[derive(Debug)]
+pub enum Opened {
+    /// A simulated device.
+    Simulated(sim::Options),
+    /// Files and devices.
+    Real {
+        /// Open.
+        targets: Vec<OpenTarget>,
+        /// What works here.
+        choice: Choice,
+    },
+}
+
+impl Opened {
+    /// What `run_point` takes.
+    pub fn devices(&self) -> Devices<'_> {
+        match self {
+            Self::Simulated(options) => Devices::Simulated(options),
+            Self::Real { targets, choice } => Devices::Real { targets, backend: choice.kind },
+        }
+    }
+
+    /// The backend's name and why it was chosen.
+    pub fn backend(&self) -> (BackendKind, &str) {
+        match self {
+            Self::Simulated(_) => (BackendKind::Sim, "the target is simulated, in virtual time"),
+            Self::Real { choice, .. } => (choice.kind, &choice.reason),
+        }
+    }
+}
+
+/// Opens what a spec names.
+///
+/// # Errors
+///
+/// When a target must not or cannot be opened this way, or no backend works.
+pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
+    let facts = match place {
+        Place::Simulated { options, .. } => return Ok(Opened::Simulated(options.clone())),
+        Place::Real(facts) => facts,
+    };
+    let mut targets = Vec::with_capacity(facts.len());
+    for facts in facts {
+        let opening =
+            Opening { access: spec.access, writes: spec.writes(), overwrite: spec.consent.clone() };
+        let open =
+            target::open(facts, &opening).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        targets.push(open);
+    }
+    let requested = match spec.backend {
+        Backend::Auto => None,
+        Backend::Named(kind) => Some(kind),
+    };
+    let choice = choose(requested, spec.access)
+        .map_err(|refusal| Error::Refused(format!("--backend: {refusal}")))?;
+    Ok(Opened::Real { targets, choice })
+}
+
+/// Everything that a session needs.
+pub struct Work<'a> {
+    /// The command, for the document.
+    pub command: document::Command,
+    /// The machine.
+    pub host: &'a Host,
+    /// What is to be done.
+    pub spec: &'a Spec,
+    /// On what.
+    pub opened: &'a Opened,
+    /// In which order.
+    pub experiment: &'a mut dyn Experiment,
+    /// Repeats it.
+    pub seed: u64,
+}
+
+/// Measures: from the header to the conclusion.
+///
+/// # Errors
+///
+/// When the machine or the result file does not allow it.
+pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
+    let Work { command, host, spec, opened, experiment, seed } = work;
+    let (_, backend_reason) = opened.backend();
+    signals::be_orderly();
+    session::begin(journal, command, (host, &spec.targets), seed, experiment.points())?;
+    let session = Session {
+        host,
+        targets: &spec.targets,
+        devices: opened.devices(),
+        access: spec.access,
+        backend_reason,
+    };
+    let outcome = session.run(experiment, journal, live);
+    live.finish();
+    outcome
+}
+
+/// How a process ends that has measured.
+pub fn exit_code(outcome: &Outcome) -> u8 {
+    match (outcome.signal, outcome.verdict) {
+        (Some(signal), _) => exit::SIGNAL + signal as u8,
+        (None, Verdict::Void) => exit::VOID,
+        (None, Verdict::Suspect | Verdict::Sound) => exit::MEASURED,
+    }
+}
+
+/// How the terminal report looks here.
+pub fn style() -> terminal::Style {
+    terminal::Style { width: output::width(), color: output::color(), all_workers: false }
+}
+
+/// Where the results go, settled before anything is measured.
+#[derive(Debug)]
+pub struct Outputs {
+    out: PathBuf,
+    html: Option<PathBuf>,
+    csv: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Settles the names and creates the result file.
+    ///
+    /// # Errors
+    ///
+    /// When a file exists or cannot be created.
+    pub fn create(
+        command: &str,
+        target: &str,
+        typed: &Results,
+        html_beside: bool,
+    ) -> Result<(Self, Journal), Error> {
+        for path in typed.html.iter().chain(&typed.csv) {
+            free(path)?;
+        }
+        let same = |a: &Option<PathBuf>, b: &Option<PathBuf>| a.is_some() && a == b;
+        if same(&typed.out, &typed.html)
+            || same(&typed.out, &typed.csv)
+            || same(&typed.html, &typed.csv)
+        {
+            return Err(Error::option(
+                "--out, --html, --csv",
+                "two of them name the same file",
+                "give each its own",
+            ));
+        }
+        let (out, journal) = match &typed.out {
+            Some(path) => (path.clone(), Journal::create(path, typed.json)?),
+            None => create_named(command, target, typed.json)?,
+        };
+        let html = match &typed.html {
+            Some(path) => Some(path.clone()),
+            None if html_beside => Some(html_name(&out)),
+            None => None,
+        };
+        Ok((Self { out, html, csv: typed.csv.clone() }, journal))
+    }
+
+    /// Shows and writes what the result file holds.
+    ///
+    /// # Errors
+    ///
+    /// When a report cannot be written.
+    pub fn finish(&self, render: &dyn Fn(&Document) -> String) -> Result<(), Error> {
+        let document = read(&self.out)?;
+        output::say(render(&document).trim_end_matches('\n'))?;
+        output::say(&format!("\nresult  {}", self.out.display()))?;
+        if let Some(path) = &self.html {
+            journal::write_new(path, &html::render(&document))?;
+            output::say(&format!("report  {}", path.display()))?;
+        }
+        if let Some(path) = &self.csv {
+            journal::write_new(path, &csv::render(&document))?;
+            output::say(&format!("table   {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Says where what was measured before a failure is to be found, or removes an empty file.
+    pub fn after_failure(&self, journal: Journal) {
+        if journal.is_empty() {
+            journal.discard();
+        } else {
+            output::note(&format!(
+                "what was measured until then is in {}: show it with `fathom report {}`",
+                self.out.display(),
+                self.out.display()
+            ));
+        }
+    }
+}
+
+/// Refuses a file that exists before a measurement is wasted on it.
+fn free(path: &Path) -> Result<(), Error> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Error::write(
+            path,
+            io::ErrorKind::AlreadyExists.into(),
+            "choose another name: results are never overwritten",
+        )),
+        Err(_) => {
+            let folder = match path.parent() {
+                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+                Some(folder) => folder,
+                None => Path::new("/"),
+            };
+            match folder.metadata() {
+                Ok(metadata) if metadata.is_dir() => Ok(()),
+                Ok(_) => Err(Error::write(
+                    path,
+                    io::ErrorKind::NotADirectory.into(),
+                    "name a file in a folder",
+                )),
+                Err(cause) => Err(Error::write(path, cause, "create its folder first")),
+            }
+        }
+    }
+}
+
+/// Creates a result file under its default name; two of one second are told apart by a number.
+fn create_named(command: &str, target: &str, echo: bool) -> Result<(PathBuf, Journal), Error> {
+    let name = journal::default_name(command, target, session::unix_ns() / 1_000_000_000);
+    let stem = name.trim_end_matches(journal::SUFFIX).to_owned();
+    let mut path = PathBuf::from(&name);
+    for number in 2.. {
+        match Journal::create(&path, echo) {
+            Ok(journal) => return Ok((path, journal)),
+            Err(Error::Write { cause, .. })
+                if cause.kind() == io::ErrorKind::AlreadyExists && number < 1000 =>
+            {
+                path = PathBuf::from(format!("{stem}-{number}{}", journal::SUFFIX));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("the last number returns")
+}
+
+/// The HTML report beside a result file.
+fn html_name(out: &Path) -> PathBuf {
+    let text = out.to_string_lossy();
+    let stem = text.strip_suffix(journal::SUFFIX).or_else(|| text.strip_suffix(".jsonl"));
+    PathBuf::from(format!("{}.html", stem.unwrap_or(&text)))
+}
+
+/// Reads a result file.
+///
+/// # Errors
+///
+/// When it cannot be read or is none.
+pub fn read(path: &Path) -> Result<Document, Error> {
+    let bytes = std::fs::read(path).map_err(|cause| Error::Read {
+        path: path.to_owned(),
+        problem: format!("cannot be read ({}): name a result file", plain(&cause)),
+    })?;
+    document::read(&bytes)
+        .map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
+}

@@ -1,0 +1,189 @@
+//! The result file: append-only, on the disk after every line, so that whatever ends the process
+//! leaves every finished trial readable. Never overwrites anything.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::{output, signals};
+
+/// How a result file's default name ends.
+pub const SUFFIX: &str = ".fathom.jsonl";
+
+/// An open result file.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// The length up to which every line is whole.
+    whole: u64,
+    /// Whether stdout gets every line too.
+    echo: bool,
+}
+
+impl Journal {
+    /// Creates the file; with `echo` every line goes to stdout too.
+    ///
+    /// # Errors
+    ///
+    /// When it exists or cannot be created.
+    pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
+        let file = create_new(path)?;
+        // Nobody needs a file with nothing in it.
+        signals::doom(path);
+        Ok(Self { path: path.to_owned(), file, whole: 0, echo })
+    }
+
+    /// Whether it holds nothing yet.
+    pub fn is_empty(&self) -> bool {
+        self.whole == 0
+    }
+
+    /// Appends a line and waits until it is on the disk. A line that does not fit is taken back, so
+    /// that the file ends with a whole one.
+    ///
+    /// # Errors
+    ///
+    /// When the file system cannot take it, or stdout.
+    pub fn append(&mut self, line: &str) -> Result<(), Error> {
+        assert!(!line.contains('\n'), "a line of the journal is one line");
+        let bytes = format!("{line}\n").into_bytes();
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        if let Err(cause) = written {
+            // If even this fails the line stays torn, which every reader accepts.
+            let _ = self.file.set_len(self.whole);
+            let _ = self.file.seek(SeekFrom::Start(self.whole));
+            return Err(Error::write(
+                &self.path,
+                cause,
+                "what was measured before is in it and can be read; free some space or name \
+                 another place with --out",
+            ));
+        }
+        if self.whole == 0 {
+            signals::spare(&self.path);
+        }
+        self.whole += bytes.len() as u64;
+        if self.echo {
+            output::print(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file that holds nothing: what was to be measured never began.
+    pub fn discard(self) {
+        assert!(self.is_empty(), "what was measured is kept");
+        // An empty file is ugly, not wrong.
+        let _ = std::fs::remove_file(&self.path);
+        signals::spare(&self.path);
+    }
+}
+
+/// Creates a file that does not exist yet.
+///
+/// # Errors
+///
+/// When it exists or cannot be created.
+pub fn create_new(path: &Path) -> Result<File, Error> {
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|cause| {
+        let remedy = match cause.kind() {
+            io::ErrorKind::AlreadyExists => "choose another name: results are never overwritten",
+            io::ErrorKind::NotFound => "create its folder, or name another place with --out",
+            _ => "name another place with --out",
+        };
+        Error::write(path, cause, remedy)
+    })
+}
+
+/// Writes a whole file that does not exist yet.
+///
+/// # Errors
+///
+/// When it exists or cannot be written; then nothing of it is left.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
+    let mut file = create_new(path)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|cause| {
+        // Half a report is worth less than none.
+        let _ = std::fs::remove_file(path);
+        Error::write(path, cause, "free some space or name another place")
+    })
+}
+
+/// The name of a result file: what was done to what, and when.
+pub fn default_name(command: &str, target: &str, unix_seconds: u64) -> String {
+    let time = utc_compact(unix_seconds);
+    match slug(target) {
+        slug if slug.is_empty() => format!("{command}-{time}{SUFFIX}"),
+        slug => format!("{command}-{slug}-{time}{SUFFIX}"),
+    }
+}
+
+/// The last part of a target's name, in characters that need no quoting.
+fn slug(target: &str) -> String {
+    let last = target.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '_' { c } else { '-' };
+    let text: String = last.chars().map(plain).take(40).collect();
+    text.trim_matches(['-', '.']).to_owned()
+}
+
+/// Seconds since 1970 as 20261121T101500Z.
+pub fn utc_compact(unix_seconds: u64) -> String {
+    let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
+    // Days to year, month and day by Howard Hinnant's civil_from_days, for days from 1970 on.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_and_when() {
+        assert_eq!(utc_compact(0), "19700101T000000Z");
+        assert_eq!(utc_compact(951_782_399), "20000228T235959Z");
+        assert_eq!(utc_compact(951_782_400), "20000229T000000Z");
+        assert_eq!(utc_compact(1_795_256_100), "20261121T101500Z");
+        assert_eq!(
+            default_name("quick", "/mnt/data/", 0),
+            "quick-data-19700101T000000Z.fathom.jsonl"
+        );
+        assert_eq!(
+            default_name("run", "sim:queue,servers=8", 0),
+            "run-sim-queue-servers-8-19700101T000000Z.fathom.jsonl"
+        );
+        assert_eq!(default_name("quick", "/", 0), "quick-19700101T000000Z.fathom.jsonl");
+    }
+
+    #[test]
+    fn a_result_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut journal = Journal::create(&path, false).unwrap();
+        journal.append("{}").unwrap();
+        let error = Journal::create(&path, false).unwrap_err();
+        assert!(error.to_string().contains("never overwritten"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_is_an_error() {
+        let mut journal =
+            Journal::create(&tempfile::tempdir().unwrap().keep().join("journal"), false).unwrap();
+        journal.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = journal.append("{}").unwrap_err();
+        assert_eq!(error.exit_code(), crate::error::exit::OUTPUT);
+        assert!(error.to_string().contains("--out"), "{error}");
+        std::fs::remove_dir_all(journal.path.parent().unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,197 @@
+//! What is shown while it works, on stderr: two lines that redraw themselves on a terminal, plain
+//! lines elsewhere. Never measures anything itself.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use fathom_core::{Bytes, Span};
+use fathom_engine::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
+
+/// Between two plain lines of one step: a log should not grow by more.
+const PLAIN_PERIOD: Duration = Duration::from_secs(10);
+
+/// The view of a whole run.
+#[derive(Debug)]
+pub struct Live {
+    steps: usize,
+    step: usize,
+    name: String,
+    /// What the steps after the current one will take.
+    after: Span,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Terminal(ProgressBar),
+    Plain { last: Instant },
+}
+
+impl Live {
+    /// A view of so many steps that take so long together.
+    pub fn new(steps: usize, time: Span) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let kind = if io::stderr().is_terminal() && !dumb {
+            let bar =
+                ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10));
+            bar.set_style(
+                ProgressStyle::with_template("{prefix}\n{bar:24} {msg}")
+                    .expect("the template is right")
+                    .progress_chars("█▉▊▋▌▍▎▏░"),
+            );
+            Kind::Terminal(bar)
+        } else {
+            Kind::Plain { last: Instant::now() }
+        };
+        Self { steps, step: 0, name: String::new(), after: time, kind }
+    }
+
+    /// A step begins, and will take so long.
+    pub fn step(&mut self, name: &str, time: Option<Span>) {
+        self.step += 1;
+        self.name = name.to_owned();
+        self.after = self.after - time.unwrap_or(Span(0));
+        let head = self.head();
+        match &mut self.kind {
+            Kind::Terminal(bar) => {
+                bar.set_length(1);
+                bar.set_position(0);
+                bar.set_message("");
+                bar.set_prefix(head);
+                bar.tick();
+            }
+            Kind::Plain { last } => {
+                *last = Instant::now();
+                output::note(&head);
+            }
+        }
+    }
+
+    fn head(&self) -> String {
+        if self.steps > 1 {
+            format!("step {}/{}: {}", self.step, self.steps, self.name)
+        } else {
+            self.name.clone()
+        }
+    }
+
+    /// The load goes on.
+    pub fn progress(&mut self, progress: &Progress) {
+        let left = progress.total - progress.elapsed;
+        let mut text = if progress.in_window { String::new() } else { "warm-up, ".to_owned() };
+        text += &format!("{} IOPS, {}", grouped(progress.iops), bandwidth(progress.bandwidth));
+        if progress.failed > 0 {
+            text += &format!(", {} failed", grouped(progress.failed as f64));
+        }
+        self.show(progress.elapsed.0, progress.total.0, &text, Some(left + self.after));
+    }
+
+    /// So much of the data is written.
+    pub fn written(
+        &mut self,
+        written: Bytes,
+        total: Bytes,
+        bandwidth_now: f64,
+        left: Option<Span>,
+    ) {
+        let text = format!("{written} of {total}, {}", bandwidth(bandwidth_now));
+        self.show(written.0, total.0, &text, left.map(|left| left + self.after));
+    }
+
+    fn show(&mut self, position: u64, length: u64, text: &str, left: Option<Span>) {
+        let left = left.map_or(String::new(), |left| format!(", {} left", clock(left)));
+        match &mut self.kind {
+            Kind::Terminal(bar) => {
+                bar.set_length(length.max(1));
+                bar.set_position(position.min(length));
+                bar.set_message(format!("{text}{left}"));
+            }
+            Kind::Plain { last } => {
+                if last.elapsed() >= PLAIN_PERIOD {
+                    *last = Instant::now();
+                    output::note(&format!("  {text}{left}"));
+                }
+            }
+        }
+    }
+
+    /// The step is done; this is what came out, in a few words.
+    pub fn done(&mut self, outcome: &str) {
+        match &mut self.kind {
+            Kind::Terminal(bar) => {
+                bar.set_position(bar.length().unwrap_or(1));
+                bar.set_message(outcome.to_owned());
+            }
+            Kind::Plain { .. } => output::note(&format!("  {outcome}")),
+        }
+    }
+
+    /// Everything is done: the lines go away.
+    pub fn finish(&self) {
+        if let Kind::Terminal(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// 12345.6 as "12,346", and small numbers with a decimal.
+pub fn grouped(value: f64) -> String {
+    if value < 100.0 && value.fract() != 0.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes per second for people.
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    format!("{}/s", Bytes(bytes_per_second.max(0.0) as u64))
+}
+
+/// A time that is left: "5 s", "1:05", "2:00:00".
+pub fn clock(left: Span) -> String {
+    let seconds = left.0.div_ceil(1_000_000_000);
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest} s"),
+        (0, _) => format!("{minutes}:{rest:02} min"),
+        _ => format!("{hours}:{minutes:02}:{rest:02} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (value, text) in
+            [(0.0, "0"), (12.34, "12.3"), (999.6, "1,000"), (1_234_567.0, "1,234,567")]
+        {
+            assert_eq!(grouped(value), text);
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_read_like_a_clock() {
+        assert_eq!(clock(Span::from_ms(4100)), "5 s");
+        assert_eq!(clock(Span::from_secs(65)), "1:05 min");
+        assert_eq!(clock(Span::from_secs(7261)), "2:01:01 h");
+    }
+}

@@ -1,0 +1,230 @@
+//! The scratch file of `quick`: found again by its name, its marker and its lock, so that a file
+//! that a killed run has left behind can be told from one in use, and from somebody's data.
+//!
+//! Its first MiB holds the marker and is never measured.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use fathom_core::Bytes;
+
+use crate::error::Error;
+use crate::signals;
+
+/// How every scratch file's name begins.
+const PREFIX: &str = ".fathom-scratch-";
+/// What every scratch file begins with.
+const MARKER: &[u8] = b"fathom scratch file: safe to remove when no fathom is running\n";
+
+/// Where the measured part begins: after the marker, aligned to anything a device may want.
+pub const REGION_START: Bytes = Bytes(Bytes::MIB);
+
+/// A scratch file that is ours: locked while it lives, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    file: File,
+}
+
+impl Scratch {
+    /// Makes one in `folder`, with nothing in it but the marker.
+    ///
+    /// # Errors
+    ///
+    /// When the folder does not let us.
+    pub fn create(folder: &Path, id: u64) -> Result<Self, Error> {
+        let path = folder.join(format!("{PREFIX}{}-{:08x}", std::process::id(), id as u32));
+        // Doomed before it exists: a signal may come right after it does.
+        signals::doom(&path);
+        let scratch = Self::marked(&path).map_err(|cause| {
+            signals::remove_doomed();
+            refused(folder, &cause)
+        })?;
+        Ok(scratch)
+    }
+
+    fn marked(path: &Path) -> io::Result<Self> {
+        let file =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let mut scratch = Self { path: path.to_owned(), file };
+        match scratch.file.try_lock() {
+            Ok(()) => {}
+            // A file system without locks: a leftover cannot be told from a file in use there, and
+            // `leftovers` does not call it one.
+            Err(TryLockError::Error(_)) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+        }
+        let mut first = vec![0u8; REGION_START.0 as usize];
+        first[..MARKER.len()].copy_from_slice(MARKER);
+        scratch.file.write_all(&first)?;
+        scratch.file.sync_all()?;
+        Ok(scratch)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Cuts off what lies behind the region of this length.
+    ///
+    /// # Errors
+    ///
+    /// When the file system does not let us.
+    pub fn cut(&self, region: Bytes) -> io::Result<()> {
+        self.file.set_len(REGION_START.0 + region.0)?;
+        self.file.sync_all()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Somebody may have removed it already, which is as well.
+        let _ = std::fs::remove_file(&self.path);
+        signals::spare(&self.path);
+    }
+}
+
+fn refused(folder: &Path, cause: &io::Error) -> Error {
+    let (problem, remedy) = match cause.kind() {
+        io::ErrorKind::PermissionDenied => (
+            "no scratch file can be made in it (permission denied)".to_owned(),
+            "name a folder that you may write to, or a file or device to read",
+        ),
+        io::ErrorKind::ReadOnlyFilesystem => (
+            "no scratch file can be made in it (the file system is read-only)".to_owned(),
+            "name another folder, or a file or device to read",
+        ),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            "no scratch file can be made in it (no space left)".to_owned(),
+            "free some space, or name another folder",
+        ),
+        _ => (
+            format!("no scratch file can be made in it ({})", crate::error::plain(cause)),
+            "name another folder, or a file or device to read",
+        ),
+    };
+    Error::target(folder.display().to_string(), problem, remedy)
+}
+
+/// A scratch file that nobody uses any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The space that it takes.
+    pub size: Bytes,
+}
+
+/// What killed runs have left in `folder`: files with our name and our marker (or nothing yet)
+/// that nobody has locked.
+pub fn leftovers(folder: &Path) -> Vec<Leftover> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<Leftover> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let ours = entry.file_name().to_str().is_some_and(is_our_name);
+            (ours && entry.file_type().ok()?.is_file()).then(|| entry.path())
+        })
+        .filter_map(|path| {
+            let (_, size) = abandoned(&path).ok()??;
+            Some(Leftover { path, size })
+        })
+        .collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn is_our_name(name: &str) -> bool {
+    let Some((pid, id)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')) else {
+        return false;
+    };
+    !pid.is_empty()
+        && pid.chars().all(|c| c.is_ascii_digit())
+        && id.len() == 8
+        && id.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+/// The open and locked file and its size, if it is a scratch file that nobody uses.
+fn abandoned(path: &Path) -> io::Result<Option<(File, Bytes)>> {
+    let mut file = OpenOptions::new().read(true).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.len() > 0 {
+        let mut first = vec![0u8; MARKER.len()];
+        file.seek(SeekFrom::Start(0))?;
+        // A marker whose write was cut off by a power loss reads as zeros, or is too short.
+        let whole = file.read_exact(&mut first).is_ok();
+        if whole && first != MARKER && first.iter().any(|&byte| byte != 0) {
+            return Ok(None);
+        }
+    }
+    match file.try_lock() {
+        Ok(()) => Ok(Some((file, Bytes(metadata.blocks() * 512)))),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Removes a leftover, looking once more whether it is one.
+///
+/// # Errors
+///
+/// When it came into use in between, or the file system does not let us.
+pub fn remove(leftover: &Leftover) -> io::Result<()> {
+    match abandoned(&leftover.path)? {
+        // The lock is held until it is gone, so that nobody takes it up in between.
+        Some((_locked, _)) => std::fs::remove_file(&leftover.path),
+        None => Err(io::ErrorKind::ResourceBusy.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_file_in_use_is_no_leftover_and_an_abandoned_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(folder.path(), 7).unwrap();
+        assert_eq!(leftovers(folder.path()), []);
+        let copy = folder.path().join(".fathom-scratch-1-0000abcd");
+        std::fs::copy(scratch.path(), &copy).unwrap();
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(!path.exists());
+        let found = leftovers(folder.path());
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&copy]);
+        remove(&found[0]).unwrap();
+        assert_eq!(leftovers(folder.path()), []);
+    }
+
+    #[test]
+    fn somebodys_file_is_never_called_a_leftover() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".fathom-scratch-1-0000abcd", ".fathom-scratch-x-0000abcd", ".fathom-scratch-"]
+        {
+            std::fs::write(
+                folder.path().join(name),
+                "my thesis, the only copy, not a marker, long enough to be read in full by anybody",
+            )
+            .unwrap();
+        }
+        std::fs::create_dir(folder.path().join(".fathom-scratch-1-0000abce")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join(".fathom-scratch-1-0000abcf"))
+            .unwrap();
+        assert_eq!(leftovers(folder.path()), []);
+    }
+
+    #[test]
+    fn a_file_that_was_killed_before_its_marker_is_a_leftover() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(".fathom-scratch-12-00000001"), "").unwrap();
+        assert_eq!(leftovers(folder.path()).len(), 1);
+    }
+}

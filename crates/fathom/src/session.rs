@@ -1,0 +1,202 @@
+//! An experiment and `run_point` become trials, each of which is in the result file as soon as it
+//! ends. Decides nothing: the experiment says what to run, the verdict says what it was worth.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_core::Span;
+use fathom_core::experiment::{Experiment, Step, Trial};
+use fathom_core::facts::{Counters, Host, Target};
+use fathom_core::measure::Record;
+use fathom_core::spec::{Access, BackendKind, Point};
+use fathom_core::verdict::{Verdict, judge};
+use fathom_engine::{Devices, Observer, Phase, Progress, host, run_point};
+use fathom_report::document::{self, Conclusion, Ended, Header, HeaderInput, Line};
+
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::live::{Live, bandwidth, grouped};
+use crate::signals;
+
+/// What a session works with.
+#[derive(Debug)]
+pub struct Session<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// The targets, as they are in the document.
+    pub targets: &'a [Target],
+    /// The same, open.
+    pub devices: Devices<'a>,
+    /// How they were opened.
+    pub access: Access,
+    /// Why this backend carries the I/Os.
+    pub backend_reason: &'a str,
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The gravest verdict of all trials.
+    pub verdict: Verdict,
+    /// The signal that ended it early, if one did.
+    pub signal: Option<i32>,
+}
+
+/// Nanoseconds since 1970.
+pub fn unix_ns() -> u64 {
+    // A clock before 1970 is not worth a failure: only names and dates come from it.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// Writes the header: from here on the result file can be read.
+///
+/// # Errors
+///
+/// When the result file cannot take it.
+pub fn begin(
+    journal: &mut Journal,
+    command: document::Command,
+    (host, targets): (&Host, &[Target]),
+    seed: u64,
+    points: usize,
+) -> Result<(), Error> {
+    let command_line: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let header = Header::new(HeaderInput {
+        fathom_version: env!("CARGO_PKG_VERSION"),
+        command,
+        command_line: &command_line,
+        created_unix_ns: unix_ns(),
+        seed,
+        host,
+        targets,
+        planned_points: points as u32,
+    });
+    journal.append(&Line::Header(Box::new(header)).to_json())
+}
+
+impl Session<'_> {
+    /// Runs an experiment to its end, or to the first signal.
+    ///
+    /// # Errors
+    ///
+    /// When the machine cannot run a point, or the result file cannot take a trial. What was
+    /// measured before is in the file.
+    pub fn run(
+        &self,
+        experiment: &mut dyn Experiment,
+        journal: &mut Journal,
+        live: &mut Live,
+    ) -> Result<Outcome, Error> {
+        let mut history: Vec<Trial> = Vec::new();
+        let mut verdict = Verdict::Sound;
+        let (ended, sentences) = loop {
+            if signals::came().is_some() {
+                break (Ended::Interrupted, Vec::new());
+            }
+            let point = match experiment.next(&history) {
+                Step::Run(point) => point,
+                Step::Done(conclusion) => break (Ended::Completed, conclusion.sentences),
+            };
+            live.step(&point.name, Some(point.warm_up + point.window));
+            let trial = match self.trial(*point, live) {
+                Ok(trial) => trial,
+                Err(error) => {
+                    // The cause goes to the user; the file says that there is no more to come.
+                    let sentences = Vec::from([error.to_string()]);
+                    conclude(journal, Ended::Failed, sentences)?;
+                    return Err(error);
+                }
+            };
+            live.done(&in_a_few_words(&trial.record));
+            if trial.record.interrupted && trial.record.window == Span(0) {
+                // It was stopped in its warm-up: there is nothing to keep.
+                break (Ended::Interrupted, Vec::new());
+            }
+            let judgement = judge(&trial, self.host, self.targets);
+            verdict = verdict.max(judgement.verdict());
+            let line = Line::Trial(Box::new(document::Trial::new(&trial, &judgement)));
+            journal.append(&line.to_json())?;
+            let interrupted = trial.record.interrupted;
+            history.push(trial);
+            if interrupted {
+                break (Ended::Interrupted, Vec::new());
+            }
+        };
+        conclude(journal, ended, sentences)?;
+        Ok(Outcome { verdict, signal: signals::came().filter(|_| ended == Ended::Interrupted) })
+    }
+
+    fn trial(&self, point: Point, live: &mut Live) -> Result<Trial, Error> {
+        let mut watcher = Watcher {
+            targets: self.targets,
+            live,
+            started_unix_ns: unix_ns(),
+            opened: None,
+            counted: None,
+        };
+        let record =
+            run_point(&point, self.devices, signals::stop(), &mut watcher).map_err(Error::Run)?;
+        let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
+        Ok(Trial {
+            point,
+            access: self.access,
+            backend: match self.devices {
+                Devices::Real { backend, .. } => backend,
+                Devices::Simulated(_) => BackendKind::Sim,
+            },
+            backend_reason: self.backend_reason.to_owned(),
+            started_unix_ns,
+            record,
+            counters,
+        })
+    }
+}
+
+fn conclude(journal: &mut Journal, ended: Ended, sentences: Vec<String>) -> Result<(), Error> {
+    journal.append(&Line::Conclusion(Conclusion { ended, sentences }).to_json())
+}
+
+fn in_a_few_words(record: &Record) -> String {
+    let seconds = record.window.as_secs_f64();
+    if seconds == 0.0 {
+        return "nothing was measured".to_owned();
+    }
+    let total = record.total(None);
+    let rate = |count: u64| count as f64 / seconds;
+    let mut text =
+        format!("{} IOPS, {}", grouped(rate(total.ios())), bandwidth(rate(total.bytes.0)));
+    match record.errors() {
+        0 => {}
+        errors => text += &format!(", {} failed", grouped(errors as f64)),
+    }
+    text
+}
+
+/// Reads the host's counters at both ends of the window, and feeds the live view.
+struct Watcher<'a> {
+    targets: &'a [Target],
+    live: &'a mut Live,
+    started_unix_ns: u64,
+    opened: Option<Counters>,
+    counted: Option<Counters>,
+}
+
+impl Observer for Watcher<'_> {
+    fn phase(&mut self, phase: Phase) {
+        match phase {
+            Phase::WarmUp => {}
+            Phase::WindowOpens => {
+                self.started_unix_ns = unix_ns();
+                self.opened = Some(host::counters(self.targets));
+            }
+            Phase::WindowCloses => {
+                let now = host::counters(self.targets);
+                self.counted = self.opened.take().map(|then| now.since(&then));
+            }
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.live.progress(progress);
+    }
+}

@@ -1,0 +1,47 @@
+# accounting.sh: the bytes that fathom counts are those that the kernel counts, on a device that
+# nobody else uses.
+source "$FATHOM_ROOT/tests/lib.sh"
+require losetup jq mkfs.ext4
+require_root
+
+# What fathom moved in all: the I/Os that came back after the window moved bytes too.
+moved() { trial "(ledger | .completed_in_warm_up + .completed + .in_flight) * $1"; }
+
+# Runs it and compares what the kernel counted meanwhile.
+account() { # NAME TARGET DEVICE BLOCK-BYTES FIELD(1 read, 2 written) ARGUMENTS...
+  local name=$1 target=$2 device=$3 block=$4 field=$5 before after counted kernel
+  shift 5
+  sync
+  before=$(device_bytes "$device" | cut -d' ' -f"$field")
+  measure "$target" -b "$block" --warm-up 500ms -d 2s "$@"
+  sync
+  after=$(device_bytes "$device" | cut -d' ' -f"$field")
+  counted=$(moved "$block") kernel=$((after - before))
+  check "$name: exit code" status_is 0
+  check "$name: something was moved" between "$counted" 1048576 1e15
+  check "$name: the kernel counts the same within 1 %" \
+    between "$kernel" "$(jq -n "$counted * 0.99")" "$(jq -n "$counted * 1.01")"
+}
+
+truncate -s 512M disk
+make_loop "$FATHOM_BED/disk" --direct-io=on || make_loop "$FATHOM_BED/disk"
+device=$loop
+account "random reads of a device" "$device" "$device" 4096 1 -q 8
+account "sequential writes to a device" "$device" "$device" 65536 2 -q 4 --read-share 0% \
+  --pattern sequential --overwrite
+in_window=$(trial bytes)
+check "the kernel's count in the document is that of the window within 5 %" \
+  between "$(trial '[.counters.devices[].written_bytes] | add')" \
+  "$(jq -n "$in_window * 0.95")" "$(jq -n "$in_window * 1.05")"
+
+mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$device"
+mkdir mnt
+mount "$device" mnt
+later "umount $FATHOM_BED/mnt"
+run_fathom prepare mnt/data --size 200m
+check "a file is prepared" status_is 0
+account "random reads of a file" mnt/data "$device" 4096 1 -q 8
+account "random writes to a file" mnt/data "$device" 16384 2 -q 8 --read-share 0% --overwrite
+for backend in uring aio sync; do
+  account "reads by $backend" mnt/data "$device" 8192 1 -q 4 --backend $backend
+done

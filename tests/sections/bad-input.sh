@@ -1,0 +1,134 @@
+# bad-input.sh: what fathom must refuse. Each refusal is a clear error with its exit code, and not a
+# byte of the target differs afterwards.
+source "$FATHOM_ROOT/tests/lib.sh"
+require jq
+
+# Refused: with this exit code, in words that name the target and the reason, in one message.
+refused() { # NAME CODE REGEX ARGUMENTS...
+  local name=$1 code=$2 words=$3
+  shift 3
+  run_fathom "$@"
+  check "$name: exit code $code" status_is "$code"
+  check "$name: says why" says "$words"
+  check "$name: no panic" bash -c "! grep -qi panicked '$out'"
+}
+write=(--read-share 0% --overwrite -d 1s --warm-up 0s)
+
+head -c 8M /dev/urandom >file
+mkdir folder
+refused "a missing path" 3 'missing.*(no such|not exist|not found)' run missing
+refused "a folder as a file" 3 'folder' run folder
+refused "no target" 2 'target' run
+refused "a size larger than the file" 2 '8 MiB' run file --size 1g
+refused "an offset behind the end" 2 '8 MiB' run file --offset 8m
+refused "a block that is no multiple of the sector" 2 'multiple' run file -b 1000
+refused "an unknown backend" 2 'backend' run file --backend magic
+refused "arrivals in a closed loop" 2 'arrivals' run file --arrivals poisson
+refused "writes that nobody allowed" 3 'overwrite' run file --read-share 50%
+refused "overwriting by reads alone" 2 'overwrite' run file --overwrite
+refused "a size that is none" 2 'size' run file --size lots
+refused "an empty file" 3 'empty' run /dev/null -d 1s
+refused "inspecting what is missing" 3 'missing' inspect missing
+refused "preparing more than the disk has" 3 'space|free|room' prepare huge --size 900t
+check "nothing is left of it" test ! -e huge
+refused "preparing over somebody's file" 3 'overwrite' prepare file --size 16m
+refused "reporting on what is no result" 5 'file' report file
+: >empty
+refused "reporting on nothing" 5 'empty' report empty
+echo precious >kept.jsonl
+refused "a result that would overwrite another" 5 'kept.jsonl' run file -d 200ms --warm-up 0s --out kept.jsonl
+check "the other result is as it was" grep -qx precious kept.jsonl
+refused "a result in a folder that is missing" 5 'nowhere' run file -d 200ms --warm-up 0s --out nowhere/r.jsonl
+check "a refused run leaves no result behind" test -z "$(find . -name '*.fathom.jsonl')"
+
+if [[ $EUID -ne 0 ]]; then
+  skip "devices that are in use" "loop devices and mounts need root"
+  exit 0
+fi
+require losetup mkfs.ext4
+
+mkdir locked
+chmod 0 locked
+if command -v setpriv >/dev/null; then
+  as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+  chmod 755 "$FATHOM_BED" "$(dirname "$FATHOM_BED")"
+  cp "$fathom" fathom-for-all
+  status=0
+  as_nobody ./fathom-for-all quick locked >"$out" 2>&1 || status=$?
+  cat "$out"
+  check "a folder without permission: exit code 3" status_is 3
+  check "a folder without permission: says so" says 'permission'
+fi
+
+# A device that carries or serves something: refused, named, unchanged.
+protects() { # NAME REGEX DEVICE FILE
+  local before
+  sync
+  before=$(sha256sum <"$4")
+  refused "$1" 3 "$2" run "$3" "${write[@]}"
+  check "$1: names the device" says "$(basename "$3")"
+  sync
+  check "$1: not a byte differs" test "$(sha256sum <"$4")" = "$before"
+}
+disk() { # NAME SIZE: a file and its loop device, in $loop
+  truncate -s "$2" "$1"
+  make_loop "$FATHOM_BED/$1"
+}
+
+disk ext4 64M
+mkfs.ext4 -q "$loop"
+protects "an ext4 signature" 'ext' "$loop" ext4
+refused "the name of another device in --destroy" 2 'destroy' run "$loop" "${write[@]}" --destroy /dev/other
+mkdir mnt
+mount "$loop" mnt
+later "umount $FATHOM_BED/mnt"
+protects "a mounted device" "mounted.*mnt|mnt.*mounted" "$loop" ext4
+mount -o remount,ro mnt
+refused "a read-only file system" 3 'read-only' quick mnt
+refused "preparing on a read-only file system" 3 'read-only' prepare mnt/file --size 1m
+umount mnt
+run_fathom run "$loop" "${write[@]}" -d 200ms --destroy "$loop"
+check "its name repeated in --destroy allows it" status_is 0
+check "and then it is written" bash -c "! cmp -s <(head -c 1M '$loop') <(head -c 1M /dev/zero)"
+
+if command -v mkfs.xfs >/dev/null; then
+  disk xfs 320M
+  mkfs.xfs -q "$loop"
+  protects "an xfs signature" 'xfs' "$loop" xfs
+fi
+if command -v mkfs.btrfs >/dev/null; then
+  disk btrfs 128M
+  mkfs.btrfs -q "$loop"
+  protects "a btrfs signature" 'btrfs' "$loop" btrfs
+fi
+disk swap 64M
+mkswap "$loop" >/dev/null
+protects "a swap signature" 'swap' "$loop" swap
+if swapon "$loop"; then
+  later "swapoff $loop"
+  protects "an active swap" 'swap' "$loop" swap
+  swapoff "$loop"
+else
+  skip "an active swap" "swapon does not work here"
+fi
+# The labels by hand: the tools for them are large, and the marks are all that counts.
+disk lvm 64M
+printf 'LABELONE\1\0\0\0\0\0\0\0\0\0\0\0 \0\0\0LVM2 001' | dd of="$loop" bs=512 seek=1 conv=notrunc status=none
+protects "an LVM label" 'LVM' "$loop" lvm
+disk md 64M
+printf '\xfc\x4e\x2b\xa9\1\0\0\0' | dd of="$loop" bs=4096 seek=1 conv=notrunc status=none
+protects "a member of an md array" 'md' "$loop" md
+disk table 64M
+printf 'label: gpt\n,16M\n' | sfdisk -q "$loop" && protects "a partition table" 'partition' "$loop" table
+
+disk empty-disk 64M
+refused "a size larger than the disk" 2 '64 MiB' run "$loop" --size 1g
+refused "a block that is no multiple of the disk's sector" 2 'multiple|sector' run "$loop" -b 700
+losetup --sector-size 4096 --find --show empty-disk >sector-loop && {
+  big=$(cat sector-loop)
+  later "losetup -d $big"
+  refused "a block of 512 bytes on sectors of 4096" 2 'multiple|sector' run "$big" -b 512
+}
+blockdev --setro "$loop"
+refused "a read-only device" 3 'read-only' run "$loop" "${write[@]}"
+blockdev --setrw "$loop"

@@ -1,0 +1,39 @@
+# cgroup.sh: a device that a cgroup throttles. The kernel lets the I/Os through in slices, so only
+# the mean is exact.
+source "$FATHOM_ROOT/tests/lib.sh"
+require losetup jq
+require_root
+blkio=/sys/fs/cgroup/blkio
+[[ -e $blkio/blkio.throttle.read_iops_device || -e $blkio/cgroup.procs ]] ||
+  cannot_run "no blkio controller of cgroup v1 here"
+group=$blkio/$(basename "$(dirname "$FATHOM_BED")")
+mkdir "$group" 2>/dev/null || cannot_run "no cgroup can be made in $blkio"
+later "rmdir $group"
+[[ -e $group/blkio.throttle.read_iops_device ]] ||
+  cannot_run "the kernel has no throttling of block devices"
+
+truncate -s 256M disk
+make_loop "$FATHOM_BED/disk" --direct-io=on || make_loop "$FATHOM_BED/disk"
+number=$(cat "/sys/class/block/$(basename "$loop")/dev")
+in_group() { # COMMAND...
+  bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@"
+}
+measure_in_group() {
+  results_made=$((results_made + 1))
+  result=$FATHOM_BED/result-$results_made.jsonl
+  status=0
+  in_group timeout 60 "$fathom" run "$@" --out "$result" >"$out" 2>&1 || status=$?
+  cat "$out"
+}
+
+echo "$number 500" >"$group/blkio.throttle.read_iops_device"
+for depth in 1 16; do
+  measure_in_group "$loop" -b 4k -q $depth --warm-up 2s -d 5s
+  check "500 IOPS by a cgroup at depth $depth: exit code" status_is 0
+  check "500 IOPS by a cgroup at depth $depth: the mean within 2 %" \
+    between "$(trial 'ios / seconds')" 490 510
+done
+echo "$number 0" >"$group/blkio.throttle.read_iops_device"
+echo "$number 10485760" >"$group/blkio.throttle.read_bps_device"
+measure_in_group "$loop" -b 64k -q 4 --warm-up 2s -d 5s
+check "10 MiB/s by a cgroup: the mean within 3 %" between "$(trial 'bytes / seconds / 1048576')" 9.7 10.3

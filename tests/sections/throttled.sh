@@ -1,0 +1,58 @@
+# throttled.sh: devices whose speed is known must be measured as what they are. A leaky bucket of
+# limit/10 stands in front of the limit, so t seconds let limit x t + limit/10 through.
+source "$FATHOM_ROOT/tests/lib.sh"
+require qemu-storage-daemon jq
+[[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
+
+iops=$FATHOM_BED/iops bandwidth=$FATHOM_BED/bandwidth slow=$FATHOM_BED/slow
+null="driver=null-co,size=1073741824,read-zeroes=on"
+serve "$iops" "$bandwidth" "$slow" -- \
+  --object throttle-group,id=g-iops,x-iops-total=2000 \
+  --blockdev "$null,node-name=n-iops" \
+  --blockdev driver=throttle,node-name=t-iops,throttle-group=g-iops,file=n-iops \
+  --export "type=fuse,id=e-iops,node-name=t-iops,mountpoint=$iops,writable=on" \
+  --object throttle-group,id=g-bandwidth,x-bps-total=52428800 \
+  --blockdev "$null,node-name=n-bandwidth" \
+  --blockdev driver=throttle,node-name=t-bandwidth,throttle-group=g-bandwidth,file=n-bandwidth \
+  --export "type=fuse,id=e-bandwidth,node-name=t-bandwidth,mountpoint=$bandwidth,writable=on" \
+  --blockdev "$null,node-name=n-slow,latency-ns=2000000" \
+  --export "type=fuse,id=e-slow,node-name=n-slow,mountpoint=$slow,writable=on"
+
+# The whole path through fathom: 3 s, so 3.1 times the limit.
+known_iops() { # TARGET DEPTH NAME
+  # The bucket has to be empty again.
+  sleep 0.5
+  measure "$1" -b 4k -q "$2" --warm-up 0s -d 3s
+  check "2000 IOPS $3 at depth $2: exit code" status_is 0
+  check "2000 IOPS $3 at depth $2: 6200 I/Os in 3 s within 1 %" \
+    between "$(trial 'ios * 3 / seconds')" 6138 6262
+}
+known_bandwidth() { # TARGET DEPTH NAME
+  sleep 0.5
+  measure "$1" -b 64k -q "$2" --warm-up 0s -d 3s --pattern sequential
+  check "50 MiB/s $3 at depth $2: 155 MiB in 3 s within 1 %" \
+    between "$(trial 'bytes * 3 / seconds / 1048576')" 153.45 156.55
+}
+known_service_time() { # TARGET NAME
+  measure "$1" -b 4k -q 1 --warm-up 0s -d 2s
+  check "a delay of 2 ms $2: service-time p50 of 2.0 to 2.2 ms" \
+    between "$(trial 'quantile(0.5; .service_time) / 1e6')" 2.0 2.2
+}
+
+for depth in 1 4 32; do known_iops "$iops" $depth "through FUSE"; done
+for depth in 1 4 32; do known_bandwidth "$bandwidth" $depth "through FUSE"; done
+known_service_time "$slow" "through FUSE"
+
+sleep 0.5
+measure "$iops" -b 4k -q 8 --read-share 50% --overwrite --warm-up 0s -d 3s
+check "2000 IOPS of reads and writes together: 6200 I/Os in 3 s within 1 %" \
+  between "$(trial 'ios * 3 / seconds')" 6138 6262
+
+if [[ $EUID -eq 0 ]] && make_loop "$iops" --direct-io=on; then
+  known_iops "$loop" 4 "as a block device"
+  known_iops "$loop" 32 "as a block device"
+  make_loop "$slow" --direct-io=on
+  known_service_time "$loop" "as a block device"
+else
+  skip "the same as block devices" "loop devices need root"
+fi

@@ -1,0 +1,101 @@
+# vm.sh: devices that a test machine does not have, in a throw-away virtual machine: NVMe, a disk of
+# a known limit, RAID, device-mapper faults, disks that are pulled out.
+source "$FATHOM_ROOT/tests/lib.sh"
+require qemu-system-x86_64 jq
+vm=$FATHOM_ROOT/tests/vm
+"$vm/boot.sh" prepare || cannot_run "the guest's kernel or tools cannot be fetched from Debian"
+
+# Boots with one of the guest's scripts; its results are in $guest.
+guest=
+in_guest() { # SCRIPT QEMU-ARGUMENTS
+  guest=$FATHOM_BED/$1
+  mkdir -p "$guest"
+  cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
+  local status=0
+  "$vm/boot.sh" run -t 100 -f "$fathom:/bin/fathom" -q "$2" -o "$guest" "$1.sh" || status=$?
+  [[ $status -lt 124 ]] || fail "the guest of $1.sh lives to its end" "status $status"
+}
+# Looks at one of the guest's runs with the words of lib.sh.
+look_at() { # NAME
+  out=$guest/$1.txt result=$guest/$1.jsonl
+  status=$(cat "$guest/$1.status" 2>/dev/null || echo none)
+  echo "+ in the guest: $1 (status $status)"
+  [[ -e $out ]] || : >"$out"
+  [[ -e $result ]] || : >"$result"
+  sed 's/^/  /' "$out"
+}
+
+null="driver=null-co,size=1G,read-zeroes=on"
+in_guest known "-drive if=none,id=t0,$null,throttling.iops-total=2000 -device virtio-blk-pci,drive=t0,serial=limit
+  -drive if=none,id=n0,$null -device nvme,id=nv0,serial=nv0,drive=n0"
+for depth in 1 4 32; do
+  look_at limit$depth
+  check "virtio-blk of 2000 IOPS at depth $depth: 6200 I/Os in 3 s within 1 %" \
+    between "$(trial 'ios * 3 / seconds')" 6138 6262
+done
+look_at inspect-nvme
+check "inspect knows an NVMe disk: exit code" status_is 0
+check "inspect knows an NVMe disk: its model" says 'QEMU NVMe'
+check "inspect knows an NVMe disk: its size" says '1 GiB'
+look_at nvme
+check "NVMe is read without failures" test "$(trial 'ios > 100 and failures == 0')" = true
+look_at inspect-null
+check "inspect knows null_blk" says 'nullb0'
+look_at null
+check "null_blk of 2 ms: the service time holds it" between "$(trial 'quantile(0.5; .service_time) / 1e6')" 2 1e3
+look_at write
+check "null_blk is written: exit code" status_is 0
+check "null_blk is written" test "$(trial 'ios > 10 and failures == 0')" = true
+
+in_guest stack ""
+look_at inspect0
+check "inspect knows RAID 0: level" says 'raid ?0'
+check "inspect knows RAID 0: chunk of 64 KiB" says '64 KiB'
+check "inspect knows RAID 0: a full stripe of 128 KiB" says '128 KiB'
+check "inspect knows RAID 0: its members" says 'ram0'
+look_at inspect5
+check "inspect knows RAID 5: level" says 'raid ?5'
+check "inspect knows RAID 5: chunk of 32 KiB" says '32 KiB'
+check "inspect knows RAID 5: a full stripe of 64 KiB without parity" says '64 KiB'
+look_at md0
+check "an md array is read and written" test "$(trial 'ios > 10 and failures == 0')" = true
+look_at member
+check "a member of an array is refused: exit code 3" status_is 3
+check "a member of an array is refused: names the array" says 'md5|md array'
+check "a member of an array is refused: not a byte differs" cmp "$guest/before" "$guest/after"
+if [[ -e $guest/no-dm ]]; then
+  skip "a volume's disk is refused" "dmsetup is missing"
+else
+  look_at held
+  check "a volume's disk is refused: exit code 3" status_is 3
+  check "a volume's disk is refused: names the volume" says 'dm-0|volume'
+  look_at inspect-dm
+  check "inspect knows the disk below a volume" says 'ram5'
+fi
+look_at swap
+check "an active swap is refused: exit code 3" status_is 3
+check "an active swap is refused: says swap" says 'swap'
+
+in_guest broken "-drive if=none,id=u0,$null -device virtio-blk-pci,id=unplug0,drive=u0,serial=unplug
+  -drive if=none,id=u1,$null -device nvme,id=unplug1,serial=nv1,drive=u1"
+survived() { # NAME SENTENCE
+  look_at "$1"
+  check "$2: no panic, and the exit code says that it was measured" status_is 0 4
+  check "$2: not called sound" test "$(trial .verdict)" != sound
+  check "$2: counted, and what came before too" test "$(trial 'failures > 0 and ios > 10')" = true
+}
+if [[ -e $guest/no-dm ]]; then
+  skip "device-mapper faults" "dmsetup is missing"
+else
+  survived error "a bad block of dm-error"
+  check "a bad block of dm-error: EIO at its place" test "$(trial \
+    'kept | length > 0 and all(.offset_bytes == 524288 and .failure.errno == 5)')" = true
+  survived flakey "a flaky disk"
+  check "a flaky disk: EIO" test "$(trial 'kept | length > 0 and all(.failure.errno == 5)')" = true
+  look_at delay
+  check "dm-delay of 20 ms: the service time holds it" between "$(trial 'quantile(0.5; .service_time) / 1e6')" 20 1e3
+fi
+survived virtio "a virtio disk is pulled out"
+survived nvme "an NVMe disk is pulled out"
+check "an NVMe disk is pulled out: each failure has its errno or its missing bytes" test "$(trial \
+  'kept | length > 0 and all(.failure == "lost" or .failure.errno > 0 or .failure.short_bytes == 0)')" = true

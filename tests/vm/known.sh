@@ -1,0 +1,14 @@
+# known.sh, in the guest: disks whose limits are known.
+modprobe nvme
+modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=2000000 memory_backed=1 gb=1
+disk=$(by_serial limit)
+for depth in 1 4 32; do
+  # The bucket has to be empty again.
+  sleep 0.5
+  r limit$depth "$disk" -q $depth --warm-up 0s -d 3s
+done
+f inspect-nvme inspect /dev/nvme0n1
+r nvme /dev/nvme0n1 -q 8 --warm-up 0s -d 1s
+f inspect-null inspect /dev/nullb0
+r null /dev/nullb0 -q 1 --warm-up 0s -d 1s
+r write /dev/nullb0 -q 4 --read-share 0% --overwrite --warm-up 0s -d 1s

@@ -1,0 +1,266 @@
+//! What fathom itself costs: nanoseconds of engine for each I/O, and the parts that a report is made
+//! of. The one figure that guards the product is the engine's, because a generator that is slower
+//! than its target measures itself.
+//!
+//! Each bench has a smoke size that runs in `cargo test`, so that it cannot rot. No test looks at
+//! the times.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant as WallInstant;
+
+use fathom_core::experiment::Trial;
+use fathom_core::measure::{Histogram, Record};
+use fathom_core::spec::{
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use fathom_core::verdict::Judgement;
+use fathom_core::{Bytes, Quantile, Span};
+use fathom_engine::target::OpenTarget;
+use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
+use fathom_report::document::{self, Line};
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The window of a run in virtual time.
+    simulated: Span,
+    /// The window of a run in real time.
+    real: Span,
+    /// How often a small operation is repeated.
+    repeats: u32,
+}
+
+impl Size {
+    /// Long enough for figures.
+    pub const FULL: Self =
+        Self { simulated: Span::from_secs(10), real: Span::from_secs(3), repeats: 2_000 };
+    /// Just enough to run every line.
+    #[cfg(test)]
+    pub const SMOKE: Self =
+        Self { simulated: Span::from_ms(100), real: Span::from_ms(100), repeats: 2 };
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// What was done.
+    pub what: String,
+    /// Nanoseconds of real time for one of them.
+    pub wall_ns: f64,
+    /// Nanoseconds of CPU for one of them, user and kernel; none where it was too short to tell.
+    pub cpu_ns: Option<f64>,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// Runs every bench.
+pub fn all(size: Size) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (name, depth) in [("queue depth 1", 1), ("queue depth 32", 32)] {
+        rows.push(simulated(&format!("engine, simulated null device, {name}"), depth, size)?.0);
+    }
+    let target = zeros()?;
+    for backend in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
+        for depth in [1, 32] {
+            // A machine may forbid a backend; the others are still worth their lines.
+            match real(&target, backend, depth, size) {
+                Ok(row) => rows.push(row),
+                Err(why) => eprintln!("left out: {why}"),
+            }
+        }
+    }
+    rows.extend(histogram(size));
+    rows.extend(documents(size)?);
+    Ok(rows)
+}
+
+/// The rows as a table in Markdown.
+pub fn table(rows: &[Row]) -> String {
+    let mut text =
+        String::from("| what | real time | CPU time | repeated |\n| --- | --: | --: | --: |\n");
+    for row in rows {
+        let cpu = row.cpu_ns.map_or("-".to_owned(), nanoseconds);
+        let wall = nanoseconds(row.wall_ns);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {} | {wall} | {cpu} | {} |", row.what, row.count);
+    }
+    text
+}
+
+fn nanoseconds(value: f64) -> String {
+    match value {
+        value if value < 10_000.0 => format!("{value:.1} ns"),
+        value if value < 10_000_000.0 => format!("{:.1} us", value / 1e3),
+        value => format!("{:.1} ms", value / 1e6),
+    }
+}
+
+/// User and kernel CPU time of the process with all threads that there were, in nanoseconds. The
+/// kernel tells it in hundredths of a second, which is enough for work that takes seconds.
+fn process_cpu_ns() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is the program's name in brackets, which may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some((ticks(11)? + ticks(12)?) * 10_000_000)
+}
+
+/// Below this the hundredths of a second say nothing.
+const CPU_WORTH_TELLING_NS: f64 = 200e6;
+
+/// Does something and says what one of `count` took.
+fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (Row, T) {
+    let (cpu, wall) = (process_cpu_ns(), WallInstant::now());
+    let (count, result) = work();
+    let wall_ns = wall.elapsed().as_nanos() as f64;
+    let cpu_ns = process_cpu_ns()
+        .zip(cpu)
+        .map(|(end, start)| end.saturating_sub(start) as f64)
+        .filter(|&cpu_ns| cpu_ns >= CPU_WORTH_TELLING_NS);
+    let each = |total: f64| total / count.max(1) as f64;
+    (Row { what: what.to_owned(), wall_ns: each(wall_ns), cpu_ns: cpu_ns.map(each), count }, result)
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn phase(&mut self, _: Phase) {}
+    fn progress(&mut self, _: &Progress) {}
+}
+
+fn point(queue_depth: u32, length: Bytes, window: Span) -> Point {
+    let stream = Stream {
+        name: "random read 4 KiB".to_owned(),
+        regions: Vec::from([Region { target: 0, offset: Bytes(0), length }]),
+        pattern: Pattern::Random,
+        block_size: Bytes(4096),
+        read_share: 1.0,
+        pacing: Pacing::Closed { queue_depth },
+        workers: Workers::Total(1),
+    };
+    Point {
+        name: stream.name.clone(),
+        streams: Vec::from([stream]),
+        warm_up: Span(0),
+        window,
+        interval: Span::from_ms(100),
+        seed: 1,
+    }
+}
+
+/// The engine alone: the device answers in virtual time and costs a heap operation.
+fn simulated(what: &str, depth: u32, size: Size) -> Result<(Row, (Point, Record)), String> {
+    // As many servers as I/Os: each takes 1 us of virtual time, so that a second has enough of them.
+    let options: sim::Options = format!("queue,servers={depth},service-time={depth}us").parse()?;
+    let point = point(depth, options.size, size.simulated);
+    let stop = AtomicBool::new(false);
+    let (row, record) = timed(what, || {
+        let record = run_point(&point, Devices::Simulated(&options), &stop, &mut Nobody);
+        (record.as_ref().map_or(0, |record| record.ledger().completed), record)
+    });
+    Ok((row, (point, record.map_err(|error| error.to_string())?)))
+}
+
+/// The kernel's shortest path: it clears the buffer and says that it is done. A file in memory would
+/// not do, because io_uring hands such files to its worker threads.
+fn zeros() -> Result<OpenTarget, String> {
+    let name = "/dev/zero".to_owned();
+    let file = fs::File::open(&name).map_err(|error| format!("{name}: {error}"))?;
+    Ok(OpenTarget { name, file, size: ZEROS, alignment: Bytes(1) })
+}
+
+/// As much of it as is addressed.
+const ZEROS: Bytes = Bytes(1 << 30);
+
+/// The engine, a backend and the kernel's shortest path.
+fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Result<Row, String> {
+    let what = format!("engine, {} on /dev/zero, queue depth {depth}", backend.name());
+    let point = point(depth, ZEROS, size.real);
+    let targets = std::slice::from_ref(target);
+    let stop = AtomicBool::new(false);
+    let (row, record) = timed(&what, || {
+        let devices = Devices::Real { targets, backend };
+        let record = run_point(&point, devices, &stop, &mut Nobody);
+        (record.as_ref().map_or(0, |record| record.ledger().completed), record)
+    });
+    record.map(|_| row).map_err(|error| error.to_string())
+}
+
+fn histogram(size: Size) -> Vec<Row> {
+    let values: Vec<u64> =
+        (0..1000_u64).map(|n| 50_000 + n.wrapping_mul(2_654_435_761) % 200_000).collect();
+    let mut one = Histogram::default();
+    let (record, ()) = timed("histogram, record a value", || {
+        for _ in 0..size.repeats {
+            for &value in &values {
+                one.record(black_box(value));
+            }
+        }
+        (u64::from(size.repeats) * values.len() as u64, ())
+    });
+    let mut sum = Histogram::default();
+    let (merge, ()) = timed("histogram, merge another", || {
+        for _ in 0..size.repeats {
+            sum.merge(black_box(&one));
+        }
+        (u64::from(size.repeats), ())
+    });
+    let (quantile, ()) = timed("histogram, p99.9", || {
+        for _ in 0..size.repeats {
+            black_box(black_box(&sum).quantile(Quantile(0.999)));
+        }
+        (u64::from(size.repeats), ())
+    });
+    Vec::from([record, merge, quantile])
+}
+
+/// A trial as long as a usual one, written and read.
+fn documents(size: Size) -> Result<Vec<Row>, String> {
+    let (_, (point, record)) = simulated("", 32, size)?;
+    let trial = Trial {
+        point,
+        access: Access { cache: Cache::Direct, write_through: false },
+        backend: BackendKind::Sim,
+        backend_reason: "the target is simulated".to_owned(),
+        started_unix_ns: 0,
+        record,
+        counters: None,
+    };
+    let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };
+    let repeats = size.repeats.div_ceil(100);
+    let (write, line) = timed("document, write a trial of 10 s", || {
+        let mut line = String::new();
+        for _ in 0..repeats {
+            line = Line::Trial(Box::new(document::Trial::new(&trial, &judgement))).to_json();
+        }
+        (u64::from(repeats), line)
+    });
+    if line.is_empty() {
+        return Err("a trial was written as nothing".to_owned());
+    }
+    Ok(Vec::from([write]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bench_runs_at_its_smoke_size() {
+        let rows = all(Size::SMOKE).expect("the benches run");
+        assert!(rows.iter().all(|row| row.count > 0 && row.wall_ns > 0.0), "{rows:?}");
+        let text = table(&rows);
+        assert_eq!(text.lines().count(), rows.len() + 2);
+        assert!(text.contains("simulated null device") && text.contains("histogram, p99.9"));
+    }
+
+    #[test]
+    fn times_are_written_in_their_own_unit() {
+        assert_eq!(nanoseconds(4.25), "4.2 ns");
+        assert_eq!(nanoseconds(12_345.0), "12.3 us");
+        assert_eq!(nanoseconds(12_345_678.0), "12.3 ms");
+    }
+}
