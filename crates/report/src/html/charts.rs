@@ -78,7 +78,7 @@ fn overview(trials: &[Trial]) -> Value {
         "yaxis": {"autorange": "reversed", "ticklabelstandoff": 6},
         "xaxis": {"domain": [0.0, 0.46], "title": {"text": "IOPS"}, "rangemode": "tozero"},
         "xaxis2": {"domain": [0.52, 1.0], "title": {"text": "response time, ms (logarithmic)"},
-            "type": "log", "anchor": "y", "dtick": 1},
+            "type": "log", "anchor": "y", "dtick": "D2"},
         "legend": {"x": 0.52}, "bargap": 0.35,
     }})
 }
@@ -153,7 +153,7 @@ fn times(trial: &Trial, id: &str) -> Value {
     data.push(line(&x, &most, "max", "@top"));
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": 1},
+        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": "D2"},
     }})
 }
 
@@ -202,7 +202,7 @@ fn distribution(trial: &Trial, id: &str) -> Value {
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "share of I/Os that were at least as fast"},
             "tickvals": ticks, "ticktext": labels, "range": [0.0, last + 0.1]},
-        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": 1},
+        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": "D2"},
     }})
 }
 

@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the script, and of the library unpacked; a test compares them.
-const SCRIPT_HASH: &str = "pewuBe4X+8Wimi26ik4Fvv+Kdp6VTM2+dpjvqPhBfU4=";
+const SCRIPT_HASH: &str = "2FCtXXCfnY/0g6eKLOgJhUk3skzkRYbV8o+zVgrHH10=";
 const LIBRARY_HASH: &str = "eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
 
 /// A document as an HTML file.

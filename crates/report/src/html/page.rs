@@ -277,7 +277,8 @@ fn cards(out: &mut String, trial: &Trial) {
     card(or_dash(mib), plus_minus(summary.bandwidth.as_ref()), "MiB/s");
     for (quantile, estimate) in QUANTILES.iter().zip(&summary.quantiles) {
         let value = time(estimate.map(|estimate| estimate.value));
-        card(value, plus_minus(estimate.as_ref()), &quantile.to_string());
+        let what = format!("{quantile} {}", time_name(trial).to_lowercase());
+        card(value, plus_minus(estimate.as_ref()), &what);
     }
     out.push_str("</div>\n");
 }

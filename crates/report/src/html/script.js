@@ -27,6 +27,7 @@
       margin: { l: 56, r: 12, t: 8, b: 44 },
       legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 },
       hovermode: 'closest',
+      modebar: { bgcolor: 'rgba(0,0,0,0)', color: color('line'), activecolor: color('muted') },
       hoverlabel: { bgcolor: color('panel'), bordercolor: color('line'), font: { color: color('ink') } },
       ...painted(figure.layout),
     };
@@ -37,7 +38,7 @@
   };
 
   const config = {
-    displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
+    displayModeBar: 'hover', displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
     modeBarButtonsToRemove: ['lasso2d', 'select2d', 'autoScale2d'],
     toImageButtonOptions: { format: 'svg' },
   };

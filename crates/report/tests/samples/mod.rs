@@ -378,7 +378,7 @@ pub fn open() -> Document {
         finding(
             "overload",
             Severity::Suspect,
-            "480 of 50,000 I/Os that fell due were never started: the targets did 4,012 of the \
+            "480 of 50,000 I/Os that fell due were never started: the targets did 4,004 of the \
              5,000 IOPS that were offered.",
             "Offer less load to see the response time that users would see.",
         ),
