@@ -102,14 +102,15 @@ pub(super) fn stream_does(stream: &Stream, direction: Direction) -> bool {
     }
 }
 
-/// A share as people read it: "2.4 %".
+/// A share as people read it: "2.4 %", "2 %".
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    match percent.abs() {
-        0.0..0.995 => format!("{percent:.2} %"),
-        0.995..9.95 => format!("{percent:.1} %"),
-        _ => format!("{percent:.0} %"),
-    }
+    let text = match percent.abs() {
+        0.0..0.995 => format!("{percent:.2}"),
+        0.995..9.95 => format!("{percent:.1}"),
+        _ => format!("{percent:.0}."),
+    };
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A figure with about three digits.
@@ -138,4 +139,18 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
         }
     }
     unique.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_no_trailing_zeros() {
+        let shares = [0.0, 0.0014, 0.02, 0.024, 0.1, 1.0, 12.0, -0.5];
+        assert_eq!(
+            shares.map(percent),
+            ["0 %", "0.14 %", "2 %", "2.4 %", "10 %", "100 %", "1200 %", "-50 %"]
+        );
+    }
 }

@@ -19,19 +19,19 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     let kept = record.workers.iter().flat_map(|worker| &worker.errors.first);
     for error in kept {
         let (count, first) =
-            kinds.entry((error.kind, error.target, error.direction)).or_insert((0, *error));
+            kinds.entry((class(error.kind), error.target, error.direction)).or_insert((0, *error));
         *count += 1;
         if error.at_ns < first.at_ns {
             *first = *error;
         }
     }
     let in_detail: u64 = kinds.values().map(|(count, _)| count).sum();
-    let rest = match total.saturating_sub(in_detail) {
+    let whole = match total.saturating_sub(in_detail) {
         0 => String::new(),
-        _ => format!(" ({total} failures in all, of which {in_detail} were kept in detail)"),
+        _ => format!("{total} I/Os failed; of the {in_detail} that were kept in detail, "),
     };
     for (count, first) in kinds.values() {
-        describe(case, judgement, *count, first, &rest);
+        describe(case, judgement, *count, first, &whole);
     }
     if kinds.is_empty() {
         judgement.find(
@@ -43,10 +43,19 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError, rest: &str) {
-    let what = format!("{} of {}", counted(count, first.direction.name()), case.name(first.target));
+/// Short I/Os are one kind, however short; those that moved nothing are another.
+fn class(kind: ErrorKind) -> ErrorKind {
+    match kind {
+        ErrorKind::Short(1..) => ErrorKind::Short(1),
+        _ => kind,
+    }
+}
+
+fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError, whole: &str) {
+    let what =
+        format!("{whole}{} of {}", counted(count, first.direction.name()), case.name(first.target));
     let place = format!(
-        "the first at offset {}, {} long, {}{rest}",
+        "the first at offset {}, {} long, {}",
         first.offset.0,
         first.length,
         when(first.at_ns)
@@ -68,7 +77,7 @@ fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError,
         ),
         ErrorKind::Short(bytes) => (
             "short-ios",
-            format!("{what} moved only {bytes} bytes, {place}."),
+            format!("{what} moved fewer bytes than asked, {place}, of which {bytes} bytes moved."),
             "See that the region lies within the target and that its file system has space.",
         ),
         ErrorKind::Lost => (
@@ -165,6 +174,7 @@ mod tests {
             error(ErrorKind::Errno(5)),
             error(ErrorKind::Errno(28)),
             error(ErrorKind::Short(512)),
+            error(ErrorKind::Short(1024)),
             error(ErrorKind::Short(0)),
             error(ErrorKind::Lost),
         ]);
@@ -179,13 +189,19 @@ mod tests {
              the I/O), the first at offset 8192, 4 KiB long, 1.5 s into the window."
         );
         assert!(evidence[1].starts_with("1 read of data.bin failed with ENOSPC (28"));
+        assert!(evidence[2].starts_with("1 read of data.bin moved no bytes"));
+        assert!(evidence[3].starts_with("2 reads of data.bin moved fewer bytes than asked"));
     }
 
     #[test]
     fn failures_that_were_not_kept_are_counted() {
         let many: Vec<IoError> = (0..100).map(|_| error(ErrorKind::Errno(5))).collect();
         let findings = with(&many).judge().findings;
-        assert!(findings[0].evidence.contains("(100 failures in all, of which 64 were kept"));
+        assert!(
+            findings[0]
+                .evidence
+                .contains("100 I/Os failed; of the 64 that were kept in detail, 64 reads of")
+        );
         let mut unkept = with(&[]);
         unkept.worker().errors.count = 3;
         unkept.has("io-errors", Severity::Void);

@@ -144,11 +144,15 @@ pub(super) fn cpu_share(case: &Case, judgement: &mut Judgement) {
     };
     let busy = share(cpu.user + cpu.kernel, cpu.total());
     if busy > CPU_SHARE_MAX {
+        let own = case.trial.counters.as_ref().map(|c| c.process_user + c.process_kernel);
+        let own = own.map_or(String::new(), |own| {
+            format!(", {} by fathom itself", percent(share(own, cpu.total())))
+        });
         judgement.find(
             "cpu-share",
             Severity::Note,
             format!(
-                "{} of all CPUs were in use ({} in programs, {} in the kernel).",
+                "{} of all CPUs' time was used ({} in programs, {} in the kernel){own}.",
                 percent(busy),
                 percent(share(cpu.user, cpu.total())),
                 percent(share(cpu.kernel, cpu.total()))

@@ -273,7 +273,7 @@ mod tests {
         let finding = invented.has("overload", Severity::Suspect);
         assert_eq!(
             finding.evidence,
-            "Offered were 1000/s and achieved 950/s (5.0 % less); 3000 I/Os that were due never \
+            "Offered were 1000/s and achieved 950/s (5 % less); 3000 I/Os that were due never \
              started."
         );
     }

@@ -42,7 +42,7 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
                 "unwritten-reads",
                 severity,
                 format!(
-                    "{} of {} were never written ({} reserved, {} holes); of the {read} that are \
+                    "{} of {} was never written ({} reserved, {} in holes); of the {read} that is \
                      read, at least {} ({}).",
                     Bytes(never),
                     target.name,
@@ -62,7 +62,7 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
                 "allocating-writes",
                 Severity::Note,
                 format!(
-                    "{} of {} were never written: the first write to each of them also measures the \
+                    "{} of {} was never written: the first write to each of them also measures the \
                      file system's allocation.",
                     Bytes(never),
                     target.name
@@ -233,7 +233,7 @@ fn sectors(
             sector,
             target.name
         ),
-        "A write of part of a sector has to read it first: use multiples of the physical sector.",
+        "The device moves whole sectors: use multiples of the physical sector.",
     );
 }
 
@@ -365,8 +365,8 @@ mod tests {
         let finding = invented.has("unwritten-reads", Severity::Void);
         assert_eq!(
             finding.evidence,
-            "40 GiB of data.bin were never written (30 GiB reserved, 10 GiB holes); of the 100 GiB \
-             that are read, at least 40 GiB (40 %)."
+            "40 GiB of data.bin was never written (30 GiB reserved, 10 GiB in holes); of the 100 GiB \
+             that is read, at least 40 GiB (40 %)."
         );
         // A region that the written part could hold: nobody knows where the holes are.
         invented.set_region(0, 50 * GIB);
