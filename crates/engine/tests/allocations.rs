@@ -7,6 +7,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,7 +84,11 @@ fn check<B: RealBackend>(targets: &[OpenTarget]) {
         let mut backend = match B::open(targets, &shape) {
             Ok(backend) => backend,
             Err(error) => {
-                eprintln!("SKIPPED: {} cannot be opened here: {error}", B::KIND.name());
+                let _ = writeln!(
+                    io::stderr(),
+                    "SKIPPED: {} cannot be opened here: {error}",
+                    B::KIND.name()
+                );
                 return;
             }
         };

@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "a seccomp filter is installed by a bare system call")]
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::Command;
 
@@ -60,7 +60,11 @@ impl Switch {
 impl Drop for Switch {
     fn drop(&mut self) {
         if let Err(error) = fs::write(SYSCTL, self.before.trim()) {
-            eprintln!("kernel.io_uring_disabled could not be put back to {}: {error}", self.before);
+            let _ = writeln!(
+                io::stderr(),
+                "kernel.io_uring_disabled could not be put back to {}: {error}",
+                self.before
+            );
             std::process::abort();
         }
     }
@@ -107,7 +111,10 @@ fn with_io_uring_switched_off_native_aio_is_used_and_the_sysctl_is_named() {
     let switch = match Switch::set(2) {
         Ok(switch) => switch,
         Err(error) => {
-            eprintln!("SKIPPED: io_uring switched off, because {SYSCTL} cannot be set: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "SKIPPED: io_uring switched off, because {SYSCTL} cannot be set: {error}"
+            );
             return;
         }
     };
@@ -228,5 +235,5 @@ fn child_under_a_filter() {
         works::<Aio>();
     }
     works::<Sync>();
-    println!("{HELD}");
+    writeln!(io::stdout(), "{HELD}").unwrap();
 }

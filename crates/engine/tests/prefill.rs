@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::Command;
@@ -151,7 +152,10 @@ impl SmallFileSystem {
         match mount {
             Ok(output) if output.status.success() => Some(Self(folder)),
             _ => {
-                eprintln!("SKIPPED: a full disk, because mounting a tmpfs needs root");
+                let _ = writeln!(
+                    io::stderr(),
+                    "SKIPPED: a full disk, because mounting a tmpfs needs root"
+                );
                 None
             }
         }

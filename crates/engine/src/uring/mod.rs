@@ -9,6 +9,7 @@
     reason = "the kernel reads and writes the buffers behind the compiler's back"
 )]
 
+mod memory;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -21,12 +22,13 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::{Instant, Span};
+use fathom_core::{Bytes, Instant, Span};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
+use memory::Share;
 pub use setup::Setup;
 pub(crate) use setup::probe;
 
@@ -44,6 +46,8 @@ pub struct Uring {
     ring: ManuallyDrop<IoUring>,
     /// Not freed while I/Os are in flight.
     buffers: ManuallyDrop<Buffers>,
+    /// The lockable memory that registered buffers take, as long as they do.
+    share: ManuallyDrop<Option<Share>>,
     /// Open as long as the ring refers to them by number.
     _files: Vec<File>,
     /// What every read and every write have in common.
@@ -156,7 +160,8 @@ impl Uring {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
-        let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())?;
+        let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())
+            .map_err(|error| explain(error, slots))?;
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
@@ -165,11 +170,13 @@ impl Uring {
         // The I/Os are the same without, each a little dearer.
         let registered_files =
             ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
-        let registered_buffers = ceiling.register_buffers
-            && register_buffers(&ring, &addresses, shape.block_size).is_ok();
+        let share = match ceiling.register_buffers {
+            true => register_buffers(&ring, &addresses, shape.block_size),
+            false => None,
+        };
         let facts = Facts {
             setup,
-            registered_buffers,
+            registered_buffers: share.is_some(),
             registered_files,
             timed_wait: setup < Setup::Plain
                 || (ceiling.timed_wait && ring.params().is_feature_ext_arg()),
@@ -179,6 +186,7 @@ impl Uring {
             ring: ManuallyDrop::new(ring),
             addresses: addresses.iter().map(|address| *address as u64).collect(),
             buffers: ManuallyDrop::new(buffers),
+            share: ManuallyDrop::new(share),
             _files: files,
             templates: [Direction::Read, Direction::Write].map(|to| template(to, facts)),
             targets: match registered_files {
@@ -345,10 +353,11 @@ impl Drop for Uring {
         // unmounted, and the memory would count against the limit of the next ring.
         let _ = self.ring.submitter().unregister_files();
         let _ = self.ring.submitter().unregister_buffers();
-        // SAFETY: neither is used again, and the kernel has none of the buffers.
+        // SAFETY: none of them is used again, and the kernel has none of the buffers.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             ManuallyDrop::drop(&mut self.buffers);
+            ManuallyDrop::drop(&mut self.share);
         }
     }
 }
@@ -376,11 +385,28 @@ fn template(direction: Direction, facts: Facts) -> squeue::Entry {
     }
 }
 
-fn register_buffers(ring: &IoUring, addresses: &[*mut u8], length: u32) -> io::Result<()> {
+/// Registers the buffers where the limits allow it.
+fn register_buffers(ring: &IoUring, addresses: &[*mut u8], length: u32) -> Option<Share> {
+    let share = Share::take(addresses.len() as u64 * u64::from(length).next_multiple_of(4096))?;
     let vectors: Vec<libc::iovec> = addresses
         .iter()
         .map(|address| libc::iovec { iov_base: address.cast(), iov_len: length as usize })
         .collect();
     // SAFETY: the buffers are freed after the ring or never.
-    unsafe { ring.submitter().register_buffers(&vectors) }
+    unsafe { ring.submitter().register_buffers(&vectors) }.ok().map(|()| share)
+}
+
+/// Says what to do where a ring could not be made.
+fn explain(error: io::Error, slots: u32) -> io::Error {
+    match (error.raw_os_error().map(Errno::from_raw_os_error), memory::limit()) {
+        (Some(Errno::NOMEM), Some(limit)) => {
+            let message = format!(
+                "there is too little lockable memory for a ring of {slots} entries (ulimit -l is \
+                 {}): raise it, lower the queue depth, or use --backend aio",
+                Bytes(limit)
+            );
+            io::Error::new(io::ErrorKind::OutOfMemory, message)
+        }
+        _ => error,
+    }
 }

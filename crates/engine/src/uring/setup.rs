@@ -2,9 +2,17 @@
 
 use std::fmt;
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 use io_uring::{IoUring, Probe, opcode};
 use rustix::io::Errno;
+
+/// The kernel takes a closed ring apart some time later, and until then its memory counts against
+/// the limit. So a ring that finds too little memory tries again this often,
+const PATIENCE: u32 = 25;
+/// after such a pause: a second together, where freeing takes some tens of milliseconds.
+const PAUSE: Duration = Duration::from_millis(40);
 
 /// How a ring was set up. The order is the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,15 +65,26 @@ impl fmt::Display for Setup {
 
 /// Makes a ring with the best setup that this kernel accepts, from `first` on.
 pub(super) fn build_best(first: Setup, entries: u32) -> io::Result<(IoUring, Setup)> {
-    let mut refusal = Errno::INVAL.into();
+    let mut patience = PATIENCE;
+    let mut refusal = io::Error::from(Errno::INVAL);
     for setup in Setup::ALL.into_iter().filter(|setup| *setup >= first) {
-        match setup.build(entries) {
-            Ok(ring) => return Ok((ring, setup)),
-            // This kernel does not know one of the flags.
-            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
-                refusal = error;
+        loop {
+            let error = match setup.build(entries) {
+                Ok(ring) => return Ok((ring, setup)),
+                Err(error) => error,
+            };
+            match error.raw_os_error().map(Errno::from_raw_os_error) {
+                // This kernel does not know one of the flags.
+                Some(Errno::INVAL) => {
+                    refusal = error;
+                    break;
+                }
+                Some(Errno::NOMEM) if patience > 0 => {
+                    patience -= 1;
+                    thread::sleep(PAUSE);
+                }
+                _ => return Err(error),
             }
-            Err(error) => return Err(error),
         }
     }
     Err(refusal)

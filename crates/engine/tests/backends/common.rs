@@ -2,12 +2,15 @@
 //! where it belongs, and a loop that keeps a backend busy.
 
 use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use fathom_core::measure::Direction;
+use fathom_core::spec::{Access, Cache};
 use fathom_core::{Bytes, Instant, Span};
 use fathom_engine::backend::{Backend, Completion, Io, RealBackend, Shape};
+use fathom_engine::choose;
 use fathom_engine::target::OpenTarget;
 
 /// The block that tests read and write.
@@ -136,6 +139,19 @@ pub fn drive(
     }
     assert_eq!(free.len(), depth as usize);
     outcome
+}
+
+/// Whether a backend works where the tests run; says so if not.
+pub fn works_here<B: RealBackend>() -> bool {
+    let access = Access { cache: Cache::Direct, write_through: false };
+    match choose(Some(B::KIND), access) {
+        Ok(_) => true,
+        Err(error) => {
+            // Past the harness, which keeps to itself what a test that passes has printed.
+            let _ = writeln!(io::stderr(), "SKIPPED: {error}");
+            false
+        }
+    }
 }
 
 /// The shape of a backend that reads and writes.
