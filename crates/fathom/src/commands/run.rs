@@ -69,14 +69,15 @@ fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     let mut lines = Vec::from([
         format!("{} on {}", point.name, names.join(", ")),
         format!(
-            "takes {}: {} warm-up, {} window; seed {}",
+            "{} {}: {} warm-up, {} window; seed {}",
+            if opened.is_simulated() { "simulates" } else { "takes" },
             clock(spec.time()),
             point.warm_up,
             point.window,
             point.seed
         ),
     ]);
-    if spec.writes() {
+    if spec.writes() && !opened.is_simulated() {
         lines.push(overwritten(spec, point, stream));
     }
     let (backend, reason) = opened.backend();

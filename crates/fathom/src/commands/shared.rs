@@ -163,6 +163,11 @@ impl Opened {
         }
     }
 
+    /// Whether nothing real is behind it.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated(_))
+    }
+
     /// The backend's name and why it was chosen.
     pub fn backend(&self) -> (BackendKind, &str) {
         match self {

@@ -1,0 +1,192 @@
+//! What the tests of the built binary share: a place of their own, and a process that can be
+//! waited for, signalled and killed.
+
+#![expect(dead_code, reason = "each test binary uses its part of this")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+
+use fathom_report::document::{self, Document};
+use tempfile::TempDir;
+
+/// A folder that vanishes with the test, and in which fathom runs.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// On the file system that holds the build, which is more often a real one than /tmp.
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// fathom with these arguments, here.
+    pub fn command(&self, args: &[&str]) -> Command {
+        fathom_in(self.path(), args)
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Names of everything here, sorted.
+    pub fn names(&self) -> Vec<String> {
+        names(self.path())
+    }
+
+    /// The only result file here.
+    pub fn result(&self) -> Document {
+        let names = self.names();
+        let results: Vec<&String> = names.iter().filter(|n| n.ends_with(".jsonl")).collect();
+        assert_eq!(results.len(), 1, "{names:?}");
+        read(&self.join(results[0]))
+    }
+
+    /// A file of so many MiB that is really written.
+    pub fn prepared(&self, name: &str, mib: u32) -> PathBuf {
+        let output = self.run(&["prepare", name, "--size", &format!("{mib}m"), "--seed", "1"]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        self.join(name)
+    }
+}
+
+pub fn fathom_in(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+pub fn read(path: &Path) -> Document {
+    document::read(&std::fs::read(path).unwrap()).unwrap()
+}
+
+pub fn code(output: &Output) -> i32 {
+    output.status.code().expect("it was not killed")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Fails unless the text has every part.
+pub fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "'{part}' is missing in:\n{text}");
+    }
+}
+
+/// fathom at work: what it says on stderr can be waited for.
+pub struct Running {
+    child: Child,
+    lines: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap());
+        Self { child, lines, said: String::new() }
+    }
+
+    /// Waits until it says a line with this in it.
+    pub fn until(&mut self, part: &str) {
+        loop {
+            let mut line = String::new();
+            let length = self.lines.read_line(&mut line).unwrap();
+            self.said += &line;
+            assert!(length > 0, "it ended without saying '{part}':\n{}", self.said);
+            if line.contains(part) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal by its name, such as "INT".
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Whether it is over.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Kills it as kill -9 does.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end: its status, its stdout, its stderr.
+    pub fn end(mut self) -> (ExitStatus, String, String) {
+        let mut stdout = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.lines.read_to_string(&mut self.said).unwrap();
+        (self.child.wait().unwrap(), stdout, self.said)
+    }
+}
+
+/// A tmpfs of so many MiB, mounted for the test; none for a user who may not mount.
+pub struct Mount {
+    folder: TempDir,
+}
+
+impl Mount {
+    pub fn tmpfs(mib: u32) -> Option<Self> {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let options = format!("size={mib}m");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "fathom-test"])
+            .arg(folder.path())
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self { folder }),
+            _ => {
+                eprintln!("skipped: this user may not mount");
+                None
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn make_read_only(&self) {
+        let status =
+            Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // If it stays, the next run of the tests does not mind.
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}

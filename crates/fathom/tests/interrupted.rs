@@ -1,0 +1,159 @@
+//! Ctrl-C, SIGTERM and kill -9 at any time: what was measured stays readable, and scratch files go
+//! away.
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Place, Running, assert_has, code, read, stderr, stdout};
+use fathom_report::document::{self, Ended};
+
+/// Long enough that the test's signal always comes before its end.
+const LONG: [&str; 6] = ["--window", "10m", "--warm-up", "0", "--size", "64m"];
+
+fn quick(place: &Place, more: &[&str]) -> Command {
+    place.command(&[&["quick"], more].concat())
+}
+
+fn scratch_files(place: &Place) -> Vec<String> {
+    place.names().into_iter().filter(|name| name.starts_with(".fathom-scratch-")).collect()
+}
+
+/// Waits until the file system shows what is expected, however long that takes on a slow machine.
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("after a minute: {what}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_removes_the_scratch_file() {
+    for (signal, exit) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let place = Place::new();
+        let mut running = Running::start(&mut quick(&place, &LONG));
+        running.until("step 2/7");
+        wait_for("a scratch file", || scratch_files(&place).len() == 1);
+        // Long enough for some intervals to end; if it is not, less is kept.
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal(signal);
+        let (status, said, told) = running.end();
+        assert_eq!(status.code(), Some(exit), "{said}{told}");
+        assert_has(&told, &["stopping"]);
+        assert_eq!(scratch_files(&place), Vec::<String>::new());
+        let document = place.result();
+        assert_eq!(document.conclusion.as_ref().unwrap().ended, Ended::Interrupted);
+        assert!(document.trials.len() <= 1);
+        assert!(document.trials.iter().all(|trial| trial.interrupted));
+        assert!(document.trials.iter().all(|trial| trial.window_ns < 600_000_000_000));
+    }
+}
+
+#[test]
+fn ctrl_c_while_the_scratch_file_is_written_leaves_nothing() {
+    let place = Place::new();
+    // So large that it cannot be written before the signal arrives; skipped where it has no room.
+    let mut running = Running::start(&mut quick(&place, &["--size", "8g"]));
+    wait_for("a scratch file or the end", || {
+        scratch_files(&place).len() == 1 || running.has_ended()
+    });
+    if running.has_ended() {
+        eprintln!("skipped: there is no room for 8 GiB");
+        return;
+    }
+    running.signal("INT");
+    let (status, said, told) = running.end();
+    assert_eq!(status.code(), Some(130), "{said}{told}");
+    assert_eq!(place.names(), Vec::<String>::new(), "{told}");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once_and_still_removes_the_scratch_file() {
+    let place = Place::new();
+    let mut running = Running::start(&mut quick(&place, &LONG));
+    running.until("step 2/7");
+    running.signal("INT");
+    running.until("stopping");
+    running.signal("INT");
+    let (status, ..) = running.end();
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(scratch_files(&place), Vec::<String>::new());
+    place.result();
+}
+
+#[test]
+fn what_a_killed_run_has_left_is_named_and_removed_on_request() {
+    let place = Place::new();
+    let mut running = Running::start(&mut quick(&place, &LONG));
+    running.until("step 2/7");
+    let left = scratch_files(&place);
+    assert_eq!(left.len(), 1);
+
+    // While it runs its scratch file is no leftover.
+    let short = ["--size", "1m", "--window", "100ms", "--warm-up", "0"];
+    let output = quick(&place, &short).output().unwrap();
+    assert!(!stderr(&output).contains("was killed"), "{}", stderr(&output));
+    running.kill();
+
+    let output = quick(&place, &short).output().unwrap();
+    assert_has(&stderr(&output), &["was killed", &left[0], "65 MiB", "--remove-leftovers"]);
+    assert_eq!(scratch_files(&place), left, "nobody agreed to remove it");
+    let output = quick(&place, &[&short[..], &["--remove-leftovers"]].concat()).output().unwrap();
+    assert_has(&stderr(&output), &["removed", &left[0]]);
+    assert_eq!(scratch_files(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_killed_at_any_moment_leaves_every_finished_trial_readable() {
+    let place = Place::new();
+    place.prepared("data", 1);
+    for round in 0..8u64 {
+        let out = format!("{round}.jsonl");
+        let args = ["data", "--overwrite", "--window", "100ms", "--warm-up", "0", "--out", &out];
+        let mut running = Running::start(&mut quick(&place, &args));
+        running.until("step 1/6");
+        std::thread::sleep(Duration::from_millis(round * 90));
+        running.kill();
+        let bytes = std::fs::read(place.join(&out)).unwrap();
+        let whole = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let document = document::read(&bytes).unwrap();
+        let lines = 1 + document.trials.len() + usize::from(document.conclusion.is_some());
+        assert_eq!(lines, whole, "every whole line is read");
+        let output = place.run(&["report", &out]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_has(&stdout(&output), &["data"]);
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_no_half_prepared_file() {
+    let place = Place::new();
+    let mut running = Running::start(&mut place.command(&["prepare", "f", "--size", "8g"]));
+    wait_for("a growing file or the end", || !place.names().is_empty() || running.has_ended());
+    if running.has_ended() {
+        eprintln!("skipped: there is no room for 8 GiB");
+        return;
+    }
+    assert!(!place.join("f").exists(), "it gets its name when it is whole");
+    running.signal("INT");
+    let (status, _, told) = running.end();
+    assert_eq!(status.code(), Some(130), "{told}");
+    assert_eq!(place.names(), Vec::<String>::new());
+}
+
+#[test]
+fn an_interrupted_simulation_keeps_the_part_that_it_ran() {
+    let place = Place::new();
+    let args = ["run", "sim:queue", "-d", "365d", "--interval", "1d", "--out", "r.jsonl"];
+    let mut running = Running::start(&mut place.command(&args));
+    running.until("random read");
+    running.signal("INT");
+    let (status, _, told) = running.end();
+    assert_eq!(status.code(), Some(130), "{told}");
+    let document = read(&place.join("r.jsonl"));
+    assert_eq!(document.conclusion.unwrap().ended, Ended::Interrupted);
+}

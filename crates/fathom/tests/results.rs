@@ -1,0 +1,386 @@
+//! What a user finds after a run: the results, their names, what was printed where, and exit codes.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
+use fathom_report::document::{Ended, Verdict};
+
+const SHORT: [&str; 4] = ["--window", "200ms", "--warm-up", "0"];
+
+fn quick(more: &[&str]) -> Vec<String> {
+    let words = [&["quick"], more, &SHORT].concat();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
+    let place = Place::new();
+    let output = place.run(&words(&quick(&["--size", "64m", "--seed", "7"])));
+    let (said, told) = (stdout(&output), stderr(&output));
+    assert!([0, 4].contains(&code(&output)), "{told}");
+    assert_has(&said, &["sequential read 1 MiB", "random 70/30", "p99.9", "seed 7", ".html"]);
+    assert_has(&told, &["step 1/7: write the scratch file", "step 7/7"]);
+    let names = place.names();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("quick-") && name.ends_with(".html")));
+    let document = place.result();
+    assert_eq!(document.trials.len(), 6);
+    assert_eq!(document.header.seed, 7);
+    assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
+    for trial in &document.trials {
+        assert!(trial.total(None).ios() > 0 && trial.errors() == 0, "{}", trial.point.name);
+        assert_eq!(trial.point.streams[0].regions[0].length_bytes, 64 << 20);
+        assert!(trial.counters.is_some());
+    }
+    assert!(!said.contains('\u{1b}') && !told.contains('\u{1b}'), "no colors in a pipe");
+}
+
+#[test]
+fn quick_only_reads_what_was_there_before_unless_told_otherwise() {
+    let place = Place::new();
+    let file = place.prepared("data", 8);
+    let before = std::fs::read(&file).unwrap();
+    let output = place.run(&words(&quick(&["data", "--out", "a.jsonl"])));
+    assert_has(&stdout(&output), &["3 steps that write were left out", "--overwrite"]);
+    assert!(std::fs::read(&file).unwrap() == before, "nothing was written");
+    assert_eq!(read(&place.join("a.jsonl")).trials.len(), 3);
+
+    let output = place.run(&words(&quick(&["data", "--overwrite", "--out", "b.jsonl"])));
+    assert_has(&stdout(&output), &["OVERWRITES data"]);
+    assert_eq!(read(&place.join("b.jsonl")).trials.len(), 6);
+    assert!(std::fs::read(&file).unwrap() != before, "it was overwritten");
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 8 << 20);
+}
+
+#[test]
+fn run_writes_only_into_the_region() {
+    let place = Place::new();
+    let file = place.prepared("data", 4);
+    let before = std::fs::read(&file).unwrap();
+    let output = place.run(&[
+        "run",
+        "data",
+        "--overwrite",
+        "--read-share",
+        "0",
+        "--offset",
+        "1m",
+        "--size",
+        "1m",
+        "-d",
+        "200ms",
+        "--warm-up",
+        "0",
+        "-w",
+        "2",
+    ]);
+    assert_has(&stdout(&output), &["OVERWRITES data", "1 MiB from offset 1 MiB"]);
+    let after = std::fs::read(&file).unwrap();
+    let mib = 1 << 20;
+    assert!(after[..mib] == before[..mib] && after[2 * mib..] == before[2 * mib..]);
+    assert!(after[mib..2 * mib] != before[mib..2 * mib]);
+    assert_eq!(place.result().trials[0].workers.len(), 2);
+}
+
+#[test]
+fn an_open_loop_on_two_files_reports_both_targets() {
+    let place = Place::new();
+    place.prepared("a", 2);
+    place.prepared("b", 2);
+    let output = place.run(&[
+        "run",
+        "a",
+        "b",
+        "--rate",
+        "200",
+        "--arrivals",
+        "uniform",
+        "-d",
+        "500ms",
+        "--warm-up",
+        "100ms",
+        "--html",
+        "r.html",
+        "--csv",
+        "r.csv",
+    ]);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let document = place.result();
+    let trial = &document.trials[0];
+    assert!(trial.is_open());
+    assert_eq!(document.header.targets.len(), 2);
+    // 200/s over 600 ms, whatever the device does.
+    assert_eq!(trial.ledger().due, 120);
+    assert!(std::fs::read_to_string(place.join("r.html")).unwrap().contains("<html"));
+    assert!(std::fs::read_to_string(place.join("r.csv")).unwrap().lines().count() > 1);
+}
+
+#[test]
+fn a_closed_pipe_ends_nothing_and_frightens_nobody() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["run", "sim:queue", "-d", "1s", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{told}");
+    assert!(!told.contains("panic") && !told.contains("mistake in fathom"), "{told}");
+    assert_eq!(place.result().trials.len(), 1);
+}
+
+#[test]
+fn with_json_stdout_is_the_document_and_nothing_else() {
+    let place = Place::new();
+    let output = place.run(&["run", "sim:queue", "-d", "1s", "--json", "--out", "r.jsonl"]);
+    assert_eq!(code(&output), 0);
+    assert_eq!(output.stdout, std::fs::read(place.join("r.jsonl")).unwrap());
+    assert_has(&stderr(&output), &["80,000 IOPS", "r.jsonl"]);
+}
+
+#[test]
+fn a_full_stdout_is_told_and_has_an_exit_code() {
+    let place = Place::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = place.command(&["run", "sim:queue"]).stdout(full).output().unwrap();
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["error: stdout", "No space left"]);
+}
+
+#[test]
+fn a_seed_repeats_a_simulated_run_to_the_last_bucket() {
+    let place = Place::new();
+    let run = |out: &str| {
+        let target = "sim:ssd";
+        place.run(&["run", target, "--read-share", "70%", "-d", "1s", "--seed", "7", "--out", out]);
+        read(&place.join(out)).trials.remove(0)
+    };
+    let (first, second) = (run("a.jsonl"), run("b.jsonl"));
+    assert_eq!((&first.workers, &first.series), (&second.workers, &second.series));
+}
+
+#[test]
+fn an_hour_of_simulated_load_is_run_with_all_of_its_ios() {
+    let place = Place::new();
+    let output = place.run(&[
+        "run",
+        "sim:queue,servers=1,service-time=10ms",
+        "-q",
+        "4",
+        "-d",
+        "1h",
+        "--warm-up",
+        "0",
+    ]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let ios = place.result().trials[0].total(None).ios();
+    assert!((359_990..=360_000).contains(&ios), "{ios}");
+}
+
+#[test]
+fn errors_make_a_result_void_and_the_exit_code_says_so() {
+    let place = Place::new();
+    let output = place.run(&["run", "sim:queue,error=10%", "-d", "1s"]);
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    let document = place.result();
+    assert_eq!(document.verdict(), Some(Verdict::Void));
+    assert!(document.trials[0].errors() > 0);
+}
+
+#[test]
+fn two_results_of_one_second_have_names_of_their_own_and_none_is_overwritten() {
+    let place = Place::new();
+    for _ in 0..3 {
+        assert_eq!(code(&place.run(&["run", "sim:queue", "-d", "100ms"])), 0);
+    }
+    assert_eq!(place.names().len(), 3);
+    let output = place.run(&["run", "sim:queue", "--out", &place.names()[0]]);
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["never overwritten", "choose another name"]);
+    let output = place.run(&["run", "sim:queue", "--html", &place.names()[0]]);
+    assert_eq!(code(&output), 5);
+    assert_eq!(place.names().len(), 3);
+    let output = place.run(&["run", "sim:queue", "--html", "x", "--csv", "x"]);
+    assert_eq!(code(&output), 2);
+    let output = place.run(&["run", "sim:queue", "--out", "no/such/folder/x"]);
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["no/such/folder/x", "create its folder"]);
+}
+
+#[test]
+fn report_shows_again_what_run_showed() {
+    let place = Place::new();
+    let shown = stdout(&place.run(&["run", "sim:queue", "-d", "1s", "--out", "r.jsonl"]));
+    let again = stdout(&place.run(&["report", "r.jsonl"]));
+    assert!(shown.contains(&again), "{shown}\n{again}");
+    let narrow = stdout(&place.run(&["report", "r.jsonl", "--width", "60"]));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    let output = place.run(&["report", "r.jsonl", "--html", "r.html", "--csv", "r.csv"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&std::fs::read_to_string(place.join("r.html")).unwrap(), &["<html", "80"]);
+    let output = place.run(&["report", "r.jsonl", "--html", "r.html"]);
+    assert_eq!(code(&output), 5);
+    let output = place.run(&["report", "r.jsonl", "--csv", "x", "--width", "90"]);
+    assert_eq!(code(&output), 2);
+    let output = place.run(&["report", "r.csv"]);
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["r.csv", "not a fathom result"]);
+    assert_eq!(code(&place.run(&["report", "missing"])), 5);
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_no_scratch_file() {
+    let Some(mount) = Mount::tmpfs(80) else { return };
+    let ballast = std::fs::File::create(mount.path().join("ballast")).unwrap();
+    drop(ballast);
+    // All but the marker's MiB: the result file has no room left when its header is due.
+    let all = ["quick", "--size", "79m", "--window", "200ms", "--warm-up", "0"];
+    let output = fathom_in(mount.path(), &all).output().unwrap();
+    assert_eq!(code(&output), 5, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["error: quick-", "No space left", "--out"]);
+    assert_eq!(names(mount.path()), ["ballast"]);
+
+    let output = fathom_in(mount.path(), &["quick", "--size", "100m"]).output().unwrap();
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--size 100 MiB", "80 MiB free"]);
+    let output = fathom_in(mount.path(), &["quick"]).output().unwrap();
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &["quarter", "--size"]);
+    let output = fathom_in(mount.path(), &["prepare", "f", "--size", "100m"]).output().unwrap();
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--size 100 MiB", "80 MiB free"]);
+    assert_eq!(names(mount.path()), ["ballast"]);
+}
+
+#[test]
+fn a_read_only_file_system_is_told_and_out_leads_out_of_it() {
+    let Some(mount) = Mount::tmpfs(80) else { return };
+    std::fs::write(mount.path().join("data"), vec![7; 1 << 20]).unwrap();
+    mount.make_read_only();
+    let place = Place::new();
+    let output = fathom_in(mount.path(), &["run", "data", "--buffered"]).output().unwrap();
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["error: run-data-", "ead-only", "--out"]);
+
+    let folder = mount.path().to_str().unwrap();
+    let output = place.run(&["quick", folder, "--size", "8m"]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_has(&stderr(&output), &[folder, "read-only", "another folder"]);
+    let output = place.run(&["prepare", &format!("{folder}/new"), "--size", "1m"]);
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &["new", "read-only"]);
+    let data = format!("{folder}/data");
+    let output = place.run(&["run", &data, "--read-share", "0", "--overwrite"]);
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &[&data, "read-only"]);
+    assert_eq!(place.names(), Vec::<String>::new());
+}
+
+#[test]
+fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
+    let place = Place::new();
+    std::fs::create_dir(place.join("folder")).unwrap();
+    std::fs::write(place.join("empty"), "").unwrap();
+    std::os::unix::fs::symlink("empty", place.join("link")).unwrap();
+    std::fs::write(place.join("data"), vec![7; 1 << 20]).unwrap();
+    std::fs::hard_link(place.join("data"), place.join("other")).unwrap();
+    let before = place.names();
+    for (args, exit, parts) in [
+        (&["run", "missing"] as &[&str], 3, &["missing", "does not exist", "fathom prepare"]),
+        (&["run", "folder"], 3, &["folder", "fathom quick folder", "is a folder"]),
+        (&["run", "empty"], 3, &["empty", "fathom prepare empty", "nothing"]),
+        (&["run", "data", "other"], 3, &["other", "the same as data", "once"]),
+        (&["run", "/proc/self/mem"], 3, &["/proc/self/mem", "error: ", ""]),
+        (&["run", "sim:nonsense"], 3, &["sim:nonsense", "queue", "ssd"]),
+        (&["run", "sim:queue,servers=0"], 3, &["servers", "sim:queue", "1 to"]),
+        (&["quick", "missing"], 3, &["missing", "does not exist", ""]),
+        (&["quick", "empty"], 3, &["empty", "fathom prepare empty", ""]),
+        (&["prepare", "folder", "--size", "1m"], 3, &["folder", "is a folder", ""]),
+        (&["prepare", "data", "--size", "2m"], 3, &["data", "2 MiB are wanted", "--overwrite"]),
+        (&["prepare", "no/such", "--size", "1m"], 3, &["no", "not exist", ""]),
+        (&["prepare", "new", "--size", "0"], 2, &["--size 0", "choose", ""]),
+        (&["prepare", "new", "--size", "1000t"], 2, &["--size", "free", "new"]),
+        (&["prepare", "new", "--size", "1m", "-b", "5k"], 2, &["--block-size 5 KiB", "4 KiB", ""]),
+        (&["prepare", "sim:ssd", "--size", "1m"], 3, &["sim:ssd", "needs no data", ""]),
+        (&["inspect", "missing"], 3, &["missing", "does not exist", ""]),
+        (&["inspect", "sim:ssd"], 3, &["sim:ssd", "sim:help", ""]),
+        (&["run"], 2, &["TARGET", "", ""]),
+        (&["nonsense"], 2, &["nonsense", "", ""]),
+    ] {
+        let output = place.run(args);
+        let told = stderr(&output);
+        assert_eq!(code(&output), exit, "{args:?}: {told}");
+        assert_has(&told, parts);
+        assert_eq!(told.matches("error: ").count(), 1, "{told}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+        assert_eq!(place.names(), before, "{args:?}");
+    }
+    assert_eq!(std::fs::read(place.join("data")).unwrap(), vec![7; 1 << 20]);
+}
+
+#[test]
+fn inspect_tells_what_a_file_and_a_folder_are_on() {
+    let place = Place::new();
+    place.prepared("data", 1);
+    for target in ["data", "."] {
+        let output = place.run(&["inspect", target]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_has(&stdout(&output), &[target, "file system", "free space"]);
+    }
+}
+
+#[test]
+fn prepare_creates_uses_again_refuses_and_overwrites() {
+    let place = Place::new();
+    let output = place.run(&["prepare", "f", "--size", "3m", "--seed", "5", "--writers", "2"]);
+    assert_eq!(code(&output), 0);
+    assert_has(&stdout(&output), &["created f", "3 MiB", "seed 5"]);
+    let first = std::fs::read(place.join("f")).unwrap();
+    assert_eq!(first.len(), 3 << 20);
+    let unique: std::collections::BTreeSet<&[u8]> = first.chunks(4096).collect();
+    assert_eq!(unique.len(), first.len() / 4096, "no page is there twice");
+
+    let output = place.run(&["prepare", "f", "--size", "2m"]);
+    assert_eq!(code(&output), 0);
+    assert_has(&stdout(&output), &["used as it is"]);
+    assert!(std::fs::read(place.join("f")).unwrap() == first);
+
+    assert_eq!(code(&place.run(&["prepare", "f", "--size", "4m"])), 3);
+    assert!(std::fs::read(place.join("f")).unwrap() == first);
+    let output = place.run(&["prepare", "f", "--size", "4m", "--overwrite", "-b", "8k"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["overwrote f", "4 MiB"]);
+    assert_eq!(std::fs::metadata(place.join("f")).unwrap().len(), 4 << 20);
+    assert_eq!(place.names(), ["f"]);
+
+    let hole = std::fs::File::create(place.join("hole")).unwrap();
+    hole.set_len(1 << 20).unwrap();
+    let output = place.run(&["prepare", "hole", "--size", "1m"]);
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &["never written", "--overwrite"]);
+}
+
+#[test]
+fn help_has_five_examples_and_the_exit_codes() {
+    let place = Place::new();
+    let output = place.run(&["--help"]);
+    assert_eq!(code(&output), 0);
+    let help = stdout(&output);
+    let examples = help.lines().filter(|line| line.starts_with("  fathom ")).count();
+    assert_eq!(examples, 5, "{help}");
+    for exit in ["0  ", "1  ", "2  ", "3  ", "4  ", "5  ", "130, 143"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(exit)), "{exit}: {help}");
+    }
+    assert_has(&stdout(&place.run(&["run", "sim:help"])), &["queue", "ssd", "servers"]);
+    assert_has(&stdout(&place.run(&["--version"])), &[env!("CARGO_PKG_VERSION")]);
+}
