@@ -7,15 +7,3 @@ pub mod quick;
 pub mod report;
 pub mod run;
 mod shared;
-pub(super) mod pending {
-    pub mod html {
-        pub fn render(_: &fathom_report::document::Document) -> String {
-            String::new()
-        }
-    }
-    pub mod csv {
-        pub fn render(_: &fathom_report::document::Document) -> String {
-            String::new()
-        }
-    }
-}

@@ -1,8 +1,7 @@
 //! `fathom report`: a result file again, as text, HTML or CSV.
 
-use super::pending::{csv, html};
 use fathom_report::document::{Command, Document};
-use fathom_report::terminal;
+use fathom_report::{csv, html, terminal};
 
 use super::shared;
 use crate::cli::args::Report;

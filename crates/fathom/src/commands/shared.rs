@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::pending::{csv, html};
 use fathom_core::experiment::Experiment;
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::BackendKind;
@@ -14,7 +13,7 @@ use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
 use fathom_engine::{Choice, Devices, choose, host, sim};
 use fathom_report::document::{self, Document};
-use fathom_report::terminal;
+use fathom_report::{csv, html, terminal};
 
 use crate::cli::args::Results;
 use crate::cli::resolve::{Machine, Spec};
