@@ -223,8 +223,8 @@ fn report_shows_again_what_run_showed() {
     let shown = stdout(&place.run(&["run", "sim:queue", "-d", "1s", "--out", "r.jsonl"]));
     let again = stdout(&place.run(&["report", "r.jsonl"]));
     assert!(shown.contains(&again), "{shown}\n{again}");
-    let narrow = stdout(&place.run(&["report", "r.jsonl", "--width", "60"]));
-    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    let narrow = stdout(&place.run(&["report", "r.jsonl", "--width", "80"]));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
     let output = place.run(&["report", "r.jsonl", "--html", "r.html", "--csv", "r.csv"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&std::fs::read_to_string(place.join("r.html")).unwrap(), &["<html", "80"]);

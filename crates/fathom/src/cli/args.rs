@@ -286,6 +286,6 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Columns of the terminal report [default: as wide as the terminal]
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(80..=1000))]
     pub width: Option<u16>,
 }

@@ -24,11 +24,11 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     }
     let document = shared::read(&args.result)?;
     if let Some(path) = &args.html {
-        journal::write_new(path, &html::render(&document))?;
+        journal::write_new(path, &html::document(&document))?;
         output::say(&format!("report  {}", path.display()))?;
     }
     if let Some(path) = &args.csv {
-        journal::write_new(path, &csv::render(&document))?;
+        journal::write_new(path, &csv::document(&document))?;
         output::say(&format!("table   {}", path.display()))?;
     }
     if !writes {

@@ -311,11 +311,11 @@ impl Outputs {
         output::say(render(&document).trim_end_matches('\n'))?;
         output::say(&format!("\nresult  {}", self.out.display()))?;
         if let Some(path) = &self.html {
-            journal::write_new(path, &html::render(&document))?;
+            journal::write_new(path, &html::document(&document))?;
             output::say(&format!("report  {}", path.display()))?;
         }
         if let Some(path) = &self.csv {
-            journal::write_new(path, &csv::render(&document))?;
+            journal::write_new(path, &csv::document(&document))?;
             output::say(&format!("table   {}", path.display()))?;
         }
         Ok(())
