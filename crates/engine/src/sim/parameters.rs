@@ -276,7 +276,8 @@ fn show_bytes(bytes: Bytes) -> String {
 fn show_time(span: Span) -> String {
     const UNITS: [(u64, &str); 5] = [
         (3_600_000_000_000, "h"),
-        (60_000_000_000, "m"),
+        // Not "m", which is a size elsewhere in the same line.
+        (60_000_000_000, "min"),
         (1_000_000_000, "s"),
         (1_000_000, "ms"),
         (1_000, "us"),
@@ -332,9 +333,13 @@ mod tests {
             assert_eq!(show_bytes(Bytes(bytes)), text);
             assert_eq!(text.parse(), Ok(Bytes(bytes)));
         }
-        for (ns, text) in
-            [(100_000, "100us"), (90_000_000_000, "90s"), (1, "1ns"), (1_500, "1500ns")]
-        {
+        for (ns, text) in [
+            (100_000, "100us"),
+            (90_000_000_000, "90s"),
+            (120_000_000_000, "2min"),
+            (1, "1ns"),
+            (1_500, "1500ns"),
+        ] {
             assert_eq!(show_time(Span(ns)), text);
             assert_eq!(text.parse(), Ok(Span(ns)));
         }
