@@ -14,10 +14,10 @@ skip() { echo "skipped $1: $2" | tee -a "$FATHOM_RESULTS"; }
 
 # The command holds: its status decides, its output is in the log.
 check() { # SENTENCE COMMAND...
-  local sentence=$1 status=0
+  local sentence=$1 held=0
   shift
-  "$@" || status=$?
-  if [[ $status -eq 0 ]]; then pass "$sentence"; else fail "$sentence" "$* (status $status)"; fi
+  "$@" || held=$?
+  if [[ $held -eq 0 ]]; then pass "$sentence"; else fail "$sentence" "$*"; fi
 }
 
 # Ends the section: it cannot run here.
@@ -115,7 +115,7 @@ trial() { # EXPRESSION
 
 # A target's file or device counted by the kernel: read and written bytes of a block device.
 device_bytes() { # /dev/NAME
-  awk '{ print $3 * 512, $7 * 512 }' "/sys/class/block/$(basename "$1")/stat"
+  awk '{ printf "%.0f %.0f\n", $3 * 512, $7 * 512 }' "/sys/class/block/$(basename "$1")/stat"
 }
 
 mounted() { grep -q " $1 " /proc/self/mountinfo; }

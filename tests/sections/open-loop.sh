@@ -19,6 +19,6 @@ check "2000 per second, Poisson: offered within 3 standard errors" \
 check "2000 per second, Poisson: achieved within 0.1 % of what fell due" \
   between "$(trial 'ledger | (.completed + .completed_in_warm_up) / .due')" 0.999 1
 
-measure data -b 64k --rate 20MiB/s --read-share 50% --overwrite --warm-up 0s -d 4s -w 2
+measure data -b 64k --rate 20MiB/s --arrivals uniform --read-share 50% --overwrite --warm-up 0s -d 4s -w 2
 check "20 MiB/s by two workers: achieved within 1 %" \
   between "$(trial 'bytes / seconds / 1048576')" 19.8 20.2
