@@ -97,7 +97,7 @@ mount -o loop small mnt
 later "umount $FATHOM_BED/mnt"
 dd if=/dev/zero of=mnt/filler bs=1M status=none 2>/dev/null || true
 run_fathom quick mnt "${small[@]}" --out none.jsonl
-check "no room for the scratch file: exit code 3" status_is 3
+check "no room for the scratch file: refused" status_is 2 3
 check "no room for the scratch file: says so" says 'space|free|room'
 check "no room for the scratch file: nothing is left of it" test -z "$(scratch_files mnt)"
 check "no room for the scratch file: no empty result" test ! -e none.jsonl
