@@ -70,7 +70,9 @@ pub fn short_rate(value: f64) -> String {
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
-        p if p.abs() < 9.95 => format!("{p:.1} %"),
+        100.0 => "100 %".to_owned(),
+        // Nearly nothing and nearly everything are told apart from nothing and everything.
+        p if p.abs() < 9.95 || (99.0..100.0).contains(&p) => format!("{:.1} %", p.min(99.9)),
         p => format!("{p:.0} %"),
     }
 }
@@ -267,36 +269,53 @@ pub fn names(trial: &Trial) -> (String, String) {
     }
 }
 
-/// Every finding once, in its gravest form, with the numbers of the trials that have it; the
-/// gravest first.
-pub fn grouped_findings(trials: &[Trial]) -> Vec<(&Finding, Vec<usize>)> {
-    let mut groups: Vec<(&Finding, Vec<usize>)> = Vec::new();
+/// A finding of one or several trials.
+#[derive(Clone, Debug)]
+pub struct Doubt<'a> {
+    /// Its gravest form.
+    pub finding: &'a Finding,
+    /// Whose it is, in words that go before the evidence; empty when there is only one trial.
+    pub whose: String,
+}
+
+/// Every finding once, with the trials that have it; the gravest first.
+pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
+    let mut groups: Vec<Vec<(usize, &'t Finding)>> = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
         for one in &trial.findings {
-            match groups.iter_mut().find(|(other, _)| other.code == one.code) {
-                Some((worst, steps)) => {
-                    if one.severity > worst.severity {
-                        *worst = one;
-                    }
-                    steps.push(place + 1);
-                }
-                None => groups.push((one, Vec::from([place + 1]))),
+            match groups.iter_mut().find(|group| group[0].1.code == one.code) {
+                Some(group) => group.push((place + 1, one)),
+                None => groups.push(Vec::from([(place + 1, one)])),
             }
         }
     }
-    groups.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
-    groups
+    let doubt = |group: Vec<(usize, &'t Finding)>| {
+        // The first of the gravest ones, so that its figures are those of the step that is named.
+        let worst = group.iter().map(|(_, one)| one.severity).max();
+        let &(step, finding) = group.iter().find(|(_, one)| Some(one.severity) == worst)?;
+        let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
+        let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
+        steps.dedup();
+        let whose = match (whose(&steps, trials.len()), alike) {
+            (whose, _) if whose.is_empty() => whose,
+            (whose, true) => format!("{whose}: "),
+            (whose, false) => format!("{whose}; in step {step}: "),
+        };
+        Some(Doubt { finding, whose })
+    };
+    let mut doubts: Vec<Doubt<'_>> = groups.into_iter().filter_map(doubt).collect();
+    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.finding.severity));
+    doubts
 }
 
-/// "steps 1, 3 and 4: ".
-pub fn whose(steps: &[usize], all: usize) -> String {
-    let mut steps = steps.to_vec();
-    steps.dedup();
+/// "step 2", "steps 1, 3 and 4", "every step".
+fn whose(steps: &[usize], all: usize) -> String {
     let names: Vec<String> = steps.iter().map(usize::to_string).collect();
     match names.as_slice() {
-        _ if steps.len() == all => "every step: ".to_owned(),
-        [one] => format!("step {one}: "),
-        [rest @ .., last] => format!("steps {} and {last}: ", rest.join(", ")),
+        _ if all == 1 => String::new(),
+        _ if steps.len() == all => "every step".to_owned(),
+        [one] => format!("step {one}"),
+        [rest @ .., last] => format!("steps {} and {last}", rest.join(", ")),
         [] => String::new(),
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{Direction, Histogram};
-use fathom_core::stats;
 use fathom_core::{Quantile, Span};
 use serde_json::{Value, json};
 
@@ -18,6 +17,51 @@ const OVER_TIME: [(Quantile, &str); 3] =
 /// Percentiles of the overview, with their colors.
 const OVERVIEW: [(Quantile, &str); 3] =
     [(Quantile(0.5), "@low"), (Quantile(0.99), "@middle"), (Quantile(0.999), "@high")];
+
+/// More points than this blur into each other: neighboring intervals are merged.
+const POINTS: usize = 120;
+
+/// A stretch of the window, as one point of a line.
+#[derive(Default)]
+struct Stretch {
+    start: Span,
+    length: Span,
+    ios: [u64; 2],
+    failed: u64,
+    response_time: Histogram,
+}
+
+/// The series in at most so many stretches as a chart can show, all streams together.
+fn stretches(trial: &Trial) -> Vec<Stretch> {
+    let series = trial.series();
+    let mut lengths: BTreeMap<Span, Span> = BTreeMap::new();
+    for interval in &series {
+        let length = lengths.entry(interval.start).or_default();
+        *length = (*length).max(interval.length);
+    }
+    let group = lengths.len().div_ceil(POINTS).max(1);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut place_of: BTreeMap<Span, usize> = BTreeMap::new();
+    for (place, (&start, &length)) in lengths.iter().enumerate() {
+        if place % group == 0 {
+            stretches.push(Stretch { start, ..Stretch::default() });
+        }
+        stretches[place / group].length += length;
+        place_of.insert(start, place / group);
+    }
+    for interval in &series {
+        let stretch = &mut stretches[place_of[&interval.start]];
+        stretch.failed += interval.failed;
+        for (ios, times) in stretch.ios.iter_mut().zip(&interval.response_time) {
+            *ios += times.count();
+            stretch.response_time.merge_sparse(times);
+        }
+    }
+    // The rates of a short rest, as an interrupted run has, are noise.
+    let longest = stretches.iter().map(|stretch| stretch.length).max().unwrap_or_default();
+    stretches.retain(|stretch| stretch.length.0 >= longest.0 / 2 && stretch.length.0 > 0);
+    stretches
+}
 
 /// All figures of a document: each with the id of the element that it goes into.
 pub fn figures(document: &Document) -> Value {
@@ -100,11 +144,17 @@ fn seconds(start: Span, length: Span) -> f64 {
 
 /// IOPS over time.
 fn rates(trial: &Trial, id: &str) -> Value {
-    let slices = stats::slices(&trial.series());
-    let x: Vec<f64> = slices.iter().map(|slice| seconds(slice.start, slice.length)).collect();
+    let stretches = stretches(trial);
+    let x: Vec<f64> = stretches.iter().map(|s| seconds(s.start, s.length)).collect();
+    let rate = |of: &dyn Fn(&Stretch) -> u64| -> Vec<Option<f64>> {
+        let rates = stretches.iter().map(|s| figures::per_second(of(s), s.length));
+        rates.map(|rate| rate.map(|rate| (rate * 10.0).round() / 10.0)).collect()
+    };
     let lines = figures::columns(trial).into_iter().map(|direction| {
-        let y: Vec<f64> =
-            slices.iter().map(|slice| (slice.iops(direction) * 10.0).round() / 10.0).collect();
+        let y = rate(&|stretch| match direction {
+            Some(direction) => stretch.ios[direction as usize],
+            None => stretch.ios.iter().sum(),
+        });
         json!({
             "type": "scatter", "mode": "lines", "x": x, "y": y,
             "name": figures::direction_name(direction),
@@ -113,14 +163,11 @@ fn rates(trial: &Trial, id: &str) -> Value {
         })
     });
     let mut data: Vec<Value> = lines.collect();
-    if slices.iter().any(|slice| slice.failed > 0) {
-        let y: Vec<f64> = slices
-            .iter()
-            .map(|slice| figures::per_second(slice.failed, slice.length).unwrap_or(0.0))
-            .collect();
+    if stretches.iter().any(|stretch| stretch.failed > 0) {
         data.push(json!({
-            "type": "scatter", "mode": "lines", "x": x, "y": y, "name": "failed",
-            "line": {"color": "@void", "width": 2, "dash": "dot"},
+            "type": "scatter", "mode": "lines", "x": x, "y": rate(&|s| s.failed),
+            "name": "failed", "line": {"color": "@void", "width": 2, "dash": "dot"},
+            "hovertemplate": "%{y:,.0f} failed in a second, at %{x:.1f} s",
         }));
     }
     json!({"id": id, "data": data, "layout": {
@@ -131,25 +178,18 @@ fn rates(trial: &Trial, id: &str) -> Value {
 
 /// Percentiles of the response time over time.
 fn times(trial: &Trial, id: &str) -> Value {
-    let mut slices: BTreeMap<Span, (Span, Histogram)> = BTreeMap::new();
-    for interval in trial.series() {
-        let slice = slices.entry(interval.start).or_default();
-        slice.0 = slice.0.max(interval.length);
-        interval.response_time.iter().for_each(|times| slice.1.merge_sparse(times));
-    }
-    let x: Vec<f64> = slices.iter().map(|(start, slice)| seconds(*start, slice.0)).collect();
+    let stretches = stretches(trial);
+    let x: Vec<f64> = stretches.iter().map(|s| seconds(s.start, s.length)).collect();
+    let ms = |ns: u64| ns as f64 / 1e6;
     let mut data: Vec<Value> = Vec::new();
     for (quantile, color) in OVER_TIME {
-        let y: Vec<Option<f64>> = slices
-            .values()
-            .map(|(_, times)| figures::carried(times, quantile).map(|ns| ns as f64 / 1e6))
-            .collect();
+        let at = |s: &Stretch| figures::carried(&s.response_time, quantile).map(ms);
+        let y: Vec<Option<f64>> = stretches.iter().map(at).collect();
         if y.iter().any(Option::is_some) {
             data.push(line(&x, &y, &quantile.to_string(), color));
         }
     }
-    let most: Vec<Option<f64>> =
-        slices.values().map(|(_, times)| times.max().map(|ns| ns as f64 / 1e6)).collect();
+    let most: Vec<Option<f64>> = stretches.iter().map(|s| s.response_time.max().map(ms)).collect();
     data.push(line(&x, &most, "max", "@top"));
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},

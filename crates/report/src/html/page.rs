@@ -81,15 +81,11 @@ fn verdict(out: &mut String, document: &Document) {
     });
     put!(out, "<strong>{name}</strong>\n<p>{says}</p>\n");
     endings(out, document);
-    let groups = figures::grouped_findings(&document.trials);
-    if !groups.is_empty() {
+    let doubts = figures::doubts(&document.trials);
+    if !doubts.is_empty() {
         out.push_str("<ul>\n");
-        for (finding, steps) in groups {
-            let whose = match trials {
-                1 => String::new(),
-                _ => figures::whose(&steps, trials),
-            };
-            found(out, finding, &whose);
+        for doubt in doubts {
+            found(out, doubt.finding, &doubt.whose);
         }
         out.push_str("</ul>\n");
     }

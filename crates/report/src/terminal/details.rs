@@ -218,8 +218,11 @@ fn distributions(out: &mut String, trial: &Trial, style: &Style) {
         if let Some(delay) = trial.start_delay() {
             push_line(out, "");
             push_line(out, "start delay: from the intended start to the submission");
-            let names = ["target was behind", "generator was late"];
-            percentiles(out, &names, &[&delay.target, &delay.generator], &[], style);
+            let parts = [("target was behind", &delay.target), ("generator", &delay.generator)];
+            let parts: Vec<_> = parts.into_iter().filter(|(_, times)| times.count() > 0).collect();
+            let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+            let times: Vec<&Histogram> = parts.iter().map(|(_, times)| *times).collect();
+            percentiles(out, &names, &times, &[], style);
         }
     } else {
         push_line(out, "service time (closed loop: the response time equals it)");

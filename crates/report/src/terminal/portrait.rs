@@ -109,7 +109,7 @@ fn cells(summary: &Summary) -> (Vec<String>, Vec<String>) {
 
 /// Every finding once, with the steps that have it; the gravest first.
 fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
-    let groups = figures::grouped_findings(trials);
+    let groups = figures::doubts(trials);
     if groups.is_empty() {
         let all = trials.iter().flat_map(|trial| &trial.unchecked).count();
         let text = if all == 0 { "No doubts." } else { "No doubts in what could be checked." };
@@ -117,7 +117,7 @@ fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
         return;
     }
     push_line(out, &Tint::Bold.paint("doubts", style));
-    for (one, steps) in groups {
-        finding(out, one, &figures::whose(&steps, trials.len()), style);
+    for doubt in groups {
+        finding(out, doubt.finding, &doubt.whose, style);
     }
 }
