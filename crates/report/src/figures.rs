@@ -325,6 +325,18 @@ pub fn target_name(document: &Document, target: u32) -> &str {
     document.header.targets.get(target as usize).map_or("?", |target| target.name.as_str())
 }
 
+/// What people call the place that a target stands for: its folder, if the target is a scratch file
+/// that is gone by the time that anybody reads of it.
+pub fn place_name(target: &Target) -> &str {
+    match target.name.rsplit_once('/') {
+        Some((folder, file)) if file.starts_with(".fathom-scratch") => match folder {
+            "" => "/",
+            folder => folder,
+        },
+        _ => &target.name,
+    }
+}
+
 /// A target and what is below it, in one line.
 pub fn stack(target: &Target) -> String {
     let mut parts = vec![format!("{} of {}", target.kind.name(), Bytes(target.size_bytes))];

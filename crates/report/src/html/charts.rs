@@ -99,11 +99,9 @@ fn overview(trials: &[Trial]) -> Value {
     let iops: Vec<Option<f64>> = summaries.iter().map(|s| s.iops.map(|e| e.value)).collect();
     let halves: Vec<Option<f64>> =
         summaries.iter().map(|s| s.iops.and_then(|e| e.half_width)).collect();
-    let texts: Vec<String> =
-        iops.iter().map(|iops| iops.map_or_else(String::new, figures::short_rate)).collect();
     let mut data = vec![json!({
         "type": "bar", "orientation": "h", "x": iops, "y": names, "name": "IOPS",
-        "marker": {"color": "@read"}, "text": texts, "textposition": "auto",
+        "marker": {"color": "@read"},
         "error_x": {"type": "data", "array": halves, "color": "@total", "thickness": 1.5},
         "hovertemplate": "%{x:,.0f} IOPS<extra></extra>", "showlegend": false,
     })];
@@ -123,7 +121,7 @@ fn overview(trials: &[Trial]) -> Value {
         "xaxis": {"domain": [0.0, 0.46], "title": {"text": "IOPS"}, "rangemode": "tozero"},
         "xaxis2": {"domain": [0.52, 1.0], "title": {"text": "response time, ms (logarithmic)"},
             "type": "log", "anchor": "y", "dtick": "D2"},
-        "legend": {"x": 0.52}, "bargap": 0.35,
+        "legend": {"orientation": "h", "x": 0.52, "y": 1.02, "yanchor": "bottom"}, "bargap": 0.35,
     }})
 }
 

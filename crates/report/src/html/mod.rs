@@ -62,7 +62,7 @@ fn document_with(document: &Document, library: &str) -> String {
 
 /// What the page is called.
 fn title(document: &Document) -> String {
-    let names: Vec<&str> = document.header.targets.iter().map(|t| t.name.as_str()).collect();
+    let names: Vec<&str> = document.header.targets.iter().map(figures::place_name).collect();
     let on = match names.as_slice() {
         [] => "nothing".to_owned(),
         [one] => (*one).to_owned(),

@@ -255,13 +255,12 @@ fn cards(out: &mut String, trial: &Trial) {
     let summary = figures::summary(trial, None, &QUANTILES);
     out.push_str("<div class=\"cards\">");
     let mut card = |value: String, half: String, what: &str| {
-        let half = if half.is_empty() { String::new() } else { format!(" {half}") };
         put!(
             out,
-            "<div class=\"card\"><b>{}</b><span>{}{}</span></div>",
+            "<div class=\"card\"><b>{}<small>{}</small></b><span>{}</span></div>",
             escape(&value),
-            escape(what),
-            escape(&half)
+            escape(&half),
+            escape(what)
         );
     };
     card(

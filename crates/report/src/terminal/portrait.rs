@@ -17,7 +17,7 @@ const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)
 pub fn portrait(document: &Document, style: &Style) -> String {
     let mut out = String::new();
     for target in &document.header.targets {
-        wrap(&mut out, "", &target.name, Tint::Bold, style);
+        wrap(&mut out, "", figures::place_name(target), Tint::Bold, style);
         wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
     }
     push_line(&mut out, "");
