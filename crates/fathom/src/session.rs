@@ -59,8 +59,9 @@ pub fn begin(
     seed: u64,
     points: usize,
 ) -> Result<(), Error> {
-    let command_line: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    // Where the binary lies says nothing about what was measured.
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
     let header = Header::new(HeaderInput {
         fathom_version: env!("CARGO_PKG_VERSION"),
         command,
