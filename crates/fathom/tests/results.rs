@@ -384,3 +384,19 @@ fn help_has_five_examples_and_the_exit_codes() {
     assert_has(&stdout(&place.run(&["run", "sim:help"])), &["queue", "ssd", "servers"]);
     assert_has(&stdout(&place.run(&["--version"])), &[env!("CARGO_PKG_VERSION")]);
 }
+
+#[test]
+fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
+    let Some(mount) = Mount::tmpfs(1) else { return };
+    // Two pages are left: room for the header, and not for a trial.
+    std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 8192]).unwrap();
+    let run = ["run", "sim:ssd", "-d", "10s", "--out", "r.jsonl"];
+    let output = fathom_in(mount.path(), &run).output().unwrap();
+    assert_eq!(code(&output), 5, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "fathom report r.jsonl"]);
+    let bytes = std::fs::read(mount.path().join("r.jsonl")).unwrap();
+    assert_eq!(bytes.last(), Some(&b'\n'), "the line that did not fit was taken back");
+    assert_eq!(read(&mount.path().join("r.jsonl")).trials.len(), 0);
+    let output = fathom_in(mount.path(), &["report", "r.jsonl"]).output().unwrap();
+    assert_eq!(code(&output), 0);
+}
