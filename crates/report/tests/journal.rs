@@ -4,9 +4,9 @@
 mod samples;
 
 use fathom_core::measure::{Direction, Histogram};
-use fathom_report::csv;
 use fathom_report::document::{self, Document, Line, ReadError, Trial};
 use fathom_report::terminal::{self, Style};
+use fathom_report::{csv, html};
 
 /// A small document with three trials and a conclusion.
 fn small() -> Document {
@@ -110,6 +110,7 @@ fn render(document: &Document) {
         terminal::portrait(document, &style);
     }
     csv::document(document);
+    html::document_without_library(document);
 }
 
 #[test]
