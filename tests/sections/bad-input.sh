@@ -89,7 +89,8 @@ refused "a read-only file system" 3 'read-only' quick mnt --size 8m
 refused "preparing on a read-only file system" 3 'read-only' prepare mnt/file --size 1m
 umount mnt
 run_fathom run "$loop" "${write[@]}" --destroy "$loop"
-check "its name repeated in --destroy allows it" status_is 0
+# Void is right as well: this loop device writes into the page cache.
+check "its name repeated in --destroy allows it" status_is 0 4
 check "and then it is written" bash -c "! cmp -s <(head -c 1M '$loop') <(head -c 1M /dev/zero)"
 
 if command -v mkfs.xfs >/dev/null; then

@@ -19,9 +19,9 @@ later "cd $FATHOM_ROOT && touch crates/fathom/src/main.rs && cargo build --relea
 results=(*.fathom.jsonl)
 check "quick: one result file" test "${#results[@]}" -eq 1 -a -e "${results[0]}"
 check "quick: its six steps are in it" test "$(jq -s '[.[] | select(.line == "trial")] | length' "${results[0]}")" = 6
-check "quick: a report to look at" test -s "${results[0]%.jsonl}.html"
+check "quick: a report to look at" test -s "${results[0]%.fathom.jsonl}.html"
 check "quick: it names both files" says "${results[0]}"
-check "quick: the report needs no network" bash -c '! grep -qE "(src|href)=\"?https?:" '"${results[0]%.jsonl}.html"
+check "quick: the report needs no network" bash -c '! grep -qE "(src|href)=\"?https?:" '"${results[0]%.fathom.jsonl}.html"
 left=$(find . -name '.fathom-scratch-*')
 check "quick: the scratch file is gone" test -z "$left"
 check "the clone has no other new files than the results" test -z "$(git status --porcelain)"
