@@ -241,7 +241,22 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
     if line.is_empty() {
         return Err("a trial was written as nothing".to_owned());
     }
-    Ok(Vec::from([write]))
+    let path = crate::root().join("crates/report/tests/data/quick.jsonl");
+    let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let (read, stored) = timed("document, read a result of quick", || {
+        for _ in 1..repeats {
+            black_box(document::read(black_box(&bytes)).is_ok());
+        }
+        (u64::from(repeats), document::read(&bytes))
+    });
+    let stored = stored.map_err(|error| error.to_string())?;
+    let (render, ()) = timed("HTML, render that result", || {
+        for _ in 0..repeats {
+            black_box(fathom_report::html::document(black_box(&stored)));
+        }
+        (u64::from(repeats), ())
+    });
+    Ok(Vec::from([write, read, render]))
 }
 
 #[cfg(test)]
