@@ -18,7 +18,6 @@ const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 pub struct Live {
     steps: usize,
     step: usize,
-    name: String,
     /// What the steps after the current one will take.
     after: Span,
     kind: Kind,
@@ -46,15 +45,26 @@ impl Live {
         } else {
             Kind::Plain { last: Instant::now() }
         };
-        Self { steps, step: 0, name: String::new(), after: time, kind }
+        Self { steps, step: 0, after: time, kind }
+    }
+
+    /// Something has to be done before the first step.
+    pub fn preparation(&mut self, name: &str) {
+        self.begin(name.to_owned());
     }
 
     /// A step begins, and will take so long.
-    pub fn step(&mut self, name: &str, time: Option<Span>) {
+    pub fn step(&mut self, name: &str, time: Span) {
         self.step += 1;
-        self.name = name.to_owned();
-        self.after = self.after - time.unwrap_or(Span(0));
-        let head = self.head();
+        self.after = self.after - time;
+        let head = match self.steps {
+            1 => name.to_owned(),
+            steps => format!("step {}/{steps}: {name}", self.step),
+        };
+        self.begin(head);
+    }
+
+    fn begin(&mut self, head: String) {
         match &mut self.kind {
             Kind::Terminal(bar) => {
                 bar.set_length(1);
@@ -67,14 +77,6 @@ impl Live {
                 *last = Instant::now();
                 output::note(&head);
             }
-        }
-    }
-
-    fn head(&self) -> String {
-        if self.steps > 1 {
-            format!("step {}/{}: {}", self.step, self.steps, self.name)
-        } else {
-            self.name.clone()
         }
     }
 

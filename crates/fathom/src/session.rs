@@ -98,7 +98,7 @@ impl Session<'_> {
                 Step::Run(point) => point,
                 Step::Done(conclusion) => break (Ended::Completed, conclusion.sentences),
             };
-            live.step(&point.name, Some(point.warm_up + point.window));
+            live.step(&point.name, point.warm_up + point.window);
             let trial = match self.trial(*point, live) {
                 Ok(trial) => trial,
                 Err(error) => {

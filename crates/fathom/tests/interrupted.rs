@@ -36,7 +36,7 @@ fn ctrl_c_keeps_what_was_measured_and_removes_the_scratch_file() {
     for (signal, exit) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let place = Place::new();
         let mut running = Running::start(&mut quick(&place, &LONG));
-        running.until("step 2/7");
+        running.until("step 1/6");
         wait_for("a scratch file", || scratch_files(&place).len() == 1);
         // Long enough for some intervals to end; if it is not, less is kept.
         std::thread::sleep(Duration::from_millis(500));
@@ -75,7 +75,7 @@ fn ctrl_c_while_the_scratch_file_is_written_leaves_nothing() {
 fn a_second_ctrl_c_ends_at_once_and_still_removes_the_scratch_file() {
     let place = Place::new();
     let mut running = Running::start(&mut quick(&place, &LONG));
-    running.until("step 2/7");
+    running.until("step 1/6");
     running.signal("INT");
     running.until("stopping");
     running.signal("INT");
@@ -89,7 +89,7 @@ fn a_second_ctrl_c_ends_at_once_and_still_removes_the_scratch_file() {
 fn what_a_killed_run_has_left_is_named_and_removed_on_request() {
     let place = Place::new();
     let mut running = Running::start(&mut quick(&place, &LONG));
-    running.until("step 2/7");
+    running.until("step 1/6");
     let left = scratch_files(&place);
     assert_eq!(left.len(), 1);
 

@@ -6,8 +6,8 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
-    Access, Arrivals, Cache, Document, Failure, Finding, Pacing, Pattern, Stream, Target, Trial,
-    Workers,
+    Access, Arrivals, Backend, Cache, Document, Failure, Finding, Pacing, Pattern, Stream, Target,
+    Trial, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -242,6 +242,21 @@ pub fn access(access: Access) -> String {
     };
     let through = if access.write_through { ", write-through" } else { "" };
     format!("{cache}{through}")
+}
+
+/// How the I/Os reached the target, and what carried them.
+pub fn way(trial: &Trial) -> String {
+    match trial.backend {
+        Backend::Sim => trial.backend_reason.clone(),
+        backend => {
+            format!(
+                "{} through {} ({})",
+                access(trial.access),
+                backend.name(),
+                trial.backend_reason
+            )
+        }
+    }
 }
 
 /// What the step did, and how deep its queue was.

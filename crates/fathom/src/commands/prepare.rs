@@ -125,7 +125,7 @@ fn fill_all(
     options: prefill::Options,
 ) -> Result<(), Error> {
     let mut live = Live::new(1, Span(0));
-    live.step(&format!("write {} to {}", size, path.display()), None);
+    live.preparation(&format!("writing {} to {}", size, path.display()));
     fill::range((path, file), (Bytes(0), size), options, fill::Limit::None, &mut live)?;
     live.finish();
     Ok(())

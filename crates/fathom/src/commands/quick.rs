@@ -66,7 +66,7 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
 
     let (outputs, mut journal) = Outputs::create("quick", &folder.path, &args.results, true)?;
     signals::be_orderly();
-    let mut live = Live::new(1 + plan.spec.points.len(), plan.spec.time());
+    let mut live = Live::new(plan.spec.points.len(), plan.spec.time());
     let outcome = in_scratch(args, host, machine, (&plan, size), &mut journal, &mut live);
     live.finish();
     conclude(outcome, &outputs, journal, &plan)
@@ -91,7 +91,7 @@ fn in_scratch(
     announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
     let seed = plan.spec.points[0].seed;
     let scratch = Scratch::create(&args.path, shared::fresh_seed())?;
-    live.step("write the scratch file", None);
+    live.preparation("writing the scratch file");
     fill::scratch(&scratch, size, limit, seed, live)?;
     let place = Place::find(&[scratch.path().to_owned()])?;
     let owner = Owner::Scratch { start: REGION_START };

@@ -240,10 +240,8 @@ fn load(out: &mut String, trial: &Trial) {
         false => String::new(),
     };
     let how = format!(
-        "{} through {} ({}); window {}{asked} after a warm-up of {}; began {}",
-        figures::access(trial.access),
-        trial.backend.name(),
-        trial.backend_reason,
+        "{}; window {}{asked} after a warm-up of {}; began {}",
+        figures::way(trial),
         trial.window(),
         Span(trial.point.warm_up_ns),
         trial.started

@@ -62,13 +62,7 @@ fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
         );
         wrap(out, "  ", &text, Tint::Plain, style);
     }
-    let through = format!(
-        "{} through {} ({})",
-        figures::access(trial.access),
-        trial.backend.name(),
-        trial.backend_reason
-    );
-    wrap(out, "  ", &through, Tint::Plain, style);
+    wrap(out, "  ", &figures::way(trial), Tint::Plain, style);
     let asked = match trial.interrupted {
         true => format!(" of {}, interrupted", fathom_core::Span(trial.point.window_ns)),
         false => String::new(),

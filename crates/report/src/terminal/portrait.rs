@@ -4,7 +4,7 @@ use fathom_core::Quantile;
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, tail, verdict_tint};
-use crate::document::{Document, Trial, Verdict};
+use crate::document::{Backend, Document, Trial, Verdict};
 use crate::figures::{self, Summary, plus_minus};
 
 /// From this width on a step takes one row; below, its half-widths stand in a second one.
@@ -39,13 +39,14 @@ fn legend(trials: &[Trial]) -> String {
         n if n == trials.len() => "response times; open loop",
         _ => "response times, which in the closed loops equal the service times",
     };
-    let backends: Vec<&str> = trials.iter().map(|trial| trial.backend.name()).collect();
-    let backend = match backends.iter().all(|name| *name == backends[0]) {
-        true => format!(" through {}", backends[0]),
-        false => String::new(),
-    };
+    let backend = trials[0].backend;
     let access = figures::access(trials[0].access);
-    format!("p50, p99, p99.9: {time}; {access}{backend}. ±: half of the 95 % interval.")
+    let how = match trials.iter().all(|trial| trial.backend == backend) {
+        true if backend == Backend::Sim => "virtual time".to_owned(),
+        true => format!("{access} through {}", backend.name()),
+        false => access,
+    };
+    format!("p50, p99, p99.9: {time}; {how}. ±: half of the 95 % interval.")
 }
 
 fn table(out: &mut String, document: &Document, style: &Style) {
