@@ -15,7 +15,7 @@ pub mod exit {
     pub const MEASURED: u8 = 0;
     /// A mistake in fathom itself.
     pub const INTERNAL: u8 = 1;
-    /// The command line makes no sense; nothing was touched.
+    /// An option makes no sense, or does not fit its target; nothing was touched.
     pub const USAGE: u8 = 2;
     /// The target or the machine does not allow it; nothing was measured.
     pub const REFUSED: u8 = 3;
@@ -31,7 +31,7 @@ pub mod exit {
 Exit codes:
   0  measured: sound, or suspect with the doubts printed
   1  a mistake in fathom itself
-  2  the command line makes no sense; nothing was touched
+  2  an option makes no sense, or does not fit its target; nothing was touched
   3  the target or the machine does not allow it; nothing was measured
   4  measured, but void: the numbers are not what was asked for
   5  a result could not be written or read
