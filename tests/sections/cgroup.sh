@@ -12,7 +12,9 @@ later "rmdir $group"
 [[ -e $group/blkio.throttle.read_iops_device ]] ||
   cannot_run "the kernel has no throttling of block devices"
 
-truncate -s 256M disk
+# Really written: of a sparse file no read would reach the disk, which fathom calls void.
+run_fathom prepare disk --size 256m
+check "the device's file is prepared" status_is 0
 make_loop "$FATHOM_BED/disk" --direct-io=on || make_loop "$FATHOM_BED/disk"
 number=$(cat "/sys/class/block/$(basename "$loop")/dev")
 in_group() { # COMMAND...
