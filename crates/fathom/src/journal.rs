@@ -29,9 +29,9 @@ impl Journal {
     ///
     /// When it exists or cannot be created.
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
-        let file = create_new(path)?;
         // Nobody needs a file with nothing in it.
-        signals::doom(path);
+        let file = signals::create_doomed(path, OpenOptions::new().write(true))
+            .map_err(|cause| not_created(path, cause))?;
         Ok(Self { path: path.to_owned(), file, whole: 0, echo })
     }
 
@@ -74,26 +74,17 @@ impl Journal {
     /// Removes a file that holds nothing: what was to be measured never began.
     pub fn discard(self) {
         assert!(self.is_empty(), "what was measured is kept");
-        // An empty file is ugly, not wrong.
-        let _ = std::fs::remove_file(&self.path);
-        signals::spare(&self.path);
+        signals::remove(&self.path);
     }
 }
 
-/// Creates a file that does not exist yet.
-///
-/// # Errors
-///
-/// When it exists or cannot be created.
-pub fn create_new(path: &Path) -> Result<File, Error> {
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|cause| {
-        let remedy = match cause.kind() {
-            io::ErrorKind::AlreadyExists => "choose another name: results are never overwritten",
-            io::ErrorKind::NotFound => "create its folder, or name another place with --out",
-            _ => "name another place with --out",
-        };
-        Error::write(path, cause, remedy)
-    })
+fn not_created(path: &Path, cause: io::Error) -> Error {
+    let remedy = match cause.kind() {
+        io::ErrorKind::AlreadyExists => "choose another name: results are never overwritten",
+        io::ErrorKind::NotFound => "create its folder, or name another place with --out",
+        _ => "name another place with --out",
+    };
+    Error::write(path, cause, remedy)
 }
 
 /// Writes a whole file that does not exist yet.
@@ -102,7 +93,11 @@ pub fn create_new(path: &Path) -> Result<File, Error> {
 ///
 /// When it exists or cannot be written; then nothing of it is left.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
-    let mut file = create_new(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|cause| not_created(path, cause))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|cause| {
         // Half a report is worth less than none.
         let _ = std::fs::remove_file(path);

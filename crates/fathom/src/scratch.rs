@@ -36,19 +36,15 @@ impl Scratch {
     /// When the folder does not let us.
     pub fn create(folder: &Path, id: u64) -> Result<Self, Error> {
         let path = folder.join(format!("{PREFIX}{}-{:08x}", std::process::id(), id as u32));
-        // Doomed before it exists: a signal may come right after it does.
-        signals::doom(&path);
-        let scratch = Self::marked(&path).map_err(|cause| {
-            signals::remove_doomed();
-            refused(folder, &cause)
-        })?;
-        Ok(scratch)
+        Self::marked(path).map_err(|cause| refused(folder, &cause))
     }
 
-    fn marked(path: &Path) -> io::Result<Self> {
-        let file =
-            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        let mut scratch = Self { path: path.to_owned(), file };
+    fn marked(path: PathBuf) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        let file = signals::create_doomed(&path, &mut options)?;
+        // From here on dropping removes it.
+        let mut scratch = Self { path, file };
         match scratch.file.try_lock() {
             Ok(()) => {}
             // A file system without locks: a leftover cannot be told from a file in use there, and
@@ -66,6 +62,16 @@ impl Scratch {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether this is the scratch file, opened once more, and nothing that took its name.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be looked at.
+    pub fn is(&self, other: &File) -> io::Result<bool> {
+        let (own, other) = (self.file.metadata()?, other.metadata()?);
+        Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
     }
 
     /// The open file.
@@ -86,9 +92,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Somebody may have removed it already, which is as well.
-        let _ = std::fs::remove_file(&self.path);
-        signals::spare(&self.path);
+        signals::remove(&self.path);
     }
 }
 
@@ -202,6 +206,30 @@ mod tests {
         assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&copy]);
         remove(&found[0]).unwrap();
         assert_eq!(leftovers(folder.path()), []);
+    }
+
+    #[test]
+    fn a_file_that_took_the_name_of_a_scratch_file_is_not_taken_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(folder.path(), 7).unwrap();
+        assert!(scratch.is(&File::open(scratch.path()).unwrap()).unwrap());
+        let theirs = folder.path().join("theirs");
+        std::fs::write(&theirs, "the only copy").unwrap();
+        std::fs::remove_file(scratch.path()).unwrap();
+        std::os::unix::fs::symlink(&theirs, scratch.path()).unwrap();
+        assert!(!scratch.is(&File::open(scratch.path()).unwrap()).unwrap());
+        drop(scratch);
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "the only copy");
+    }
+
+    #[test]
+    fn a_file_with_the_name_of_a_new_scratch_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("{PREFIX}{}-{:08x}", std::process::id(), 9);
+        let theirs = folder.path().join(name);
+        std::fs::write(&theirs, "the only copy").unwrap();
+        Scratch::create(folder.path(), 9).unwrap_err();
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "the only copy");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! second one, or one that comes while there is nothing to keep, ends the process at once, after
 //! the scratch file is removed.
 
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -72,9 +73,29 @@ fn doomed() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     DOOMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// This file is removed when a signal or a panic ends the process.
-pub fn doom(path: &Path) {
-    doomed().push(path.to_owned());
+/// Creates a file that is removed when a signal or a panic ends the process. What was there before
+/// is somebody else's: it is neither opened nor, whatever comes, removed.
+///
+/// A signal that comes while the file is created waits until it is on the list.
+///
+/// # Errors
+///
+/// When it exists or cannot be created.
+pub fn create_doomed(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let mut doomed = doomed();
+    let file = options.create_new(true).open(path)?;
+    doomed.push(path.to_owned());
+    Ok(file)
+}
+
+/// Removes a doomed file now.
+pub fn remove(path: &Path) {
+    let mut doomed = doomed();
+    if doomed.iter().any(|other| other == path) {
+        // Somebody may have removed it already, which is as well.
+        let _ = std::fs::remove_file(path);
+        doomed.retain(|other| other != path);
+    }
 }
 
 /// This file stays, or is gone already.
@@ -85,7 +106,26 @@ pub fn spare(path: &Path) {
 /// Removes every doomed file.
 pub fn remove_doomed() {
     for path in doomed().drain(..) {
-        // It may never have been created; and there is nobody left to tell.
+        // Somebody may have removed it already; and there is nobody left to tell.
         let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_we_created_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
+        std::fs::write(&theirs, "the only copy").unwrap();
+        let error = create_doomed(&theirs, OpenOptions::new().write(true)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        remove(&theirs);
+        create_doomed(&ours, OpenOptions::new().write(true)).unwrap();
+        remove(&ours);
+        assert!(!ours.exists());
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "the only copy");
     }
 }

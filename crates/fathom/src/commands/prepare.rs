@@ -72,17 +72,11 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     enough_space(&folder, args.size, Bytes(0), &name)?;
     let growing = growing_name(&args.file)?;
     signals::be_orderly();
-    signals::doom(&growing);
-    let outcome = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&growing)
-        .map_err(|cause| not_created(&name, &folder, &cause))
-        .and_then(|file| {
-            fill_all((&args.file, &file), args.size, options)?;
-            publish(&growing, &args.file)
-        });
-    signals::remove_doomed();
+    let file = signals::create_doomed(&growing, OpenOptions::new().write(true))
+        .map_err(|cause| not_created((&name, &growing), &folder, &cause))?;
+    let outcome = fill_all((&args.file, &file), args.size, options)
+        .and_then(|()| publish(&growing, &args.file));
+    signals::remove(&growing);
     outcome?;
     output::say(&format!(
         "created {name}: {}, every byte written with unique data, seed {}",
@@ -212,9 +206,14 @@ fn enough_space(folder: &Path, size: Bytes, held: Bytes, name: &str) -> Result<(
     ))
 }
 
-fn not_created(name: &str, folder: &Path, cause: &io::Error) -> Error {
+fn not_created((name, growing): (&str, &Path), folder: &Path, cause: &io::Error) -> Error {
     let folder = folder.display();
     match cause.kind() {
+        io::ErrorKind::AlreadyExists => Error::target(
+            name,
+            format!("{} is there, under which it would grow", growing.display()),
+            "wait for the fathom that writes it, or remove it if none does",
+        ),
         io::ErrorKind::PermissionDenied => Error::target(
             name,
             format!("no file can be created in {folder} (permission denied)"),

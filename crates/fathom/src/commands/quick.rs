@@ -8,10 +8,11 @@ use fathom_core::experiment::Sequence;
 use fathom_core::facts::Host;
 use fathom_core::spec::Point;
 use fathom_engine::host;
+use fathom_engine::target::OpenTarget;
 use fathom_report::document::{Command, Document};
 
 use super::fill::{self, Limit};
-use super::shared::{self, Outputs, Place, Work};
+use super::shared::{self, Opened, Outputs, Place, Work};
 use crate::cli::args::Quick;
 use crate::cli::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
 use crate::cli::resolve::Machine;
@@ -47,7 +48,8 @@ fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
     let (outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
     let outcome = announce(&portrait, &[])
-        .and_then(|()| measure(&portrait, &place, host, &mut journal, &mut live));
+        .and_then(|()| shared::open(&place, &portrait.spec))
+        .and_then(|opened| measure(&portrait, &opened, host, &mut journal, &mut live));
     conclude(outcome, &outputs, journal, &portrait)
 }
 
@@ -97,23 +99,41 @@ fn in_scratch(
     let owner = Owner::Scratch { start: REGION_START };
     let seeded = Quick { seed: Some(seed), ..args.clone() };
     let portrait = portrait::portrait(&seeded, place.facts().remove(0), owner, machine)?;
-    measure(&portrait, &place, host, journal, live)
+    let opened = shared::open(&place, &portrait.spec)?;
+    still_ours(&scratch, &opened)?;
+    measure(&portrait, &opened, host, journal, live)
+}
+
+/// In a folder that others may write to, somebody may have put a link in the place of the scratch
+/// file: what it leads to must not be written.
+fn still_ours(scratch: &Scratch, opened: &Opened) -> Result<(), Error> {
+    let files: &[OpenTarget] = match opened {
+        Opened::Real { targets, .. } => targets,
+        Opened::Simulated(_) => &[],
+    };
+    match files {
+        [target] if scratch.is(&target.file).unwrap_or(false) => Ok(()),
+        _ => Err(Error::target(
+            scratch.path().display().to_string(),
+            "somebody put something else in the place of the scratch file",
+            "name a folder that nobody else writes to",
+        )),
+    }
 }
 
 fn measure(
     portrait: &Portrait,
-    place: &Place,
+    opened: &Opened,
     host: &Host,
     journal: &mut Journal,
     live: &mut Live,
 ) -> Result<Outcome, Error> {
-    let opened = shared::open(place, &portrait.spec)?;
     let points: Vec<Point> = portrait.spec.points.clone();
     let work = Work {
         command: Command::Quick,
         host,
         spec: &portrait.spec,
-        opened: &opened,
+        opened,
         seed: points[0].seed,
         experiment: &mut Sequence::new(points),
     };
