@@ -271,6 +271,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
 
     #[inline]
     fn integrate_depth(&mut self, at: Instant) {
+        let at = at.min(self.job.timetable.window_end);
         self.tally.depth_ns +=
             u128::from(self.in_flight) * u128::from(at.since(self.depth_until).0);
         self.depth_until = self.depth_until.max(at);
@@ -278,7 +279,9 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
 
     #[inline]
     fn complete(&mut self, completion: Completion) {
-        let at = completion.at;
+        // Helper threads stamp what they did before they queue up to hand it over, so that one may
+        // be overtaken by a later one: it belongs to where the time of this loop has come to.
+        let at = completion.at.max(self.depth_until);
         if self.boundary <= at {
             self.roll_over(at);
         }
@@ -312,11 +315,11 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         let cell = &mut self.tally.cells[slot.region as usize];
         let flow = &mut cell.flows[usize::from(slot.is_write)];
         flow.bytes.0 += u64::from(self.job.block_size);
-        flow.service_time.record(at.since(slot.submitted).0);
+        flow.service_time.record(completion.at.since(slot.submitted).0);
         if S::OPEN
             && let Some(response_time) = &mut flow.response_time
         {
-            response_time.record(at.since(slot.intended).0);
+            response_time.record(completion.at.since(slot.intended).0);
         }
     }
 
@@ -371,11 +374,14 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
             self.integrate_depth(ended);
             self.tally.end = ended;
         }
-        let stopped = early && (self.job.stopped)();
-        let patience = if stopped { PATIENCE_WHEN_STOPPED } else { PATIENCE };
-        let limit = self.backend.now() + patience;
+        let mut limit = self.backend.now() + PATIENCE;
+        let mut stopped = false;
         while self.in_flight > 0 {
             let now = self.backend.now();
+            if !stopped && (self.job.stopped)() {
+                stopped = true;
+                limit = limit.min(now + PATIENCE_WHEN_STOPPED);
+            }
             if limit <= now {
                 break;
             }
@@ -512,6 +518,17 @@ mod tests {
         stopped: &dyn Fn() -> bool,
         timetable: Timetable,
     ) -> (Outcome, Vec<Tally>) {
+        let backend = Fixed { now: Instant(0), in_flight: Vec::new(), result };
+        run_on(backend, pacing, refuses, stopped, timetable)
+    }
+
+    fn run_on(
+        mut backend: impl Backend,
+        pacing: Pacing,
+        refuses: impl Fn(usize) -> bool,
+        stopped: &dyn Fn() -> bool,
+        timetable: Timetable,
+    ) -> (Outcome, Vec<Tally>) {
         let region = Region { target: 3, offset: Bytes(0), length: Bytes(1 << 20) };
         let plan = WorkerPlan {
             stream: 0,
@@ -531,7 +548,6 @@ mod tests {
             cpu: || None,
             stopped,
         };
-        let mut backend = Fixed { now: Instant(0), in_flight: Vec::new(), result };
         let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
         let pattern = Random::new(&plan, u64::from(BLOCK));
         let tally = empty_tally(&plan);
@@ -587,6 +603,62 @@ mod tests {
         assert_eq!(outcome.ledger.completed, 40_000);
         assert_eq!(outcome.ledger.in_flight, 4);
         assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);
+    }
+
+    /// Hands over what completed together as if each had been stamped before the one ahead of it, as
+    /// helper threads do that overtake each other.
+    struct Overtaken<B>(B);
+
+    impl<B: Backend> Backend for Overtaken<B> {
+        fn now(&mut self) -> Instant {
+            self.0.now()
+        }
+
+        fn buffer(&mut self, slot: u32) -> &mut [u8] {
+            self.0.buffer(slot)
+        }
+
+        fn push(&mut self, io: Io) {
+            self.0.push(io);
+        }
+
+        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+            self.0.wait(deadline, completions);
+            for (place, completion) in (0..).zip(completions) {
+                completion.at.0 -= place * 10_000;
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_overtaken_at_the_windows_end_is_in_the_ledger_and_the_tally_or_in_neither() {
+        let fixed = Fixed { now: Instant(0), in_flight: Vec::new(), result: |_| WHOLE };
+        let (outcome, tallies) = run_on(Overtaken(fixed), CLOSED, |_| false, &|| false, TABLE);
+        assert_eq!(ios(&tallies, true), outcome.ledger.completed);
+        assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);
+        assert_eq!(outcome.ledger.in_flight, 4);
+    }
+
+    #[test]
+    fn stopping_while_lost_ios_are_waited_for_shortens_the_wait() {
+        let waits = |stops: bool| {
+            let waits = Cell::new(0);
+            let hangs = |at: Instant| {
+                waits.set(waits.get() + 1);
+                (at.0 < 600_000_000).then_some(BLOCK as i32)
+            };
+            let looks = Cell::new(0);
+            let stop = || {
+                // In the loop it looks each 50 ms or more often; the wait begins after that.
+                looks.set(looks.get() + 1);
+                stops && looks.get() > 6_100
+            };
+            let (outcome, _) = run(CLOSED, hangs, |_| false, &stop, TABLE);
+            assert_eq!(outcome.ledger.lost, 4);
+            assert_eq!(outcome.ended, TABLE.window_end);
+            waits.get()
+        };
+        assert!(waits(true) + 3_000 < waits(false));
     }
 
     #[test]
