@@ -23,6 +23,12 @@ const DEFAULT_DEPTH: u32 = 32;
 const DEFAULT_DEPTH_OPEN: u32 = 1024;
 /// ... and the memory that this may take.
 const DEFAULT_BUFFERS: Bytes = Bytes(256 * Bytes::MIB);
+/// The rates that a load can be offered at, the same for I/Os and for bytes.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
+/// The most I/Os that may fall due in a run, ...
+const MOST_DUE: f64 = 1e12;
+/// ... and the most intervals that it may have: what a reader of results takes for possible.
+const MOST_INTERVALS: u64 = 1_000_000;
 /// The largest block: longer I/Os are cut by the kernel anyway.
 const LARGEST_BLOCK: Bytes = Bytes(Bytes::GIB);
 
@@ -80,6 +86,7 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     let interval = interval("--duration", args.load.duration, args.load.interval)?;
     let regions = regions(args, &targets, access)?;
     let pacing = pacing(args, regions.len() as u32)?;
+    possible_rate(&pacing, args)?;
     let mut stream = Stream {
         name: String::new(),
         regions,
@@ -208,6 +215,13 @@ pub fn interval(option: &str, window: Span, typed: Option<Span>) -> Result<Span,
             format!("--interval {interval}"),
             format!("it is longer than the window of {window}"),
             format!("choose a shorter one, or a longer {option}"),
+        ));
+    }
+    if window.0 / interval.0 > MOST_INTERVALS {
+        return Err(Error::option(
+            format!("{option} {window}"),
+            format!("it has more than {MOST_INTERVALS} intervals of {interval}"),
+            "measure for less, or choose a longer --interval",
         ));
     }
     if !fits(interval) {
@@ -341,6 +355,28 @@ fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
     })
 }
 
+/// Refuses a load that no clock can offer, or that is more than can be counted.
+fn possible_rate(pacing: &Pacing, args: &Run) -> Result<(), Error> {
+    let Pacing::Open { offered_load, .. } = pacing else { return Ok(()) };
+    let (block, time) = (args.load.block_size, args.load.warm_up + args.load.duration);
+    let rate = offered_load.0;
+    if !RATES.contains(&rate) {
+        return Err(Error::option(
+            "--rate",
+            format!("it comes to {rate} I/Os of {block} per second, outside of 0.001 to 1000m"),
+            "choose another rate or another --block-size",
+        ));
+    }
+    if rate * time.as_secs_f64() > MOST_DUE {
+        return Err(Error::option(
+            "--rate",
+            format!("{offered_load} for {time} are more than {MOST_DUE} I/Os"),
+            "choose a lower rate or a shorter --duration",
+        ));
+    }
+    Ok(())
+}
+
 fn enough_depth(stream: &Stream) -> Result<(), Error> {
     let (depth, workers) = (stream.pacing.queue_depth(), worker_count(stream));
     if depth >= workers {
@@ -354,7 +390,10 @@ fn enough_depth(stream: &Stream) -> Result<(), Error> {
 }
 
 fn enough_memory(stream: &Stream, memory: Bytes) -> Result<(), Error> {
-    let buffers = u64::from(stream.pacing.queue_depth()).saturating_mul(stream.block_size.0);
+    // Buffers are whole pages, and what was read is never written.
+    let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
+    let page_block = stream.block_size.0.next_multiple_of(4096);
+    let buffers = u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }

@@ -159,7 +159,16 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "g", "-w", "65536", "-q", "8"], &["--workers", "131072 threads"]),
     (&["f", "-w", "65536", "-q", "2/worker"], &["--queue-depth", "131072"]),
     (&["f", "-q", "32768", "-b", "1m"], &["--queue-depth 32768", "memory of 8 GiB"]),
+    (
+        // Both sets of buffers count: 4.5 of 8 GiB.
+        &["f", "-q", "36864", "-b", "64k", "--read-share", "50%", "--overwrite"],
+        &["--queue-depth 36864", "take 4.5 GiB", "memory of 8 GiB"],
+    ),
     (&["f", "--arrivals", "uniform"], &["--arrivals", "no schedule", "--rate"]),
+    (&["f", "--rate", "1B/s", "-b", "1m"], &["--rate", "0.001 to 1000m", "--block-size"]),
+    (&["f", "--rate", "8PB/s"], &["--rate", "0.001 to 1000m"]),
+    (&["f", "--rate", "1000m", "-d", "1h"], &["--rate", "1000000000000 I/Os", "--duration"]),
+    (&["f", "-d", "30h", "--interval", "100ms"], &["1000000 intervals of 100 ms", "--interval"]),
     (&["f", "--rate", "10k/s"], &["--rate", "could mean", "10KiB/s"]),
     (&["f", "--duration", "50ms"], &["--duration 50 ms", "at least 100 ms"]),
     (&["f", "--duration", "1.25s"], &["--duration 1.25 s", "1.2 s or 1.3 s"]),
