@@ -204,10 +204,8 @@ fn statx_alignment(path: &Path) -> Option<Bytes> {
 
 fn file_system(mount: &Mount, path: &Path) -> FileSystem {
     let space = statfs(path).ok();
-    let bytes = |blocks: u64| {
-        let size = space.map_or(0, |space| space.f_frsize.max(space.f_bsize) as u64);
-        Bytes(blocks.saturating_mul(size))
-    };
+    let bytes =
+        |blocks: u64| Bytes(blocks.saturating_mul(space.map_or(0, |space| block_unit(&space))));
     FileSystem {
         kind: mount.kind.clone(),
         source: mount.source.clone(),
@@ -222,6 +220,15 @@ fn file_system(mount: &Mount, path: &Path) -> FileSystem {
             .find_map(|name| mount.option(name))
             .map(|algorithm| if algorithm.is_empty() { "on" } else { algorithm }.to_owned())
             .filter(|algorithm| !matches!(algorithm.as_str(), "no" | "none" | "off")),
+    }
+}
+
+/// What a file system counts its blocks in: its fragments, where it has such. The other size is what
+/// it likes best, which on network file systems is hundreds of times as large.
+fn block_unit(space: &rustix::fs::StatFs) -> u64 {
+    match space.f_frsize {
+        0 => space.f_bsize as u64,
+        size => size as u64,
     }
 }
 
