@@ -109,7 +109,8 @@ impl Session<'_> {
                 }
             };
             live.done(&in_a_few_words(&trial.record));
-            if trial.record.interrupted && trial.record.window == Span(0) {
+            let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
+            if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
                 break (Ended::Interrupted, Vec::new());
             }
@@ -120,7 +121,9 @@ impl Session<'_> {
             let interrupted = trial.record.interrupted;
             history.push(trial);
             if interrupted {
-                break (Ended::Interrupted, Vec::new());
+                let ended =
+                    if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
+                break (ended, Vec::new());
             }
         };
         conclude(journal, ended, sentences)?;
