@@ -60,6 +60,30 @@ fn quick_only_reads_what_was_there_before_unless_told_otherwise() {
 }
 
 #[test]
+fn a_report_that_is_there_is_found_before_anything_is_measured() {
+    let place = Place::new();
+    std::fs::write(place.join("a.html"), "mine").unwrap();
+    let output = place.run(&words(&quick(&["sim:queue", "--out", "a.jsonl"])));
+    assert_eq!(code(&output), 5, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["a.html", "never overwritten"]);
+    assert!(!stdout(&output).contains("portrait"), "it was found too late");
+    assert_eq!(place.names(), ["a.html"]);
+}
+
+#[test]
+fn a_device_that_fails_through_its_warm_up_leaves_a_void_result() {
+    let place = Place::new();
+    let output = place.run(&["run", "sim:queue,error=1", "--warm-up", "60s", "-d", "1s"]);
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["void", "EIO", "gave up"]);
+    let document = place.result();
+    assert_eq!(document.trials.len(), 1);
+    assert_eq!(document.verdict(), Some(Verdict::Void));
+    assert!(document.trials[0].errors() > 1000);
+    assert_eq!(document.conclusion.unwrap().ended, Ended::Failed);
+}
+
+#[test]
 fn run_writes_only_into_the_region() {
     let place = Place::new();
     let file = place.prepared("data", 4);

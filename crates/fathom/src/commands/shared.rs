@@ -298,6 +298,10 @@ impl Outputs {
             None if html_beside => Some(html_name(&out)),
             None => None,
         };
+        if let Some(Err(taken)) = html.as_deref().map(free) {
+            journal.discard();
+            return Err(taken);
+        }
         Ok((Self { out, html, csv: typed.csv.clone() }, journal))
     }
 
