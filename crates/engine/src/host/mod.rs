@@ -205,7 +205,11 @@ fn statx_alignment(path: &Path) -> Option<Bytes> {
 fn file_system(mount: &Mount, path: &Path) -> FileSystem {
     let space = statfs(path).ok();
     let bytes =
-        |blocks: u64| Bytes(blocks.saturating_mul(space.map_or(0, |space| block_unit(&space))));
+        |blocks: u64| {
+            Bytes(blocks.saturating_mul(
+                space.map_or(0, |s| block_unit(s.f_frsize as u64, s.f_bsize as u64)),
+            ))
+        };
     FileSystem {
         kind: mount.kind.clone(),
         source: mount.source.clone(),
@@ -225,10 +229,10 @@ fn file_system(mount: &Mount, path: &Path) -> FileSystem {
 
 /// What a file system counts its blocks in: its fragments, where it has such. The other size is what
 /// it likes best, which on network file systems is hundreds of times as large.
-fn block_unit(space: &rustix::fs::StatFs) -> u64 {
-    match space.f_frsize {
-        0 => space.f_bsize as u64,
-        size => size as u64,
+fn block_unit(fragment: u64, preferred: u64) -> u64 {
+    match fragment {
+        0 => preferred,
+        size => size,
     }
 }
 

@@ -434,3 +434,9 @@ fn this_machine_is_described_without_a_panic() {
         }
     }
 }
+
+#[test]
+fn blocks_are_counted_in_fragments_where_there_are_such() {
+    assert_eq!(super::block_unit(4096, 1 << 20), 4096);
+    assert_eq!(super::block_unit(0, 4096), 4096);
+}
