@@ -26,7 +26,8 @@ struct Merged {
 struct Slice {
     end: Instant,
     in_window: bool,
-    contributions: usize,
+    /// The time that its workers have told of, in worker nanoseconds.
+    covered: u64,
     bytes: [Bytes; 2],
     failed: u64,
     response_time: [Histogram; 2],
@@ -65,7 +66,7 @@ impl<'a> Collector<'a> {
     /// progress when a slice of the series became complete.
     pub(crate) fn add(&mut self, worker: usize, tally: &mut Tally) -> Option<Progress> {
         let stream = self.plans[worker].stream;
-        let contributors = self.plans.iter().filter(|plan| plan.stream == stream).count();
+        let contributors = self.plans.iter().filter(|plan| plan.stream == stream).count() as u64;
         self.failed += tally.failed;
         if tally.in_window {
             let merged = &mut self.merged[worker];
@@ -75,24 +76,38 @@ impl<'a> Collector<'a> {
             merged.start_delay.merge(&tally.start_delay);
             merged.depth_ns += tally.depth_ns;
         }
-        let key = (tally.start, stream);
-        let slice = self.open.entry(key).or_insert_with(|| Slice {
-            end: tally.end,
-            in_window: tally.in_window,
-            contributions: 0,
-            bytes: [Bytes(0); 2],
-            failed: 0,
-            response_time: [(); 2].map(|()| Histogram::default()),
-        });
+        let (key, mut slice) = self.take_overlapping(stream, tally);
         slice.add(tally);
-        let complete = slice.contributions == contributors;
         tally.clear();
-        if !complete && self.open.len() <= OPEN_SLICES {
+        if slice.covered == contributors * slice.end.since(key.0).0 {
+            return Some(self.close(key, slice));
+        }
+        self.open.insert(key, slice);
+        if self.open.len() <= OPEN_SLICES {
             return None;
         }
-        let key = if complete { key } else { *self.open.first_key_value()?.0 };
-        let slice = self.open.remove(&key)?;
+        let (key, slice) = self.open.pop_first()?;
         Some(self.close(key, slice))
+    }
+
+    /// The slice of the stream that the tally belongs to. A worker that could not hand over in time
+    /// leaves one tally for several slices of the others: those become one, so that no two slices
+    /// of a stream overlap and each holds what happened in it.
+    fn take_overlapping(&mut self, stream: u32, tally: &Tally) -> ((Instant, u32), Slice) {
+        let overlaps = |(key, slice): (&(Instant, u32), &Slice)| {
+            (key.1 == stream && key.0 < tally.end && tally.start < slice.end).then_some(*key)
+        };
+        let mut start = tally.start;
+        let mut whole: Option<Slice> = None;
+        while let Some(key) = self.open.iter().find_map(overlaps) {
+            let Some(part) = self.open.remove(&key) else { break };
+            start = start.min(key.0);
+            match &mut whole {
+                Some(whole) => whole.merge(&part),
+                None => whole = Some(part),
+            }
+        }
+        ((start, stream), whole.unwrap_or_else(|| Slice::new(tally)))
     }
 
     /// Moves a slice into the series.
@@ -156,9 +171,31 @@ impl<'a> Collector<'a> {
 }
 
 impl Slice {
+    /// An empty one as long as the tally.
+    fn new(tally: &Tally) -> Self {
+        Self {
+            end: tally.end,
+            in_window: tally.in_window,
+            covered: 0,
+            bytes: [Bytes(0); 2],
+            failed: 0,
+            response_time: [(); 2].map(|()| Histogram::default()),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.covered += other.covered;
+        self.failed += other.failed;
+        for index in 0..2 {
+            self.bytes[index].0 += other.bytes[index].0;
+            self.response_time[index].merge(&other.response_time[index]);
+        }
+    }
+
     fn add(&mut self, tally: &Tally) {
         self.end = self.end.max(tally.end);
-        self.contributions += 1;
+        self.covered += tally.end.since(tally.start).0;
         self.failed += tally.failed;
         for cell in &tally.cells {
             for (index, flow) in cell.flows.iter().enumerate() {
@@ -173,4 +210,75 @@ impl Slice {
 pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
     let targets: Vec<u32> = plan.regions.iter().map(|region| region.target).collect();
     Box::new(Tally::new(&targets, plan.pacing.is_open()))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::spec::{Pacing, Region};
+
+    use super::*;
+
+    const TABLE: Timetable = Timetable {
+        start: Instant(0),
+        window_start: Instant(0),
+        window_end: Instant(400_000_000),
+        interval: Span::from_ms(100),
+    };
+
+    fn plan(worker: u32) -> WorkerPlan {
+        WorkerPlan {
+            stream: 0,
+            worker,
+            workers: 2,
+            sharers: 2,
+            share: worker,
+            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(4096) }]),
+            pacing: Pacing::Closed { queue_depth: 1 },
+            seed: 1,
+        }
+    }
+
+    /// Hands over what each worker did from one tenth of a second to another, one I/O in each, and
+    /// gives the series: start, length and I/Os of each interval.
+    fn series(handed: &[(usize, u64, u64)]) -> Vec<(u64, u64, u64)> {
+        const TENTH: u64 = 100_000_000;
+        let plans = [plan(0), plan(1)];
+        let mut collector = Collector::new(&plans, TABLE);
+        for &(worker, from, to) in handed {
+            let mut tally = *empty_tally(&plans[worker]);
+            (tally.start, tally.end) = (Instant(from * TENTH), Instant(to * TENTH));
+            tally.in_window = true;
+            (from..to).for_each(|_| tally.cells[0].flows[0].service_time.record(1000));
+            collector.add(worker, &mut tally);
+        }
+        while let Some((key, slice)) = collector.open.pop_first() {
+            collector.close(key, slice);
+        }
+        collector.series.sort_by_key(|interval| interval.start);
+        let shown = |interval: &Interval| {
+            let ios = interval.response_time[0].count();
+            (interval.start.0 / TENTH, interval.length.0 / TENTH, ios)
+        };
+        collector.series.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn workers_in_step_make_an_interval_each() {
+        let handed = [(0, 0, 1), (1, 0, 1), (1, 1, 2), (0, 1, 2)];
+        assert_eq!(series(&handed), [(0, 1, 2), (1, 1, 2)]);
+    }
+
+    #[test]
+    fn a_tally_of_several_intervals_makes_one_of_those_of_all_workers() {
+        for handed in [
+            [(0, 0, 2), (1, 0, 1), (1, 1, 2), (0, 2, 3), (1, 2, 3)],
+            [(1, 0, 1), (1, 1, 2), (0, 0, 2), (1, 2, 3), (0, 2, 3)],
+            [(1, 0, 1), (0, 0, 2), (1, 1, 2), (0, 2, 3), (1, 2, 3)],
+        ] {
+            assert_eq!(series(&handed), [(0, 2, 4), (2, 1, 2)], "{handed:?}");
+        }
+        // Both are late, and not at the same time.
+        let handed = [(0, 0, 1), (1, 0, 2), (0, 1, 3), (1, 2, 4), (0, 3, 4)];
+        assert_eq!(series(&handed), [(0, 4, 8)]);
+    }
 }
