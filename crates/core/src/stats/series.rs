@@ -60,8 +60,8 @@ pub(super) fn grouped<'a>(
 }
 
 /// Sums the intervals of several streams into one slice for each stretch of time. A last one that is
-/// less than half as long as the longest, as an interrupted run has, is left out: its rates would
-/// weigh as much as a whole one's.
+/// less than half as long as most, as an interrupted run has, is left out: its rates would weigh as
+/// much as a whole one's.
 pub fn slices<'a>(series: impl IntoIterator<Item = &'a Interval>) -> Vec<Slice> {
     let mut slices: Vec<Slice> = grouped(series)
         .into_iter()
@@ -78,11 +78,19 @@ pub fn slices<'a>(series: impl IntoIterator<Item = &'a Interval>) -> Vec<Slice> 
             slice
         })
         .collect();
-    let longest = slices.iter().map(|slice| slice.length.0).max().unwrap_or(0);
-    if slices.last().is_some_and(|last| last.length.0 < longest / 2) {
+    let usual = usual_length(slices.iter().map(|slice| slice.length));
+    if slices.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
         slices.pop();
     }
     slices
+}
+
+/// The length that most have: the median. A single one may be much longer, where the intervals could
+/// not be told apart while they were collected.
+pub fn usual_length(lengths: impl Iterator<Item = Span>) -> Span {
+    let mut lengths: Vec<Span> = lengths.collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or_default()
 }
 
 /// The IOPS of each slice, of one direction or of both.
@@ -147,6 +155,10 @@ mod tests {
             [interval(0, 0, 1000, [10, 0]), interval(0, 1000, 400, [9, 0]), Interval::default()];
         assert_eq!(iops_series(&slices(&series), None), [10.0]);
         assert_eq!(slices(&[]), []);
+        // One that is longer than all others makes none of them a stump.
+        let series = [(0, 500), (500, 100), (600, 100), (700, 100)]
+            .map(|(start, length)| interval(0, start, length, [1, 0]));
+        assert_eq!(slices(&series).len(), 4);
         assert_eq!(Slice::default().iops(None), 0.0);
     }
 

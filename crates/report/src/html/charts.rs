@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{Direction, Histogram};
-use fathom_core::{Quantile, Span};
+use fathom_core::{Quantile, Span, stats};
 use serde_json::{Value, json};
 
 use crate::document::{Document, Trial};
@@ -58,8 +58,11 @@ fn stretches(trial: &Trial) -> Vec<Stretch> {
         }
     }
     // The rates of a short rest, as an interrupted run has, are noise.
-    let longest = stretches.iter().map(|stretch| stretch.length).max().unwrap_or_default();
-    stretches.retain(|stretch| stretch.length.0 >= longest.0 / 2 && stretch.length.0 > 0);
+    stretches.retain(|stretch| stretch.length.0 > 0);
+    let usual = stats::usual_length(stretches.iter().map(|stretch| stretch.length));
+    if stretches.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
+        stretches.pop();
+    }
     stretches
 }
 
