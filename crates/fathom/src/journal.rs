@@ -32,6 +32,7 @@ impl Journal {
         // Nobody needs a file with nothing in it.
         let file = signals::create_doomed(path, OpenOptions::new().write(true))
             .map_err(|cause| not_created(path, cause))?;
+        keep_name(path);
         Ok(Self { path: path.to_owned(), file, whole: 0, echo })
     }
 
@@ -93,16 +94,27 @@ fn not_created(path: &Path, cause: io::Error) -> Error {
 ///
 /// When it exists or cannot be written; then nothing of it is left.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
+    let mut file = signals::create_doomed(path, OpenOptions::new().write(true))
         .map_err(|cause| not_created(path, cause))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|cause| {
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    match written {
+        Ok(()) => signals::spare(path),
         // Half a report is worth less than none.
-        let _ = std::fs::remove_file(path);
-        Error::write(path, cause, "free some space or name another place")
-    })
+        Err(_) => signals::remove(path),
+    }
+    written.map_err(|cause| Error::write(path, cause, "free some space or name another place"))
+}
+
+/// Makes a new name durable, where the file system lets us: after a power cut a file whose data is on
+/// the disk may have no name.
+fn keep_name(path: &Path) {
+    let folder = match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return,
+    };
+    // Not every file system can, and a measurement is not refused for that.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 /// The name of a result file: what was done to what, and when.
@@ -169,6 +181,17 @@ mod tests {
         let error = Journal::create(&path, false).unwrap_err();
         assert!(error.to_string().contains("never overwritten"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn a_report_is_whole_or_not_there_and_never_replaces_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.html");
+        write_new(&path, "mine").unwrap();
+        signals::remove(&path);
+        let error = write_new(&path, "other").unwrap_err();
+        assert!(error.to_string().contains("never overwritten"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }
 
     #[test]
