@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -38,15 +38,34 @@ pub(super) struct Run<'a> {
 }
 
 /// What passes between a worker and the collector, seen from the worker.
-struct Lines {
+struct Lines<'a> {
     worker: usize,
     full: SyncSender<(usize, Box<Tally>)>,
     empty: Receiver<Box<Tally>>,
+    /// Set when the collector or another worker panicked.
+    abandoned: &'a AtomicBool,
 }
 
-impl Sink for Lines {
+/// Ends the run when the thread that has it panics: the others would go on to the end of the window,
+/// and wait for ever to hand over what nobody takes any more.
+struct Abandons<'a>(&'a AtomicBool);
+
+impl Drop for Abandons<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Sink for Lines<'_> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
-        let Ok(empty) = self.empty.try_recv() else { return false };
+        let empty = match self.empty.try_recv() {
+            Ok(empty) => empty,
+            Err(TryRecvError::Empty) => return false,
+            // The collector is gone, and the run with it.
+            Err(TryRecvError::Disconnected) => return true,
+        };
         let full = std::mem::replace(tally, empty);
         // There is room for every tally that exists, so this fails only when the collector is gone.
         self.full.try_send((self.worker, full)).is_ok()
@@ -64,8 +83,11 @@ impl Run<'_> {
         let gate: OnceLock<Option<Timetable>> = OnceLock::new();
         let (full, filled) = sync_channel(count * TALLIES);
         let (ready, readiness) = sync_channel(count);
-        let mut returns = Vec::with_capacity(count);
+        let abandoned = AtomicBool::new(false);
         thread::scope(|scope| {
+            // Moved in here, so that a panic drops them before the workers are waited for.
+            let (filled, _abandons) = (filled, Abandons(&abandoned));
+            let mut returns = Vec::with_capacity(count);
             let mut threads = Vec::with_capacity(count);
             for (worker, plan) in self.plans.iter().enumerate() {
                 let (give_back, empty) = sync_channel(TALLIES);
@@ -73,7 +95,7 @@ impl Run<'_> {
                     give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
                 }
                 returns.push(give_back);
-                let lines = Lines { worker, full: full.clone(), empty };
+                let lines = Lines { worker, full: full.clone(), empty, abandoned: &abandoned };
                 let (gate, ready) = (&gate, ready.clone());
                 let builder = thread::Builder::new().name(format!("fathom-{worker}"));
                 match builder.spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines))
@@ -108,8 +130,10 @@ impl Run<'_> {
         plan: &WorkerPlan,
         ready: SyncSender<io::Result<()>>,
         gate: &OnceLock<Option<Timetable>>,
-        mut lines: Lines,
+        mut lines: Lines<'_>,
     ) -> Option<Outcome> {
+        let abandoned = lines.abandoned;
+        let _abandons = Abandons(abandoned);
         let stream = &self.point.streams[plan.stream as usize];
         let shape = Shape {
             slots: plan.pacing.queue_depth(),
@@ -133,7 +157,7 @@ impl Run<'_> {
             read_share: stream.read_share,
             timetable,
             cpu: || Some(thread_cpu_time()),
-            stopped: &|| self.stop.load(Ordering::Relaxed),
+            stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
         };
         Some(drive_plan(&job, stream.pattern, &mut backend, &mut lines))
     }
@@ -294,6 +318,38 @@ mod tests {
             .take_while(|distance| *distance >= 1.0)
             .collect();
         assert!(distances.len() < 4, "{distances:?}");
+    }
+
+    /// Panics at the first interval's end, as a mistake in a view would.
+    struct Faulty;
+
+    impl Observer for Faulty {
+        fn phase(&mut self, _: Phase) {}
+
+        fn progress(&mut self, _: &Progress) {
+            panic!("a mistake in the view");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_caller_ends_the_run_at_once() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let name = "target".to_owned();
+        let target = OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1) };
+        // Nobody would wait a day for this test.
+        let point = Point { window: Span::from_secs(86_400), ..poisson_point(100.0, 1) };
+        let plans = fathom_core::plan::divide(&point);
+        let outcome = std::panic::catch_unwind(|| {
+            let run = Run {
+                point: &point,
+                plans: &plans,
+                targets: std::slice::from_ref(&target),
+                stop: &AtomicBool::new(false),
+            };
+            run.go::<Sync>(&mut Faulty).map(|_| ())
+        });
+        assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"a mistake in the view"));
     }
 
     fn poisson_point(rate: f64, seed: u64) -> Point {
