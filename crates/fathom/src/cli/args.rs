@@ -1,4 +1,7 @@
 //! What was typed. One flag, one definition: its help text here is its documentation.
+//!
+//! What begins with a hyphen is still the value of an option that takes one, so that `-b -4k` is
+//! told that -4k is no size, not that there is no option -4.
 
 use std::path::PathBuf;
 
@@ -96,13 +99,13 @@ pub struct Quick {
     pub path: PathBuf,
     /// Size of the scratch file [default: twice the memory, from 1 to 8 GiB, at most a quarter of
     /// the free space, and only as much as can be written in 15 s]
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Option<Bytes>,
     /// Load before each window, which is not recorded
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s")]
     pub warm_up: Span,
     /// How long each of the steps is measured
-    #[arg(long, value_name = "TIME", default_value = "6s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "6s")]
     pub window: Span,
     /// Go through the page cache, where the file system has no direct I/O
     #[arg(long)]
@@ -111,7 +114,7 @@ pub struct Quick {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,
     /// Repeats the offsets and the data of an earlier run [default: a new one each time]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
     /// Remove scratch files in the folder that a killed run has left, without asking
     #[arg(long)]
@@ -149,10 +152,12 @@ pub struct Run {
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
     /// Bytes moved by one I/O
-    #[arg(short, long, value_name = "SIZE", default_value = "4k", value_parser = values::size)]
+    #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
+          default_value = "4k", value_parser = values::size)]
     pub block_size: Bytes,
     /// Share of reads: 70% or 0.7
-    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
+          default_value = "100%", value_parser = values::share)]
     pub read_share: f64,
     /// How offsets follow each other
     #[arg(long, value_enum, default_value = "random")]
@@ -160,30 +165,32 @@ pub struct LoadArgs {
     /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target
     /// [default: 32, or one for each worker if there are more; with --rate 1024, or as many as fit
     /// into 256 MiB of memory]
-    #[arg(short, long, value_name = "DEPTH", value_parser = values::depth)]
+    #[arg(short, long, value_name = "DEPTH", allow_hyphen_values = true,
+          value_parser = values::depth)]
     pub queue_depth: Option<Depth>,
     /// Threads for each target: 4 (or 4/target); or 4/total, each of which serves every target
-    #[arg(short, long, value_name = "WORKERS", default_value = "1", value_parser = values::workers)]
+    #[arg(short, long, value_name = "WORKERS", allow_hyphen_values = true,
+          default_value = "1", value_parser = values::workers)]
     pub workers: Workers,
     /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s
-    #[arg(long, value_name = "RATE", value_parser = values::load)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::load)]
     pub rate: Option<Load>,
     /// How the starts of an open loop follow each other [default: poisson]
     #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
     /// Load before the window, which is not recorded
-    #[arg(long, value_name = "TIME", default_value = "3s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3s")]
     pub warm_up: Span,
     /// The window: how long is measured
-    #[arg(short, long, value_name = "TIME", default_value = "30s")]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "30s")]
     pub duration: Span,
     /// Slices of the series over time, from 100ms [default: 1s from a duration of one minute up,
     /// else 100ms]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub interval: Option<Span>,
     /// Repeats the offsets, directions and arrivals of an earlier run [default: a new one each
     /// time]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
 }
 
@@ -192,10 +199,11 @@ pub struct LoadArgs {
 #[command(next_help_heading = "Access")]
 pub struct AccessArgs {
     /// Where the region that is addressed starts, in every target
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true,
+          default_value = "0", value_parser = values::size)]
     pub offset: Bytes,
     /// How long it is, in every target [default: to the end]
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Option<Bytes>,
     /// Go through the page cache instead of direct I/O
     #[arg(long)]
@@ -257,17 +265,18 @@ pub struct Prepare {
     /// The file to create; one that already fits is used again
     pub file: PathBuf,
     /// How large it has to be
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Bytes,
     /// Threads that write
-    #[arg(long, value_name = "NUMBER", default_value_t = 4,
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 4,
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub writers: u32,
     /// Bytes that one write moves
-    #[arg(short, long, value_name = "SIZE", default_value = "1m", value_parser = values::size)]
+    #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
+          default_value = "1m", value_parser = values::size)]
     pub block_size: Bytes,
     /// Repeats the data of an earlier file [default: a new one each time]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
     /// Allow writing a file that exists and does not fit: what it holds is lost
     #[arg(long)]
@@ -286,6 +295,7 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Columns of the terminal report [default: as wide as the terminal]
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(80..=1000))]
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(80..=1000))]
     pub width: Option<u16>,
 }

@@ -29,6 +29,8 @@ const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 const MOST_DUE: f64 = 1e12;
 /// ... and the most intervals that it may have: what a reader of results takes for possible.
 const MOST_INTERVALS: u64 = 1_000_000;
+/// What one io_uring can hold.
+const RING: u32 = 1 << 15;
 /// The largest block: longer I/Os are cut by the kernel anyway.
 const LARGEST_BLOCK: Bytes = Bytes(Bytes::GIB);
 
@@ -98,6 +100,8 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     };
     stream.name = describe(&stream);
     enough_depth(&stream)?;
+    let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
+    ring_holds(&stream, backend)?;
     enough_memory(&stream, machine.memory)?;
     let point = Point {
         name: stream.name.clone(),
@@ -108,13 +112,7 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
         seed: args.load.seed.unwrap_or(machine.fresh_seed),
     };
     let consent = permission(&args.consent, args.load.read_share < 1.0, &targets)?;
-    Ok(Spec {
-        points: Vec::from([point]),
-        targets,
-        access,
-        backend: if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend },
-        consent,
-    })
+    Ok(Spec { points: Vec::from([point]), targets, access, backend, consent })
 }
 
 /// What cannot be, whatever the targets are.
@@ -275,9 +273,10 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
             ));
         }
         if !length.0.is_multiple_of(block.0) {
+            // 4097 bytes, shown as 4 KiB, would seem to be one.
             return Err(Error::option(
-                format!("--size {length}"),
-                format!("it is no whole number of blocks of {block}"),
+                format!("--size {}", exactly(length)),
+                format!("it is no whole number of blocks of {}", exactly(block)),
                 format!("choose {} bytes", length.0 - length.0 % block.0),
             ));
         }
@@ -308,6 +307,12 @@ pub fn aligned(option: &str, value: Bytes, alignment: Bytes, target: &str) -> Re
             value.0.next_multiple_of(alignment.0)
         ),
     ))
+}
+
+/// A size that nothing is lost of: as people read it if that is the same, else in bytes.
+fn exactly(size: Bytes) -> String {
+    let shown = size.to_string();
+    if shown.parse() == Ok(size) { shown } else { format!("{} bytes", size.0) }
 }
 
 fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
@@ -375,6 +380,21 @@ fn possible_rate(pacing: &Pacing, args: &Run) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// Refuses what no io_uring can hold, wherever io_uring may be what carries it.
+fn ring_holds(stream: &Stream, backend: Backend) -> Result<(), Error> {
+    let (depth, workers) = (stream.pacing.queue_depth(), worker_count(stream));
+    let each = depth.div_ceil(workers);
+    let may_be_uring = matches!(backend, Backend::Auto | Backend::Named(BackendKind::Uring));
+    if each <= RING || !may_be_uring {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("--queue-depth {depth}"),
+        format!("io_uring holds at most {RING} I/Os for each worker, not {each}"),
+        "choose fewer, more --workers, or --backend aio",
+    ))
 }
 
 fn enough_depth(stream: &Stream) -> Result<(), Error> {

@@ -103,6 +103,8 @@ const RUN: &[Row] = &[
         let offered_load = Rate(100.0);
         stream(s).pacing == Pacing::Open { offered_load, arrivals, queue_depth_max: 256 }
     }),
+    ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
+    ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
         matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
@@ -152,6 +154,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--size", "2g"], &["--size 2 GiB", "only 1 GiB", "fathom prepare"]),
     (&["f", "--size", "0"], &["--size 0", "drop it"]),
     (&["f", "--size", "5k"], &["--size 5 KiB", "whole number of blocks", "4096 bytes"]),
+    (&["f", "--size", "4097"], &["--size 4097 bytes", "blocks of 4 KiB", "4096 bytes"]),
     (&["f", "--size", "4k", "-b", "8k"], &["--block-size 8 KiB", "larger than the region"]),
     (&["f", "--queue-depth", "0"], &["--queue-depth", "32, 8/worker or 8/target"]),
     (&["f", "--queue-depth", "8/thread"], &["/thread", "8/worker"]),
@@ -182,7 +185,13 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),
     (&["f", "--read-share", "0", "--destroy", "h"], &["--destroy h", "none of the targets"]),
     (&["f", "--backend", "mmap"], &["--backend", "auto, uring, aio and sync"]),
-    (&["f", "--seed", "x"], &["--seed"]),
+    (&["f", "--seed", "x"], &["--seed", "whole number"]),
+    (&["f", "--seed", "-1"], &["--seed", "'-1'", "from 0 to"]),
+    (&["f", "-b", "-4k"], &["--block-size", "'-4k'", "write a size"]),
+    (&["f", "-d", "-1s"], &["--duration", "'-1s'", "write a time"]),
+    (&["f", "--rate", "-5"], &["--rate", "'-5'", "write 10k"]),
+    (&["f", "--read-share", "-1%"], &["--read-share", "'-1%'", "70% or 0.7"]),
+    (&["f", "-q", "65536"], &["--queue-depth 65536", "32768", "--backend aio"]),
     (&["f", "--pattern", "zigzag"], &["--pattern", "random", "sequential"]),
     (&["sim:queue", "f"], &["measured alone"]),
     (&["sim:queue", "-w", "2"], &["--workers", "--queue-depth"]),

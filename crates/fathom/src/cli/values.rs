@@ -55,7 +55,12 @@ fn count(text: &str) -> Result<u32, String> {
 
 /// Splits "8/worker" into 8 and "worker".
 fn split_suffix(text: &str) -> (&str, &str) {
-    text.split_once('/').unwrap_or((text, ""))
+    match text.split_once('/') {
+        // Something was meant to follow.
+        Some((_, per)) if per.trim().is_empty() => (text, ""),
+        Some(parts) => parts,
+        None => (text, ""),
+    }
 }
 
 /// Reads `32`, `8/worker`, `8/target`.
@@ -102,6 +107,12 @@ pub fn share(text: &str) -> Result<f64, String> {
             percent => Err(format!("the unit is missing: write {percent}% or {}", percent / 100.0)),
         },
     }
+}
+
+/// Reads a whole number of 64 bits.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let usage = format!("write a whole number from 0 to {}", u64::MAX);
+    text.trim().parse().map_err(|_| format!("this is no seed: {usage}"))
 }
 
 /// Reads `4k`, `12.8MiB`, `1g`. A size that is no whole number of bytes, as 12.8 MiB is, cannot be
@@ -231,7 +242,7 @@ mod tests {
         assert_eq!(workers("4"), Ok(Workers::PerTarget(4)));
         assert_eq!(workers("4/target"), Ok(Workers::PerTarget(4)));
         assert_eq!(workers("4/total"), Ok(Workers::Total(4)));
-        for text in ["0", "-1", "x", "8/thread", "70000", "", "1.5"] {
+        for text in ["0", "-1", "x", "8/thread", "70000", "", "1.5", "8/", "/"] {
             assert!(depth(text).is_err() && workers(text).is_err(), "{text}");
         }
     }
