@@ -281,7 +281,8 @@ impl fmt::Display for TargetError {
                  or only read"
             ),
             Self::Empty { name, kind: TargetKind::File } => {
-                write!(f, "{name} is empty: fill it with `fathom prepare {name} --size 10g`")
+                let typed = typed(name);
+                write!(f, "{name} is empty: fill it with `fathom prepare {typed} --size 10g`")
             }
             Self::Empty { name, kind } => {
                 write!(
@@ -327,7 +328,8 @@ impl TargetError {
             Self::Missing { name } => {
                 write!(
                     f,
-                    "{name} does not exist: create it with `fathom prepare {name} --size 10g`"
+                    "{name} does not exist: create it with `fathom prepare {} --size 10g`",
+                    typed(name)
                 )
             }
             Self::DanglingLink { name, to } => {
@@ -349,16 +351,14 @@ impl TargetError {
         match self {
             Self::Folder { name } => write!(
                 f,
-                "{name} is a folder: name a file in it, or measure the place with `fathom quick {name}`"
+                "{name} is a folder: name a file in it, or measure the place with `fathom quick {}`",
+                typed(name)
             ),
             Self::NoFolder { name } => {
                 write!(f, "{name} is no folder: name the folder that it is in")
             }
             Self::Special { name, what } => {
-                write!(
-                    f,
-                    "{name} is {what}, which has no blocks to read: name a file or a block device"
-                )
+                write!(f, "{name} is {what}: name a file or a block device")
             }
             _ => unreachable!("only called for the errors above"),
         }
@@ -383,7 +383,8 @@ impl TargetError {
                     TargetKind::File => {
                         write!(
                             f,
-                            ", or enlarge the file with `fathom prepare {name} --size {}`",
+                            ", or enlarge the file with `fathom prepare {} --size {}`",
+                            typed(name),
                             end.0
                         )
                     }
@@ -424,7 +425,20 @@ fn fmt_open(f: &mut fmt::Formatter<'_>, name: &str, cause: &io::Error) -> fmt::R
         None => "rename it, or name a link to it",
         _ => "see whether `dd` can read it, and `dmesg` for what the kernel says",
     };
+    let cause = cause.to_string();
+    let cause = cause.split(" (os error").next().unwrap_or_default();
     write!(f, "{name} cannot be opened ({cause}): {remedy}")
+}
+
+/// A name as it has to be typed to a shell and to us: quoted where it is no plain word, and never
+/// taken for an option.
+pub(crate) fn typed(name: &str) -> String {
+    let name = if name.starts_with('-') { format!("./{name}") } else { name.to_owned() };
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        return name;
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Result {
@@ -599,7 +613,7 @@ fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
         TargetKind::CharacterDevice if opening.writes && target.path != "/dev/null" => {
             return Err(TargetError::Special {
                 name: name(),
-                what: "a device that cannot be written",
+                what: "a character device, and writing to it measures nothing",
             });
         }
         _ => {}
@@ -677,6 +691,20 @@ mod tests {
             kind: TargetKind::File,
             direct_alignment: Some(Bytes(512)),
             ..Target::simulated("data", Bytes(1 << 20))
+        }
+    }
+
+    #[test]
+    fn remedies_can_be_typed_as_they_are() {
+        for (name, word) in [
+            ("/data/a-b_1.dat", "/data/a-b_1.dat"),
+            ("my file", "'my file'"),
+            ("-x", "./-x"),
+            ("it's", r"'it'\''s'"),
+            ("日本", "日本"),
+            ("", "''"),
+        ] {
+            assert_eq!(typed(name), word);
         }
     }
 

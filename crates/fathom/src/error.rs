@@ -79,10 +79,12 @@ pub enum Error {
         /// Why, and what to do.
         problem: String,
     },
-    /// A signal ended it before anything was measured.
+    /// A signal ended it.
     Interrupted {
         /// The signal's number.
         signal: i32,
+        /// What that means for what was to be made.
+        meaning: String,
     },
 }
 
@@ -116,7 +118,7 @@ impl Error {
             Self::Option { .. } => exit::USAGE,
             Self::Target { .. } | Self::Refused(_) | Self::Run(_) => exit::REFUSED,
             Self::Write { .. } | Self::Read { .. } => exit::OUTPUT,
-            Self::Interrupted { signal } => exit::SIGNAL + *signal as u8,
+            Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
         }
     }
 }
@@ -144,9 +146,9 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot be written ({}): {remedy}", path.display(), plain(cause))
             }
             Self::Read { path, problem } => write!(f, "{}: {problem}", path.display()),
-            Self::Interrupted { signal } => write!(
+            Self::Interrupted { signal, meaning } => write!(
                 f,
-                "interrupted by {} before anything was measured",
+                "interrupted by {}: {meaning}",
                 match *signal {
                     2 => "Ctrl-C",
                     15 => "SIGTERM",
@@ -161,6 +163,9 @@ impl std::error::Error for Error {}
 
 /// An error of the system without Rust's "(os error 28)".
 pub fn plain(cause: &io::Error) -> String {
+    if cause.kind() == io::ErrorKind::AlreadyExists {
+        return "it exists already".to_owned();
+    }
     let text = cause.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),

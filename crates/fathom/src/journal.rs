@@ -18,6 +18,8 @@ pub struct Journal {
     file: File,
     /// The length up to which every line is whole.
     whole: u64,
+    /// Whether one of them is a result.
+    results: bool,
     /// Whether stdout gets every line too.
     echo: bool,
 }
@@ -31,14 +33,19 @@ impl Journal {
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
         // Nobody needs a file with nothing in it.
         let file = signals::create_doomed(path, OpenOptions::new().write(true))
-            .map_err(|cause| not_created(path, cause))?;
+            .map_err(|cause| not_created(path, cause, "another place with --out"))?;
         keep_name(path);
-        Ok(Self { path: path.to_owned(), file, whole: 0, echo })
+        Ok(Self { path: path.to_owned(), file, whole: 0, results: false, echo })
     }
 
     /// Whether it holds nothing yet.
     pub fn is_empty(&self) -> bool {
         self.whole == 0
+    }
+
+    /// Whether it holds more than what was to be done.
+    pub fn holds_results(&self) -> bool {
+        self.results
     }
 
     /// Appends a line and waits until it is on the disk. A line that does not fit is taken back, so
@@ -55,12 +62,12 @@ impl Journal {
             // If even this fails the line stays torn, which every reader accepts.
             let _ = self.file.set_len(self.whole);
             let _ = self.file.seek(SeekFrom::Start(self.whole));
-            return Err(Error::write(
-                &self.path,
-                cause,
-                "what was measured before is in it and can be read; free some space or name \
-                 another place with --out",
-            ));
+            let remedy = "free some space or name another place with --out";
+            let remedy = match self.results {
+                true => format!("what was measured before is in it and can be read; {remedy}"),
+                false => remedy.to_owned(),
+            };
+            return Err(Error::write(&self.path, cause, remedy));
         }
         if self.whole == 0 {
             signals::spare(&self.path);
@@ -72,6 +79,17 @@ impl Journal {
         Ok(())
     }
 
+    /// Appends a line that holds a result.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::append`].
+    pub fn append_result(&mut self, line: &str) -> Result<(), Error> {
+        self.append(line)?;
+        self.results = true;
+        Ok(())
+    }
+
     /// Removes a file that holds nothing: what was to be measured never began.
     pub fn discard(self) {
         assert!(self.is_empty(), "what was measured is kept");
@@ -79,11 +97,13 @@ impl Journal {
     }
 }
 
-fn not_created(path: &Path, cause: io::Error) -> Error {
+fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
     let remedy = match cause.kind() {
-        io::ErrorKind::AlreadyExists => "choose another name: results are never overwritten",
-        io::ErrorKind::NotFound => "create its folder, or name another place with --out",
-        _ => "name another place with --out",
+        io::ErrorKind::AlreadyExists => {
+            "choose another name: results are never overwritten".to_owned()
+        }
+        io::ErrorKind::NotFound => format!("create its folder, or name {other}"),
+        _ => format!("name {other}"),
     };
     Error::write(path, cause, remedy)
 }
@@ -95,7 +115,7 @@ fn not_created(path: &Path, cause: io::Error) -> Error {
 /// When it exists or cannot be written; then nothing of it is left.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     let mut file = signals::create_doomed(path, OpenOptions::new().write(true))
-        .map_err(|cause| not_created(path, cause))?;
+        .map_err(|cause| not_created(path, cause, "another place"))?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     match written {
         Ok(()) => signals::spare(path),

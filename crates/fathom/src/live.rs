@@ -65,6 +65,7 @@ impl Live {
     }
 
     fn begin(&mut self, head: String) {
+        let head = output::printable(&head);
         match &mut self.kind {
             Kind::Terminal(bar) => {
                 bar.set_length(1);

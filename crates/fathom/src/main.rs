@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match panic::catch_unwind(|| perform(&args.command)) {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(error)) => {
-            output::note(&format!("error: {error}"));
+            output::note(&format!("error: {}", output::printable(&error.to_string())));
             ExitCode::from(error.exit_code())
         }
         Err(_) => {

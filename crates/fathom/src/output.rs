@@ -58,6 +58,12 @@ pub fn print(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
+/// Text that may hold a name of the user's: a name with a newline or with a terminal's escape
+/// sequences in it must neither forge lines nor reach the terminal as such.
+pub fn printable(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
 /// Tells what goes on, on stderr.
 pub fn note(text: &str) {
     // There is nobody to tell that stderr is gone.

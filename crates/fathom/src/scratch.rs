@@ -125,21 +125,45 @@ pub struct Leftover {
     pub path: PathBuf,
     /// The space that it takes.
     pub size: Bytes,
+    /// What it was to be.
+    kind: Kind,
+}
+
+/// Whose leftover a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A scratch file of `quick`: its marker says so.
+    Scratch,
+    /// A file that `prepare` had not finished: it holds what the user wanted, and no marker.
+    Growing,
 }
 
 /// What killed runs have left in `folder`: files with our name and our marker (or nothing yet)
 /// that nobody has locked.
 pub fn leftovers(folder: &Path) -> Vec<Leftover> {
+    abandoned_in(folder, Kind::Scratch, is_our_name)
+}
+
+/// What killed runs of `prepare` have left in `folder` of files whose name begins so: files that
+/// nobody has locked, with the number of a process behind it.
+pub fn growing_leftovers(folder: &Path, prefix: &str) -> Vec<Leftover> {
+    abandoned_in(folder, Kind::Growing, |name| {
+        let id = name.strip_prefix(prefix).unwrap_or_default();
+        !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
+fn abandoned_in(folder: &Path, kind: Kind, is_ours: impl Fn(&str) -> bool) -> Vec<Leftover> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<Leftover> = entries
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            let ours = entry.file_name().to_str().is_some_and(is_our_name);
+            let ours = entry.file_name().to_str().is_some_and(&is_ours);
             (ours && entry.file_type().ok()?.is_file()).then(|| entry.path())
         })
         .filter_map(|path| {
-            let (_, size) = abandoned(&path).ok()??;
-            Some(Leftover { path, size })
+            let (_, size) = abandoned(&path, kind).ok()??;
+            Some(Leftover { path, size, kind })
         })
         .collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -156,11 +180,11 @@ fn is_our_name(name: &str) -> bool {
         && id.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// The open and locked file and its size, if it is a scratch file that nobody uses.
-fn abandoned(path: &Path) -> io::Result<Option<(File, Bytes)>> {
+/// The open and locked file and its size, if it is one of ours that nobody uses.
+fn abandoned(path: &Path, kind: Kind) -> io::Result<Option<(File, Bytes)>> {
     let mut file = OpenOptions::new().read(true).open(path)?;
     let metadata = file.metadata()?;
-    if metadata.len() > 0 {
+    if kind == Kind::Scratch && metadata.len() > 0 {
         let mut first = vec![0u8; MARKER.len()];
         file.seek(SeekFrom::Start(0))?;
         // A marker whose write was cut off by a power loss reads as zeros, or is too short.
@@ -181,7 +205,7 @@ fn abandoned(path: &Path) -> io::Result<Option<(File, Bytes)>> {
 ///
 /// When it came into use in between, or the file system does not let us.
 pub fn remove(leftover: &Leftover) -> io::Result<()> {
-    match abandoned(&leftover.path)? {
+    match abandoned(&leftover.path, leftover.kind)? {
         // The lock is held until it is gone, so that nobody takes it up in between.
         Some((_locked, _)) => std::fs::remove_file(&leftover.path),
         None => Err(io::ErrorKind::ResourceBusy.into()),

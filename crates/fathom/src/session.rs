@@ -117,7 +117,7 @@ impl Session<'_> {
             let judgement = judge(&trial, self.host, self.targets);
             verdict = verdict.max(judgement.verdict());
             let line = Line::Trial(Box::new(document::Trial::new(&trial, &judgement)));
-            journal.append(&line.to_json())?;
+            journal.append_result(&line.to_json())?;
             let interrupted = trial.record.interrupted;
             history.push(trial);
             if interrupted {

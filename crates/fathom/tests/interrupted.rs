@@ -142,7 +142,31 @@ fn ctrl_c_leaves_no_half_prepared_file() {
     running.signal("INT");
     let (status, _, told) = running.end();
     assert_eq!(status.code(), Some(130), "{told}");
+    assert_has(&told, &["interrupted by Ctrl-C: f was not made"]);
     assert_eq!(place.names(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_prepare_has_left_is_named_and_removed_on_request() {
+    let place = Place::new();
+    let mut running = Running::start(&mut place.command(&["prepare", "f", "--size", "8g"]));
+    wait_for("a growing file or the end", || !place.names().is_empty() || running.has_ended());
+    if running.has_ended() {
+        eprintln!("skipped: there is no room for 8 GiB");
+        return;
+    }
+    let left = place.names();
+    running.kill();
+    assert_eq!(place.names(), left);
+    let mine = format!("{}x", left[0]);
+    std::fs::write(place.join(&mine), "not ours: no process has this number").unwrap();
+
+    let output = place.run(&["prepare", "f", "--size", "1m"]);
+    assert_has(&stderr(&output), &["was killed", &left[0], "--remove-leftovers"]);
+    assert!(place.names().contains(&left[0]), "nobody agreed to remove it");
+    let output = place.run(&["prepare", "f", "--size", "1m", "--remove-leftovers"]);
+    assert_has(&stderr(&output), &["removed", &left[0]]);
+    assert_eq!(place.names(), [mine.as_str(), "f"]);
 }
 
 #[test]

@@ -236,6 +236,10 @@ fn two_results_of_one_second_have_names_of_their_own_and_none_is_overwritten() {
     assert_eq!(place.names().len(), 3);
     let output = place.run(&["run", "sim:queue", "--html", "x", "--csv", "x"]);
     assert_eq!(code(&output), 2);
+    let output = place.run(&["run", "sim:queue", "--html", "x", "--csv", "./x"]);
+    assert_eq!(code(&output), 2);
+    let output = place.run(&["quick", "sim:queue", "--out", "x.jsonl", "--csv", "x.html"]);
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
     let output = place.run(&["run", "sim:queue", "--out", "no/such/folder/x"]);
     assert_eq!(code(&output), 5);
     assert_has(&stderr(&output), &["no/such/folder/x", "create its folder"]);
@@ -350,6 +354,21 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         assert_eq!(place.names(), before, "{args:?}");
     }
     assert_eq!(std::fs::read(place.join("data")).unwrap(), vec![7; 1 << 20]);
+}
+
+#[test]
+fn a_name_can_neither_forge_lines_nor_reach_the_terminal() {
+    let place = Place::new();
+    let name = "a\nerror: b\u{1b}[31mc";
+    for command in ["run", "quick", "inspect"] {
+        let told = stderr(&place.run(&[command, name]));
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(!told.contains('\u{1b}'), "{told}");
+    }
+    place.prepared(name, 1);
+    let output = place.run(&["run", name, "-d", "100ms", "--warm-up", "0"]);
+    let shown = stdout(&output) + &stderr(&output);
+    assert!(!shown.contains('\u{1b}') && !shown.contains("\nerror: b"), "{shown}");
 }
 
 #[test]

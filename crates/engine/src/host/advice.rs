@@ -59,9 +59,11 @@ fn data(target: &Target, found: &mut Vec<String>) {
     if 0 < never.0 {
         found.push(format!(
             "{never} of {} were never written: reading them gives zeros without asking the device, \
-             and the first write to them is slower than the next. Write them first: \
-             `fathom prepare {} --size {}`.",
-            target.size, target.name, target.size.0
+             and the first write to them is slower than the next. Write them first, if \
+             what the file holds may be lost: `fathom prepare {} --size {} --overwrite`.",
+            target.size,
+            crate::target::typed(&target.name),
+            target.size.0
         ));
     }
     // Below a few MiB each, sequential I/O in the file is random I/O on a disk.

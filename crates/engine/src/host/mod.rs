@@ -142,11 +142,11 @@ fn is_calibration_device(number: (u32, u32)) -> bool {
 
 fn special(kind: &fs::FileType) -> &'static str {
     if kind.is_fifo() {
-        "a pipe"
+        "a pipe, which has no blocks to read"
     } else if kind.is_socket() {
-        "a socket"
+        "a socket, which has no blocks to read"
     } else {
-        "a character device"
+        "a character device, which has no blocks to read"
     }
 }
 

@@ -281,6 +281,9 @@ pub struct Prepare {
     /// Allow writing a file that exists and does not fit: what it holds is lost
     #[arg(long)]
     pub overwrite: bool,
+    /// Remove what a killed `prepare` of this file has left, without asking
+    #[arg(long)]
+    pub remove_leftovers: bool,
 }
 
 /// `fathom report`.

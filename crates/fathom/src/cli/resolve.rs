@@ -101,8 +101,8 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     stream.name = describe(&stream);
     enough_depth(&stream)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
-    ring_holds(&stream, backend)?;
     enough_memory(&stream, machine.memory)?;
+    ring_holds(&stream, backend)?;
     let point = Point {
         name: stream.name.clone(),
         streams: Vec::from([stream]),

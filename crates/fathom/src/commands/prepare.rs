@@ -18,7 +18,7 @@ use super::{fill, shared};
 use crate::cli::args::Prepare;
 use crate::error::{Error, exit};
 use crate::live::Live;
-use crate::{output, signals};
+use crate::{output, scratch, signals};
 
 /// Direct writes begin and end on whole pages.
 const PAGE: u64 = 4096;
@@ -30,6 +30,7 @@ const PAGE: u64 = 4096;
 /// When the file must not or cannot be written.
 pub fn perform(args: &Prepare) -> Result<u8, Error> {
     check(args)?;
+    leftovers(args)?;
     let seed = args.seed.unwrap_or_else(shared::fresh_seed);
     let options = prefill::Options { writers: args.writers, block: args.block_size, seed };
     match args.file.symlink_metadata() {
@@ -74,14 +75,16 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     signals::be_orderly();
     let file = signals::create_doomed(&growing, OpenOptions::new().write(true))
         .map_err(|cause| not_created((&name, &growing), &folder, &cause))?;
+    // Tells a file that grows from one that was left; without locks neither is touched.
+    let _ = file.try_lock();
     let outcome = fill_all((&args.file, &file), args.size, options)
         .and_then(|()| publish(&growing, &args.file));
     signals::remove(&growing);
-    outcome?;
-    output::say(&format!(
+    outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
+    output::say(&output::printable(&format!(
         "created {name}: {}, every byte written with unique data, seed {}",
         args.size, options.seed
-    ))?;
+    )))?;
     Ok(exit::MEASURED)
 }
 
@@ -90,8 +93,30 @@ fn growing_name(file: &Path) -> Result<PathBuf, Error> {
     let name = file.file_name().ok_or_else(|| {
         Error::target(file.display().to_string(), "it is a folder", "name a file in it")
     })?;
-    let name = format!(".{}.fathom-prepare-{}", name.to_string_lossy(), std::process::id());
+    let name = format!("{}{}", growing_prefix(&name.to_string_lossy()), std::process::id());
     Ok(file.with_file_name(name))
+}
+
+/// How the names of growing files begin; the process's number follows.
+fn growing_prefix(name: &str) -> String {
+    format!(".{name}.fathom-prepare-")
+}
+
+/// Names what a killed `prepare` of this file has left, and removes it if the user agrees.
+fn leftovers(args: &Prepare) -> Result<(), Error> {
+    let Some(name) = args.file.file_name() else { return Ok(()) };
+    let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let prefix = growing_prefix(&name.to_string_lossy());
+    let found = scratch::growing_leftovers(folder.unwrap_or(Path::new(".")), &prefix);
+    shared::offer_to_remove(&found, args.remove_leftovers)
+}
+
+/// What an interruption means for the file that was being written.
+fn interrupted(error: Error, meaning: String) -> Error {
+    match error {
+        Error::Interrupted { signal, .. } => Error::Interrupted { signal, meaning },
+        other => other,
+    }
 }
 
 /// Gives a whole file its name, unless somebody else took it in the meantime.
@@ -138,7 +163,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     }
     let missing = what_is_missing(&facts, args.size);
     let Some(missing) = missing else {
-        output::say(&format!(
+        output::say(&output::printable(&format!(
             "{name} is used as it is: {} that were all written before, and {} are wanted{}",
             facts.size,
             args.size,
@@ -146,7 +171,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
                 Some(_) => "",
                 None => " (its file system does not tell what of it was written)",
             }
-        ))?;
+        )))?;
         return Ok(exit::MEASURED);
     };
     if !args.overwrite {
@@ -168,18 +193,23 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     let size = args.size.max(facts.size);
     let file = open_for_writing(&facts, &opening)?;
     signals::be_orderly();
-    fill_all((&args.file, &file), size, options)?;
-    output::say(&format!(
+    fill_all((&args.file, &file), size, options).map_err(|error| {
+        interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
+    })?;
+    output::say(&output::printable(&format!(
         "overwrote {name}: {size}, every byte written with unique data, seed {}",
         options.seed
-    ))?;
+    )))?;
     Ok(exit::MEASURED)
 }
 
 fn open_for_writing(facts: &Target, opening: &Opening) -> Result<File, Error> {
-    target::open(facts, opening)
-        .map(|open| open.file)
-        .map_err(|refusal| Error::Refused(refusal.to_string()))
+    target::open(facts, opening).map(|open| open.file).map_err(|refusal| {
+        let text = refusal.to_string();
+        // To destroy what is in use is no matter of preparing a file: there is no such option.
+        let text = text.split(", or repeat its name in --destroy").next().unwrap_or(&text);
+        Error::Refused(text.to_owned())
+    })
 }
 
 /// Why a file does not fit, if it does not.

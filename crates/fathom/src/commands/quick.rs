@@ -1,6 +1,5 @@
 //! `fathom quick`: a portrait of a storage in about a minute.
 
-use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use fathom_core::Bytes;
@@ -47,9 +46,11 @@ fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
     let name = portrait.spec.targets[0].name.clone();
     let (outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
-    let outcome = announce(&portrait, &[])
-        .and_then(|()| shared::open(&place, &portrait.spec))
-        .and_then(|opened| measure(&portrait, &opened, host, &mut journal, &mut live));
+    // What must not be written to is refused before anything is said of overwriting it.
+    let outcome = shared::open(&place, &portrait.spec).and_then(|opened| {
+        announce(&portrait, &[])?;
+        measure(&portrait, &opened, host, &mut journal, &mut live)
+    });
     conclude(outcome, &outputs, journal, &portrait)
 }
 
@@ -173,7 +174,7 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     let target = &spec.targets[0];
     output::say(&format!(
         "portrait of {}: {} steps, {}; seed {}",
-        target.path,
+        output::printable(&target.path),
         spec.points.len(),
         clock(spec.time()),
         spec.points[0].seed
@@ -184,7 +185,8 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     if spec.writes() && more.is_empty() && shared::simulated(Path::new(&target.name)).is_none() {
         output::say(&format!(
             "OVERWRITES {}: anywhere in its {}, as much as it takes in that time",
-            target.name, target.size
+            output::printable(&target.name),
+            target.size
         ))?;
     }
     Ok(())
@@ -192,48 +194,5 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
 
 /// Names what killed runs have left, and removes it if the user agrees.
 fn leftovers(folder: &Path, remove: bool) -> Result<(), Error> {
-    let found = scratch::leftovers(folder);
-    if found.is_empty() {
-        if remove {
-            output::note("no leftover scratch file was found");
-        }
-        return Ok(());
-    }
-    for leftover in &found {
-        output::note(&format!(
-            "a run that was killed has left {} ({})",
-            leftover.path.display(),
-            leftover.size
-        ));
-    }
-    if !remove && !agrees(found.len()) {
-        output::note("it stays; --remove-leftovers removes it");
-        return Ok(());
-    }
-    for leftover in &found {
-        match scratch::remove(leftover) {
-            Ok(()) => output::note(&format!("removed {}", leftover.path.display())),
-            Err(cause) => {
-                return Err(Error::target(
-                    leftover.path.display().to_string(),
-                    format!("it cannot be removed ({})", crate::error::plain(&cause)),
-                    "remove it by hand, or leave out --remove-leftovers",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Asks, if there is somebody to ask.
-fn agrees(count: usize) -> bool {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return false;
-    }
-    let what = if count == 1 { "it" } else { "them" };
-    // If it cannot be asked, nothing was answered.
-    let _ = write!(io::stderr(), "remove {what}? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    shared::offer_to_remove(&scratch::leftovers(folder), remove)
 }

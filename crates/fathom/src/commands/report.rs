@@ -1,12 +1,12 @@
 //! `fathom report`: a result file again, as text, HTML or CSV.
 
 use fathom_report::document::{Command, Document};
-use fathom_report::{csv, html, terminal};
+use fathom_report::terminal;
 
 use super::shared;
 use crate::cli::args::Report;
 use crate::error::{Error, exit};
-use crate::{journal, output};
+use crate::output;
 
 /// Shows or writes it.
 ///
@@ -22,15 +22,9 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
             "drop it, or --html and --csv",
         ));
     }
+    shared::distinct([&None, &args.html, &args.csv])?;
     let document = shared::read(&args.result)?;
-    if let Some(path) = &args.html {
-        journal::write_new(path, &html::document(&document))?;
-        output::say(&format!("report  {}", path.display()))?;
-    }
-    if let Some(path) = &args.csv {
-        journal::write_new(path, &csv::document(&document))?;
-        output::say(&format!("table   {}", path.display()))?;
-    }
+    shared::write_reports(&document, args.html.as_deref(), args.csv.as_deref())?;
     if !writes {
         let mut style = shared::style();
         if let Some(width) = args.width {

@@ -34,7 +34,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let (outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in announcement(&spec, &opened) {
-        output::say(&line)?;
+        output::say(&output::printable(&line))?;
     }
     let mut live = Live::new(spec.points.len(), spec.time());
     let work = Work {

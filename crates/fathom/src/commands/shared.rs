@@ -1,7 +1,7 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,7 @@ use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
 use crate::journal::{self, Journal};
 use crate::live::Live;
+use crate::scratch::{self, Leftover};
 use crate::session::{self, Outcome, Session};
 use crate::{output, signals};
 
@@ -275,29 +276,17 @@ impl Outputs {
         typed: &Results,
         html_beside: bool,
     ) -> Result<(Self, Journal), Error> {
-        for path in typed.html.iter().chain(&typed.csv) {
+        let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
+        let html = typed.html.clone().or(beside);
+        distinct([&typed.out, &html, &typed.csv])?;
+        for path in html.iter().chain(&typed.csv) {
             free(path)?;
-        }
-        let same = |a: &Option<PathBuf>, b: &Option<PathBuf>| a.is_some() && a == b;
-        if same(&typed.out, &typed.html)
-            || same(&typed.out, &typed.csv)
-            || same(&typed.html, &typed.csv)
-        {
-            return Err(Error::option(
-                "--out, --html, --csv",
-                "two of them name the same file",
-                "give each its own",
-            ));
         }
         let (out, journal) = match &typed.out {
             Some(path) => (path.clone(), Journal::create(path, typed.json)?),
             None => create_named(command, target, typed.json)?,
         };
-        let html = match &typed.html {
-            Some(path) => Some(path.clone()),
-            None if html_beside => Some(html_name(&out)),
-            None => None,
-        };
+        let html = html.or_else(|| html_beside.then(|| html_name(&out)));
         if let Some(Err(taken)) = html.as_deref().map(free) {
             journal.discard();
             return Err(taken);
@@ -314,15 +303,7 @@ impl Outputs {
         let document = read(&self.out)?;
         output::say(render(&document).trim_end_matches('\n'))?;
         output::say(&format!("\nresult  {}", self.out.display()))?;
-        if let Some(path) = &self.html {
-            journal::write_new(path, &html::document(&document))?;
-            output::say(&format!("report  {}", path.display()))?;
-        }
-        if let Some(path) = &self.csv {
-            journal::write_new(path, &csv::document(&document))?;
-            output::say(&format!("table   {}", path.display()))?;
-        }
-        Ok(())
+        write_reports(&document, self.html.as_deref(), self.csv.as_deref())
     }
 
     /// Says where what was measured before a failure is to be found, or removes an empty file.
@@ -330,13 +311,65 @@ impl Outputs {
         if journal.is_empty() {
             journal.discard();
         } else {
+            let what = if journal.holds_results() {
+                "what was measured until then"
+            } else {
+                "nothing was measured; what was to be"
+            };
             output::note(&format!(
-                "what was measured until then is in {}: show it with `fathom report {}`",
+                "{what} is in {}: show it with `fathom report {}`",
                 self.out.display(),
                 self.out.display()
             ));
         }
     }
+}
+
+/// Writes what was asked for beside the terminal's report. A table is not lost because the page
+/// found no room.
+///
+/// # Errors
+///
+/// When one of them cannot be written.
+pub fn write_reports(
+    document: &Document,
+    html: Option<&Path>,
+    csv: Option<&Path>,
+) -> Result<(), Error> {
+    let page = html.map_or(Ok(()), |path| {
+        journal::write_new(path, &html::document(document))?;
+        output::say(&format!("report  {}", path.display()))
+    });
+    let table = csv.map_or(Ok(()), |path| {
+        journal::write_new(path, &csv::document(document))?;
+        output::say(&format!("table   {}", path.display()))
+    });
+    page.and(table)
+}
+
+/// Refuses two results in the same file, however its name is written.
+///
+/// # Errors
+///
+/// When there are two.
+pub fn distinct(paths: [&Option<PathBuf>; 3]) -> Result<(), Error> {
+    let place = |path: &PathBuf| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        // A folder that is not there is refused when the file is created.
+        let folder = folder.canonicalize().unwrap_or(folder.to_owned());
+        (folder, path.file_name().map(ToOwned::to_owned))
+    };
+    let places: Vec<_> = paths.into_iter().flatten().map(place).collect();
+    let twice = places.iter().enumerate().any(|(index, place)| places[..index].contains(place));
+    if twice {
+        return Err(Error::option(
+            "--out, --html, --csv",
+            "two of them name the same file",
+            "give each its own",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a file that exists before a measurement is wasted on it.
@@ -390,6 +423,57 @@ fn html_name(out: &Path) -> PathBuf {
     let text = out.to_string_lossy();
     let stem = text.strip_suffix(journal::SUFFIX).or_else(|| text.strip_suffix(".jsonl"));
     PathBuf::from(format!("{}.html", stem.unwrap_or(&text)))
+}
+
+/// Names files that killed runs have left, and removes them if the user agrees.
+///
+/// # Errors
+///
+/// When one that was to be removed cannot be.
+pub fn offer_to_remove(found: &[Leftover], remove: bool) -> Result<(), Error> {
+    if found.is_empty() {
+        if remove {
+            output::note("no leftover was found");
+        }
+        return Ok(());
+    }
+    for leftover in found {
+        output::note(&format!(
+            "a run that was killed has left {} ({})",
+            leftover.path.display(),
+            leftover.size
+        ));
+    }
+    if !remove && !agrees(found.len()) {
+        output::note("it stays; --remove-leftovers removes it");
+        return Ok(());
+    }
+    for leftover in found {
+        match scratch::remove(leftover) {
+            Ok(()) => output::note(&format!("removed {}", leftover.path.display())),
+            Err(cause) => {
+                return Err(Error::target(
+                    leftover.path.display().to_string(),
+                    format!("it cannot be removed ({})", crate::error::plain(&cause)),
+                    "remove it by hand, or leave out --remove-leftovers",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks, if there is somebody to ask.
+fn agrees(count: usize) -> bool {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return false;
+    }
+    let what = if count == 1 { "it" } else { "them" };
+    // If it cannot be asked, nothing was answered.
+    let _ = write!(io::stderr(), "remove {what}? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 /// Reads a result file.

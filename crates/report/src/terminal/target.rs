@@ -4,7 +4,7 @@ use fathom_core::Bytes;
 
 use super::Style;
 use super::text::{Tint, push_line, wrap};
-use crate::document::{Extents, FileSystem, InUse, Layer, Queue, Target};
+use crate::document::{Extents, FileSystem, InUse, Layer, Queue, Target, TargetKind};
 
 /// What a target is, down its device stack, and what follows from it for a test.
 pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
@@ -16,7 +16,11 @@ pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
     if target.path != target.name {
         line("path", &target.path);
     }
-    line("kind", &format!("{} of {}", target.kind.name(), Bytes(target.size_bytes)));
+    match target.kind {
+        // Its size is what is free, which is told below.
+        TargetKind::Folder => line("kind", target.kind.name()),
+        kind => line("kind", &format!("{} of {}", kind.name(), Bytes(target.size_bytes))),
+    }
     if let Some(alignment) = target.direct_alignment_bytes {
         line("direct I/O", &format!("in multiples of {}", Bytes(alignment)));
     }
