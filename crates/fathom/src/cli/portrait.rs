@@ -5,7 +5,7 @@ use fathom_core::spec::{
     Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
 };
 use fathom_core::{Bytes, Span};
-use fathom_engine::target::Overwrite;
+use fathom_engine::target::{Overwrite, check_region};
 
 use super::args::Quick;
 use super::resolve::{self, Machine, Spec, describe};
@@ -105,6 +105,8 @@ pub fn portrait(
         if length == Bytes(0) {
             return Err(too_small(&target, shape.block_size));
         }
+        check_region(&target, access, start, length, shape.block_size)
+            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
         let mut stream = Stream {
             name: String::new(),
             regions: Vec::from([Region { target: 0, offset: start, length }]),

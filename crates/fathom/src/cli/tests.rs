@@ -278,6 +278,19 @@ const QUICK: &[Row] = &[
 ];
 
 #[test]
+fn quick_refuses_what_direct_ios_of_its_steps_cannot_reach() {
+    let Ok(Command::Quick(args)) = parse(&["quick", "f"]) else { unreachable!() };
+    let mut coarse = target("f");
+    coarse.direct_alignment = Some(Bytes(16_384));
+    let draw = |args: &_| portrait::portrait(args, coarse.clone(), Owner::User, MACHINE);
+    let error = draw(&args).unwrap_err().to_string();
+    assert!(error.contains("4096 bytes is no multiple of 16384"), "{error}");
+    assert!(error.contains("--buffered"), "{error}");
+    let Ok(Command::Quick(args)) = parse(&["quick", "f", "--buffered"]) else { unreachable!() };
+    assert!(draw(&args).is_ok());
+}
+
+#[test]
 fn every_flag_of_quick_does_what_it_says() {
     for (flag, words, holds) in QUICK {
         let spec = quick_on(SCRATCH, words).unwrap().spec;
