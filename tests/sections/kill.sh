@@ -3,7 +3,7 @@ source "$FATHOM_ROOT/tests/lib.sh"
 require jq
 
 mkdir work
-small=(--size 32m --window 300ms --warm-up 100ms)
+small=(--size 32m --duration 300ms --warm-up 100ms)
 trials_in() { grep -c '"line":"trial"' "$1" 2>/dev/null || true; }
 scratch_files() { find "$1" -name '.fathom-scratch-*'; }
 # The journal is readable, with at least so many trials.
@@ -102,7 +102,7 @@ check "no room for the scratch file: says so" says 'space|free|room'
 check "no room for the scratch file: nothing is left of it" test -z "$(scratch_files mnt)"
 check "no room for the scratch file: no empty result" test ! -e none.jsonl
 rm mnt/filler
-start late.jsonl quick mnt --size 24m --window 300ms --warm-up 100ms
+start late.jsonl quick mnt --size 24m --duration 300ms --warm-up 100ms
 wait_until 60 bash -c '[[ -n $(find mnt -name ".fathom-scratch-*") || -s late.jsonl ]]'
 dd if=/dev/zero of=mnt/filler bs=1M status=none 2>/dev/null || true
 ended

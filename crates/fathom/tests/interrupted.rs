@@ -10,7 +10,7 @@ use common::{Place, Running, assert_has, code, read, stderr, stdout};
 use fathom_report::document::{self, Ended};
 
 /// Long enough that the test's signal always comes before its end.
-const LONG: [&str; 6] = ["--window", "10m", "--warm-up", "0", "--size", "64m"];
+const LONG: [&str; 6] = ["--duration", "10m", "--warm-up", "0", "--size", "64m"];
 
 fn quick(place: &Place, more: &[&str]) -> Command {
     place.command(&[&["quick"], more].concat())
@@ -94,7 +94,7 @@ fn what_a_killed_run_has_left_is_named_and_removed_on_request() {
     assert_eq!(left.len(), 1);
 
     // While it runs its scratch file is no leftover.
-    let short = ["--size", "1m", "--window", "100ms", "--warm-up", "0"];
+    let short = ["--size", "1m", "--duration", "100ms", "--warm-up", "0"];
     let output = quick(&place, &short).output().unwrap();
     assert!(!stderr(&output).contains("was killed"), "{}", stderr(&output));
     running.kill();
@@ -113,7 +113,7 @@ fn a_run_killed_at_any_moment_leaves_every_finished_trial_readable() {
     place.prepared("data", 1);
     for round in 0..8u64 {
         let out = format!("{round}.jsonl");
-        let args = ["data", "--overwrite", "--window", "100ms", "--warm-up", "0", "--out", &out];
+        let args = ["data", "--overwrite", "--duration", "100ms", "--warm-up", "0", "--out", &out];
         let mut running = Running::start(&mut quick(&place, &args));
         running.until("step 1/6");
         std::thread::sleep(Duration::from_millis(round * 90));

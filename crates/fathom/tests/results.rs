@@ -8,7 +8,7 @@ use std::process::Stdio;
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
 use fathom_report::document::{Ended, Verdict};
 
-const SHORT: [&str; 4] = ["--window", "200ms", "--warm-up", "0"];
+const SHORT: [&str; 4] = ["--duration", "200ms", "--warm-up", "0"];
 
 fn quick(more: &[&str]) -> Vec<String> {
     let words = [&["quick"], more, &SHORT].concat();
@@ -272,7 +272,7 @@ fn a_full_disk_is_told_and_leaves_no_scratch_file() {
     let ballast = std::fs::File::create(mount.path().join("ballast")).unwrap();
     drop(ballast);
     // All but the marker's MiB: the result file has no room left when its header is due.
-    let all = ["quick", "--size", "79m", "--window", "200ms", "--warm-up", "0"];
+    let all = ["quick", "--size", "79m", "--duration", "200ms", "--warm-up", "0"];
     let output = fathom_in(mount.path(), &all).output().unwrap();
     assert_eq!(code(&output), 5, "{}", stderr(&output));
     assert_has(&stderr(&output), &["error: quick-", "No space left", "--out"]);

@@ -104,9 +104,9 @@ pub struct Quick {
     /// Load before each window, which is not recorded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s")]
     pub warm_up: Span,
-    /// How long each of the steps is measured
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "6s")]
-    pub window: Span,
+    /// The window of each step: how long is measured
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "6s")]
+    pub duration: Span,
     /// Go through the page cache, where the file system has no direct I/O
     #[arg(long)]
     pub buffered: bool,

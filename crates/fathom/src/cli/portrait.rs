@@ -81,7 +81,7 @@ pub fn portrait(
     owner: Owner,
     machine: Machine,
 ) -> Result<Portrait, Error> {
-    let interval = resolve::interval("--window", args.window, None)?;
+    let interval = resolve::interval("--duration", args.duration, None)?;
     let simulated = target.kind == TargetKind::Simulated;
     if simulated {
         without_effect_in_simulation(args)?;
@@ -121,7 +121,7 @@ pub fn portrait(
             name: stream.name.clone(),
             streams: Vec::from([stream]),
             warm_up: args.warm_up,
-            window: args.window,
+            window: args.duration,
             interval,
             seed: seed.wrapping_add(index),
         });

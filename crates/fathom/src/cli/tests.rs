@@ -271,7 +271,7 @@ fn quick_only_reads_what_was_there_unless_told_otherwise() {
 
 const QUICK: &[Row] = &[
     ("warm-up", &["--warm-up", "2s"], |s| point(s).warm_up == Span::from_secs(2)),
-    ("window", &["--window", "300ms"], |s| point(s).window == Span::from_ms(300)),
+    ("duration", &["--duration", "300ms"], |s| point(s).window == Span::from_ms(300)),
     ("buffered", &["--buffered"], |s| s.access.cache == Cache::Buffered),
     ("backend", &["--backend", "sync"], |s| s.backend == Backend::Named(BackendKind::Sync)),
     ("seed", &["--seed", "7"], |s| point(s).seed == 7 && s.points[1].seed == 8),
@@ -303,7 +303,7 @@ fn every_refusal_of_quick_says_what_to_do() {
     for (owner, words, parts) in [
         (SCRATCH, &[".", "--overwrite"] as &[&str], &["--overwrite", "scratch", "drop it"]),
         (SCRATCH, &[".", "--destroy", "x"], &["--destroy", "scratch", "drop it"]),
-        (SCRATCH, &[".", "--window", "10ms"], &["--window", "100 ms", "longer"]),
+        (SCRATCH, &[".", "--duration", "10ms"], &["--duration", "100 ms", "longer"]),
         (SCRATCH, &[".", "--backend", "sim"], &["--backend", "auto", "aio"]),
         (Owner::User, &["f", "--size", "1g"], &["--size", "scratch", "folder"]),
         (Owner::User, &["f", "--remove-leftovers"], &["--remove-leftovers", "folder", "drop it"]),
