@@ -311,13 +311,12 @@ impl Outputs {
         if journal.is_empty() {
             journal.discard();
         } else {
-            let what = if journal.holds_results() {
-                "what was measured until then"
-            } else {
-                "nothing was measured; what was to be"
+            let what = match journal.holds_results() {
+                true => "what was measured until then is",
+                false => "what was to be measured, and no result, is",
             };
             output::note(&format!(
-                "{what} is in {}: show it with `fathom report {}`",
+                "{what} in {}: show it with `fathom report {}`",
                 self.out.display(),
                 self.out.display()
             ));
