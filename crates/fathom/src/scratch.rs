@@ -4,7 +4,7 @@
 //! Its first MiB holds the marker and is never measured.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -182,14 +182,13 @@ fn is_our_name(name: &str) -> bool {
 
 /// The open and locked file and its size, if it is one of ours that nobody uses.
 fn abandoned(path: &Path, kind: Kind) -> io::Result<Option<(File, Bytes)>> {
-    let mut file = OpenOptions::new().read(true).open(path)?;
+    let file = OpenOptions::new().read(true).open(path)?;
     let metadata = file.metadata()?;
     if kind == Kind::Scratch && metadata.len() > 0 {
-        let mut first = vec![0u8; MARKER.len()];
-        file.seek(SeekFrom::Start(0))?;
+        let mut first = Vec::new();
+        (&file).take(MARKER.len() as u64).read_to_end(&mut first)?;
         // A marker whose write was cut off by a power loss reads as zeros, or is too short.
-        let whole = file.read_exact(&mut first).is_ok();
-        if whole && first != MARKER && first.iter().any(|&byte| byte != 0) {
+        if !MARKER.starts_with(&first) && first.iter().any(|&byte| byte != 0) {
             return Ok(None);
         }
     }
@@ -267,6 +266,7 @@ mod tests {
             )
             .unwrap();
         }
+        std::fs::write(folder.path().join(".fathom-scratch-1-0000abd0"), "short").unwrap();
         std::fs::create_dir(folder.path().join(".fathom-scratch-1-0000abce")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join(".fathom-scratch-1-0000abcf"))
             .unwrap();
