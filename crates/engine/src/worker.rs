@@ -68,6 +68,8 @@ pub(crate) struct Job<'a> {
     pub(crate) cpu: fn() -> Option<Span>,
     /// Whether the user asked to stop.
     pub(crate) stopped: &'a dyn Fn() -> bool,
+    /// When all workers end after they were asked to stop, given that it is now. Asked once.
+    pub(crate) agree_on_end: &'a dyn Fn(Instant) -> Instant,
 }
 
 /// What a worker leaves besides its tallies.
@@ -93,6 +95,9 @@ struct Slot {
 /// The state of the loop.
 struct Loop<'a, B, S, P, K> {
     job: &'a Job<'a>,
+    /// The job's, until the user asks to stop: then the window ends earlier.
+    timetable: Timetable,
+    stopping: bool,
     backend: &'a mut B,
     schedule: S,
     pattern: P,
@@ -133,6 +138,8 @@ pub(crate) fn drive<B: Backend, S: Schedule, P: Pattern, K: Sink>(
     let table = job.timetable;
     let mut state = Loop {
         job,
+        timetable: table,
+        stopping: false,
         backend,
         schedule,
         pattern,
@@ -175,8 +182,8 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
             if self.boundary <= now {
                 self.roll_over(now);
             }
-            if table.window_end <= now {
-                break table.window_end;
+            if self.timetable.window_end <= now {
+                break self.timetable.window_end;
             }
             if self.in_window && !was_in_window {
                 was_in_window = true;
@@ -185,12 +192,17 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
             gave_up = self.is_hopeless(now);
             // Not at the very start of a slice: one without a length could not be handed over, and
             // what completed at this instant would be in the ledger alone.
-            if (gave_up || (self.job.stopped)()) && self.tally.start < now {
+            if gave_up && self.tally.start < now {
                 break now;
             }
             self.start_due(now);
             let deadline = self.deadline(now);
             self.backend.wait(deadline, completions);
+            // Before the completions are looked at: a worker that a call held up comes back after
+            // the end that the others have agreed on, and so do its I/Os.
+            if !self.stopping && (self.job.stopped)() {
+                self.stop();
+            }
             for completion in completions.drain(..) {
                 self.complete(completion);
             }
@@ -201,6 +213,19 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         };
         self.finish(ended, completions);
         Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended }
+    }
+
+    /// Has the window end early, at the same instant for all workers, so that the rates of all are
+    /// over the same time.
+    #[cold]
+    fn stop(&mut self) {
+        self.stopping = true;
+        let now = self.backend.now();
+        // A slice has a length, and what was counted stays in the window.
+        let earliest = self.depth_until.max(self.tally.start + Span(1));
+        let end = (self.job.agree_on_end)(now).max(earliest);
+        self.timetable.window_end = self.timetable.window_end.min(end);
+        self.boundary = self.boundary.min(self.timetable.window_end);
     }
 
     /// Starts every I/O that is due while a slot is free.
@@ -271,7 +296,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
 
     #[inline]
     fn integrate_depth(&mut self, at: Instant) {
-        let at = at.min(self.job.timetable.window_end);
+        let at = at.min(self.timetable.window_end);
         self.tally.depth_ns +=
             u128::from(self.in_flight) * u128::from(at.since(self.depth_until).0);
         self.depth_until = self.depth_until.max(at);
@@ -296,7 +321,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         if !complete {
             self.note_failure(&slot, kind_of(completion.result), at);
         }
-        if self.job.timetable.window_end <= at {
+        if self.timetable.window_end <= at {
             self.ledger.in_flight += 1;
             return;
         }
@@ -345,7 +370,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
     /// over like any other: a stall has to show as intervals without I/Os.
     #[cold]
     fn roll_over(&mut self, at: Instant) {
-        let table = self.job.timetable;
+        let table = self.timetable;
         while self.boundary <= at && self.tally.start < table.window_end {
             let boundary = self.boundary;
             self.integrate_depth(boundary);
@@ -369,8 +394,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
 
     /// Closes the last interval, waits for what is in flight, and balances the ledger.
     fn finish(&mut self, ended: Instant, completions: &mut Vec<Completion>) {
-        let early = ended < self.job.timetable.window_end;
-        if early {
+        if ended < self.timetable.window_end {
             self.integrate_depth(ended);
             self.tally.end = ended;
         }
@@ -547,6 +571,7 @@ mod tests {
             timetable,
             cpu: || None,
             stopped,
+            agree_on_end: &|now| now,
         };
         let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
         let pattern = Random::new(&plan, u64::from(BLOCK));

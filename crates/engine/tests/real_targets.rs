@@ -169,3 +169,44 @@ fn a_backend_that_cannot_be_opened_is_an_error_and_ends_every_worker() {
     let text = error.unwrap_err().to_string();
     assert!(text.contains("uring") && text.contains("32768"), "{text}");
 }
+
+#[test]
+fn a_run_that_is_stopped_in_its_window_ends_for_all_workers_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    for backend in BACKENDS {
+        let mut point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(3), 1.0);
+        point.window = Span::from_secs(60);
+        let stop = AtomicBool::new(false);
+        let mut log = Stopper { log: Log::default(), stop: &stop };
+        let devices = Devices::Real { targets: &targets, backend };
+        let record = run_point(&point, devices, &stop, &mut log).unwrap();
+        assert!(record.interrupted && record.ledger().balances());
+        assert!(record.window > Span(0) && record.window < point.window);
+        // The last slice ends where the window does, and every worker had a part in it: with
+        // different ends there would be slices of fewer workers after it.
+        let last = record.series.last().unwrap();
+        assert_eq!(last.start + last.length, record.window, "{backend:?}");
+        assert!(record.series.windows(2).all(|p| p[0].start + p[0].length == p[1].start));
+        assert_eq!(log.log.phases.last(), Some(&Phase::WindowCloses));
+        assert!(record.queue_depth() <= 4.0 + 1e-9);
+    }
+}
+
+/// Asks to stop as soon as something was measured.
+struct Stopper<'a> {
+    log: Log,
+    stop: &'a AtomicBool,
+}
+
+impl Observer for Stopper<'_> {
+    fn phase(&mut self, phase: Phase) {
+        self.log.phase(phase);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if progress.in_window {
+            self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}

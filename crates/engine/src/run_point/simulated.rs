@@ -49,6 +49,7 @@ pub(super) fn run(
         timetable,
         cpu: || None,
         stopped: &|| stop.load(Ordering::Relaxed),
+        agree_on_end: &|now| now,
     };
     let mut sink = LocalSink { collector: Collector::new(plans, timetable), observer };
     let mut backend = Sim::open(&options.for_run(point.seed), plan.pacing.queue_depth());

@@ -3,15 +3,15 @@
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use fathom_core::Span;
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
+use fathom_core::{Instant, Span};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Observer, Phase, RunError, drive_plan, timetable};
@@ -26,6 +26,9 @@ use crate::worker::{Job, Outcome, Sink, Timetable};
 const TALLIES: usize = 8;
 /// From the moment when all workers are ready to their common start.
 const LEAD: Span = Span::from_ms(2);
+/// From the moment when the first worker sees that it should stop to the end that it sets for all:
+/// longer than any of them goes without looking.
+const STOP_LEAD: Span = Span::from_ms(100);
 /// How long the collector sleeps at most, so that it notices the end of the last worker.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -44,6 +47,24 @@ struct Lines<'a> {
     empty: Receiver<Box<Tally>>,
     /// Set when the collector or another worker panicked.
     abandoned: &'a AtomicBool,
+    end: &'a EarlyEnd,
+}
+
+/// The end that the first worker to see that it should stop sets for all, in nanoseconds.
+struct EarlyEnd(AtomicU64);
+
+impl EarlyEnd {
+    /// The end, if one was set.
+    fn get(&self) -> Option<Instant> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&end| end < u64::MAX).map(Instant)
+    }
+
+    /// The end that was set, or else `proposed`, which is then the one.
+    fn agree(&self, proposed: Instant) -> Instant {
+        let swap =
+            self.0.compare_exchange(u64::MAX, proposed.0, Ordering::Relaxed, Ordering::Relaxed);
+        Instant(swap.err().unwrap_or(proposed.0))
+    }
 }
 
 /// Ends the run when the thread that has it panics: the others would go on to the end of the window,
@@ -84,6 +105,7 @@ impl Run<'_> {
         let (full, filled) = sync_channel(count * TALLIES);
         let (ready, readiness) = sync_channel(count);
         let abandoned = AtomicBool::new(false);
+        let end = EarlyEnd(AtomicU64::new(u64::MAX));
         thread::scope(|scope| {
             // Moved in here, so that a panic drops them before the workers are waited for.
             let (filled, _abandons) = (filled, Abandons(&abandoned));
@@ -95,7 +117,8 @@ impl Run<'_> {
                     give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
                 }
                 returns.push(give_back);
-                let lines = Lines { worker, full: full.clone(), empty, abandoned: &abandoned };
+                let (full, abandoned, end) = (full.clone(), &abandoned, &end);
+                let lines = Lines { worker, full, empty, abandoned, end };
                 let (gate, ready) = (&gate, ready.clone());
                 let builder = thread::Builder::new().name(format!("fathom-{worker}"));
                 match builder.spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines))
@@ -115,7 +138,8 @@ impl Run<'_> {
             let table = timetable(self.point, clock.now() + LEAD);
             let _ = gate.set(Some(table));
             let mut collector = Collector::new(self.plans, table);
-            collect(&clock, table, &mut collector, &filled, &returns, observer);
+            let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
+            collect(&clock, &mut phases, &mut collector, &filled, &returns, observer);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
                 Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -132,7 +156,7 @@ impl Run<'_> {
         gate: &OnceLock<Option<Timetable>>,
         mut lines: Lines<'_>,
     ) -> Option<Outcome> {
-        let abandoned = lines.abandoned;
+        let (abandoned, end) = (lines.abandoned, lines.end);
         let _abandons = Abandons(abandoned);
         let stream = &self.point.streams[plan.stream as usize];
         let shape = Shape {
@@ -158,35 +182,58 @@ impl Run<'_> {
             timetable,
             cpu: || Some(thread_cpu_time()),
             stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
+            agree_on_end: &|now| end.agree(now + STOP_LEAD),
         };
         Some(drive_plan(&job, stream.pattern, &mut backend, &mut lines))
+    }
+}
+
+/// Which phase begins next, and when.
+struct Phases<'a> {
+    table: Timetable,
+    end: &'a EarlyEnd,
+    next: Option<Phase>,
+}
+
+impl Phases<'_> {
+    /// The next phase and its beginning, as far as is known now.
+    fn next(&self) -> Option<(Phase, Instant)> {
+        let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
+        match self.next? {
+            Phase::WarmUp => Some((Phase::WarmUp, self.table.start)),
+            // A window that would begin at the end or later never does.
+            Phase::WindowOpens if end <= self.table.window_start => None,
+            Phase::WindowOpens => Some((Phase::WindowOpens, self.table.window_start)),
+            Phase::WindowCloses => Some((Phase::WindowCloses, end)),
+        }
+    }
+
+    /// Names every phase that has begun by `now`.
+    fn announce(&mut self, now: Instant, observer: &mut dyn Observer) {
+        while let Some((phase, _)) = self.next().filter(|(_, begins)| *begins <= now) {
+            observer.phase(phase);
+            self.next = match phase {
+                Phase::WarmUp => Some(Phase::WindowOpens),
+                Phase::WindowOpens => Some(Phase::WindowCloses),
+                Phase::WindowCloses => None,
+            };
+        }
     }
 }
 
 /// Merges until the last worker is done, and names the phases as they begin.
 fn collect(
     clock: &Clock,
-    table: Timetable,
+    phases: &mut Phases<'_>,
     collector: &mut Collector<'_>,
     filled: &Receiver<(usize, Box<Tally>)>,
     returns: &[SyncSender<Box<Tally>>],
     observer: &mut dyn Observer,
 ) {
-    let mut phases = [
-        (Phase::WarmUp, table.start),
-        (Phase::WindowOpens, table.window_start),
-        (Phase::WindowCloses, table.window_end),
-    ]
-    .into_iter()
-    .peekable();
-    let mut announced = None;
     loop {
         let now = clock.now();
-        while let Some((phase, _)) = phases.next_if(|(_, begins)| *begins <= now) {
-            observer.phase(phase);
-            announced = Some(phase);
-        }
-        let nap = match phases.peek() {
+        phases.announce(now, observer);
+        let nap = match phases.next() {
             Some((_, begins)) => Duration::from_nanos(begins.since(now).0).min(NAP),
             None => NAP,
         };
@@ -202,7 +249,8 @@ fn collect(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    if announced == Some(Phase::WindowOpens) {
+    // Every worker gave up before the window's end.
+    if phases.next == Some(Phase::WindowCloses) {
         observer.phase(Phase::WindowCloses);
     }
 }
@@ -218,7 +266,7 @@ mod tests {
     use std::sync::Mutex;
 
     use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Region, Stream, Workers};
-    use fathom_core::{Bytes, Instant, Rate};
+    use fathom_core::{Bytes, Rate};
 
     use super::*;
     use crate::backend::{Backend, Completion, Io};
@@ -269,6 +317,48 @@ mod tests {
         fn drop(&mut self) {
             *PUSHED.lock().unwrap() = std::mem::take(&mut self.pushed);
         }
+    }
+
+    #[test]
+    fn the_first_worker_that_stops_sets_the_end_for_all() {
+        let end = EarlyEnd(AtomicU64::new(u64::MAX));
+        assert_eq!(end.get(), None);
+        assert_eq!(end.agree(Instant(70)), Instant(70));
+        assert_eq!(end.agree(Instant(90)), Instant(70));
+        assert_eq!(end.get(), Some(Instant(70)));
+    }
+
+    #[test]
+    fn a_window_that_is_cut_off_closes_at_its_early_end_and_one_never_reached_never_opens() {
+        let table = Timetable {
+            start: Instant(10),
+            window_start: Instant(20),
+            window_end: Instant(100),
+            interval: Span(10),
+        };
+        let begun = |end: u64, now: u64| {
+            let end = EarlyEnd(AtomicU64::new(end));
+            let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
+            let mut seen = Seen(Vec::new());
+            phases.announce(Instant(now), &mut seen);
+            seen.0
+        };
+        let all = [Phase::WarmUp, Phase::WindowOpens, Phase::WindowCloses];
+        assert_eq!(begun(u64::MAX, 99), all[..2]);
+        assert_eq!(begun(u64::MAX, 100), all);
+        assert_eq!(begun(50, 50), all);
+        assert_eq!(begun(15, 100), all[..1]);
+        assert_eq!(begun(u64::MAX, 9), []);
+    }
+
+    struct Seen(Vec<Phase>);
+
+    impl Observer for Seen {
+        fn phase(&mut self, phase: Phase) {
+            self.0.push(phase);
+        }
+
+        fn progress(&mut self, _progress: &Progress) {}
     }
 
     struct Silent;
