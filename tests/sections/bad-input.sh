@@ -18,6 +18,8 @@ head -c 8M /dev/urandom >file
 mkdir folder
 refused "a missing path" 3 'missing.*(no such|not exist|not found)' run missing
 refused "a folder as a file" 3 'folder' run folder
+refused "a target named twice" 2 'same as file' run file ./file
+refused "a simulated device that is none" 2 'nonsense' run sim:nonsense
 refused "no target" 2 'target' run
 refused "a size larger than the file" 2 '8 MiB' run file --size 1g
 refused "an offset behind the end" 2 '8 MiB' run file --offset 8m

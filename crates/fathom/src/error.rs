@@ -17,7 +17,7 @@ pub mod exit {
     pub const INTERNAL: u8 = 1;
     /// An option makes no sense, or does not fit its target; nothing was touched.
     pub const USAGE: u8 = 2;
-    /// The target or the machine does not allow it; nothing was measured.
+    /// The target or the machine does not allow it; what was measured before that is kept.
     pub const REFUSED: u8 = 3;
     /// Measured, but at least one trial is void.
     pub const VOID: u8 = 4;
@@ -32,7 +32,7 @@ Exit codes:
   0  measured: sound, or suspect with the doubts printed
   1  a mistake in fathom itself
   2  an option makes no sense, or does not fit its target; nothing was touched
-  3  the target or the machine does not allow it; nothing was measured
+  3  the target or the machine does not allow it; what was measured before, if anything, is kept
   4  measured, but void: the numbers are not what was asked for
   5  a result could not be written or read
   130, 143  ended by Ctrl-C or SIGTERM; what was measured until then is kept";
@@ -59,6 +59,8 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+    /// What was typed cannot be a target, and the engine says all of that itself.
+    Mistyped(String),
     /// The engine refused a target, and says all of that itself.
     Refused(String),
     /// The machine cannot run the load.
@@ -115,7 +117,7 @@ impl Error {
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Option { .. } => exit::USAGE,
+            Self::Option { .. } | Self::Mistyped(_) => exit::USAGE,
             Self::Target { .. } | Self::Refused(_) | Self::Run(_) => exit::REFUSED,
             Self::Write { .. } | Self::Read { .. } => exit::OUTPUT,
             Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
@@ -128,7 +130,7 @@ impl fmt::Display for Error {
         match self {
             Self::Option { option, problem, remedy } => write!(f, "{option}: {problem}: {remedy}"),
             Self::Target { target, problem, remedy } => write!(f, "{target}: {problem}: {remedy}"),
-            Self::Refused(text) => f.write_str(text),
+            Self::Mistyped(text) | Self::Refused(text) => f.write_str(text),
             Self::Run(RunError::Backend { backend, cause }) => write!(
                 f,
                 "--backend {}: it could not be set up ({}): try another one with \

@@ -65,14 +65,14 @@ impl Place {
             let name = path.display().to_string();
             if let Some(text) = simulated(path) {
                 if paths.len() > 1 {
-                    return Err(Error::target(
+                    return Err(Error::option(
                         name,
                         "a simulated device is measured alone",
                         "name one target",
                     ));
                 }
                 let options: sim::Options =
-                    text.parse().map_err(|why| Error::Refused(format!("{name}: {why}")))?;
+                    text.parse().map_err(|why| Error::Mistyped(format!("{name}: {why}")))?;
                 let facts = Box::new(Target::simulated(&name, options.size));
                 return Ok(Self::Simulated { facts, options });
             }
@@ -80,7 +80,7 @@ impl Place {
                 host::target(path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
             let identity = Identity::of(&facts);
             if let Some((_, other)) = seen.iter().find(|(other, _)| *other == identity) {
-                return Err(Error::target(
+                return Err(Error::option(
                     name,
                     format!("it is the same as {other}"),
                     "name every target once",
