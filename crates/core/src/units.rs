@@ -150,7 +150,9 @@ impl fmt::Display for Bytes {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            0..1_000 => write!(f, "{} ns", self.0),
+            // Nobody thinks of nothing in nanoseconds.
+            0 => f.write_str("0 s"),
+            1..1_000 => write!(f, "{} ns", self.0),
             1_000..1_000_000 => write!(f, "{} us", trimmed(self.0 as f64 / 1e3)),
             1_000_000..1_000_000_000 => write!(f, "{} ms", trimmed(self.0 as f64 / 1e6)),
             1_000_000_000..120_000_000_000 => write!(f, "{} s", trimmed(self.0 as f64 / 1e9)),
@@ -301,6 +303,8 @@ mod tests {
         assert_eq!(Bytes(4096).to_string(), "4 KiB");
         assert_eq!(Bytes(1536 * 1024).to_string(), "1.5 MiB");
         assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Span(0).to_string(), "0 s");
+        assert_eq!(Span(1).to_string(), "1 ns");
         assert_eq!(Span::from_us(1500).to_string(), "1.5 ms");
         assert_eq!(Span::from_secs(300).to_string(), "5 min");
         assert_eq!(Quantile(0.999).to_string(), "p99.9");

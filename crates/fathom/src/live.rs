@@ -167,8 +167,11 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     format!("{}/s", Bytes(bytes_per_second.max(0.0) as u64))
 }
 
-/// A time that is left: "5 s", "1:05", "2:00:00".
+/// A time to go: "under 1 s", "5 s", "1:05 min", "2:00:00 h".
 pub fn clock(left: Span) -> String {
+    if left > Span(0) && left < Span::from_secs(1) {
+        return "under 1 s".to_owned();
+    }
     let seconds = left.0.div_ceil(1_000_000_000);
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {
@@ -193,6 +196,8 @@ mod tests {
 
     #[test]
     fn the_time_left_is_read_like_a_clock() {
+        assert_eq!(clock(Span(0)), "0 s");
+        assert_eq!(clock(Span::from_ms(300)), "under 1 s");
         assert_eq!(clock(Span::from_ms(4100)), "5 s");
         assert_eq!(clock(Span::from_secs(65)), "1:05 min");
         assert_eq!(clock(Span::from_secs(7261)), "2:01:01 h");

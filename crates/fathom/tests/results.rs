@@ -26,6 +26,9 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     let (said, told) = (stdout(&output), stderr(&output));
     assert!([0, 4].contains(&code(&output)), "{told}");
     assert_has(&said, &["sequential read 1 MiB", "random 70/30", "p99.9", "seed 7", ".html"]);
+    // Only "." was typed, or not even that.
+    let folder = place.path().canonicalize().unwrap();
+    assert!(said.lines().any(|line| line == folder.to_str().unwrap()), "{said}");
     assert_has(&told, &["writing the scratch file", "step 1/6", "step 6/6"]);
     let names = place.names();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -105,7 +108,9 @@ fn run_writes_only_into_the_region() {
         "-w",
         "2",
     ]);
+    assert_has(&stdout(&output), &["takes under 1 s: no warm-up, 200 ms window"]);
     assert_has(&stdout(&output), &["OVERWRITES data", "1 MiB from offset 1 MiB"]);
+    assert_has(&stdout(&output), &["window 200 ms, without a warm-up"]);
     let after = std::fs::read(&file).unwrap();
     let mib = 1 << 20;
     assert!(after[..mib] == before[..mib] && after[2 * mib..] == before[2 * mib..]);

@@ -84,8 +84,9 @@ pub fn plus_minus(estimate: Option<&Estimate>) -> String {
         Some(p) if !p.is_finite() => String::new(),
         Some(p) if p < 0.05 => "±0%".to_owned(),
         Some(p) if p < 0.95 => format!("±{p:.1}%"),
-        Some(p) if p < 999.5 => format!("±{p:.0}%"),
-        Some(_) => "±>999%".to_owned(),
+        Some(p) if p <= 100.0 => format!("±{p:.0}%"),
+        // It says that the value is not known, and by how much does not matter.
+        Some(_) => "±>100%".to_owned(),
         None => String::new(),
     }
 }
@@ -244,6 +245,14 @@ pub fn access(access: Access) -> String {
     format!("{cache}{through}")
 }
 
+/// "after a warm-up of 5 s", "without a warm-up".
+pub fn warm_up(trial: &Trial) -> String {
+    match Span(trial.point.warm_up_ns) {
+        Span(0) => "without a warm-up".to_owned(),
+        time => format!("after a warm-up of {time}"),
+    }
+}
+
 /// How the I/Os reached the target, and what carried them.
 pub fn way(trial: &Trial) -> String {
     match trial.backend {
@@ -341,9 +350,10 @@ pub fn target_name(document: &Document, target: u32) -> &str {
 }
 
 /// What people call the place that a target stands for: its folder, if the target is a scratch file
-/// that is gone by the time that anybody reads of it.
+/// that is gone by the time that anybody reads of it. The folder has its whole path, because "." says
+/// nothing to who reads it elsewhere.
 pub fn place_name(target: &Target) -> &str {
-    match target.name.rsplit_once('/') {
+    match target.path.rsplit_once('/') {
         Some((folder, file)) if file.starts_with(".fathom-scratch") => match folder {
             "" => "/",
             folder => folder,
@@ -498,7 +508,9 @@ mod tests {
         assert_eq!(shown(100.0, Some(3.2)), "±3%");
         assert_eq!(shown(100.0, Some(0.42)), "±0.4%");
         assert_eq!(shown(100.0, Some(0.0)), "±0%");
-        assert_eq!(shown(100.0, Some(1e6)), "±>999%");
+        assert_eq!(shown(100.0, Some(100.0)), "±100%");
+        assert_eq!(shown(100.0, Some(100.1)), "±>100%");
+        assert_eq!(shown(100.0, Some(1e6)), "±>100%");
         assert_eq!(shown(0.0, Some(0.0)), "");
         assert_eq!(shown(100.0, None), "");
     }

@@ -1,8 +1,8 @@
 //! `fathom run`: one workload on the targets that were named.
 
-use fathom_core::Bytes;
 use fathom_core::experiment::Sequence;
 use fathom_core::spec::{Pacing, Point, Stream};
+use fathom_core::{Bytes, Span};
 use fathom_engine::sim;
 use fathom_report::document::{Command, Document};
 use fathom_report::terminal;
@@ -66,13 +66,17 @@ fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     let point = &spec.points[0];
     let stream = &point.streams[0];
     let names: Vec<&str> = spec.targets.iter().map(|target| target.name.as_str()).collect();
+    let warm_up = match point.warm_up {
+        Span(0) => "no warm-up".to_owned(),
+        warm_up => format!("{warm_up} warm-up"),
+    };
     let mut lines = Vec::from([
         format!("{} on {}", point.name, names.join(", ")),
         format!(
-            "{} {}: {} warm-up, {} window; seed {}",
+            "{} {}: {}, {} window; seed {}",
             if opened.is_simulated() { "simulates" } else { "takes" },
             clock(spec.time()),
-            point.warm_up,
+            warm_up,
             point.window,
             point.seed
         ),

@@ -100,8 +100,11 @@ fn overview(trials: &[Trial]) -> Value {
         })
         .collect();
     let iops: Vec<Option<f64>> = summaries.iter().map(|s| s.iops.map(|e| e.value)).collect();
-    let halves: Vec<Option<f64>> =
-        summaries.iter().map(|s| s.iops.and_then(|e| e.half_width)).collect();
+    // At most the value itself, as in the tables: a longer bar would only squeeze all others.
+    let halves: Vec<Option<f64>> = summaries
+        .iter()
+        .map(|s| s.iops.and_then(|e| e.half_width.map(|half| half.min(e.value))))
+        .collect();
     let mut data = vec![json!({
         "type": "bar", "orientation": "h", "x": iops, "y": names, "name": "IOPS",
         "marker": {"color": "@read"},

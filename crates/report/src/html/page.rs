@@ -240,10 +240,10 @@ fn load(out: &mut String, trial: &Trial) {
         false => String::new(),
     };
     let how = format!(
-        "{}; window {}{asked} after a warm-up of {}; began {}",
+        "{}; window {}{asked}, {}; began {}",
         figures::way(trial),
         trial.window(),
-        Span(trial.point.warm_up_ns),
+        figures::warm_up(trial),
         trial.started
     );
     put!(out, "<p class=\"muted small\">{}</p>\n", escape(&how));

@@ -68,9 +68,9 @@ fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
         false => String::new(),
     };
     let window = format!(
-        "window {}{asked}, after a warm-up of {}; began {}; seed {}",
+        "window {}{asked}, {}; began {}; seed {}",
         trial.window(),
-        fathom_core::Span(trial.point.warm_up_ns),
+        figures::warm_up(trial),
         trial.started,
         trial.point.seed
     );
