@@ -10,7 +10,9 @@ pub mod measure;
 pub mod plan;
 pub mod spec;
 pub mod stats;
+mod typed;
 mod units;
 pub mod verdict;
 
+pub use typed::{typed_path, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span};

@@ -14,6 +14,7 @@ use std::path::Path;
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, Target, TargetKind};
 use fathom_core::spec::{Access, Cache};
+use fathom_core::typed_path;
 
 use crate::host;
 
@@ -282,7 +283,10 @@ impl fmt::Display for TargetError {
             ),
             Self::Empty { name, kind: TargetKind::File } => {
                 let typed = typed(name);
-                write!(f, "{name} is empty: fill it with `fathom prepare {typed} --size 10g`")
+                write!(
+                    f,
+                    "{name} is empty: fill it with `fathom prepare {typed} --size 10g --overwrite`"
+                )
             }
             Self::Empty { name, kind } => {
                 write!(
@@ -383,7 +387,7 @@ impl TargetError {
                     TargetKind::File => {
                         write!(
                             f,
-                            ", or enlarge the file with `fathom prepare {} --size {}`",
+                            ", or write a larger one with `fathom prepare {} --size {} --overwrite`",
                             typed(name),
                             end.0
                         )
@@ -430,15 +434,9 @@ fn fmt_open(f: &mut fmt::Formatter<'_>, name: &str, cause: &io::Error) -> fmt::R
     write!(f, "{name} cannot be opened ({cause}): {remedy}")
 }
 
-/// A name as it has to be typed to a shell and to us: quoted where it is no plain word, and never
-/// taken for an option.
+/// A name as it can be typed in a shell.
 pub(crate) fn typed(name: &str) -> String {
-    let name = if name.starts_with('-') { format!("./{name}") } else { name.to_owned() };
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
-        return name;
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
+    typed_path(name)
 }
 
 fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Result {
@@ -691,20 +689,6 @@ mod tests {
             kind: TargetKind::File,
             direct_alignment: Some(Bytes(512)),
             ..Target::simulated("data", Bytes(1 << 20))
-        }
-    }
-
-    #[test]
-    fn remedies_can_be_typed_as_they_are() {
-        for (name, word) in [
-            ("/data/a-b_1.dat", "/data/a-b_1.dat"),
-            ("my file", "'my file'"),
-            ("-x", "./-x"),
-            ("it's", r"'it'\''s'"),
-            ("日本", "日本"),
-            ("", "''"),
-        ] {
-            assert_eq!(typed(name), word);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use fathom_core::measure::{Direction, Flow, Histogram, Interval};
 use fathom_core::stats::{self, Estimate};
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Bytes, Quantile, Span, typed_word};
 
 use crate::document::{
     Access, Arrivals, Backend, Cache, Document, Failure, Finding, Pacing, Pattern, Stream, Target,
@@ -461,15 +461,7 @@ fn errno_text(errno: i32) -> Option<(&'static str, &'static str)> {
 
 /// The command line as it can be typed again.
 pub fn command_line(words: &[String]) -> String {
-    let plain = |word: &str| {
-        let safe = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
-        !word.is_empty() && word.chars().all(safe)
-    };
-    let quote = |word: &String| match plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| typed_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{Judgement, Severity};
 use crate::facts::{Layer, LayerKind, Target, TargetKind};
 use crate::measure::Direction;
 use crate::spec::Stream;
+use crate::typed::typed_path;
 use crate::units::Bytes;
 
 /// From this share of never written blocks on, the reads are void; below it they are suspect.
@@ -53,8 +54,8 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
                 ),
                 format!(
                     "Such reads are answered with zeros and do not touch the medium: write the file \
-                     first (fathom prepare {}).",
-                    target.name
+                     first{}.",
+                    by_command(target)
                 ),
             );
         } else if written > Bytes(0) {
@@ -67,9 +68,21 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
                     Bytes(never),
                     target.name
                 ),
-                format!("For overwrites, write the file first (fathom prepare {}).", target.name),
+                format!("For overwrites, write the file first{}.", by_command(target)),
             );
         }
+    }
+}
+
+/// The command that writes every block of a file, as it can be typed; none writes a device.
+fn by_command(target: &Target) -> String {
+    match target.kind {
+        TargetKind::File => format!(
+            ", if what it holds may be lost (`fathom prepare {} --size {} --overwrite`)",
+            typed_path(&target.name),
+            target.size.0
+        ),
+        _ => String::new(),
     }
 }
 
@@ -368,6 +381,10 @@ mod tests {
             "40 GiB of data.bin was never written (30 GiB reserved, 10 GiB in holes); of the 100 GiB \
              that is read, at least 40 GiB (40 %)."
         );
+        invented.target().name = "my data".to_owned();
+        let finding = invented.has("unwritten-reads", Severity::Void);
+        let command = "`fathom prepare 'my data' --size 107374182400 --overwrite`";
+        assert!(finding.advice.contains(command), "{}", finding.advice);
         // A region that the written part could hold: nobody knows where the holes are.
         invented.set_region(0, 50 * GIB);
         invented.has("unwritten-reads", Severity::Suspect);

@@ -152,7 +152,7 @@ fn too_small(target: &Target, block_size: Bytes) -> Error {
     Error::target(
         &target.name,
         format!("its {} have no room for one block of {block_size}", target.size),
-        format!("fill it with `fathom prepare {} --size 10g`", target.name),
+        format!("fill it with `{}`", resolve::refill(target)),
     )
 }
 

@@ -6,7 +6,7 @@ use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
 };
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::Overwrite;
 
 use super::args::{Consent, Run};
@@ -233,6 +233,11 @@ pub fn interval(option: &str, window: Span, typed: Option<Span>) -> Result<Span,
     Ok(interval)
 }
 
+/// The command that writes a file anew, large enough for any test.
+pub fn refill(target: &Target) -> String {
+    format!("fathom prepare {} --size 10g --overwrite", typed_path(&target.name))
+}
+
 /// The regions, one for each target.
 fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>, Error> {
     let block = args.load.block_size;
@@ -243,7 +248,7 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
             return Err(Error::target(
                 &target.name,
                 "it is empty, so there is nothing to measure",
-                format!("fill it with `fathom prepare {} --size 10g`", target.name),
+                format!("fill it with `{}`", refill(target)),
             ));
         }
         if offset >= target.size {
@@ -259,7 +264,7 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
                 return Err(Error::option(
                     format!("--size {size}"),
                     format!("{} has only {rest} from offset {offset}", target.name),
-                    "choose a smaller one, or enlarge the file with `fathom prepare`",
+                    "choose a smaller one, or write a larger file with `fathom prepare`",
                 ));
             }
             Some(size) => size,
