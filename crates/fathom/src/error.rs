@@ -114,6 +114,11 @@ impl Error {
         Self::Write { path: path.to_owned(), cause, remedy: remedy.into() }
     }
 
+    /// A signal that came before anything was measured.
+    pub fn nothing_measured(signal: i32) -> Self {
+        Self::Interrupted { signal, meaning: "nothing was measured".to_owned() }
+    }
+
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {

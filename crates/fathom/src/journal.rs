@@ -31,16 +31,17 @@ impl Journal {
     ///
     /// When it exists or cannot be created.
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
-        // Nobody needs a file with nothing in it.
+        // Nobody needs a file without a result: until there is one it goes away with us, and only
+        // one that was killed leaves it.
         let file = signals::create_doomed(path, OpenOptions::new().write(true))
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
         keep_name(path);
         Ok(Self { path: path.to_owned(), file, whole: 0, results: false, echo })
     }
 
-    /// Whether it holds nothing yet.
-    pub fn is_empty(&self) -> bool {
-        self.whole == 0
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether it holds more than what was to be done.
@@ -69,9 +70,6 @@ impl Journal {
             };
             return Err(Error::write(&self.path, cause, remedy));
         }
-        if self.whole == 0 {
-            signals::spare(&self.path);
-        }
         self.whole += bytes.len() as u64;
         if self.echo {
             output::print(&bytes)?;
@@ -86,13 +84,14 @@ impl Journal {
     /// As [`Self::append`].
     pub fn append_result(&mut self, line: &str) -> Result<(), Error> {
         self.append(line)?;
+        signals::spare(&self.path);
         self.results = true;
         Ok(())
     }
 
-    /// Removes a file that holds nothing: what was to be measured never began.
+    /// Removes a file without a result.
     pub fn discard(self) {
-        assert!(self.is_empty(), "what was measured is kept");
+        assert!(!self.results, "what was measured is kept");
         signals::remove(&self.path);
     }
 }

@@ -80,8 +80,8 @@ impl Session<'_> {
     ///
     /// # Errors
     ///
-    /// When the machine cannot run a point, or the result file cannot take a trial. What was
-    /// measured before is in the file.
+    /// When the machine cannot run a point, the result file cannot take a trial, or a signal came
+    /// before there was one. What was measured before is in the file.
     pub fn run(
         &self,
         experiment: &mut dyn Experiment,
@@ -127,7 +127,11 @@ impl Session<'_> {
             }
         };
         conclude(journal, ended, sentences)?;
-        Ok(Outcome { verdict, signal: signals::came().filter(|_| ended == Ended::Interrupted) })
+        let signal = signals::came().filter(|_| ended == Ended::Interrupted);
+        match signal {
+            Some(signal) if history.is_empty() => Err(Error::nothing_measured(signal)),
+            signal => Ok(Outcome { verdict, signal }),
+        }
     }
 
     fn trial(&self, point: Point, live: &mut Live) -> Result<Trial, Error> {

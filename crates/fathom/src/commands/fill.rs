@@ -76,8 +76,7 @@ pub fn range(
     };
     let outcome = prefill::prefill(file, from, to, options, &stop, &mut progress);
     if let Some(signal) = signals::came() {
-        let meaning = "nothing was measured".to_owned();
-        return Err(Error::Interrupted { signal, meaning });
+        return Err(Error::nothing_measured(signal));
     }
     let prefilled = outcome.map_err(|error| not_written(path, &error))?;
     let seconds = began.elapsed().as_secs_f64().max(0.001);

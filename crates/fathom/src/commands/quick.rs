@@ -44,13 +44,12 @@ fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
     let target = place.facts().remove(0);
     let portrait = portrait::portrait(args, target, Owner::User, machine)?;
     let name = portrait.spec.targets[0].name.clone();
+    // What must not be written to is refused before anything is said of overwriting it.
+    let opened = shared::open(&place, &portrait.spec)?;
     let (outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
-    // What must not be written to is refused before anything is said of overwriting it.
-    let outcome = shared::open(&place, &portrait.spec).and_then(|opened| {
-        announce(&portrait, &[])?;
-        measure(&portrait, &opened, host, &mut journal, &mut live)
-    });
+    let outcome = announce(&portrait, &[])
+        .and_then(|()| measure(&portrait, &opened, host, &mut journal, &mut live));
     conclude(outcome, &outputs, journal, &portrait)
 }
 
@@ -67,22 +66,32 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
     let owner = Owner::Scratch { start: REGION_START };
     let plan = portrait::portrait(args, planned, owner, machine)?;
 
-    let (outputs, mut journal) = Outputs::create("quick", &folder.path, &args.results, true)?;
+    shared::check_outputs("quick", &folder.path, &args.results, true)?;
     signals::be_orderly();
     let mut live = Live::new(plan.spec.points.len(), plan.spec.time());
-    let outcome = in_scratch(args, host, machine, (&plan, size), &mut journal, &mut live);
+    let ran = in_scratch(args, host, machine, (&plan, size), &folder.path, &mut live);
     live.finish();
+    let Ran { outcome, outputs, journal } = ran?;
     conclude(outcome, &outputs, journal, &plan)
 }
 
+/// A run whose result file is there.
+struct Ran {
+    outcome: Result<Outcome, Error>,
+    outputs: Outputs,
+    journal: Journal,
+}
+
+/// Fills a scratch file and measures on it. The result file is created in between: what it begins
+/// with is only known then, and a run that is killed earlier leaves none without a line.
 fn in_scratch(
     args: &Quick,
     host: &Host,
     machine: Machine,
     (plan, size): (&Portrait, Bytes),
-    journal: &mut Journal,
+    name: &str,
     live: &mut Live,
-) -> Result<Outcome, Error> {
+) -> Result<Ran, Error> {
     let limit = match args.size {
         Some(_) => Limit::None,
         None => Limit::Time { most: WRITING_TIME, least: SMALLEST },
@@ -102,7 +111,9 @@ fn in_scratch(
     let portrait = portrait::portrait(&seeded, place.facts().remove(0), owner, machine)?;
     let opened = shared::open(&place, &portrait.spec)?;
     still_ours(&scratch, &opened)?;
-    measure(&portrait, &opened, host, journal, live)
+    let (outputs, mut journal) = Outputs::create("quick", name, &args.results, true)?;
+    let outcome = measure(&portrait, &opened, host, &mut journal, live);
+    Ok(Ran { outcome, outputs, journal })
 }
 
 /// In a folder that others may write to, somebody may have put a link in the place of the scratch
@@ -149,8 +160,9 @@ fn conclude(
 ) -> Result<u8, Error> {
     match outcome {
         Ok(outcome) => {
-            outputs
-                .finish(&|document: &Document| super::report::render(document, &shared::style()))?;
+            outputs.finish(&journal, &|document: &Document| {
+                super::report::render(document, &shared::style())
+            })?;
             if portrait.left_out > 0 {
                 let name = &portrait.spec.targets[0].name;
                 output::say(&format!(
@@ -162,7 +174,7 @@ fn conclude(
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {
-            outputs.after_failure(journal);
+            shared::after_failure(journal);
             Err(error)
         }
     }

@@ -47,11 +47,11 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     };
     match shared::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {
-            outputs.finish(&render)?;
+            outputs.finish(&journal, &render)?;
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {
-            outputs.after_failure(journal);
+            shared::after_failure(journal);
             Err(error)
         }
     }

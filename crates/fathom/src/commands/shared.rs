@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_core::experiment::Experiment;
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::BackendKind;
+use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
@@ -259,9 +260,24 @@ pub fn style() -> terminal::Style {
 /// Where the results go, settled before anything is measured.
 #[derive(Debug)]
 pub struct Outputs {
-    out: PathBuf,
     html: Option<PathBuf>,
     csv: Option<PathBuf>,
+}
+
+/// Refuses results that cannot be written, long before there are any.
+///
+/// # Errors
+///
+/// When a file exists or cannot be created.
+pub fn check_outputs(
+    command: &str,
+    target: &str,
+    typed: &Results,
+    html_beside: bool,
+) -> Result<(), Error> {
+    let (_, journal) = Outputs::create(command, target, typed, html_beside)?;
+    journal.discard();
+    Ok(())
 }
 
 impl Outputs {
@@ -291,7 +307,7 @@ impl Outputs {
             journal.discard();
             return Err(taken);
         }
-        Ok((Self { out, html, csv: typed.csv.clone() }, journal))
+        Ok((Self { html, csv: typed.csv.clone() }, journal))
     }
 
     /// Shows and writes what the result file holds.
@@ -299,28 +315,29 @@ impl Outputs {
     /// # Errors
     ///
     /// When a report cannot be written.
-    pub fn finish(&self, render: &dyn Fn(&Document) -> String) -> Result<(), Error> {
-        let document = read(&self.out)?;
+    pub fn finish(
+        &self,
+        journal: &Journal,
+        render: &dyn Fn(&Document) -> String,
+    ) -> Result<(), Error> {
+        let document = read(journal.path())?;
         output::say(render(&document).trim_end_matches('\n'))?;
-        output::say(&format!("\nresult  {}", self.out.display()))?;
+        output::say(&format!("\nresult  {}", journal.path().display()))?;
         write_reports(&document, self.html.as_deref(), self.csv.as_deref())
     }
+}
 
-    /// Says where what was measured before a failure is to be found, or removes an empty file.
-    pub fn after_failure(&self, journal: Journal) {
-        if journal.is_empty() {
-            journal.discard();
-        } else {
-            let what = match journal.holds_results() {
-                true => "what was measured until then is",
-                false => "what was to be measured, and no result, is",
-            };
-            output::note(&format!(
-                "{what} in {}: show it with `fathom report {}`",
-                self.out.display(),
-                self.out.display()
-            ));
-        }
+/// Says where what was measured before a failure is to be found, or removes a file without a result.
+pub fn after_failure(journal: Journal) {
+    if journal.holds_results() {
+        let path = journal.path().display().to_string();
+        output::note(&format!(
+            "what was measured until then is in {}: show it with `fathom report {}`",
+            output::printable(&path),
+            typed_path(&path)
+        ));
+    } else {
+        journal.discard();
     }
 }
 
