@@ -2,6 +2,7 @@
 //! for them: `cargo xtask tidy | golden | schema | bench`.
 
 mod bench;
+mod peers;
 mod source;
 mod tidy;
 
@@ -16,6 +17,8 @@ usage: cargo xtask COMMAND
   schema   write docs/schema/result-1.json from the types of the document
   bench    what fathom itself costs: nanoseconds for each I/O and each part of a report
            (cargo run --release -p xtask -- bench; see docs/performance.md)
+  bench peers
+           what an I/O costs with fathom and with fio, side by side (takes root and some minutes)
 ";
 
 fn main() -> ExitCode {
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         ["golden"] => golden(),
         ["schema"] => schema(),
         ["bench"] => bench(),
+        ["bench", "peers"] => bench_peers(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
@@ -76,6 +80,11 @@ fn bench() -> Result<(), String> {
         eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench");
     }
     print!("{}", bench::table(&bench::all(bench::Size::FULL)?));
+    Ok(())
+}
+
+fn bench_peers() -> Result<(), String> {
+    print!("{}", peers::all(peers::Size::FULL, peers::Profile::Release)?.table());
     Ok(())
 }
 

@@ -1,0 +1,325 @@
+//! What an I/O costs with fathom and with fio, measured beside each other on the same stand-ins for
+//! a device. Figures of different runs cannot be compared on a machine that others use too, so each
+//! run of the one lies next to a run of the other, and what is told is the ratio of such pairs.
+//!
+//! A smoke size runs in `cargo test`, so that it cannot rot. No test looks at the times.
+
+mod programs;
+mod stand_in;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_core::Span;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+pub use programs::Profile;
+use programs::{Cost, Job, Peer, Programs};
+use stand_in::{Scratch, StandIn};
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Pairs of runs for each row.
+    pairs: u32,
+    /// How long each run is.
+    run: Span,
+    /// How large the files are, in MiB.
+    file_mib: u32,
+}
+
+impl Size {
+    /// Long enough for figures.
+    pub const FULL: Self = Self { pairs: 5, run: Span::from_secs(3), file_mib: 256 };
+    /// Just enough to run every row.
+    #[cfg(test)]
+    const SMOKE: Self = Self { pairs: 1, run: Span::from_ms(200), file_mib: 16 };
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    stand_in: StandIn,
+    queue_depth: u32,
+    peer: Peer,
+    goal: Option<Goal>,
+}
+
+/// What fathom has to reach.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    /// fio's CPU time for each I/O, as a multiple of fathom's.
+    cpu: f64,
+    /// fathom's IOPS, as a multiple of fio's.
+    iops: Option<f64>,
+}
+
+const fn comparison(stand_in: StandIn, queue_depth: u32, peer: Peer) -> Comparison {
+    Comparison { stand_in, queue_depth, peer, goal: None }
+}
+
+const fn goal(cpu: f64) -> Option<Goal> {
+    Some(Goal { cpu, iops: None })
+}
+
+/// Those of one stand-in follow each other, because it is made once for all of them.
+const COMPARISONS: [Comparison; 7] = [
+    Comparison { goal: goal(4.5), ..comparison(StandIn::Zero, 32, Peer::Defaults) },
+    Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 32, Peer::Tuned) },
+    Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 1, Peer::Psync) },
+    Comparison { goal: goal(1.15), ..comparison(StandIn::PageCache, 32, Peer::Tuned) },
+    Comparison {
+        goal: Some(Goal { cpu: 2.0, iops: Some(1.0) }),
+        ..comparison(StandIn::Ext4, 32, Peer::Defaults)
+    },
+    comparison(StandIn::Loop, 32, Peer::Defaults),
+    comparison(StandIn::Tmpfs, 32, Peer::Defaults),
+];
+
+/// A comparison that was made.
+#[derive(Debug)]
+struct Row {
+    comparison: Comparison,
+    /// fathom's and fio's costs, of runs that lay next to each other.
+    pairs: Vec<[Cost; 2]>,
+}
+
+/// Everything that was measured, and what could not be.
+#[derive(Debug)]
+pub struct Outcome {
+    rows: Vec<Row>,
+    left_out: Vec<String>,
+    size: Size,
+    setting: String,
+}
+
+/// Runs every comparison that this machine allows. Refuses where fio is missing.
+pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
+    let programs = Programs::find(profile)?;
+    let load_before = load_average();
+    // With a handler of its own the bench outlives Ctrl-C, and so the guards clean up.
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stopped))
+            .map_err(|error| format!("signals cannot be handled: {error}"))?;
+    }
+    let scratch = Scratch::new(folder(), size.file_mib)?;
+    let mut rows = Vec::new();
+    let mut left_out = Vec::new();
+    let mut started = None;
+    for group in COMPARISONS.chunk_by(|a, b| a.stand_in == b.stand_in) {
+        let stand_in = group[0].stand_in;
+        let target = match stand_in.make(&scratch) {
+            Ok(target) => target,
+            Err(why) => {
+                left_out.push(format!("{}: {why}", stand_in.name()));
+                continue;
+            }
+        };
+        for &comparison in group {
+            eprintln!(
+                "xtask: {}, queue depth {}, fio {}",
+                stand_in.name(),
+                comparison.queue_depth,
+                comparison.peer.name()
+            );
+            let job = Job {
+                path: target.path(),
+                is_direct: stand_in.is_direct(),
+                length_mib: stand_in.length_mib(size.file_mib),
+                queue_depth: comparison.queue_depth,
+                run: size.run,
+                scratch: scratch.folder(),
+            };
+            let pairs = pairs(&programs, &job, comparison.peer, size.pairs, &stopped)?;
+            started = started.or_else(|| pairs.first().map(|[fathom, _]| fathom.setting.clone()));
+            rows.push(Row { comparison, pairs });
+        }
+    }
+    let setting = format!(
+        "{}; {}, pinned to CPU {}; load average {load_before} before and {} after",
+        started.unwrap_or_default(),
+        programs.fio_version(),
+        programs.cpu(),
+        load_average(),
+    );
+    Ok(Outcome { rows, left_out, size, setting })
+}
+
+/// Runs that alternate as A B B A, so that a drift of the machine favors neither.
+fn pairs(
+    programs: &Programs,
+    job: &Job<'_>,
+    peer: Peer,
+    count: u32,
+    stopped: &AtomicBool,
+) -> Result<Vec<[Cost; 2]>, String> {
+    let mut pairs = Vec::new();
+    for pair in 0..count {
+        let (fathom, fio) = if pair % 2 == 0 {
+            let fathom = programs.fathom(job, peer);
+            (fathom, programs.fio(job, peer))
+        } else {
+            let fio = programs.fio(job, peer);
+            (programs.fathom(job, peer), fio)
+        };
+        // What a signal cut short is no measurement, and no failure of the program either.
+        if stopped.load(Ordering::Relaxed) {
+            return Err("interrupted; everything that was made is removed".to_owned());
+        }
+        pairs.push([fathom?, fio?]);
+    }
+    Ok(pairs)
+}
+
+/// Where files are made: on a disk, as the tests' are.
+fn folder() -> PathBuf {
+    std::env::var_os("FATHOM_TEST_FOLDER").map_or(PathBuf::from("/var/tmp"), PathBuf::from)
+}
+
+fn load_average() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
+impl Outcome {
+    /// The outcome as a table in Markdown, with what belongs to it.
+    pub fn table(&self) -> String {
+        let Size { pairs, run, .. } = self.size;
+        let mut text = format!(
+            "{}; medians of {pairs} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n",
+            self.setting,
+            run.0 as f64 / 1e9
+        );
+        text.push_str(HEAD);
+        for row in &self.rows {
+            row.write(&mut text);
+        }
+        for why in &self.left_out {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\nLeft out: {why}.\n");
+        }
+        text
+    }
+}
+
+const HEAD: &str = "\
+| stand-in | queue depth | fio | CPU per I/O: fathom | fio | fio / fathom | goal \
+| IOPS: fathom | fio | fathom / fio | whole process: fathom | fio |
+| --- | --: | --- | --: | --: | --- | --- | --: | --: | --- | --: | --: |
+";
+
+impl Row {
+    fn write(&self, text: &mut String) {
+        let Comparison { stand_in, queue_depth, peer, goal } = self.comparison;
+        let of = |index: usize, figure: fn(&Cost) -> f64| {
+            median(self.pairs.iter().map(|pair| figure(&pair[index])).collect())
+        };
+        let cpu = |index| format!("{:.0} ns", of(index, |cost| cost.cpu_ns));
+        let iops = |index| format!("{:.0}", of(index, |cost| cost.iops));
+        let process = |index| format!("{:.0} ns", of(index, |cost| cost.process_ns));
+        let cpu_ratio = self.ratios(|[fathom, fio]| fio.cpu_ns / fathom.cpu_ns);
+        let iops_ratio = self.ratios(|[fathom, fio]| fathom.iops / fio.iops);
+        let goals = goal.map_or("-".to_owned(), |goal| {
+            let iops = goal.iops.map(|iops| format!(", IOPS {}", met(&iops_ratio, iops)));
+            format!("{}{}", met(&cpu_ratio, goal.cpu), iops.unwrap_or_default())
+        });
+        let _ = writeln!(
+            text,
+            "| {} | {queue_depth} | {} | {} | {} | {} | {goals} | {} | {} | {} | {} | {} |",
+            stand_in.name(),
+            peer.name(),
+            cpu(0),
+            cpu(1),
+            spread(&cpu_ratio),
+            iops(0),
+            iops(1),
+            spread(&iops_ratio),
+            process(0),
+            process(1),
+        );
+    }
+
+    /// The ratio of each pair, the lowest first.
+    fn ratios(&self, ratio: impl Fn(&[Cost; 2]) -> f64) -> Vec<f64> {
+        let mut ratios: Vec<f64> = self.pairs.iter().map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+/// The median of what is sorted, with its ends.
+fn spread(sorted: &[f64]) -> String {
+    let ends = sorted.first().zip(sorted.last());
+    let (lowest, highest) = ends.unwrap_or((&f64::NAN, &f64::NAN));
+    format!("{:.2} ({lowest:.2} to {highest:.2})", median(sorted.to_vec()))
+}
+
+fn met(ratios: &[f64], goal: f64) -> String {
+    let word = if goal <= median(ratios.to_vec()) { "met" } else { "missed" };
+    format!("{goal:.2} {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fathom_and_fio_run_on_every_stand_in_at_the_smoke_size() {
+        if let Err(why) = programs::fio_is_there() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let outcome = all(Size::SMOKE, Profile::Debug).expect("the programs run");
+        for why in &outcome.left_out {
+            eprintln!("skipped: {why}");
+        }
+        let stand_ins_left_out = outcome.left_out.len();
+        assert!(!outcome.rows.is_empty());
+        let made = outcome.rows.chunk_by(|a, b| a.comparison.stand_in == b.comparison.stand_in);
+        assert_eq!(made.count() + stand_ins_left_out, 5);
+        for cost in outcome.rows.iter().flat_map(|row| row.pairs.iter().flatten()) {
+            assert!(cost.cpu_ns > 0.0 && cost.iops > 0.0, "{cost:?}");
+        }
+        let text = outcome.table();
+        assert!(text.contains("/dev/zero, buffered | 32 | io_uring, defaults |"), "{text}");
+        assert!(text.contains("load average"), "{text}");
+    }
+
+    fn cost(cpu_ns: f64, iops: f64) -> Cost {
+        Cost { cpu_ns, iops, process_ns: cpu_ns, setting: String::new() }
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_pairs_and_not_of_the_medians() {
+        let pairs = [(100.0, 400.0), (200.0, 400.0), (1_000.0, 3_000.0)];
+        let pairs = pairs.map(|(fathom, fio)| [cost(fathom, 1e6), cost(fio, 1.25e6)]);
+        let zero = comparison(StandIn::Zero, 32, Peer::Defaults);
+        let goal = Some(Goal { cpu: 2.5, iops: Some(1.0) });
+        let row = Row { comparison: Comparison { goal, ..zero }, pairs: pairs.to_vec() };
+        let mut text = String::new();
+        row.write(&mut text);
+        assert!(text.contains("| 200 ns | 400 ns | 3.00 (2.00 to 4.00) |"), "{text}");
+        assert!(text.contains("| 2.50 met, IOPS 1.00 missed | 1000000 | 1250000 |"), "{text}");
+    }
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(median(Vec::from([3.0, 1.0, 2.0])), 2.0);
+        assert_eq!(median(Vec::from([4.0, 1.0, 2.0, 3.0])), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
+}

@@ -1,0 +1,317 @@
+//! Runs fathom and fio on the same job and says what an I/O cost each.
+//!
+//! The figure that counts is the CPU time of the one thread that does the I/O: fathom's own account
+//! of its worker, and what fio gets from `getrusage(RUSAGE_THREAD)` with `--thread`. The CPU time of
+//! the whole process stands beside it, because work that the kernel hands to other threads of the
+//! process (io_uring's workers) is in that alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fathom_core::{Bytes, Span};
+use fathom_report::document;
+use serde_json::Value;
+
+use crate::bench;
+
+/// How fathom is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// As users get it.
+    Release,
+    /// As it is tested, which takes no time to build there.
+    #[cfg(test)]
+    Debug,
+}
+
+/// Against whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// fio's io_uring as it comes.
+    Defaults,
+    /// fio's io_uring with everything that makes it cheaper.
+    Tuned,
+    /// fio's and fathom's calls of pread.
+    Psync,
+}
+
+impl Peer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Defaults => "io_uring, defaults",
+            Self::Tuned => "io_uring, tuned",
+            Self::Psync => "psync (fathom: sync)",
+        }
+    }
+
+    fn fio_arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Defaults => &["--ioengine=io_uring"],
+            // A batch of 16 for submission alone gains nothing, because fio then takes completions,
+            // and so starts I/Os, one by one.
+            Self::Tuned => &[
+                "--ioengine=io_uring",
+                "--registerfiles=1",
+                "--fixedbufs=1",
+                "--nonvectored=1",
+                "--iodepth_batch_submit=16",
+                "--iodepth_batch_complete_min=1",
+                "--iodepth_batch_complete_max=16",
+            ],
+            Self::Psync => &["--ioengine=psync"],
+        }
+    }
+
+    fn fathom_backend(self) -> &'static str {
+        match self {
+            Self::Defaults | Self::Tuned => "uring",
+            Self::Psync => "sync",
+        }
+    }
+}
+
+/// What is to be done: random reads of 4 KiB by one worker.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    pub path: &'a Path,
+    pub is_direct: bool,
+    pub length_mib: u32,
+    pub queue_depth: u32,
+    pub run: Span,
+    /// Where a program may put its files.
+    pub scratch: &'a Path,
+}
+
+/// What one run came to.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    /// CPU time of the thread that did the I/O, user and kernel, for each I/O.
+    pub cpu_ns: f64,
+    pub iops: f64,
+    /// CPU time of the whole process for each I/O, start and end included. The kernel tells it in
+    /// hundredths of a second.
+    pub process_ns: f64,
+    /// The machine and the version, as far as the program says.
+    pub setting: String,
+}
+
+/// The programs, and the CPU that they are pinned to.
+#[derive(Debug)]
+pub struct Programs {
+    fathom: PathBuf,
+    fio_version: String,
+    cpu: String,
+}
+
+/// The version of fio, or what to do to have one.
+pub fn fio_is_there() -> Result<String, String> {
+    match output_of("fio", &["--version"]) {
+        Ok(version) => Ok(version.trim().to_owned()),
+        Err(why) => Err(format!("{why}; the peer is Debian's: apt-get install fio")),
+    }
+}
+
+impl Programs {
+    pub fn find(profile: Profile) -> Result<Self, String> {
+        let fio_version = fio_is_there()?;
+        Ok(Self { fathom: build(profile)?, fio_version, cpu: last_allowed_cpu()? })
+    }
+
+    pub fn fio_version(&self) -> &str {
+        &self.fio_version
+    }
+
+    pub fn cpu(&self) -> &str {
+        &self.cpu
+    }
+
+    /// Runs a program with all of its threads on one CPU. Gives its CPU time as well.
+    fn pinned(&self, program: &str, arguments: &[&str]) -> Result<(Output, f64), String> {
+        let before = bench::children_cpu_ns();
+        let output = Command::new("taskset")
+            .args(["--cpu-list", &self.cpu, program])
+            .args(arguments)
+            .output()
+            .map_err(|error| {
+                format!("taskset could not be started: {error}; apt-get install util-linux")
+            })?;
+        let used = bench::children_cpu_ns().zip(before).map(|(after, before)| after - before);
+        let used = used.ok_or("/proc/self/stat does not tell the CPU time of children")?;
+        Ok((output, used as f64))
+    }
+
+    /// One run of fathom.
+    pub fn fathom(&self, job: &Job<'_>, peer: Peer) -> Result<Cost, String> {
+        let result = job.scratch.join("result.jsonl");
+        let (target, result_name) = (job.path.to_string_lossy(), result.to_string_lossy());
+        let length = format!("{}MiB", job.length_mib);
+        let depth = job.queue_depth.to_string();
+        let run = format!("{}ms", job.run.0 / 1_000_000);
+        let mut arguments = Vec::from(["run", &target, "--size", &length, "--queue-depth", &depth]);
+        arguments.extend(["--backend", peer.fathom_backend(), "--workers", "1"]);
+        arguments.extend(["--warm-up", "0s", "--duration", &run, "--json", "--out", &result_name]);
+        arguments.extend((!job.is_direct).then_some("--buffered"));
+        let (output, process_ns) = self.pinned(&self.fathom.to_string_lossy(), &arguments)?;
+        let _ = fs::remove_file(&result);
+        let context = |why: &str| format!("fathom on {target}: {why}{}", said(&output));
+        let read = document::read(&output.stdout).map_err(|error| context(&error.to_string()))?;
+        let cost = fathom_cost(&read, process_ns).map_err(|why| context(&why))?;
+        Ok(cost)
+    }
+
+    /// One run of fio. Offsets may repeat, as fathom's do: with fio's map of those that it has used,
+    /// an I/O costs it 2 to 5 % more.
+    pub fn fio(&self, job: &Job<'_>, peer: Peer) -> Result<Cost, String> {
+        let target = job.path.to_string_lossy();
+        let ours = [
+            format!("--filename={target}"),
+            format!("--size={}m", job.length_mib),
+            format!("--iodepth={}", job.queue_depth),
+            format!("--runtime={}ms", job.run.0 / 1_000_000),
+            format!("--direct={}", u32::from(job.is_direct)),
+        ];
+        let mut arguments = Vec::from(["--name=peer", "--thread", "--readonly", "--rw=randread"]);
+        arguments.extend(["--bs=4k", "--norandommap", "--time_based", "--invalidate=0"]);
+        arguments.extend(["--clat_percentiles=1", "--output-format=json", "--eta=never"]);
+        arguments.extend(ours.iter().map(String::as_str));
+        arguments.extend(peer.fio_arguments());
+        let (output, process_ns) = self.pinned("fio", &arguments)?;
+        let context = |why: &str| format!("fio on {target}: {why}{}", said(&output));
+        if !output.status.success() {
+            return Err(context("failed"));
+        }
+        fio_cost(&output.stdout, process_ns).map_err(|why| context(&why))
+    }
+}
+
+fn fathom_cost(read: &document::Document, process_ns: f64) -> Result<Cost, String> {
+    let [trial] = read.trials.as_slice() else { return Err("it has no trial".to_owned()) };
+    let [worker] = trial.workers.as_slice() else {
+        return Err(format!("{} workers rather than one", trial.workers.len()));
+    };
+    let ios = worker.ledger.completed;
+    let cpu_ns = worker.cpu_ns.ok_or("no CPU time of the worker")?;
+    if trial.interrupted || worker.errors.count > 0 || ios == 0 || trial.window_ns == 0 {
+        return Err(format!("{ios} I/Os and {} errors", worker.errors.count));
+    }
+    let host = &read.header.host;
+    let setting = format!(
+        "{}: {} ({} CPUs, {} of memory, {}), Linux {}; fathom {}",
+        read.header.created.split('T').next().unwrap_or_default(),
+        host.cpu_model.as_deref().unwrap_or("unknown CPU"),
+        // fathom counts those that it may run on, which is the one that it is pinned to.
+        std::thread::available_parallelism().map_or(1, usize::from),
+        Bytes(host.memory_bytes),
+        host.virtualization.as_deref().unwrap_or("no hypervisor"),
+        host.kernel,
+        read.header.fathom_version,
+    );
+    Ok(Cost {
+        cpu_ns: cpu_ns as f64 / ios as f64,
+        iops: ios as f64 * 1e9 / trial.window_ns as f64,
+        process_ns: process_ns / ios as f64,
+        setting,
+    })
+}
+
+fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
+    let text = String::from_utf8_lossy(output);
+    // fio writes its warnings ahead of the document, to the same place.
+    let begin = text.find('{').ok_or("no JSON")?;
+    let read: Value = serde_json::from_str(&text[begin..]).map_err(|error| error.to_string())?;
+    let job = &read["jobs"][0];
+    let number = |value: &Value, name: &str| {
+        value[name].as_f64().ok_or_else(|| format!("its JSON has no number {name:?}"))
+    };
+    let (ios, error) = (number(&job["read"], "total_ios")?, number(job, "error")?);
+    if error != 0.0 || ios == 0.0 {
+        return Err(format!("{ios} I/Os and error {error}"));
+    }
+    // The comparison is between programs that keep distributions.
+    if job["read"]["clat_ns"]["percentile"].as_object().is_none_or(|map| map.is_empty()) {
+        return Err("its JSON has no percentiles".to_owned());
+    }
+    // In percent of the job's run time, which is in milliseconds.
+    let percent = number(job, "usr_cpu")? + number(job, "sys_cpu")?;
+    Ok(Cost {
+        cpu_ns: percent / 100.0 * number(job, "job_runtime")? * 1e6 / ios,
+        iops: number(&job["read"], "iops")?,
+        process_ns: process_ns / ios,
+        setting: String::new(),
+    })
+}
+
+/// Builds the program and says where it is.
+fn build(profile: Profile) -> Result<PathBuf, String> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--package", "fathom", "--bin", "fathom", "--message-format=json"]);
+    command.args((profile == Profile::Release).then_some("--release"));
+    let output = command
+        .current_dir(crate::root())
+        .output()
+        .map_err(|error| format!("cargo could not be started: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let built = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let executable =
+        built.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).next_back();
+    match executable {
+        Some(path) if output.status.success() => Ok(path),
+        _ => Err(format!("fathom could not be built{}", said(&output))),
+    }
+}
+
+/// The last CPU that this process may run on: interrupts like the first.
+fn last_allowed_cpu() -> Result<String, String> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let last = list.and_then(|list| list.trim().rsplit([',', '-']).next());
+    last.map(str::to_owned).ok_or("/proc/self/status does not tell the CPUs".to_owned())
+}
+
+/// What a program wrote to its standard error, for a message about it.
+fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let end: Vec<&str> = text.lines().rev().take(10).collect();
+    end.iter().rev().fold(format!(" ({})", output.status), |text, line| text + "\n  " + line)
+}
+
+/// Runs a program to its end and gives what it wrote.
+pub fn output_of(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{program} could not be started: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{program} failed{}", said(&output))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fios_cpu_time_is_a_share_of_the_jobs_run_time() {
+        let output = br#"fio: a warning
+{"jobs": [{"error": 0, "job_runtime": 2000, "usr_cpu": 10.5, "sys_cpu": 39.5,
+  "read": {"total_ios": 1000000, "iops": 500000.0,
+           "clat_ns": {"percentile": {"99.000000": 1200}}}}]}"#;
+        let cost = fio_cost(output, 2e9).expect("it is complete");
+        assert_eq!((cost.cpu_ns, cost.iops, cost.process_ns), (1000.0, 500_000.0, 2000.0));
+    }
+
+    #[test]
+    fn a_job_of_fio_that_failed_or_kept_no_distribution_is_refused() {
+        for (error, percentiles, why) in [(5, "\"p\": 1", "error 5"), (0, "", "no percentiles")] {
+            let output = format!(
+                "{{\"jobs\": [{{\"error\": {error}, \"job_runtime\": 1, \"usr_cpu\": 1, \
+                 \"sys_cpu\": 1, \"read\": {{\"total_ios\": 1, \"iops\": 1, \"clat_ns\": \
+                 {{\"percentile\": {{{percentiles}}}}}}}}}]}}"
+            );
+            let refused = fio_cost(output.as_bytes(), 0.0).expect_err("it is unusable");
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}
