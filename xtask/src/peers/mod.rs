@@ -275,11 +275,18 @@ fn met(ratios: &[f64], goal: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::{Access, BackendKind, Cache};
+
     use super::*;
 
     #[test]
     fn fathom_and_fio_run_on_every_stand_in_at_the_smoke_size() {
         if let Err(why) = programs::fio_is_there() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let access = Access { cache: Cache::Direct, write_through: false };
+        if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;
         }
