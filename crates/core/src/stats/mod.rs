@@ -11,8 +11,8 @@ mod settling;
 pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
 pub use series::{Slice, bandwidth_series, iops_series, slices, standard_deviation, usual_length};
 pub use settling::{
-    EXCURSION_MAX, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5, rounds,
-    steady_state,
+    EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5,
+    rounds, steady_state,
 };
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -47,7 +47,7 @@ fn t_95(degrees_of_freedom: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod testing {
+pub(crate) mod testing {
     //! A seeded source of chance for the simulations in the tests.
 
     /// SplitMix64: enough for a test, and repeatable for ever.

@@ -8,8 +8,8 @@ use crate::facts::Layer;
 use crate::measure::Direction;
 use crate::spec::{Pacing, Stream};
 use crate::stats::{
-    EXCURSION_MAX, RANGE_MAX, ROUNDS, carries, iops_series, linear_trend, rounds, slices,
-    steady_state,
+    EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
+    mean, mser5, rounds, slices, steady_state,
 };
 use crate::units::Quantile;
 
@@ -24,6 +24,14 @@ const DEPTH_TOLERANCE: f64 = 0.05;
 const CHANCE_RANGE: f64 = 3.858;
 /// The same for the excursion of their best-fit line: 1.96 x 4 / sqrt(10).
 const CHANCE_EXCURSION: f64 = 2.479;
+
+/// A beginning that differs from the rest by less than this share of it does not matter, ...
+const BEGINNING_MAX: f64 = 0.05;
+/// ... and neither does one within this many half-widths: the place of the cut was chosen, of many,
+/// where the two differ most, so it takes more than the one that suffices for a place that was given.
+const BEGINNING_CHANCE: f64 = 2.0;
+/// From this share of the window on the result is that of the warm-up as much as of the rest.
+const BEGINNING_SHARE_MAX: f64 = 0.2;
 
 /// An open loop whose target is slower than the offered load.
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
@@ -151,6 +159,62 @@ pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
     }
 }
 
+/// A first part of the window that still belongs to the warm-up, by MSER-5 over IOPS.
+pub(super) fn warm_up_too_short(case: &Case, judgement: &mut Judgement) {
+    let record = &case.trial.record;
+    for (index, stream) in case.streams().iter().enumerate() {
+        let own = record.series.iter().filter(|interval| interval.stream as usize == index);
+        let slices = slices(own);
+        let series = iops_series(&slices, None);
+        let of_stream = case.of_stream(stream);
+        let Some(warm_up) = mser5(&series) else {
+            judgement.cannot(
+                "warm-up-too-short",
+                format!(
+                    "the window{of_stream} has {}, and a warm-up shows in no less than {MSER_MIN}",
+                    counted(slices.len() as u64, "interval"),
+                ),
+            );
+            continue;
+        };
+        let Some((beginning, rest)) = beginning(&series, warm_up) else { continue };
+        let seconds = |slices: &[Slice]| slices.iter().map(|s| s.length.as_secs_f64()).sum::<f64>();
+        let (lasted, window) = (seconds(&slices[..warm_up.truncate]), seconds(&slices));
+        let grave = !warm_up.settled || lasted > BEGINNING_SHARE_MAX * window;
+        let settled = match warm_up.settled {
+            true => "settled only then",
+            false => "had not settled even then",
+        };
+        judgement.find(
+            "warm-up-too-short",
+            if grave { Severity::Suspect } else { Severity::Note },
+            format!(
+                "IOPS{of_stream} were {} in the first {} s of the {} s and {} after them, and \
+                 {settled} (MSER-5).",
+                figure(beginning),
+                figure(lasted),
+                figure(window),
+                figure(rest),
+            ),
+            match warm_up.settled {
+                true => format!("Warm up for at least {} s more.", lasted.ceil()),
+                false => "Warm up longer, or measure longer if the target changes for ever.".into(),
+            },
+        );
+    }
+}
+
+/// What the part that MSER-5 leaves out and the rest come to, where they really differ.
+fn beginning(series: &[f64], warm_up: WarmUp) -> Option<(f64, f64)> {
+    let (left_out, kept) = series.split_at(warm_up.truncate);
+    let (beginning, rest) = (mean(left_out)?.value, mean(kept)?);
+    let ratio = kept.len() as f64 / left_out.len() as f64;
+    // Of the beginning's own mean, which rests on fewer intervals, and of the rest's.
+    let chance = rest.half_width? * (1.0 + ratio).sqrt() * BEGINNING_CHANCE;
+    let differs = (beginning - rest.value).abs() > (BEGINNING_MAX * rest.value).max(chance);
+    differs.then_some((beginning, rest.value))
+}
+
 /// A window too short for its tails.
 pub(super) fn few_samples(case: &Case, judgement: &mut Judgement) {
     let p99 = Quantile(0.99);
@@ -260,6 +324,7 @@ fn queued_requests(disk: &Layer) -> Option<u64> {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
+    use crate::stats::testing::Chance;
     use crate::units::Span;
 
     #[test]
@@ -348,12 +413,64 @@ mod tests {
     }
 
     #[test]
+    fn a_beginning_that_is_slower_or_faster_is_a_warm_up() {
+        let ramp = |end: u64, from: u64| (0..100).map(move |k| if k < end { from } else { 10_000 });
+        let wiggly = |series: &mut dyn Iterator<Item = u64>| -> Vec<u64> {
+            series.enumerate().map(|(k, ios)| ios + k as u64 * 7919 % 300).collect()
+        };
+        let mut invented = Invented::reads();
+        for from in [7000, 13_000] {
+            invented.set_series(wiggly(&mut ramp(10, from)));
+            let finding = invented.has("warm-up-too-short", Severity::Note);
+            assert_eq!(finding.advice, "Warm up for at least 10 s more.");
+            invented.set_series(wiggly(&mut ramp(30, from)));
+            let finding = invented.has("warm-up-too-short", Severity::Suspect);
+            assert!(finding.evidence.contains("in the first 30.0 s of the 100 s"));
+        }
+        // One that differs by 3 % is none.
+        invented.set_series(wiggly(&mut ramp(30, 9700)));
+        invented.has_none_of(&["warm-up-too-short"]);
+        // One that takes more than half.
+        invented.set_series(wiggly(&mut (0..100u64).map(|k| 100_000 / (1 + k / 10))));
+        let finding = invented.has("warm-up-too-short", Severity::Suspect);
+        assert!(finding.evidence.contains("had not settled even then"), "{}", finding.evidence);
+    }
+
+    #[test]
+    fn noise_is_no_warm_up() {
+        let found = |correlation: f64, length: usize| {
+            let runs = 2000;
+            let innovation = (1.0 - correlation * correlation).sqrt();
+            let found = (0..runs).filter(|&seed| {
+                let mut chance = Chance(seed * 7919 + 3);
+                let mut state = chance.normal();
+                let mut next = || {
+                    state = correlation * state + innovation * chance.normal();
+                    1000.0 + 150.0 * state
+                };
+                let series: Vec<f64> = (0..length).map(|_| next()).collect();
+                mser5(&series).and_then(|warm_up| beginning(&series, warm_up)).is_some()
+            });
+            found.count() as f64 / runs as f64
+        };
+        for length in [20, 60, 100, 300] {
+            let independent = found(0.0, length);
+            assert!(independent < 0.01, "{independent} of {length}");
+            let correlated = found(0.5, length);
+            assert!(correlated < 0.03, "{correlated} of {length}");
+        }
+    }
+
+    #[test]
     fn four_intervals_say_nothing_about_a_steady_state() {
         let mut invented = Invented::reads();
         invented.set_series([10, 20, 30, 40]);
         invented.has_none_of(&["trend", "not-steady"]);
         invented.is_unchecked("not-steady");
+        invented.is_unchecked("warm-up-too-short");
         invented.set_series([10, 20, 30, 40, 50]);
+        assert!(invented.judge().unchecked.iter().all(|one| one.code != "not-steady"));
+        invented.set_series([1000; 20]);
         assert!(invented.judge().unchecked.is_empty());
     }
 

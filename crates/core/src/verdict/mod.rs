@@ -19,7 +19,7 @@ use crate::facts::{Host, Target};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 32] = [
+pub const CODES: [&str; 33] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -51,6 +51,7 @@ pub const CODES: [&str; 32] = [
     "trend",
     "unwritten-reads",
     "volatile-write-cache",
+    "warm-up-too-short",
     "worker-busy",
 ];
 
@@ -140,7 +141,7 @@ impl Judgement {
 type Check = fn(&Case, &mut Judgement);
 
 /// The checks of what the trial itself says; they hold for simulated targets too.
-const OF_EVERY_TRIAL: [Check; 8] = [
+const OF_EVERY_TRIAL: [Check; 9] = [
     failures::io_errors,
     failures::gave_up,
     failures::interrupted,
@@ -148,6 +149,7 @@ const OF_EVERY_TRIAL: [Check; 8] = [
     load::overload,
     load::depth_not_reached,
     load::not_steady,
+    load::warm_up_too_short,
     load::few_samples,
 ];
 
