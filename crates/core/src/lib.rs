@@ -4,6 +4,8 @@
 //! enters as a value of [`facts`], time as an [`Instant`], chance as a seed. So everything here is
 //! tested without a device, and gives the same answer for the same input for ever.
 
+mod calendar;
+pub mod errno;
 pub mod experiment;
 pub mod facts;
 pub mod measure;
@@ -14,5 +16,6 @@ mod typed;
 mod units;
 pub mod verdict;
 
+pub use calendar::Utc;
 pub use typed::{typed_path, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span};

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fathom_core::{Bytes, Span};
 use fathom_engine::Progress;
+use fathom_report::figures;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
@@ -151,15 +152,7 @@ pub fn grouped(value: f64) -> String {
     if value < 100.0 && value.fract() != 0.0 {
         return format!("{value:.1}");
     }
-    let digits = format!("{value:.0}");
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    figures::count(value.round() as u64)
 }
 
 /// Bytes per second for people.

@@ -1,6 +1,7 @@
 //! What every renderer reads out of a document, and how a figure is written: one place, so that the
 //! same number looks the same in the terminal, in the table and in the chart.
 
+use fathom_core::errno::{self, Meaning};
 use fathom_core::measure::{Direction, Flow, Histogram, Interval};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, typed_word};
@@ -412,9 +413,9 @@ fn disk(layer: &crate::document::Layer) -> String {
 /// How an I/O failed, in words.
 pub fn failure(failure: Failure) -> String {
     match failure {
-        Failure::Errno(errno) => match errno_text(errno) {
-            Some((name, text)) => format!("{name} (errno {errno}): {text}"),
-            None => format!("errno {errno}"),
+        Failure::Errno(errno) => match errno::meaning(errno) {
+            Meaning { name: Some(name), words, .. } => format!("{name} (errno {errno}): {words}"),
+            Meaning { name: None, .. } => format!("errno {errno}"),
         },
         Failure::ShortBytes(0) => {
             "0 bytes moved: the end of the target, or it was unplugged".to_owned()
@@ -422,41 +423,6 @@ pub fn failure(failure: Failure) -> String {
         Failure::ShortBytes(moved) => format!("short: only {} moved", Bytes(u64::from(moved))),
         Failure::Lost => "lost: it did not come back while we waited for it".to_owned(),
     }
-}
-
-/// What Linux means by an errno that storage gives. Spelled out here because a result is read on
-/// other systems too, whose numbers differ.
-fn errno_text(errno: i32) -> Option<(&'static str, &'static str)> {
-    let known = match errno {
-        1 => ("EPERM", "not permitted"),
-        4 => ("EINTR", "interrupted"),
-        5 => ("EIO", "the device reported an I/O error"),
-        6 => ("ENXIO", "no such device or address"),
-        9 => ("EBADF", "the file was not open for this"),
-        11 => ("EAGAIN", "not possible right now"),
-        12 => ("ENOMEM", "out of memory"),
-        13 => ("EACCES", "permission denied"),
-        16 => ("EBUSY", "busy"),
-        19 => ("ENODEV", "the device is gone"),
-        22 => ("EINVAL", "refused: offset, length or memory is not aligned as the target needs"),
-        27 => ("EFBIG", "beyond the largest file size"),
-        28 => ("ENOSPC", "no space left"),
-        30 => ("EROFS", "read-only file system"),
-        52 => ("EBADE", "reservation conflict"),
-        61 => ("ENODATA", "the medium could not be read"),
-        67 => ("ENOLINK", "the path to the device is severed"),
-        84 => ("EILSEQ", "protection information does not match"),
-        95 => ("EOPNOTSUPP", "not supported by the target"),
-        103 => ("ECONNABORTED", "the server of the file system is gone"),
-        107 => ("ENOTCONN", "the server of the file system is not connected"),
-        110 => ("ETIMEDOUT", "the device did not answer in time"),
-        116 => ("ESTALE", "stale file handle"),
-        121 => ("EREMOTEIO", "the device refused the command"),
-        122 => ("EDQUOT", "the quota is used up"),
-        125 => ("ECANCELED", "canceled"),
-        _ => return None,
-    };
-    Some(known)
 }
 
 /// The command line as it can be typed again.

@@ -5,6 +5,6 @@
 
 pub mod csv;
 pub mod document;
-mod figures;
+pub mod figures;
 pub mod html;
 pub mod terminal;

@@ -18,12 +18,12 @@ fn small() -> Document {
 fn what_was_written_is_read_back() {
     for document in [samples::empty(), samples::quick(), samples::open(), samples::void(), small()]
     {
-        assert!(document::read(&document.to_bytes()).unwrap() == document);
+        assert!(document::read(&samples::bytes(&document)).unwrap() == document);
     }
     for (name, bytes) in samples::all() {
         let read = document::read(&bytes).unwrap();
         assert_eq!(read.torn, name == "torn");
-        assert!(read.torn || read.to_bytes() == bytes, "{name}");
+        assert!(read.torn || samples::bytes(&read) == bytes, "{name}");
     }
 }
 
@@ -35,14 +35,14 @@ fn distributions_survive_the_file() {
     let flow = &mut document.trials[0].workers[0].cells[0].read;
     flow.service_time = document::Distribution::from(&whole);
     flow.ios = whole.count();
-    let read = document::read(&document.to_bytes()).unwrap();
+    let read = document::read(&samples::bytes(&document)).unwrap();
     assert!(read.trials[0].total(Some(Direction::Read)).service_time == whole);
 }
 
 #[test]
 fn a_file_cut_at_any_byte_keeps_every_complete_trial() {
     let document = small();
-    let bytes = document.to_bytes();
+    let bytes = samples::bytes(&document);
     let newlines: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect();
     for length in 0..bytes.len() {
@@ -66,7 +66,7 @@ fn a_file_cut_at_any_byte_keeps_every_complete_trial() {
 
 #[test]
 fn zeros_after_a_crash_are_a_torn_line() {
-    let mut bytes = samples::empty().to_bytes();
+    let mut bytes = samples::bytes(&samples::empty());
     bytes.extend_from_slice(&[0; 4096]);
     let read = document::read(&bytes).unwrap();
     assert!(read.torn && read.trials.is_empty());
@@ -89,7 +89,7 @@ fn other_files_are_refused_with_what_to_do() {
 
 #[test]
 fn damage_is_named_by_line_and_column() {
-    let text = String::from_utf8(small().to_bytes()).unwrap();
+    let text = String::from_utf8(samples::bytes(&small())).unwrap();
     let broken = text.replacen("\"started\":", "\"started\";", 1);
     match document::read(broken.as_bytes()) {
         Err(ReadError::Damaged { line: 2, column: Some(column), .. }) => {
@@ -129,7 +129,7 @@ fn a_document_that_contradicts_itself_is_refused() {
     for (place, spoil) in spoil.into_iter().enumerate() {
         let mut document = small();
         spoil(&mut document.trials[1]);
-        match document::read(&document.to_bytes()) {
+        match document::read(&samples::bytes(&document)) {
             Err(ReadError::Damaged { line: 3, column: None, .. }) => {}
             other => panic!("{place}: {other:?}"),
         }
@@ -138,7 +138,7 @@ fn a_document_that_contradicts_itself_is_refused() {
 
 #[test]
 fn no_single_wrong_number_makes_a_renderer_panic() {
-    let text = String::from_utf8(samples::interrupted().to_bytes()).unwrap();
+    let text = String::from_utf8(samples::bytes(&samples::interrupted())).unwrap();
     let bytes = text.as_bytes();
     let mut read = 0;
     for replacement in ["0", "18446744073709551615", "1e308"] {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, counted};
-use super::errno::meaning;
 use super::{Judgement, Severity};
+use crate::errno::meaning;
 use crate::measure::{Direction, ErrorKind, IoError};
 use crate::units::Span;
 
@@ -63,9 +63,11 @@ fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError,
     let (code, evidence, advice) = match first.kind {
         ErrorKind::Errno(errno) => {
             let meaning = meaning(errno);
-            let name = meaning.name;
-            let evidence =
-                format!("{what} failed with {name} ({errno}: {}), {place}.", meaning.words);
+            let evidence = format!(
+                "{what} failed with {} ({errno}: {}), {place}.",
+                meaning.name.unwrap_or("an errno without a name here"),
+                meaning.words
+            );
             ("io-errors", evidence, meaning.advice)
         }
         ErrorKind::Short(0) => (

@@ -5,7 +5,6 @@
 
 mod case;
 mod device_bytes;
-mod errno;
 mod failures;
 mod generator;
 mod load;

@@ -13,7 +13,7 @@ mod spec;
 
 use fathom_core::experiment;
 use fathom_core::measure::Direction;
-use fathom_core::{Span, facts as core_facts, verdict};
+use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -411,21 +411,6 @@ impl Severity {
 }
 
 impl Document {
-    /// The journal's bytes: what was read, or what a run would have written.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut text = Line::Header(Box::new(self.header.clone())).to_json();
-        text.push('\n');
-        for trial in &self.trials {
-            text.push_str(&Line::Trial(Box::new(trial.clone())).to_json());
-            text.push('\n');
-        }
-        if let Some(conclusion) = &self.conclusion {
-            text.push_str(&Line::Conclusion(conclusion.clone()).to_json());
-            text.push('\n');
-        }
-        text.into_bytes()
-    }
-
     /// The gravest verdict of all trials; none without a trial.
     pub fn verdict(&self) -> Option<Verdict> {
         self.trials.iter().map(|trial| trial.verdict).max()
@@ -442,27 +427,9 @@ pub fn schema() -> String {
 
 /// A moment as RFC 3339 writes it, in UTC, to the millisecond.
 fn rfc3339(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let Utc { year, month, day, hour, minute, second } = Utc::from_unix(unix_ns / 1_000_000_000);
     let millis = unix_ns / 1_000_000 % 1000;
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// The date of a day since 1970, by Howard Hinnant's `civil_from_days`: years begin in March, so
-/// that the leap day is the last of its year.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use fathom_core::spec::{
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
-use fathom_report::document::{self, Command, Conclusion, Document, Ended, Header, HeaderInput};
+use fathom_report::document::{
+    self, Command, Conclusion, Document, Ended, Header, HeaderInput, Line,
+};
 
 /// 2026-11-21 09:30:00 UTC.
 const CREATED_NS: u64 = 1_795_253_400_000_000_000;
@@ -507,25 +509,34 @@ pub fn interrupted() -> Document {
     }
 }
 
+/// The journal's bytes: what was read, or what a run would have written.
+pub fn bytes(document: &Document) -> Vec<u8> {
+    let header = Line::Header(Box::new(document.header.clone()));
+    let trials = document.trials.iter().map(|trial| Line::Trial(Box::new(trial.clone())));
+    let conclusion = document.conclusion.iter().map(|last| Line::Conclusion(last.clone()));
+    let lines = std::iter::once(header).chain(trials).chain(conclusion);
+    lines.flat_map(|line| (line.to_json() + "\n").into_bytes()).collect()
+}
+
 /// The bytes of a portrait whose fourth trial was being written when the power went.
 pub fn torn() -> Vec<u8> {
     let whole = quick();
     let kept = Document { trials: whole.trials[..3].to_vec(), conclusion: None, ..whole.clone() };
-    let mut bytes = kept.to_bytes();
+    let mut torn = bytes(&kept);
     let longer = Document { trials: whole.trials[..4].to_vec(), conclusion: None, ..whole };
-    let end = bytes.len() + 1234;
-    bytes.extend_from_slice(&longer.to_bytes()[bytes.len()..end]);
-    bytes
+    let end = torn.len() + 1234;
+    torn.extend_from_slice(&bytes(&longer)[torn.len()..end]);
+    torn
 }
 
 /// Every stored document by name.
 pub fn all() -> Vec<(&'static str, Vec<u8>)> {
     Vec::from([
-        ("empty", empty().to_bytes()),
-        ("quick", quick().to_bytes()),
-        ("open", open().to_bytes()),
-        ("void", void().to_bytes()),
+        ("empty", bytes(&empty())),
+        ("quick", bytes(&quick())),
+        ("open", bytes(&open())),
+        ("void", bytes(&void())),
         ("torn", torn()),
-        ("interrupted", interrupted().to_bytes()),
+        ("interrupted", bytes(&interrupted())),
     ])
 }

@@ -1,14 +1,16 @@
-//! What the kernel's error numbers mean for an I/O, in words, with what to do. The numbers are those
+//! What the kernel's error numbers mean for an I/O, in words, with what to do: one table, for the
+//! verdict and for every report, which is read on other systems too. The numbers are those
 //! of Linux on every architecture that Rust's Linux targets share them on; this crate asks no system.
 
 /// An error number in words.
-pub(super) struct Meaning {
-    /// The number's name, such as "EIO".
-    pub(super) name: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    /// The number's name, such as "EIO"; none for one that storage does not give.
+    pub name: Option<&'static str>,
     /// What it says about the I/O.
-    pub(super) words: &'static str,
+    pub words: &'static str,
     /// What to do.
-    pub(super) advice: &'static str,
+    pub advice: &'static str,
 }
 
 const LOOK_AT_THE_LOG: &str =
@@ -24,7 +26,7 @@ const CONNECTION: &str =
 const BACK: &str = "See that the device is attached and powered, then run again.";
 
 /// The meaning of an error number.
-pub(super) fn meaning(errno: i32) -> Meaning {
+pub fn meaning(errno: i32) -> Meaning {
     let (name, words, advice) = match errno {
         1 => ("EPERM", "the operation is not permitted", RIGHTS),
         4 => ("EINTR", "a signal interrupted the I/O", "Run again."),
@@ -57,9 +59,12 @@ pub(super) fn meaning(errno: i32) -> Meaning {
         122 => ("EDQUOT", "the quota is used up", FREE_SPACE),
         125 => ("ECANCELED", "the I/O was canceled", "Run again."),
         131 => ("ENOTRECOVERABLE", "the state cannot be recovered", LOOK_AT_THE_LOG),
-        _ => ("an errno without a name here", "the kernel refused the I/O", LOOK_AT_THE_LOG),
+        _ => {
+            let words = "the kernel refused the I/O";
+            return Meaning { name: None, words, advice: LOOK_AT_THE_LOG };
+        }
     };
-    Meaning { name, words, advice }
+    Meaning { name: Some(name), words, advice }
 }
 
 #[cfg(test)]
@@ -72,7 +77,7 @@ mod tests {
             let meaning = meaning(errno);
             assert!(!meaning.words.is_empty() && meaning.advice.ends_with('.'), "{errno}");
         }
-        assert_eq!(meaning(5).name, "EIO");
-        assert_eq!(meaning(28).name, "ENOSPC");
+        assert_eq!(meaning(5).name, Some("EIO"));
+        assert_eq!(meaning(28).name, Some("ENOSPC"));
     }
 }
