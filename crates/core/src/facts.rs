@@ -297,6 +297,13 @@ pub enum InUse {
         /// The device.
         device: String,
     },
+    /// Whether it holds data, or is used, cannot be seen: it may be anybody's.
+    Unknown {
+        /// The device, or the file.
+        device: String,
+        /// What stands in the way.
+        why: String,
+    },
 }
 
 /// Counters of the host at one moment. Only differences mean anything.

@@ -423,6 +423,9 @@ fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Re
         Some(InUse::Signature { device, .. }) => {
             format!("if its data may be lost, wipe the mark with `wipefs -a {device}`")
         }
+        Some(InUse::Unknown { device, .. }) => {
+            format!("see to it that fathom can read {device} and look, and start again")
+        }
         Some(InUse::Exclusive { .. }) | None => "close the program that uses it".to_owned(),
     };
     write!(f, ". {}, or repeat its name in --destroy {name} to destroy it", capitalized(&remedy))
@@ -440,6 +443,9 @@ impl fmt::Display for Described<'_> {
             InUse::Holder { device, holder } => write!(f, "{device} is part of {holder}"),
             InUse::Signature { device, kind } => write!(f, "{device} holds data: {kind}"),
             InUse::Exclusive { device } => write!(f, "another program has claimed {device}"),
+            InUse::Unknown { device, why } => {
+                write!(f, "it cannot be seen whether {device} holds data or is used ({why})")
+            }
         }
     }
 }

@@ -299,6 +299,28 @@ fn a_mark_that_appears_after_looking_is_seen_before_writing() {
 }
 
 #[test]
+fn a_device_whose_marks_cannot_be_read_is_refused() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    // What a loop device has no file for any more, it fails to read.
+    File::options().write(true).open(disk.file()).unwrap().set_len(8 * MIB).unwrap();
+    let target = disk.look();
+    assert!(
+        matches!(&target.in_use[..], [InUse::Unknown { device, why }]
+            if device == disk.name() && why.contains("Input/output error")),
+        "{:?}",
+        target.in_use
+    );
+    let message = refused(open(&target, &to_write(true, &[])));
+    assert!(message.contains("it cannot be seen whether"), "{message}");
+    assert!(message.contains(&format!("--destroy {}", disk.name())), "{message}");
+    // It was clean when it was looked at, and is not known to be when it is opened.
+    let before = Target { in_use: Vec::new(), ..target.clone() };
+    refused(open(&before, &to_write(true, &[])));
+    open(&target, &to_read(DIRECT)).unwrap();
+    open(&target, &to_write(false, &[disk.name()])).unwrap();
+}
+
+#[test]
 fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
     let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
     let before = fs::read(disk.file()).unwrap();

@@ -46,6 +46,9 @@ fn writing(target: &Target, found: &mut Vec<String>) {
         Some(InUse::Holder { device, holder }) => format!("{device} is part of {holder}"),
         Some(InUse::Signature { device, kind }) => format!("{device} holds data: {kind}"),
         Some(InUse::Exclusive { device }) => format!("another program has claimed {device}"),
+        Some(InUse::Unknown { device, why }) => {
+            format!("it cannot be seen whether {device} holds data or is used ({why})")
+        }
     };
     found.push(format!("Only read from it: {reason}. fathom refuses to write to it."));
 }

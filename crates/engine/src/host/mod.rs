@@ -103,7 +103,13 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
 /// The marks that the block device with this number carries now, it and its partitions.
 pub(crate) fn marks(number: (u32, u32), path: &Path) -> Vec<fathom_core::facts::InUse> {
     let system = System::real();
-    system.device(number).map_or_else(Vec::new, |device| usage::marks(&system, &device, path))
+    match system.device(number) {
+        Some(device) => usage::marks(&system, &device, path),
+        None => Vec::from([fathom_core::facts::InUse::Unknown {
+            device: path.to_string_lossy().into_owned(),
+            why: "the kernel has no such device any more".to_owned(),
+        }]),
+    }
 }
 
 /// Whether the block device with this number refuses writes.

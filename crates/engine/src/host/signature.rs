@@ -1,7 +1,9 @@
 //! The marks that file systems, arrays, volumes and partition tables leave on a device. A device
 //! with one of them holds somebody's data, whether it is mounted or not.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 
 /// A mark at a fixed place.
@@ -68,9 +70,10 @@ const MARKS: &[Mark] = &[
     mark("hibernation image", 4086, b"S1SUSPEND"),
 ];
 
-/// Every kind of mark that the device carries, without repetition.
-pub(crate) fn signatures(file: &File, size: u64) -> Vec<&'static str> {
-    let device = Reader { file, size };
+/// Every kind of mark that the device carries, without repetition, and why there may be more: what
+/// kept some place from being read.
+pub(crate) fn signatures(file: &File, size: u64) -> (Vec<&'static str>, Option<io::Error>) {
+    let device = Reader { file, size, failure: Cell::new(None) };
     let mut found: Vec<&'static str> = Vec::new();
     let fixed = MARKS.iter().filter(|mark| device.is_at(mark.offset, mark.bytes));
     let computed = [ext(&device), zfs(&device), partition_table(&device), nilfs(&device)];
@@ -81,26 +84,41 @@ pub(crate) fn signatures(file: &File, size: u64) -> Vec<&'static str> {
             found.push(kind);
         }
     }
-    found
+    (found, device.failure.into_inner())
 }
 
 struct Reader<'a> {
     file: &'a File,
     size: u64,
+    /// Why a place within the device could not be read.
+    failure: Cell<Option<io::Error>>,
 }
 
 impl Reader<'_> {
     fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
-        let fits = offset.checked_add(N as u64).is_some_and(|end| end <= self.size);
-        (fits && self.file.read_exact_at(&mut bytes, offset).is_ok()).then_some(bytes)
+        self.fill(&mut bytes, offset).then_some(bytes)
+    }
+
+    /// Reads what begins there; false if the device ends before, or cannot be read.
+    fn fill(&self, bytes: &mut [u8], offset: u64) -> bool {
+        let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.size);
+        if !fits {
+            return false;
+        }
+        match self.file.read_exact_at(bytes, offset) {
+            Ok(()) => true,
+            Err(cause) => {
+                self.failure.set(Some(cause));
+                false
+            }
+        }
     }
 
     fn is_at(&self, offset: u64, expected: &[u8]) -> bool {
         let mut bytes = [0; 32];
         let bytes = &mut bytes[..expected.len()];
-        let fits = offset.checked_add(expected.len() as u64).is_some_and(|end| end <= self.size);
-        fits && self.file.read_exact_at(bytes, offset).is_ok() && bytes == expected
+        self.fill(bytes, offset) && bytes == expected
     }
 
     fn u32(&self, offset: u64) -> Option<u32> {
@@ -209,7 +227,9 @@ mod tests {
         for (offset, bytes) in marks {
             file.write_all_at(bytes, *offset).unwrap();
         }
-        signatures(&file, SIZE)
+        let (kinds, failure) = signatures(&file, SIZE);
+        assert!(failure.is_none(), "{failure:?}");
+        kinds
     }
 
     #[test]
@@ -249,7 +269,21 @@ mod tests {
         assert_eq!(found(&both), ["xfs", "zfs"]);
         let tiny = tempfile::tempfile().unwrap();
         tiny.write_all_at(b"XFSB", 0).unwrap();
-        assert_eq!(signatures(&tiny, 4), ["xfs"]);
-        assert_eq!(signatures(&tiny, 0), Vec::<&str>::new());
+        assert!(matches!(signatures(&tiny, 4), (kinds, None) if kinds == ["xfs"]));
+        assert!(matches!(signatures(&tiny, 0), (kinds, None) if kinds.is_empty()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_beside_what_was_found() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().write_all_at(b"XFSB", 0).unwrap();
+        file.as_file().set_len(64 << 10).unwrap();
+        // It is shorter than it says.
+        assert!(matches!(signatures(file.as_file(), SIZE), (kinds, Some(_)) if kinds == ["xfs"]));
+        // It cannot be read at all.
+        let deaf = File::options().write(true).open(file.path()).unwrap();
+        let (kinds, failure) = signatures(&deaf, SIZE);
+        assert_eq!(kinds, Vec::<&str>::new());
+        assert_eq!(failure.and_then(|cause| cause.raw_os_error()), Some(libc::EBADF));
     }
 }

@@ -100,7 +100,14 @@ impl Machine {
         stack::of_mount(&self.system, Some(mount), mount.device)
     }
 
+    /// Who uses a device; that its node, which is not laid out, cannot be read is left out.
     fn in_use(&self, name: &str) -> Vec<InUse> {
+        let mut found = self.in_use_and_unknown(name);
+        found.retain(|usage| !matches!(usage, InUse::Unknown { .. }));
+        found
+    }
+
+    fn in_use_and_unknown(&self, name: &str) -> Vec<InUse> {
         usage::of_device(&self.system, &self.device(name), Path::new("/no/such/node"))
     }
 }
@@ -318,6 +325,22 @@ fn a_disk_is_in_use_by_all_that_is_made_of_its_partitions() {
     assert_eq!(machine.in_use("md0"), above);
     assert_eq!(machine.in_use("dm-2"), above[4..]);
     assert_eq!(machine.in_use("sde"), []);
+}
+
+#[test]
+fn a_device_whose_marks_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let machine = Machine::unpack("raid.txt");
+    let unknown = |usage: &InUse| match usage {
+        InUse::Unknown { device, why } => Some((device.clone(), why.clone())),
+        _ => None,
+    };
+    let found: Vec<_> = machine.in_use_and_unknown("sde").iter().filter_map(unknown).collect();
+    let why = "/no/such/node: No such file or directory";
+    assert_eq!(found, [("/dev/sde".to_owned(), why.to_owned())]);
+    // A partition without a node, as in a container, may hold what its disk's own marks do not tell.
+    let found: Vec<_> = machine.in_use_and_unknown("sda").iter().filter_map(unknown).collect();
+    let devices: Vec<&str> = found.iter().map(|(device, _)| device.as_str()).collect();
+    assert_eq!(devices, ["/dev/sda", "/dev/sda1", "/dev/sda2"]);
 }
 
 #[test]

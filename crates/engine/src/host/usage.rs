@@ -42,12 +42,28 @@ pub(crate) fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse>
     found
 }
 
+/// A device that cannot be read is not one without marks: it may hold anything.
 fn marks_of(device: &Device, path: &Path) -> Vec<InUse> {
-    let Ok(file) = open_device(path, device, 0) else { return Vec::new() };
-    signatures(&file, device.size().0)
+    let unknown = |cause: &io::Error| InUse::Unknown {
+        device: device.dev_path(),
+        why: format!("{}: {}", path.display(), without_number(cause)),
+    };
+    let file = match open_device(path, device, 0) {
+        Ok(file) => file,
+        Err(cause) => return Vec::from([unknown(&cause)]),
+    };
+    let (kinds, failure) = signatures(&file, device.size().0);
+    kinds
         .into_iter()
         .map(|kind| InUse::Signature { device: device.dev_path(), kind: kind.to_owned() })
+        .chain(failure.as_ref().map(unknown))
         .collect()
+}
+
+/// What the system says, without Rust's "(os error 5)".
+fn without_number(cause: &io::Error) -> String {
+    let text = cause.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Who uses a regular file: swap, or a loop device that presents it as a disk.
@@ -138,7 +154,7 @@ fn open_device(path: &Path, device: &Device, flags: i32) -> io::Result<File> {
     let metadata = file.metadata()?;
     let same =
         metadata.file_type().is_block_device() && split_number(metadata.rdev()) == device.number;
-    if same { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    if same { Ok(file) } else { Err(io::Error::other("it is not the node of this device")) }
 }
 
 fn is_claimed(path: &Path, device: &Device) -> bool {

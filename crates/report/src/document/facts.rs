@@ -251,6 +251,13 @@ pub enum InUse {
         /// The device.
         device: String,
     },
+    /// Whether it held data, or was used, could not be seen.
+    Unknown {
+        /// The device, or the file.
+        device: String,
+        /// What stood in the way.
+        why: String,
+    },
 }
 
 fn bytes(bytes: Option<Bytes>) -> Option<u64> {
@@ -392,6 +399,7 @@ impl From<&facts::InUse> for InUse {
             facts::InUse::Holder { device, holder } => Self::Holder { device, holder },
             facts::InUse::Signature { device, kind } => Self::Signature { device, kind },
             facts::InUse::Exclusive { device } => Self::Exclusive { device },
+            facts::InUse::Unknown { device, why } => Self::Unknown { device, why },
         }
     }
 }

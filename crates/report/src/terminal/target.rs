@@ -81,6 +81,9 @@ fn about_use(in_use: &InUse) -> String {
         InUse::Holder { device, holder } => format!("{device} is part of {holder}"),
         InUse::Signature { device, kind } => format!("{device} carries the mark of {kind}"),
         InUse::Exclusive { device } => format!("{device} is open for somebody else alone"),
+        InUse::Unknown { device, why } => {
+            format!("it cannot be seen whether {device} holds data or is used ({why})")
+        }
     }
 }
 

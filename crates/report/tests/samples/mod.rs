@@ -398,6 +398,10 @@ pub fn open() -> Document {
     device.file_system = None;
     device.extents = None;
     device.in_use.push(InUse::Holder { device: "sdb".to_owned(), holder: "md0".to_owned() });
+    device.in_use.push(InUse::Unknown {
+        device: "/dev/sdb".to_owned(),
+        why: "Input/output error".to_owned(),
+    });
     Document {
         header: header(Command::Run, &line, &[file("/data/a"), device], 1),
         trials: Vec::from([document::Trial::new(&trial, &judgement)]),
