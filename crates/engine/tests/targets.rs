@@ -299,6 +299,26 @@ fn a_mark_that_appears_after_looking_is_seen_before_writing() {
 }
 
 #[test]
+fn the_file_of_a_loop_device_is_refused_under_every_name() {
+    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    let refusal = |path: &Path| refused(open(&host::target(path).unwrap(), &to_write(true, &[])));
+    let link = disk.folder.path().join("link");
+    fs::hard_link(disk.file(), &link).unwrap();
+    let message = refusal(&link);
+    assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
+    let point = disk.folder.path().join("point");
+    fs::create_dir(&point).unwrap();
+    if run("mount", &["--bind", text(disk.folder.path()), text(&point)]) {
+        let _unmount = Undo("umount", Vec::from([text(&point).to_owned()]));
+        let message = refusal(&point.join("disk"));
+        assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
+    }
+    fs::remove_file(disk.file()).unwrap();
+    let message = refusal(&link);
+    assert!(message.contains("it cannot be seen whether"), "{message}");
+}
+
+#[test]
 fn a_device_whose_marks_cannot_be_read_is_refused() {
     let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
     // What a loop device has no file for any more, it fails to read.

@@ -373,6 +373,51 @@ fn an_active_swap_file_and_the_file_of_a_loop_device_are_in_use() {
 }
 
 #[test]
+fn another_name_of_a_file_in_use_is_as_much_in_use() {
+    let machine = Machine::unpack("raid.txt");
+    let at = |path: &str| machine.root.join(path);
+    let used = |path: &str| usage::of_file(&machine.system, Path::new(path));
+    machine.write(&at("srv/my swap"), "swap");
+    machine.write(&at("srv/image"), "image");
+    machine.write(&at("srv/unused"), "image");
+    fs::hard_link(at("srv/my swap"), at("srv/swap too")).unwrap();
+    fs::hard_link(at("srv/image"), at("srv/image too")).unwrap();
+    let device = machine.root.join("sys/devices/virtual/block/loop3");
+    machine.write(&device.join("dev"), "7:3");
+    machine.write(&device.join("loop/backing_file"), "/srv/image");
+    assert_eq!(used("/srv/swap too"), [InUse::Swap { device: "/srv/swap too".to_owned() }]);
+    let holder = "/dev/loop3".to_owned();
+    assert_eq!(
+        used("/srv/image too"),
+        [InUse::Holder { device: "/srv/image too".to_owned(), holder }]
+    );
+    assert_eq!(used("/srv/unused"), []);
+}
+
+#[test]
+fn a_file_that_fits_a_loop_device_whose_file_is_gone_is_not_taken_for_free() {
+    let machine = Machine::unpack("raid.txt");
+    let device = machine.root.join("sys/devices/virtual/block/loop3");
+    machine.write(&device.join("dev"), "7:3");
+    machine.write(&device.join("size"), "8");
+    machine.write(&device.join("loop/backing_file"), "/srv/image (deleted)");
+    let used = |length: u64| {
+        fs::create_dir_all(machine.root.join("srv")).unwrap();
+        fs::File::create(machine.root.join("srv/file")).unwrap().set_len(length).unwrap();
+        usage::of_file(&machine.system, Path::new("/srv/file"))
+    };
+    assert!(matches!(&used(4096)[..], [InUse::Unknown { why, .. }] if why.contains("/dev/loop3")));
+    assert!(matches!(used(4100)[..], [InUse::Unknown { .. }]), "half a sector is not shown");
+    assert_eq!(used(8192), []);
+    assert_eq!(used(0), []);
+    machine.write(&device.join("loop/offset"), "4096");
+    assert_eq!(used(4096), []);
+    assert!(matches!(used(8192)[..], [InUse::Unknown { .. }]));
+    machine.write(&device.join("loop/sizelimit"), "4096");
+    assert!(matches!(used(1 << 20)[..], [InUse::Unknown { .. }]));
+}
+
+#[test]
 fn a_machine_is_described() {
     let raid = machine::host(&Machine::unpack("raid.txt").system);
     assert_eq!(raid.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));

@@ -1,6 +1,6 @@
 //! Who uses a device or a file: what forbids writing to it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -66,19 +66,55 @@ fn without_number(cause: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Who uses a regular file: swap, or a loop device that presents it as a disk.
+/// Who uses a regular file: swap, or a loop device that presents it as a disk. A file may have
+/// several names (hard links, bind mounts): what counts is which file they lead to.
 pub(crate) fn of_file(system: &System, path: &Path) -> Vec<InUse> {
     let name = path.to_string_lossy();
+    let file = fs::metadata(system.path(path)).ok();
+    // A swap file that cannot be seen from here needs no guess: the kernel itself refuses every
+    // write to an active one, whatever its name.
     let swap = swaps(system)
         .into_iter()
-        .filter(|swap| *swap == name)
-        .map(|swap| InUse::Swap { device: swap });
-    let loops = system
-        .block_devices()
-        .into_iter()
-        .filter(|device| device.text("loop/backing_file").is_some_and(|file| file == name))
-        .map(|device| InUse::Holder { device: name.to_string(), holder: device.dev_path() });
+        .filter(|swap| is_same(system, (&name, file.as_ref()), swap) == Some(true))
+        .map(|_| InUse::Swap { device: name.to_string() });
+    let loops = system.block_devices().into_iter().filter_map(|device| {
+        let backing = device.text("loop/backing_file")?;
+        match is_same(system, (&name, file.as_ref()), &backing) {
+            Some(true) => {
+                Some(InUse::Holder { device: name.to_string(), holder: device.dev_path() })
+            }
+            Some(false) => None,
+            None => may_back(&device, file.as_ref()?.len()).then(|| InUse::Unknown {
+                device: name.to_string(),
+                why: format!(
+                    "{} is a file of just this size, {backing}, which is not to be found",
+                    device.dev_path()
+                ),
+            }),
+        }
+    });
     swap.chain(loops).collect()
+}
+
+/// Whether another name leads to the same file; none if nothing can be found there.
+fn is_same(system: &System, (name, file): (&str, Option<&Metadata>), other: &str) -> Option<bool> {
+    if name == other {
+        return Some(true);
+    }
+    let other = fs::metadata(system.path(other)).ok()?;
+    Some((other.dev(), other.ino()) == file.map(|file| (file.dev(), file.ino()))?)
+}
+
+/// Whether a loop device, whose file was removed or is in another mount namespace, may be one over
+/// a file of this length. A file that was removed may live on under another name, so not to be found
+/// proves nothing, and nothing stops a write behind a loop device's back. That every file were
+/// suspected would forbid writing on any machine with such a device: only those are that fit.
+fn may_back(device: &Device, length: u64) -> bool {
+    let offset = device.parse::<u64>("loop/offset").unwrap_or(0);
+    let limit = device.parse::<u64>("loop/sizelimit").unwrap_or(0);
+    let rest = length.saturating_sub(offset);
+    let shown = if limit == 0 { rest } else { rest.min(limit) };
+    0 < shown && shown - shown % 512 == device.size().0
 }
 
 struct Usage<'a> {
