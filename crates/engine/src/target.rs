@@ -100,6 +100,13 @@ pub enum TargetError {
         /// What it is.
         what: &'static str,
     },
+    /// It is a part of the kernel that looks like files.
+    NoStorage {
+        /// As the user named it.
+        name: String,
+        /// The pseudo file system it is on.
+        file_system: String,
+    },
     /// The node has no device behind it.
     NoDevice {
         /// As the user named it.
@@ -234,7 +241,10 @@ impl fmt::Display for TargetError {
                 "this user may not {what} {name}: change its permissions (and those of the folders \
                  above it), or run fathom as root; to root, a container's device rules say no"
             ),
-            Self::Folder { .. } | Self::NoFolder { .. } | Self::Special { .. } => self.fmt_kind(f),
+            Self::Folder { .. }
+            | Self::NoFolder { .. }
+            | Self::Special { .. }
+            | Self::NoStorage { .. } => self.fmt_kind(f),
             Self::ReadOnly { name, mount_point: Some(point) } => write!(
                 f,
                 "{name} cannot be written to, because {point} is mounted read-only: remount it with \
@@ -328,6 +338,11 @@ impl TargetError {
             Self::Special { name, what } => {
                 write!(f, "{name} is {what}: name a file or a block device")
             }
+            Self::NoStorage { name, file_system } => write!(
+                f,
+                "{name} is no storage: it is on {file_system}, in which the kernel shows itself; name \
+                 a file, a folder or a block device that holds data"
+            ),
             _ => unreachable!("only called for the errors above"),
         }
     }

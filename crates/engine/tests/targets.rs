@@ -192,20 +192,33 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn the_kernels_own_files_are_no_storage() {
+    for (file, folder, kind) in
+        [("/proc/cpuinfo", "/proc", "proc"), ("/sys/kernel/uevent_seqnum", "/sys", "sysfs")]
+    {
+        for looked in [host::target(Path::new(file)), host::folder(Path::new(folder))] {
+            let error = looked.unwrap_err();
+            assert_eq!(error.category(), Category::Unsuitable, "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("is no storage: it is on {kind}, ")), "{text}");
+        }
+    }
+}
+
+#[test]
 fn an_empty_file_and_one_without_direct_access_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty");
     File::create(&path).unwrap();
     let error = open(&host::target(&path).unwrap(), &to_read(DIRECT)).unwrap_err();
     assert!(error.to_string().contains("is empty: fill it with `fathom prepare"), "{error}");
-    let attribute = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
-    if !attribute.exists() {
-        println!("skipped: no {}", attribute.display());
+    if !run("mount", &["-t", "ramfs", "ramfs", text(folder.path())]) {
         return;
     }
-    let target = host::target(attribute).unwrap();
+    let _unmount = Undo("umount", Vec::from([text(folder.path()).to_owned()]));
+    let target = host::target(&written_file(folder.path(), MIB)).unwrap();
     let error = open(&target, &to_read(DIRECT)).unwrap_err();
-    assert!(error.to_string().contains("sysfs has no direct I/O: add --buffered"), "{error}");
+    assert!(error.to_string().contains("ramfs has no direct I/O: add --buffered"), "{error}");
     open(&target, &to_read(BUFFERED)).unwrap();
 }
 

@@ -67,6 +67,7 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     }
     target.size = Bytes(metadata.len());
     add_file_system(&system, &mut target, &metadata);
+    refuse_pseudo(&target)?;
     let path = target.path.clone();
     let path = Path::new(&path);
     // A file that may be written but not read is as good a target; what is inside stays unknown.
@@ -93,6 +94,7 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
     }
     target.kind = TargetKind::Folder;
     add_file_system(&system, &mut target, &metadata);
+    refuse_pseudo(&target)?;
     target.size = target.file_system.as_ref().map_or(Bytes(0), |found| found.available);
     if let Ok(file) = File::open(&target.path) {
         without_copy_on_write(&mut target, &file);
@@ -193,6 +195,17 @@ fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata
         };
         Some(Bytes(sector(&target.layers).map_or(own, |sector| own.max(sector.0))))
     });
+}
+
+/// What /proc, /sys and the like show is the kernel, not storage.
+fn refuse_pseudo(target: &Target) -> Result<(), TargetError> {
+    let kind = target.file_system.as_ref().map(|found| found.kind.as_str());
+    match kind.filter(|kind| !mounts::is_storage(kind)) {
+        Some(kind) => {
+            Err(TargetError::NoStorage { name: target.name.clone(), file_system: kind.to_owned() })
+        }
+        None => Ok(()),
+    }
 }
 
 /// The largest logical sector of the layers.

@@ -47,6 +47,40 @@ impl Mount {
     }
 }
 
+/// File systems that are windows into the kernel: their files have no blocks, tell no size, and may
+/// do anything when they are written to.
+const NO_STORAGE: &[&str] = &[
+    "binder",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "cpuset",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nfsd",
+    "nsfs",
+    "proc",
+    "pstore",
+    "resctrl",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "smackfs",
+    "sysfs",
+    "tracefs",
+    "xenfs",
+];
+
+/// Whether a file system of this kind stores anything.
+pub(crate) fn is_storage(kind: &str) -> bool {
+    !NO_STORAGE.contains(&kind)
+}
+
 /// Every mount of this process's namespace, in the order they were made.
 pub(crate) fn mounts(system: &System) -> Vec<Mount> {
     let text = system.text("proc/self/mountinfo").unwrap_or_default();
