@@ -13,6 +13,8 @@ use fathom_core::spec::{Access, Cache};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
 use fathom_engine::{host, prefill};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::{fill, shared};
 use crate::cli::args::Prepare;
@@ -121,21 +123,36 @@ fn interrupted(error: Error, meaning: String) -> Error {
 
 /// Gives a whole file its name, unless somebody else took it in the meantime.
 fn publish(growing: &Path, file: &Path) -> Result<(), Error> {
-    let linked = match std::fs::hard_link(growing, file) {
+    match renameat_with(CWD, growing, CWD, file, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(cause),
-        // A file system without hard links.
-        Err(_) if file.symlink_metadata().is_err() => std::fs::rename(growing, file),
-        Err(cause) => Err(cause),
-    };
-    linked.map_err(|cause| match cause.kind() {
+        // Some file systems, such as NFS, do not know the flag, and old kernels not the call.
+        Err(Errno::INVAL | Errno::NOSYS) => publish_as_link(growing, file),
+        Err(cause) => Err(not_published(file, &cause.into())),
+    }
+}
+
+/// Gives it its name as a second one; its first goes with what is doomed. A plain rename would
+/// replace what somebody creates at that moment, so without hard links there is no way.
+fn publish_as_link(growing: &Path, file: &Path) -> Result<(), Error> {
+    std::fs::hard_link(growing, file).map_err(|cause| match cause.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Error::target(
+            file.display().to_string(),
+            "its file system can give a file its name only by replacing what may be there",
+            "name a file on another file system, or write this one by other means, as with `dd`",
+        ),
+        _ => not_published(file, &cause),
+    })
+}
+
+fn not_published(file: &Path, cause: &io::Error) -> Error {
+    match cause.kind() {
         io::ErrorKind::AlreadyExists => Error::target(
             file.display().to_string(),
             "somebody else created it meanwhile",
             "look what it is, and prepare again",
         ),
-        _ => fill::failed(file, &cause),
-    })
+        _ => fill::failed(file, cause),
+    }
 }
 
 fn fill_all(
@@ -255,5 +272,34 @@ fn not_created((name, growing): (&str, &Path), folder: &Path, cause: &io::Error)
             "name another folder",
         ),
         _ => fill::failed(Path::new(name), cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_file_gets_its_name_and_never_replaces_another() {
+        for give in [publish, publish_as_link] {
+            let folder = tempfile::tempdir().unwrap();
+            let (growing, file) = (folder.path().join(".growing"), folder.path().join("file"));
+            std::fs::write(&growing, "prepared").unwrap();
+            give(&growing, &file).unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "prepared");
+
+            std::fs::write(&file, "the only copy").unwrap();
+            let again = folder.path().join(".again");
+            std::fs::write(&again, "prepared").unwrap();
+            let text = give(&again, &file).unwrap_err().to_string();
+            assert!(text.contains("somebody else created it meanwhile"), "{text}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "the only copy");
+
+            // A link that leads nowhere is somebody's too.
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink("nowhere", &link).unwrap();
+            give(&again, &link).unwrap_err();
+            assert!(link.symlink_metadata().unwrap().is_symlink());
+        }
     }
 }
