@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Stdio;
 
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
@@ -458,4 +459,56 @@ fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
     assert!((1..6).contains(&read(&mount.path().join("r.jsonl")).trials.len()));
     let output = fathom_in(mount.path(), &["report", "r.jsonl"]).output().unwrap();
     assert_eq!(code(&output), 0);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_refused_before_anything_is_announced() {
+    let place = Place::new();
+    let folder = place.join("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    // Root may write anywhere, unless it gives up what makes it root.
+    let plain = place.command(&["quick", "locked"]);
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(plain.get_program());
+    command.args(plain.get_args()).current_dir(place.path());
+    let is_root = std::fs::metadata(place.path()).unwrap().uid() == 0;
+    let mut command = if is_root { command } else { plain };
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(cause) => {
+            println!("skipped: setpriv: {cause}");
+            return;
+        }
+    };
+    if stderr(&output).contains("setpriv:") {
+        println!("skipped: {}", stderr(&output));
+        return;
+    }
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["locked", "permission denied"]);
+    assert_eq!(stdout(&output), "");
+    assert_eq!(place.names(), ["locked"]);
+}
+
+#[test]
+fn only_files_and_pipes_are_read_as_results() {
+    let place = Place::new();
+    for (path, what) in [("/dev/zero", "a device"), (".", "a folder")] {
+        let output = place.run(&["report", path]);
+        assert_eq!(code(&output), 5, "{}", stderr(&output));
+        assert_has(&stderr(&output), &[path, what, "name a result file"]);
+    }
+    let output = place.run(&["run", "sim:queue", "-d", "1s", "--out", "a.jsonl"]);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let shown = place.run(&["report", "a.jsonl"]);
+    assert_eq!(code(&shown), 0, "{}", stderr(&shown));
+    let mut command = place.command(&["report", "/dev/stdin"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&std::fs::read(place.join("a.jsonl")).unwrap()).unwrap();
+    drop(pipe);
+    let piped = child.wait_with_output().unwrap();
+    assert_eq!(code(&piped), 0);
+    assert_eq!(stdout(&piped), stdout(&shown));
 }

@@ -100,9 +100,10 @@ fn in_scratch(
         Limit::None => format!("{size}"),
         Limit::Time { .. } => format!("up to {size}, as much as {WRITING_TIME} allow"),
     };
+    // A folder that lets nobody create a file is refused before a portrait is announced.
+    let scratch = Scratch::create(&args.path, shared::fresh_seed())?;
     announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
     let seed = plan.spec.points[0].seed;
-    let scratch = Scratch::create(&args.path, shared::fresh_seed())?;
     live.preparation("writing the scratch file");
     fill::scratch(&scratch, size, limit, seed, live)?;
     let place = Place::find(&[scratch.path().to_owned()])?;

@@ -1,10 +1,12 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
-use std::io::{self, IsTerminal, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use fathom_core::Bytes;
 use fathom_core::experiment::Experiment;
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::BackendKind;
@@ -498,10 +500,85 @@ fn agrees(count: usize) -> bool {
 ///
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
-    let bytes = std::fs::read(path).map_err(|cause| Error::Read {
-        path: path.to_owned(),
-        problem: format!("cannot be read ({}): name a result file", plain(&cause)),
+    let failed = |problem: String| Error::Read { path: path.to_owned(), problem };
+    let unreadable = |cause: io::Error| {
+        failed(format!("cannot be read ({}): name a result file", plain(&cause)))
+    };
+    // Looked at before it is opened: to open some devices does something already.
+    let length = readable_length(&std::fs::metadata(path).map_err(unreadable)?).map_err(failed)?;
+    let file = File::open(path).map_err(unreadable)?;
+    let length = match length {
+        // What is written to it from here on is left for the next time.
+        Length::Known(_) => Length::Known(file.metadata().map_err(unreadable)?.len()),
+        unknown => unknown,
+    };
+    let bytes = read_all(file, length).map_err(unreadable)?;
+    let bytes = bytes.ok_or_else(|| {
+        failed(format!("more than {PIPE_LIMIT} come out of it: name a result file"))
     })?;
-    document::read(&bytes)
-        .map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
+    document::read(&bytes).map_err(|error| failed(error.to_string()))
+}
+
+/// No result comes near it; a pipe may have no end.
+const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
+
+/// How much a file has to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    /// A file's.
+    Known(u64),
+    /// A pipe's, up to this.
+    AtMost(u64),
+}
+
+/// How much there is to read; an error says what it is that has no end, or is no file.
+fn readable_length(metadata: &Metadata) -> Result<Length, String> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return Ok(Length::Known(metadata.len()));
+    }
+    if kind.is_fifo() {
+        return Ok(Length::AtMost(PIPE_LIMIT.0));
+    }
+    let what = if kind.is_dir() {
+        "a folder"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    Err(format!("it is {what}: name a result file, or a pipe that one comes from"))
+}
+
+/// Reads all of it; none if more comes than may.
+fn read_all(file: impl Read, length: Length) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    match length {
+        Length::Known(length) => {
+            // So that a file larger than the memory is an error and no end of this process.
+            let capacity = usize::try_from(length).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(capacity).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            file.take(length).read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        }
+        Length::AtMost(most) => {
+            file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+            Ok((bytes.len() as u64 <= most).then_some(bytes))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_without_end_is_read_to_a_limit_and_a_file_to_its_length() {
+        let read = |length| read_all(io::repeat(b'x'), length).unwrap().map(|bytes| bytes.len());
+        assert_eq!(read(Length::AtMost(1000)), None);
+        assert_eq!(read(Length::Known(1000)), Some(1000));
+        let short = |most| read_all(&b"result"[..], Length::AtMost(most)).unwrap();
+        assert_eq!(short(6).as_deref(), Some(&b"result"[..]));
+        assert_eq!(short(5), None);
+    }
 }
