@@ -65,9 +65,10 @@ impl Drop for Undo {
 
 /// A loop device over a file of its own.
 struct Loop {
+    // First, so that the device never outlives its file: other tests' files may be as large.
+    _detach: Undo,
     folder: tempfile::TempDir,
     device: PathBuf,
-    _detach: Undo,
 }
 
 impl Loop {
@@ -313,7 +314,8 @@ fn a_mark_that_appears_after_looking_is_seen_before_writing() {
 
 #[test]
 fn the_file_of_a_loop_device_is_refused_under_every_name() {
-    let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
+    // A size that no other test's file has.
+    let Some(disk) = Loop::new(16 * MIB + 512, &[]) else { return };
     let refusal = |path: &Path| refused(open(&host::target(path).unwrap(), &to_write(true, &[])));
     let link = disk.folder.path().join("link");
     fs::hard_link(disk.file(), &link).unwrap();
