@@ -199,7 +199,6 @@ fn the_kernels_own_files_are_no_storage() {
     {
         for looked in [host::target(Path::new(file)), host::folder(Path::new(folder))] {
             let error = looked.unwrap_err();
-            assert_eq!(error.category(), Category::Unsuitable, "{error}");
             let text = error.to_string();
             assert!(text.contains(&format!("is no storage: it is on {kind}, ")), "{text}");
         }
@@ -459,7 +458,7 @@ fn active_swap_is_refused() {
 
 #[test]
 fn a_device_that_refuses_writes_or_has_no_data_is_refused() {
-    let Some(disk) = Loop::new(MIB, &["--read-only"]) else { return };
+    let Some(disk) = Loop::new(3 * MIB, &["--read-only"]) else { return };
     let target = disk.look();
     let error = open(&target, &to_write(true, &[disk.name()])).unwrap_err();
     assert!(error.to_string().contains("blockdev --setrw"), "{error}");
