@@ -32,6 +32,8 @@ const BEGINNING_MAX: f64 = 0.05;
 const BEGINNING_CHANCE: f64 = 2.0;
 /// From this share of the window on the result is that of the warm-up as much as of the rest.
 const BEGINNING_SHARE_MAX: f64 = 0.2;
+/// ... and differs by more than this share: what a trend may be before it is no steady state.
+const BEGINNING_GRAVE: f64 = 0.1;
 
 /// An open loop whose target is slower than the offered load.
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
@@ -180,7 +182,8 @@ pub(super) fn warm_up_too_short(case: &Case, judgement: &mut Judgement) {
         let Some((beginning, rest)) = beginning(&series, warm_up) else { continue };
         let seconds = |slices: &[Slice]| slices.iter().map(|s| s.length.as_secs_f64()).sum::<f64>();
         let (lasted, window) = (seconds(&slices[..warm_up.truncate]), seconds(&slices));
-        let grave = !warm_up.settled || lasted > BEGINNING_SHARE_MAX * window;
+        let is_long = !warm_up.settled || lasted > BEGINNING_SHARE_MAX * window;
+        let grave = is_long && (beginning - rest).abs() > BEGINNING_GRAVE * rest;
         let settled = match warm_up.settled {
             true => "settled only then",
             false => "had not settled even then",
@@ -427,7 +430,9 @@ mod tests {
             let finding = invented.has("warm-up-too-short", Severity::Suspect);
             assert!(finding.evidence.contains("in the first 30.0 s of the 100 s"));
         }
-        // One that differs by 3 % is none.
+        // One that differs by 7 % is worth knowing, however long it is, and one by 3 % is none.
+        invented.set_series(wiggly(&mut ramp(30, 9200)));
+        invented.has("warm-up-too-short", Severity::Note);
         invented.set_series(wiggly(&mut ramp(30, 9700)));
         invented.has_none_of(&["warm-up-too-short"]);
         // One that takes more than half.
