@@ -1,8 +1,8 @@
 //! Applies a point to targets and records what every I/O did.
 //!
 //! The hot loop in `worker` is generic over [`backend::Backend`] and its schedule; the backend owns
-//! the clock. So the loop that is tested through hours of virtual time in milliseconds is the loop
-//! that drives io_uring. The engine does not know why a point runs.
+//! the clock. So the loop that is tested through hours of virtual time in seconds is the loop that
+//! drives io_uring. The engine does not know why a point runs.
 //!
 //! `unsafe` occurs only in the real backends, `uring` and `aio`, and where `host` says so.
 
