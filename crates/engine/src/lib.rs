@@ -9,6 +9,7 @@
 pub mod aio;
 pub mod backend;
 mod buffers;
+pub mod calibrate;
 mod choice;
 pub mod clock;
 mod collector;

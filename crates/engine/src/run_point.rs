@@ -13,7 +13,7 @@ use fathom_core::spec::{self, BackendKind, Pacing, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
-use crate::backend::Backend;
+use crate::backend::{Backend, RealBackend};
 use crate::collector::empty_tally;
 use crate::pattern::{Pattern, Random, Sequential};
 use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
@@ -132,6 +132,17 @@ pub fn run_point(
             }
         }
     }
+}
+
+/// Runs a point on a backend that no user can name, such as a ring that does nothing.
+pub(crate) fn run_on<B: RealBackend>(
+    point: &Point,
+    targets: &[OpenTarget],
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    let plans = plan::divide(point);
+    threads::Run { point, plans: &plans, targets, stop }.go::<B>(observer)
 }
 
 /// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.

@@ -10,6 +10,7 @@
 )]
 
 mod memory;
+mod nop;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use memory::Share;
+pub(crate) use nop::{NopRing, no_target};
 pub use setup::Setup;
 pub(crate) use setup::probe;
 

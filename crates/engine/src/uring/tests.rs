@@ -20,7 +20,7 @@ fn target(path: &Path) -> OpenTarget {
 }
 
 /// io_uring may be forbidden where the tests run.
-fn here() -> bool {
+pub(super) fn here() -> bool {
     match probe() {
         Ok(_) => true,
         Err(error) => {

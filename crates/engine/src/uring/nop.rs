@@ -1,0 +1,167 @@
+//! A ring whose I/Os do nothing: the same entries as for reads and writes, but with an opcode that
+//! the kernel completes at once. What is left is what fathom and the ring cost, so this is the
+//! ceiling of what a worker can start and reap. It never touches a device.
+
+#![expect(unsafe_code, reason = "the opcode of an entry that was built for I/O is changed")]
+
+use std::io;
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::BackendKind;
+use fathom_core::{Bytes, Instant, Span};
+use io_uring::opcode::Nop;
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+use super::{RawEntry, Uring};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::target::OpenTarget;
+
+/// The kernel completes the entry with its length as the result (IORING_NOP_INJECT_RESULT). From
+/// Linux 6.10 on; an older one does not look at the flags, and completes it with 0.
+const INJECT_RESULT: u32 = 1;
+
+/// How long the kernel may take for nothing when the ring is opened.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// io_uring that does nothing.
+pub struct NopRing {
+    ring: Uring,
+    /// Bytes that every I/O claims to have moved.
+    length: i32,
+    /// Whether the kernel says so itself.
+    injects: bool,
+}
+
+impl RealBackend for NopRing {
+    const KIND: BackendKind = BackendKind::Uring;
+
+    /// `targets` are only numbers here, but as many are needed as the I/Os will name.
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        Self::open_with(INJECT_RESULT, targets, shape)
+    }
+
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.ring.read_buffer(slot)
+    }
+}
+
+impl NopRing {
+    /// Tests leave the flag out, as if the kernel did not know it.
+    fn open_with(flags: u32, targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        let mut ring = Uring::open(targets, shape)?;
+        do_nothing(&mut ring, flags);
+        let mut nop = Self { ring, length: shape.block_size as i32, injects: true };
+        match nop.once()? {
+            result if result == nop.length => {}
+            0 => nop.injects = false,
+            result => return Err(refused(result)),
+        }
+        Ok(nop)
+    }
+
+    /// What the kernel answers to one I/O that does nothing.
+    fn once(&mut self) -> io::Result<i32> {
+        let (direction, length) = (Direction::Read, self.length as u32);
+        let mut completions = Vec::with_capacity(1);
+        self.ring.push(Io { slot: 0, target: 0, direction, offset: 0, length });
+        let deadline = self.ring.now() + PATIENCE;
+        while self.ring.now() < deadline {
+            self.ring.wait(deadline, &mut completions);
+            if let Some(completion) = completions.first() {
+                return Ok(completion.result);
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl Backend for NopRing {
+    #[inline]
+    fn now(&mut self) -> Instant {
+        self.ring.now()
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.ring.buffer(slot)
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        self.ring.push(io);
+    }
+
+    #[inline]
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        let before = completions.len();
+        self.ring.wait(deadline, completions);
+        if !self.injects {
+            for completion in &mut completions[before..] {
+                if completion.result == 0 {
+                    completion.result = self.length;
+                }
+            }
+        }
+    }
+}
+
+/// A target for rings that do nothing: an I/O has to name one, and a ring to register it.
+pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
+    let file = rustix::fs::memfd_create("fathom-nothing", MemfdFlags::CLOEXEC)?.into();
+    Ok(OpenTarget { name: "nothing".to_owned(), file, size, alignment: Bytes(1) })
+}
+
+/// Has every entry that the ring will send do nothing. The rest of it is filled in for each I/O as
+/// it is for reads and writes, and the kernel does not look at it.
+fn do_nothing(ring: &mut Uring, flags: u32) {
+    for template in &mut ring.templates {
+        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
+        // is a description with the same size and no stricter alignment.
+        let raw = unsafe { &mut *(&raw mut *template).cast::<RawEntry>() };
+        raw.opcode = Nop::CODE;
+        raw.rw_flags = flags;
+    }
+}
+
+fn refused(result: i32) -> io::Error {
+    match result {
+        errno if errno < 0 => Errno::from_raw_os_error(-errno).into(),
+        moved => io::Error::other(format!("nothing at all moved {moved} bytes")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::uring::tests::here;
+
+    #[test]
+    fn nothing_moves_a_whole_block_with_and_without_the_kernels_word_for_it() {
+        if !here() {
+            return;
+        }
+        let nothing = no_target(Bytes(1 << 20)).unwrap();
+        let shape = Shape { slots: 4, block_size: 512, reads: true, writes: true, seed: 1 };
+        for flags in [INJECT_RESULT, 0] {
+            let mut ring =
+                NopRing::open_with(flags, std::slice::from_ref(&nothing), &shape).unwrap();
+            // An older kernel takes the flag and keeps quiet.
+            assert!(!ring.injects || flags != 0);
+            let mut completions = Vec::with_capacity(4);
+            for direction in Direction::BOTH {
+                for slot in 0..4 {
+                    let offset = u64::from(slot) * 512;
+                    ring.push(Io { slot, target: 0, direction, offset, length: 512 });
+                }
+                completions.clear();
+                let hang = ring.now() + PATIENCE;
+                while completions.len() < 4 {
+                    assert!(ring.now() < hang);
+                    ring.wait(hang, &mut completions);
+                }
+                assert!(completions.iter().all(|c| c.result == 512), "{completions:?}");
+            }
+        }
+    }
+}
