@@ -1,10 +1,89 @@
 //! How offsets follow each other. A new access pattern is a type here that implements [`Pattern`],
 //! a variant in `fathom_core::spec::Pattern`, and a line in `run_point`'s choice.
+//!
+//! The hot loop takes requests in blocks from a [`Source`]. So it need not be compiled anew for every
+//! pattern, and what a pattern is costs one indirect call for a block.
 
+use fathom_core::measure::Direction;
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// What an I/O will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Where, in bytes from the target's start.
+    pub(crate) offset: u64,
+    /// The target's place in the list of targets of the run.
+    pub(crate) target: u32,
+    /// The region's place in the worker's plan.
+    pub(crate) region: u32,
+    /// Whether it reads or writes.
+    pub(crate) direction: Direction,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { offset: 0, target: 0, region: 0, direction: Direction::Read }
+    }
+}
+
+/// Draws the requests of a worker.
+pub(crate) trait Source {
+    /// The next requests. How many are drawn at once changes none of them.
+    fn draw(&mut self, into: &mut [Request]);
+}
+
+/// A pattern in each of a worker's regions, taken in turn, with a mix of reads and writes.
+pub(crate) struct Requests<P> {
+    pattern: P,
+    mix: Mix,
+    targets: Box<[u32]>,
+    turn: usize,
+}
+
+impl<P: Pattern> Requests<P> {
+    pub(crate) fn new(plan: &WorkerPlan, pattern: P, read_share: f64) -> Self {
+        Self {
+            pattern,
+            mix: Mix::new(read_share, plan.seed),
+            targets: plan.regions.iter().map(|region| region.target).collect(),
+            turn: 0,
+        }
+    }
+
+    #[inline]
+    fn draw_with(
+        &mut self,
+        into: &mut [Request],
+        mut direction: impl FnMut(&mut Mix) -> Direction,
+    ) {
+        for request in into {
+            let region = self.turn;
+            self.turn += 1;
+            if self.turn == self.targets.len() {
+                self.turn = 0;
+            }
+            *request = Request {
+                offset: self.pattern.next(region),
+                target: self.targets[region],
+                region: region as u32,
+                direction: direction(&mut self.mix),
+            };
+        }
+    }
+}
+
+impl<P: Pattern> Source for Requests<P> {
+    fn draw(&mut self, into: &mut [Request]) {
+        // No coin is tossed whose outcome is certain.
+        match self.mix.certain() {
+            Some(direction) => self.draw_with(into, |_| direction),
+            None => self.draw_with(into, Mix::toss),
+        }
+    }
+}
 
 /// Chooses the offset of each I/O.
 pub(crate) trait Pattern {
@@ -86,9 +165,12 @@ impl Pattern for Sequential {
     }
 }
 
+/// How many values a toss can have, so that a share of 1 is always a read.
+const ALL: u64 = 1 << 63;
+
 /// Tosses the coin for each I/O's direction, independently of its offset.
 pub(crate) struct Mix {
-    /// Of 2^63 equally likely values, those that mean a read: so a share of 1 is always a read.
+    /// Of [`ALL`] equally likely values, those that mean a read.
     reads: u64,
     random: Xoshiro256PlusPlus,
 }
@@ -96,14 +178,23 @@ pub(crate) struct Mix {
 impl Mix {
     pub(crate) fn new(read_share: f64, seed: u64) -> Self {
         Self {
-            reads: (read_share * (1u64 << 63) as f64) as u64,
+            reads: (read_share * ALL as f64) as u64,
             random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6d69_7800),
         }
     }
 
+    /// The direction of every I/O, where there is only one.
+    fn certain(&self) -> Option<Direction> {
+        match self.reads {
+            0 => Some(Direction::Write),
+            ALL => Some(Direction::Read),
+            _ => None,
+        }
+    }
+
     #[inline]
-    pub(crate) fn is_read(&mut self) -> bool {
-        self.random.next_u64() >> 1 < self.reads
+    fn toss(&mut self) -> Direction {
+        if self.random.next_u64() >> 1 < self.reads { Direction::Read } else { Direction::Write }
     }
 }
 
@@ -156,8 +247,33 @@ mod tests {
             [(0.0, 0, 0), (1.0, 100_000, 100_000), (0.7, 69_400, 70_600)]
         {
             let mut mix = Mix::new(share, 3);
-            let reads = (0..100_000).filter(|_| mix.is_read()).count();
+            let reads = (0..100_000).filter(|_| mix.toss() == Direction::Read).count();
             assert!((lowest..=highest).contains(&reads), "{share}: {reads}");
+        }
+    }
+
+    #[test]
+    fn requests_are_the_same_however_many_are_drawn_at_once() {
+        let mut plan = plan(0, 1);
+        plan.regions.push(Region { target: 7, offset: Bytes(1 << 20), length: Bytes(1 << 20) });
+        let draw = |share: f64, at_once: &[usize]| -> Vec<Request> {
+            let mut source = Requests::new(&plan, Random::new(&plan, 4096), share);
+            let mut drawn = Vec::new();
+            for &count in at_once {
+                let mut block = vec![Request::default(); count];
+                source.draw(&mut block);
+                drawn.extend(block);
+            }
+            drawn
+        };
+        for share in [0.0, 0.3, 1.0] {
+            let at_once = draw(share, &[120]);
+            assert_eq!(draw(share, &[1; 120]), at_once);
+            assert_eq!(draw(share, &[64, 7, 49]), at_once);
+            let reads = at_once.iter().filter(|r| r.direction == Direction::Read).count();
+            assert!([(0.0, 0), (1.0, 120)].iter().all(|&(s, n)| share != s || reads == n));
+            let regions = at_once.iter().map(|request| (request.region, request.target));
+            assert!(regions.eq([(0, 0), (1, 7)].into_iter().cycle().take(120)));
         }
     }
 }

@@ -8,14 +8,14 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
-use fathom_core::plan;
+use fathom_core::plan::{self, WorkerPlan};
 use fathom_core::spec::{self, BackendKind, Pacing, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
 use crate::collector::empty_tally;
-use crate::pattern::{Pattern, Random, Sequential};
+use crate::pattern::{Random, Requests, Sequential, Source};
 use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
 use crate::sim;
 use crate::sync::Sync;
@@ -148,38 +148,38 @@ pub(crate) fn run_on<B: RealBackend>(
 /// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.
 fn drive_plan<B: Backend, K: Sink>(
     job: &Job<'_>,
-    pattern: spec::Pattern,
+    stream: &spec::Stream,
     backend: &mut B,
-    sink: &mut K,
-) -> Outcome {
-    let block_size = u64::from(job.block_size);
-    match pattern {
-        spec::Pattern::Random => drive_paced(job, backend, Random::new(job.plan, block_size), sink),
-        spec::Pattern::Sequential => {
-            drive_paced(job, backend, Sequential::new(job.plan, block_size), sink)
-        }
-    }
-}
-
-fn drive_paced<B: Backend, P: Pattern, K: Sink>(
-    job: &Job<'_>,
-    backend: &mut B,
-    pattern: P,
     sink: &mut K,
 ) -> Outcome {
     let plan = job.plan;
     let start = job.timetable.start;
     let tally = empty_tally(plan);
+    let source = &mut *source(stream, plan);
     match plan.pacing {
-        Pacing::Closed { .. } => worker::drive(job, backend, ClosedLoop, pattern, sink, tally),
+        Pacing::Closed { .. } => worker::drive(job, backend, ClosedLoop, source, sink, tally),
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Uniform, .. } => {
             let phase = f64::from(plan.worker) / f64::from(plan.workers);
             let schedule = OpenLoop::new(start, Uniform::new(offered_load, phase));
-            worker::drive(job, backend, schedule, pattern, sink, tally)
+            worker::drive(job, backend, schedule, source, sink, tally)
         }
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Poisson, .. } => {
             let schedule = OpenLoop::new(start, Poisson::new(offered_load, plan.seed));
-            worker::drive(job, backend, schedule, pattern, sink, tally)
+            worker::drive(job, backend, schedule, source, sink, tally)
+        }
+    }
+}
+
+/// What draws the worker's requests.
+fn source(stream: &spec::Stream, plan: &WorkerPlan) -> Box<dyn Source> {
+    let block_size = stream.block_size.0;
+    let share = stream.read_share;
+    match stream.pattern {
+        spec::Pattern::Random => {
+            Box::new(Requests::new(plan, Random::new(plan, block_size), share))
+        }
+        spec::Pattern::Sequential => {
+            Box::new(Requests::new(plan, Sequential::new(plan, block_size), share))
         }
     }
 }

@@ -1,15 +1,19 @@
 //! The hot loop: starts what is due, stamps it, waits, and records what came back.
 //!
-//! Generic over the backend, the schedule and the pattern, so that no choice is left in it. Between
-//! the start and the end of the window it does not allocate, lock, log or format; a test with a
-//! counting allocator proves it. The loop knows no wall clock: the backend owns the time.
+//! Generic over the backend and the schedule, so that no choice is left in it; what to read and write
+//! is drawn in blocks by a [`Source`]. Between the start and the end of the window it does not
+//! allocate, lock, log or format; a test with a counting allocator proves it. The loop knows no wall
+//! clock: the backend owns the time.
+//!
+//! What can be done once for all I/Os that came back together is not done for each: time moves on,
+//! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
 
 use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::backend::{Backend, Completion, Io};
-use crate::pattern::{Mix, Pattern};
+use crate::pattern::{Request, Source};
 use crate::payload::Payload;
 use crate::schedule::Schedule;
 
@@ -62,7 +66,6 @@ pub(crate) trait Sink {
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a WorkerPlan,
     pub(crate) block_size: u32,
-    pub(crate) read_share: f64,
     pub(crate) timetable: Timetable,
     /// CPU time of this thread, where that means anything.
     pub(crate) cpu: fn() -> Option<Span>,
@@ -87,50 +90,73 @@ pub(crate) struct Outcome {
 struct Slot {
     intended: Instant,
     submitted: Instant,
-    offset: u64,
-    region: u32,
-    is_write: bool,
+    request: Request,
+}
+
+/// How many requests are drawn at once: enough that asking for them costs nothing for each.
+const BLOCK: usize = 64;
+
+/// Requests that were drawn and not started.
+struct Drawn<'a> {
+    source: &'a mut dyn Source,
+    requests: [Request; BLOCK],
+    next: usize,
+}
+
+impl Drawn<'_> {
+    #[inline]
+    fn take(&mut self) -> Request {
+        if self.next == BLOCK {
+            self.source.draw(&mut self.requests);
+            self.next = 0;
+        }
+        let request = self.requests[self.next];
+        self.next += 1;
+        request
+    }
 }
 
 /// The state of the loop.
-struct Loop<'a, B, S, P, K> {
+struct Loop<'a, B, S, K> {
     job: &'a Job<'a>,
     /// The job's, until the user asks to stop: then the window ends earlier.
     timetable: Timetable,
     stopping: bool,
     backend: &'a mut B,
     schedule: S,
-    pattern: P,
+    drawn: Drawn<'a>,
     sink: &'a mut K,
-    mix: Mix,
     payload: Payload,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    /// The slots that were pushed and have no stamp yet.
-    pushed: Vec<u32>,
+    slots: Box<[Slot]>,
+    /// The first `free_count` are free; what was started last lies behind them.
+    free: Box<[u32]>,
+    free_count: usize,
     tally: Box<Tally>,
     boundary: Instant,
     in_window: bool,
-    turn: usize,
-    in_flight: u64,
-    /// Until when the depth is integrated.
-    depth_until: Instant,
+    /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
+    at: Instant,
+    /// Whether that is the end of the window or later.
+    is_over: bool,
     /// When a slot last became free after none was: what fell due before it had to wait for the
-    /// target, not for us.
+    /// target, not for us. Open loops only.
     full_until: Instant,
     started: u64,
+    /// I/Os that completed in full in this phase: the warm-up, or the window.
+    completed: u64,
     failures_in_row: u64,
-    last_success: Instant,
+    /// When the first of them failed.
+    failing_since: Instant,
     ledger: Ledger,
     errors: Errors,
 }
 
 /// Runs a worker from the start to the end of its timetable and waits for what is in flight.
-pub(crate) fn drive<B: Backend, S: Schedule, P: Pattern, K: Sink>(
+pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     job: &Job<'_>,
     backend: &mut B,
     schedule: S,
-    pattern: P,
+    source: &mut dyn Source,
     sink: &mut K,
     tally: Box<Tally>,
 ) -> Outcome {
@@ -142,23 +168,22 @@ pub(crate) fn drive<B: Backend, S: Schedule, P: Pattern, K: Sink>(
         stopping: false,
         backend,
         schedule,
-        pattern,
+        drawn: Drawn { source, requests: [Request::default(); BLOCK], next: BLOCK },
         sink,
-        mix: Mix::new(job.read_share, job.plan.seed),
         payload: Payload::new(job.plan.seed),
-        slots: vec![Slot::default(); depth as usize],
+        slots: vec![Slot::default(); depth as usize].into(),
         free: (0..depth).rev().collect(),
-        pushed: Vec::with_capacity(depth as usize),
+        free_count: depth as usize,
         tally,
         boundary: table.boundary_after(table.start),
         in_window: table.window_start <= table.start,
-        turn: 0,
-        in_flight: 0,
-        depth_until: table.start,
+        at: table.start,
+        is_over: false,
         full_until: table.start,
         started: 0,
+        completed: 0,
         failures_in_row: 0,
-        last_success: table.start,
+        failing_since: table.start,
         ledger: Ledger::default(),
         errors: Errors::with_room(),
     };
@@ -168,7 +193,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, P: Pattern, K: Sink>(
     state.run(&mut completions)
 }
 
-impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
+impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
     fn run(mut self, completions: &mut Vec<Completion>) -> Outcome {
         let table = self.job.timetable;
         while self.backend.now() < table.start {
@@ -177,8 +202,8 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         let mut cpu_before = (self.job.cpu)();
         let mut was_in_window = self.in_window;
         let mut gave_up = false;
+        let mut now = self.backend.now();
         let ended = loop {
-            let now = self.backend.now();
             if self.boundary <= now {
                 self.roll_over(now);
             }
@@ -203,9 +228,16 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
             if !self.stopping && (self.job.stopped)() {
                 self.stop();
             }
+            let waited_in_vain = completions.is_empty();
             for completion in completions.drain(..) {
                 self.complete(completion);
             }
+            // What came back has just been stamped, which is now for a closed loop. For an open one
+            // the time that it took to look at it all would make the next I/O late.
+            now = match waited_in_vain || S::OPEN {
+                true => self.backend.now(),
+                false => self.at,
+            };
         };
         let cpu = match ((self.job.cpu)(), cpu_before) {
             (Some(after), Some(before)) => Some(after - before),
@@ -222,30 +254,34 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         self.stopping = true;
         let now = self.backend.now();
         // A slice has a length, and what was counted stays in the window.
-        let earliest = self.depth_until.max(self.tally.start + Span(1));
+        let earliest = self.at.max(self.tally.start + Span(1));
         let end = (self.job.agree_on_end)(now).max(earliest);
         self.timetable.window_end = self.timetable.window_end.min(end);
         self.boundary = self.boundary.min(self.timetable.window_end);
+        self.is_over = self.timetable.window_end <= self.at;
     }
 
     /// Starts every I/O that is due while a slot is free.
     #[inline]
     fn start_due(&mut self, now: Instant) {
-        while let Some(&slot) = self.free.last() {
+        let mut free = self.free_count;
+        while free > 0 {
             let Some(intended) = self.schedule.take(now) else { break };
-            self.free.pop();
-            self.push(slot, intended);
+            free -= 1;
+            self.push(self.free[free], intended);
         }
-        if self.pushed.is_empty() {
+        if free == self.free_count {
             return;
         }
         // One stamp for the batch, after it was prepared and before the kernel sees it: the time in
         // the submitting call belongs to the service time.
         let submitted = self.backend.now();
-        self.integrate_depth(submitted);
-        self.in_flight += self.pushed.len() as u64;
-        self.started += self.pushed.len() as u64;
-        for slot in self.pushed.drain(..) {
+        // Until then the batch was not in flight.
+        self.advance(submitted);
+        let batch = free..self.free_count;
+        self.free_count = free;
+        self.started += batch.len() as u64;
+        for &slot in &self.free[batch] {
             let slot = &mut self.slots[slot as usize];
             slot.submitted = submitted;
             if S::OPEN {
@@ -263,82 +299,77 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
 
     #[inline]
     fn push(&mut self, slot: u32, intended: Instant) {
-        let region = self.turn;
-        self.turn += 1;
-        if self.turn == self.job.plan.regions.len() {
-            self.turn = 0;
-        }
-        let offset = self.pattern.next(region);
-        let is_write = !self.mix.is_read();
-        if is_write {
+        let request = self.drawn.take();
+        if request.direction == Direction::Write {
             let length = self.job.block_size as usize;
             let buffer = self.backend.buffer(slot);
             let length = length.min(buffer.len());
             self.payload.refresh(&mut buffer[..length]);
         }
-        self.slots[slot as usize] =
-            Slot { intended, submitted: intended, offset, region: region as u32, is_write };
+        self.slots[slot as usize] = Slot { intended, submitted: intended, request };
         self.backend.push(Io {
             slot,
-            target: self.job.plan.regions[region].target,
-            direction: if is_write { Direction::Write } else { Direction::Read },
-            offset,
+            target: request.target,
+            direction: request.direction,
+            offset: request.offset,
             length: self.job.block_size,
         });
-        self.pushed.push(slot);
     }
 
     /// Until when to wait if nothing completes.
     fn deadline(&self, now: Instant) -> Instant {
         let look = self.boundary.min(now + STOP_CHECK);
-        if self.free.is_empty() { look } else { look.min(self.schedule.next_due()) }
+        if self.free_count == 0 { look } else { look.min(self.schedule.next_due()) }
     }
 
+    /// Moves on to a later stamp: closes the slices that ended by then. An earlier one changes
+    /// nothing: helper threads stamp what they did before they queue up to hand it over, so that one
+    /// may be overtaken by a later one, and belongs to where the time of this loop has come to.
     #[inline]
-    fn integrate_depth(&mut self, at: Instant) {
-        let at = at.min(self.timetable.window_end);
-        self.tally.depth_ns +=
-            u128::from(self.in_flight) * u128::from(at.since(self.depth_until).0);
-        self.depth_until = self.depth_until.max(at);
+    fn advance(&mut self, to: Instant) {
+        if to <= self.at {
+            return;
+        }
+        if self.boundary <= to {
+            self.roll_over(to);
+        }
+        self.integrate_depth(to);
+        self.is_over = self.timetable.window_end <= to;
+    }
+
+    /// How many I/Os are in flight.
+    fn in_flight(&self) -> u64 {
+        (self.slots.len() - self.free_count) as u64
+    }
+
+    /// Counts what was in flight from the last stamp to this one, but not after the window.
+    #[inline]
+    fn integrate_depth(&mut self, to: Instant) {
+        let passed = to.min(self.timetable.window_end).since(self.at).0;
+        self.tally.depth_ns += u128::from(self.in_flight()) * u128::from(passed);
+        self.at = self.at.max(to);
     }
 
     #[inline]
     fn complete(&mut self, completion: Completion) {
-        // Helper threads stamp what they did before they queue up to hand it over, so that one may
-        // be overtaken by a later one: it belongs to where the time of this loop has come to.
-        let at = completion.at.max(self.depth_until);
-        if self.boundary <= at {
-            self.roll_over(at);
-        }
-        self.integrate_depth(at);
+        self.advance(completion.at);
         let slot = self.slots[completion.slot as usize];
-        if self.free.is_empty() {
-            self.full_until = at;
+        if S::OPEN && self.free_count == 0 {
+            self.full_until = self.at;
         }
-        self.free.push(completion.slot);
-        self.in_flight -= 1;
-        let complete = completion.result == self.job.block_size as i32;
-        if !complete {
-            self.note_failure(&slot, kind_of(completion.result), at);
+        self.free[self.free_count] = completion.slot;
+        self.free_count += 1;
+        if completion.result != self.job.block_size as i32 {
+            return self.fail(&slot, kind_of(completion.result));
         }
-        if self.timetable.window_end <= at {
+        if self.is_over {
             self.ledger.in_flight += 1;
             return;
         }
-        if !complete {
-            self.ledger.failed += 1;
-            self.tally.failed += 1;
-            return;
-        }
         self.failures_in_row = 0;
-        self.last_success = at;
-        if self.in_window {
-            self.ledger.completed += 1;
-        } else {
-            self.ledger.completed_in_warm_up += 1;
-        }
-        let cell = &mut self.tally.cells[slot.region as usize];
-        let flow = &mut cell.flows[usize::from(slot.is_write)];
+        self.completed += 1;
+        let cell = &mut self.tally.cells[slot.request.region as usize];
+        let flow = &mut cell.flows[slot.request.direction as usize];
         flow.bytes.0 += u64::from(self.job.block_size);
         flow.service_time.record(completion.at.since(slot.submitted).0);
         if S::OPEN
@@ -348,14 +379,29 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         }
     }
 
+    /// An I/O came back that did not do what it should.
+    #[cold]
+    fn fail(&mut self, slot: &Slot, kind: ErrorKind) {
+        self.note_failure(slot, kind, self.at);
+        if self.is_over {
+            self.ledger.in_flight += 1;
+        } else {
+            self.ledger.failed += 1;
+            self.tally.failed += 1;
+        }
+    }
+
     /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
     #[cold]
     fn note_failure(&mut self, slot: &Slot, kind: ErrorKind, at: Instant) {
+        if self.failures_in_row == 0 {
+            self.failing_since = at;
+        }
         self.failures_in_row += 1;
         self.errors.add(IoError {
-            target: self.job.plan.regions[slot.region as usize].target,
-            direction: if slot.is_write { Direction::Write } else { Direction::Read },
-            offset: Bytes(slot.offset),
+            target: slot.request.target,
+            direction: slot.request.direction,
+            offset: Bytes(slot.request.offset),
             length: Bytes(u64::from(self.job.block_size)),
             kind,
             at_ns: at.0.wrapping_sub(self.job.timetable.window_start.0) as i64,
@@ -363,7 +409,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
     }
 
     fn is_hopeless(&self, now: Instant) -> bool {
-        self.failures_in_row >= GIVE_UP_FAILURES && now.since(self.last_success) >= GIVE_UP_AFTER
+        self.failures_in_row >= GIVE_UP_FAILURES && now.since(self.failing_since) >= GIVE_UP_AFTER
     }
 
     /// Closes every interval that ended by `at`. An interval in which nothing completed is handed
@@ -383,7 +429,10 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
                 self.tally.clear();
                 self.tally.start = boundary;
             }
-            self.in_window |= opens;
+            if opens {
+                self.in_window = true;
+                self.ledger.completed_in_warm_up = std::mem::take(&mut self.completed);
+            }
             self.tally.in_window = self.in_window;
             self.boundary = table.boundary_after(boundary);
             if boundary == table.window_end {
@@ -400,7 +449,7 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
         }
         let mut limit = self.backend.now() + PATIENCE;
         let mut stopped = false;
-        while self.in_flight > 0 {
+        while self.in_flight() > 0 {
             let now = self.backend.now();
             if !stopped && (self.job.stopped)() {
                 stopped = true;
@@ -415,6 +464,10 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
             }
         }
         self.count_lost(ended);
+        match self.in_window {
+            true => self.ledger.completed = self.completed,
+            false => self.ledger.completed_in_warm_up = self.completed,
+        }
         let unstarted = self.schedule.untaken(ended);
         self.ledger.unstarted = unstarted;
         self.ledger.due = self.started + unstarted;
@@ -428,8 +481,8 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
     /// An I/O that was in flight at the end. It is accounted for, and in no distribution.
     fn come_back_late(&mut self, completion: Completion) {
         let slot = self.slots[completion.slot as usize];
-        self.free.push(completion.slot);
-        self.in_flight -= 1;
+        self.free[self.free_count] = completion.slot;
+        self.free_count += 1;
         self.ledger.in_flight += 1;
         if completion.result != self.job.block_size as i32 {
             self.note_failure(&slot, kind_of(completion.result), completion.at);
@@ -437,17 +490,16 @@ impl<B: Backend, S: Schedule, P: Pattern, K: Sink> Loop<'_, B, S, P, K> {
     }
 
     fn count_lost(&mut self, ended: Instant) {
-        if self.in_flight == 0 {
+        if self.in_flight() == 0 {
             return;
         }
         let mut is_lost = vec![true; self.slots.len()];
-        self.free.iter().for_each(|&slot| is_lost[slot as usize] = false);
+        self.free[..self.free_count].iter().for_each(|&slot| is_lost[slot as usize] = false);
         for index in (0..self.slots.len()).filter(|&index| is_lost[index]) {
             let slot = self.slots[index];
             self.note_failure(&slot, ErrorKind::Lost, ended);
         }
-        self.ledger.lost = self.in_flight;
-        self.in_flight = 0;
+        self.ledger.lost = self.in_flight();
     }
 }
 
@@ -467,11 +519,11 @@ mod tests {
 
     use super::*;
     use crate::collector::empty_tally;
-    use crate::pattern::Random;
+    use crate::pattern::{Random, Requests};
     use crate::schedule::{ClosedLoop, OpenLoop, Uniform};
     use fathom_core::Rate;
 
-    const BLOCK: u32 = 4096;
+    const BLOCK_SIZE: u32 = 4096;
 
     /// Every I/O takes 100 us and gives the result that the test chose for its moment; without a
     /// result it never comes back.
@@ -566,30 +618,30 @@ mod tests {
         };
         let job = Job {
             plan: &plan,
-            block_size: BLOCK,
-            read_share: 0.5,
+            block_size: BLOCK_SIZE,
             timetable,
             cpu: || None,
             stopped,
             agree_on_end: &|now| now,
         };
         let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
-        let pattern = Random::new(&plan, u64::from(BLOCK));
+        let pattern = Random::new(&plan, u64::from(BLOCK_SIZE));
+        let mut source = Requests::new(&plan, pattern, 0.5);
         let tally = empty_tally(&plan);
         let outcome = match pacing {
             Pacing::Closed { .. } => {
-                drive(&job, &mut backend, ClosedLoop, pattern, &mut sink, tally)
+                drive(&job, &mut backend, ClosedLoop, &mut source, &mut sink, tally)
             }
             Pacing::Open { offered_load, .. } => {
                 let schedule = OpenLoop::new(timetable.start, Uniform::new(offered_load, 0.0));
-                drive(&job, &mut backend, schedule, pattern, &mut sink, tally)
+                drive(&job, &mut backend, schedule, &mut source, &mut sink, tally)
             }
         };
         (outcome, sink.kept)
     }
 
     const CLOSED: Pacing = Pacing::Closed { queue_depth: 4 };
-    const WHOLE: Option<i32> = Some(BLOCK as i32);
+    const WHOLE: Option<i32> = Some(BLOCK_SIZE as i32);
 
     fn ios(tallies: &[Tally], in_window: bool) -> u64 {
         let wanted = tallies.iter().filter(|tally| tally.in_window == in_window);
@@ -670,7 +722,7 @@ mod tests {
             let waits = Cell::new(0);
             let hangs = |at: Instant| {
                 waits.set(waits.get() + 1);
-                (at.0 < 600_000_000).then_some(BLOCK as i32)
+                (at.0 < 600_000_000).then_some(BLOCK_SIZE as i32)
             };
             let looks = Cell::new(0);
             let stop = || {
@@ -690,7 +742,7 @@ mod tests {
     fn an_outage_that_passes_is_measured_and_one_that_stays_is_left() {
         let long = Timetable { window_end: Instant(30_250_001_000), ..TABLE };
         let outage = |from: u64, to: u64| {
-            move |at: Instant| Some(if (from..to).contains(&at.0) { -5 } else { BLOCK as i32 })
+            move |at: Instant| Some(if (from..to).contains(&at.0) { -5 } else { BLOCK_SIZE as i32 })
         };
         let passes = outage(1_000_000_000, 9_000_000_000);
         let (outcome, _) = run(CLOSED, passes, |_| false, &|| false, long);
@@ -715,7 +767,7 @@ mod tests {
 
     #[test]
     fn what_never_comes_back_is_counted_as_lost() {
-        let hangs = |at: Instant| (at.0 < 600_000_000).then_some(BLOCK as i32);
+        let hangs = |at: Instant| (at.0 < 600_000_000).then_some(BLOCK_SIZE as i32);
         let (outcome, _) = run(CLOSED, hangs, |_| false, &|| false, TABLE);
         assert_eq!(outcome.ledger.lost, 4);
         assert_eq!(outcome.errors.first.last().map(|error| error.kind), Some(ErrorKind::Lost));

@@ -45,7 +45,6 @@ pub(super) fn run(
     let job = Job {
         plan,
         block_size: stream.block_size.0 as u32,
-        read_share: stream.read_share,
         timetable,
         cpu: || None,
         stopped: &|| stop.load(Ordering::Relaxed),
@@ -53,6 +52,6 @@ pub(super) fn run(
     };
     let mut sink = LocalSink { collector: Collector::new(plans, timetable), observer };
     let mut backend = Sim::open(&options.for_run(point.seed), plan.pacing.queue_depth());
-    let outcome = drive_plan(&job, stream.pattern, &mut backend, &mut sink);
+    let outcome = drive_plan(&job, stream, &mut backend, &mut sink);
     sink.collector.finish(Vec::from([outcome]))
 }

@@ -178,13 +178,12 @@ impl Run<'_> {
         let job = Job {
             plan,
             block_size: shape.block_size,
-            read_share: stream.read_share,
             timetable,
             cpu: || Some(thread_cpu_time()),
             stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
             agree_on_end: &|now| end.agree(now + STOP_LEAD),
         };
-        Some(drive_plan(&job, stream.pattern, &mut backend, &mut lines))
+        Some(drive_plan(&job, stream, &mut backend, &mut lines))
     }
 }
 

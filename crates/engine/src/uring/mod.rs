@@ -52,15 +52,15 @@ pub struct Uring {
     share: ManuallyDrop<Option<Share>>,
     /// Open as long as the ring refers to them by number.
     _files: Vec<File>,
-    /// What every read and every write have in common.
-    templates: [squeue::Entry; 2],
+    /// A read and a write for each slot, complete but for their target and offset.
+    entries: Box<[[squeue::Entry; 2]]>,
     /// Each target's number for the ring: its place, or its descriptor where none are registered.
     targets: Box<[i32]>,
-    /// Where each buffer is, in the order in which they are registered.
-    addresses: Box<[u64]>,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
-    /// Pushed and not yet taken by the kernel.
+    /// What was pushed and is not yet in the submission queue.
+    pushed: Vec<(u32, Direction)>,
+    /// In the submission queue and not yet taken by the kernel.
     queued: u32,
     /// Taken by the kernel and not yet completed.
     in_kernel: u32,
@@ -101,8 +101,8 @@ impl Ceiling {
     };
 }
 
-/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
-/// keeps its fields to itself, and building an entry anew for each I/O writes all of them.
+/// The beginning of the kernel's submission queue entry. The crate's own type keeps its fields to
+/// itself, and building an entry anew for each I/O writes all of them.
 #[repr(C)]
 struct RawEntry {
     opcode: u8,
@@ -113,11 +113,7 @@ struct RawEntry {
     address: u64,
     length: u32,
     rw_flags: u32,
-    user_data: u64,
-    buffer_index: u16,
-    personality: u16,
-    splice_fd: i32,
-    rest: [u64; 2],
+    rest: [u64; 4],
 }
 
 const _: () = assert!(size_of::<RawEntry>() == size_of::<squeue::Entry>());
@@ -186,22 +182,49 @@ impl Uring {
         clock::request_exact_timers();
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            addresses: addresses.iter().map(|address| *address as u64).collect(),
+            entries: (0..slots)
+                .map(|slot| {
+                    Direction::BOTH.map(|direction| {
+                        let place = buffers.place(direction, slot);
+                        let address = addresses[place as usize];
+                        template(direction, facts, slot, address, shape.block_size, place)
+                    })
+                })
+                .collect(),
             buffers: ManuallyDrop::new(buffers),
             share: ManuallyDrop::new(share),
             _files: files,
-            templates: [Direction::Read, Direction::Write].map(|to| template(to, facts)),
             targets: match registered_files {
                 true => (0..descriptors.len() as i32).collect(),
                 false => descriptors.into(),
             },
             busy: vec![false; slots as usize].into(),
+            pushed: Vec::with_capacity(slots as usize),
             queued: 0,
             in_kernel: 0,
             clock: Clock::default(),
             facts,
             _thread: PhantomData,
         })
+    }
+
+    /// Puts what was pushed into the submission queue, which has room for as many as there are
+    /// slots.
+    #[inline]
+    fn enqueue(&mut self) {
+        if self.pushed.is_empty() {
+            return;
+        }
+        let mut queue = self.ring.submission();
+        for &(slot, direction) in &self.pushed {
+            let entry = &self.entries[slot as usize][direction as usize];
+            // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed
+            // nor handed out until the entry has completed, and not freed at all if it never does.
+            let queued = unsafe { queue.push(entry) };
+            assert!(queued.is_ok());
+        }
+        self.queued += self.pushed.len() as u32;
+        self.pushed.clear();
     }
 
     /// Appends what has completed, all with one time stamp, and says whether there was anything.
@@ -212,13 +235,15 @@ impl Uring {
             return false;
         }
         let at = self.clock.now();
+        let before = completions.len();
         for entry in queue {
             let slot = entry.user_data() as u32;
             assert!(std::mem::take(&mut self.busy[slot as usize]));
-            assert!(self.in_kernel > 0);
-            self.in_kernel -= 1;
             completions.push(Completion { slot, result: entry.result(), at });
         }
+        let reaped = (completions.len() - before) as u32;
+        assert!(reaped <= self.in_kernel);
+        self.in_kernel -= reaped;
         true
     }
 
@@ -296,24 +321,21 @@ impl Backend for Uring {
     #[inline]
     fn push(&mut self, io: Io) {
         assert!(!std::mem::replace(&mut self.busy[io.slot as usize], true));
-        assert!(io.length as usize <= self.buffers.length());
-        let mut entry = self.templates[io.direction as usize].clone();
+        assert!(io.length as usize == self.buffers.length());
+        let entry = &mut self.entries[io.slot as usize][io.direction as usize];
         // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
         // is a description with the same size and no stricter alignment.
-        let raw = unsafe { &mut *(&raw mut entry).cast::<RawEntry>() };
+        let raw = unsafe { &mut *(&raw mut *entry).cast::<RawEntry>() };
         raw.fd = self.targets[io.target as usize];
         raw.offset = io.offset;
-        let place = self.buffers.place(io.direction, io.slot);
-        raw.address = self.addresses[place as usize];
-        raw.length = io.length;
-        raw.user_data = u64::from(io.slot);
-        raw.buffer_index = if self.facts.registered_buffers { place as u16 } else { 0 };
-        push(&mut self.ring, &entry);
-        self.queued += 1;
+        // It goes into the queue with the rest of the batch. Copied at once, what was just stored
+        // in parts would be read as a whole, which makes a processor wait for the stores.
+        self.pushed.push((io.slot, io.direction));
     }
 
     #[inline]
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        self.enqueue();
         loop {
             if self.queued == 0 && self.reap(completions) {
                 return;
@@ -364,27 +386,29 @@ impl Drop for Uring {
     }
 }
 
-/// Puts an entry into the submission queue, which has room for as many as there are slots.
-#[inline]
-fn push(ring: &mut IoUring, entry: &squeue::Entry) {
-    // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
-    // handed out until the entry has completed, and not freed at all if it never does.
-    let pushed = unsafe { ring.submission().push(entry) };
-    assert!(pushed.is_ok());
-}
-
-fn template(direction: Direction, facts: Facts) -> squeue::Entry {
-    let none = std::ptr::null_mut();
+/// What every I/O of a slot in one direction has in common.
+fn template(
+    direction: Direction,
+    facts: Facts,
+    slot: u32,
+    address: *mut u8,
+    length: u32,
+    place: u32,
+) -> squeue::Entry {
+    let file = Fixed(0);
+    // The kernel numbers registered buffers with 16 bits, and takes no more of them.
+    let number = place as u16;
     let entry = match (direction, facts.registered_buffers) {
-        (Direction::Read, true) => opcode::ReadFixed::new(Fixed(0), none, 0, 0).build(),
-        (Direction::Write, true) => opcode::WriteFixed::new(Fixed(0), none, 0, 0).build(),
-        (Direction::Read, false) => opcode::Read::new(Fixed(0), none, 0).build(),
-        (Direction::Write, false) => opcode::Write::new(Fixed(0), none, 0).build(),
+        (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, number).build(),
+        (Direction::Write, true) => opcode::WriteFixed::new(file, address, length, number).build(),
+        (Direction::Read, false) => opcode::Read::new(file, address, length).build(),
+        (Direction::Write, false) => opcode::Write::new(file, address, length).build(),
     };
-    match facts.registered_files {
+    let entry = match facts.registered_files {
         true => entry,
         false => entry.clear_flags(),
-    }
+    };
+    entry.user_data(u64::from(slot))
 }
 
 /// Registers the buffers where the limits allow it.

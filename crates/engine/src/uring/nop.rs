@@ -115,10 +115,10 @@ pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
 /// Has every entry that the ring will send do nothing. The rest of it is filled in for each I/O as
 /// it is for reads and writes, and the kernel does not look at it.
 fn do_nothing(ring: &mut Uring, flags: u32) {
-    for template in &mut ring.templates {
+    for entry in ring.entries.iter_mut().flatten() {
         // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
         // is a description with the same size and no stricter alignment.
-        let raw = unsafe { &mut *(&raw mut *template).cast::<RawEntry>() };
+        let raw = unsafe { &mut *(&raw mut *entry).cast::<RawEntry>() };
         raw.opcode = Nop::CODE;
         raw.rw_flags = flags;
     }
