@@ -134,7 +134,8 @@ fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (Row, T) {
     (Row { what: what.to_owned(), wall_ns: each(wall_ns), cpu_ns: cpu_ns.map(each), count }, result)
 }
 
-struct Nobody;
+/// Nobody looks while a bench runs.
+pub struct Nobody;
 
 impl Observer for Nobody {
     fn phase(&mut self, _: Phase) {}
@@ -176,14 +177,16 @@ fn simulated(what: &str, depth: u32, size: Size) -> Result<(Row, (Point, Record)
 
 /// The kernel's shortest path: it clears the buffer and says that it is done. A file in memory would
 /// not do, because io_uring hands such files to its worker threads.
-fn zeros() -> Result<OpenTarget, String> {
+pub fn zeros() -> Result<OpenTarget, String> {
     let name = "/dev/zero".to_owned();
-    let file = fs::File::open(&name).map_err(|error| format!("{name}: {error}"))?;
+    // It takes writes too, and forgets them.
+    let file = fs::File::options().read(true).write(true).open(&name);
+    let file = file.map_err(|error| format!("{name}: {error}"))?;
     Ok(OpenTarget { name, file, size: ZEROS, alignment: Bytes(1) })
 }
 
 /// As much of it as is addressed.
-const ZEROS: Bytes = Bytes(1 << 30);
+pub const ZEROS: Bytes = Bytes(1 << 30);
 
 /// The engine, a backend and the kernel's shortest path.
 fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Result<Row, String> {

@@ -2,6 +2,7 @@
 //! for them: `cargo xtask tidy | golden | schema | bench`.
 
 mod bench;
+mod instructions;
 mod peers;
 mod source;
 mod tidy;
@@ -17,6 +18,8 @@ usage: cargo xtask COMMAND
   schema   write docs/schema/result-1.json from the types of the document
   bench    what fathom itself costs: nanoseconds for each I/O and each part of a report
            (cargo run --release -p xtask -- bench; see docs/performance.md)
+  bench instructions
+           how many instructions of its own the engine needs for an I/O (takes valgrind)
   bench peers
            what an I/O costs with fathom and with fio, side by side (takes root and some minutes)
 ";
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         ["schema"] => schema(),
         ["bench"] => bench(),
         ["bench", "peers"] => bench_peers(),
+        ["bench", "instructions"] => bench_instructions(),
+        ["bench", instructions::CHILD, load, window_ms] => instructions::child(load, window_ms),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
@@ -80,6 +85,13 @@ fn bench() -> Result<(), String> {
         eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench");
     }
     print!("{}", bench::table(&bench::all(bench::Size::FULL)?));
+    Ok(())
+}
+
+fn bench_instructions() -> Result<(), String> {
+    let outcome = instructions::all(instructions::Size::FULL, peers::Profile::Release)?;
+    print!("{}", outcome.table());
+    eprintln!("{}", outcome.hint());
     Ok(())
 }
 

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_core::Span;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-pub use programs::Profile;
 use programs::{Cost, Job, Peer, Programs};
+pub use programs::{Profile, build, output_of, said};
 use stand_in::{Scratch, StandIn};
 
 /// How much of everything there is.
@@ -251,7 +251,8 @@ impl Row {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one of some figures, or the mean of the two in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

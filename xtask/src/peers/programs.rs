@@ -115,7 +115,7 @@ pub fn fio_is_there() -> Result<String, String> {
 impl Programs {
     pub fn find(profile: Profile) -> Result<Self, String> {
         let fio_version = fio_is_there()?;
-        Ok(Self { fathom: build(profile)?, fio_version, cpu: last_allowed_cpu()? })
+        Ok(Self { fathom: build("fathom", profile)?, fio_version, cpu: last_allowed_cpu()? })
     }
 
     pub fn fio_version(&self) -> &str {
@@ -242,10 +242,10 @@ fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
     })
 }
 
-/// Builds the program and says where it is.
-fn build(profile: Profile) -> Result<PathBuf, String> {
+/// Builds a program of the workspace and says where it is.
+pub fn build(package: &str, profile: Profile) -> Result<PathBuf, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--package", "fathom", "--bin", "fathom", "--message-format=json"]);
+    command.args(["build", "--package", package, "--bin", package, "--message-format=json"]);
     command.args((profile == Profile::Release).then_some("--release"));
     let output = command
         .current_dir(crate::root())
@@ -257,7 +257,7 @@ fn build(profile: Profile) -> Result<PathBuf, String> {
         built.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).next_back();
     match executable {
         Some(path) if output.status.success() => Ok(path),
-        _ => Err(format!("fathom could not be built{}", said(&output))),
+        _ => Err(format!("{package} could not be built{}", said(&output))),
     }
 }
 
@@ -270,7 +270,7 @@ fn last_allowed_cpu() -> Result<String, String> {
 }
 
 /// What a program wrote to its standard error, for a message about it.
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let end: Vec<&str> = text.lines().rev().take(10).collect();
     end.iter().rev().fold(format!(" ({})", output.status), |text, line| text + "\n  " + line)

@@ -1,0 +1,294 @@
+//! How many instructions of its own the engine needs for an I/O, counted by callgrind. Times depend
+//! on the machine and on who else uses it; this figure repeats, so a change of a few instructions in
+//! the hot loop shows.
+//!
+//! Each load runs twice for different times in a process under valgrind, and what is told is the
+//! difference of the instructions over the difference of the I/Os: starting, calibrating the clock
+//! and ending cost the same in both.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::{Bytes, Rate, Span};
+use fathom_engine::{Devices, run_point};
+
+use crate::bench::{Nobody, ZEROS, zeros};
+use crate::peers::{Profile, build, median, output_of, said};
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The shorter and the longer window, in milliseconds. Valgrind makes the engine some ten times
+    /// slower.
+    windows_ms: [u64; 2],
+    /// How often each is run; the median counts.
+    repeats: usize,
+}
+
+impl Size {
+    /// Long enough for figures that repeat within 1 %.
+    pub const FULL: Self = Self { windows_ms: [500, 2500], repeats: 3 };
+    /// Just enough to run every row.
+    #[cfg(test)]
+    const SMOKE: Self = Self { windows_ms: [20, 100], repeats: 1 };
+}
+
+/// What one I/O after the other is made of.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    name: &'static str,
+    backend: BackendKind,
+    pattern: Pattern,
+    read_share: f64,
+    pacing: Pacing,
+    /// The most instructions that the project allows.
+    goal: Option<f64>,
+}
+
+const DEEP: Load = Load {
+    name: "io_uring, queue depth 32, random reads",
+    backend: BackendKind::Uring,
+    pattern: Pattern::Random,
+    read_share: 1.0,
+    pacing: Pacing::Closed { queue_depth: 32 },
+    goal: None,
+};
+
+/// The first one has the goal.
+const LOADS: [Load; 7] = [
+    Load { goal: Some(150.0), ..DEEP },
+    Load {
+        name: "io_uring, queue depth 32, sequential reads",
+        pattern: Pattern::Sequential,
+        ..DEEP
+    },
+    Load { name: "io_uring, queue depth 32, random, half of them writes", read_share: 0.5, ..DEEP },
+    Load { name: "io_uring, queue depth 32, random writes", read_share: 0.0, ..DEEP },
+    Load {
+        // More than can be done, because a loop that waits for what is due spins, and how often
+        // it does so in a nanosecond says nothing.
+        name: "io_uring, queue depth 32, random reads, open loop with Poisson arrivals, behind",
+        pacing: Pacing::Open {
+            offered_load: Rate(10e6),
+            arrivals: Arrivals::Poisson,
+            queue_depth_max: 32,
+        },
+        ..DEEP
+    },
+    Load {
+        name: "io_uring, queue depth 1, random reads",
+        pacing: Pacing::Closed { queue_depth: 1 },
+        ..DEEP
+    },
+    Load {
+        name: "sync, queue depth 1, random reads",
+        backend: BackendKind::Sync,
+        pacing: Pacing::Closed { queue_depth: 1 },
+        ..DEEP
+    },
+];
+
+impl Load {
+    fn point(&self, window: Span) -> Point {
+        let stream = Stream {
+            name: self.name.to_owned(),
+            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
+            pattern: self.pattern,
+            block_size: Bytes(4096),
+            read_share: self.read_share,
+            pacing: self.pacing,
+            workers: Workers::Total(1),
+        };
+        Point {
+            name: stream.name.clone(),
+            streams: Vec::from([stream]),
+            warm_up: Span(0),
+            window,
+            // One slice, as long as the window, so that both runs merge the same number of them.
+            interval: window,
+            seed: 1,
+        }
+    }
+}
+
+/// What a load came to.
+#[derive(Debug)]
+struct Row {
+    load: Load,
+    /// Instructions for each I/O, one figure for each repeat.
+    instructions: Vec<f64>,
+}
+
+/// Everything that was counted.
+#[derive(Debug)]
+pub struct Outcome {
+    rows: Vec<Row>,
+    valgrind: String,
+    /// Where the longest run of each load left its profile.
+    profiles: PathBuf,
+}
+
+/// Counts every load. Refuses where valgrind is missing.
+pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
+    let valgrind = valgrind()?;
+    let program = build("xtask", profile)?;
+    let profiles = match program.parent() {
+        Some(folder) => folder.join("instructions"),
+        None => return Err(format!("{} is in no folder", program.display())),
+    };
+    fs::create_dir_all(&profiles).map_err(|error| format!("{}: {error}", profiles.display()))?;
+    let mut rows = Vec::new();
+    for (index, &load) in LOADS.iter().enumerate() {
+        eprintln!("xtask: {}", load.name);
+        let out = profiles.join(format!("{index}.callgrind"));
+        let once = |_| {
+            let [shorter, longer] =
+                size.windows_ms.map(|window_ms| count(&program, index, window_ms, &out));
+            shorter?.until(longer?).ok_or("the longer run was not the longer one".to_owned())
+        };
+        let instructions = (0..size.repeats).map(once).collect::<Result<_, String>>()?;
+        rows.push(Row { load, instructions });
+    }
+    Ok(Outcome { rows, valgrind, profiles })
+}
+
+/// Valgrind's version, or what to do where there is none.
+fn valgrind() -> Result<String, String> {
+    output_of("valgrind", &["--version"])
+        .map(|version| version.trim().to_owned())
+        .map_err(|why| format!("{why}\n  valgrind is missing: apt-get install valgrind"))
+}
+
+/// What one run needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counted {
+    instructions: u64,
+    ios: u64,
+}
+
+impl Counted {
+    /// Instructions for each of the I/Os that a longer run had more.
+    fn until(self, longer: Self) -> Option<f64> {
+        let ios = longer.ios.checked_sub(self.ios).filter(|&ios| ios > 0)?;
+        let instructions = longer.instructions.checked_sub(self.instructions)?;
+        Some(instructions as f64 / ios as f64)
+    }
+}
+
+/// Runs a load under callgrind.
+fn count(program: &Path, index: usize, window_ms: u64, out: &Path) -> Result<Counted, String> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", out.display())])
+        .arg(program)
+        .args(["bench", CHILD, &index.to_string(), &window_ms.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind could not be started: {error}"))?;
+    let whole = || {
+        let ios = String::from_utf8_lossy(&output.stdout).trim().parse().ok()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let collected = text.lines().find_map(|line| line.split_once("Collected : "))?.1;
+        Some(Counted { instructions: collected.trim().parse().ok()?, ios })
+    };
+    match whole().filter(|_| output.status.success()) {
+        Some(counted) => Ok(counted),
+        None => Err(format!("{} under callgrind failed{}", LOADS[index].name, said(&output))),
+    }
+}
+
+impl Outcome {
+    /// The outcome as a table in Markdown.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "Counted with callgrind ({}).\n\n| load | user instructions per I/O | goal |\n\
+             | --- | --: | --- |\n",
+            self.valgrind
+        );
+        for Row { load, instructions } in &self.rows {
+            let counted = median(instructions.clone());
+            let goal = load.goal.map_or("-".to_owned(), |goal| {
+                let word = if counted <= goal { "met" } else { "missed" };
+                format!("at most {goal:.0}: {word}")
+            });
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "| {} | {counted:.0} | {goal} |", load.name);
+        }
+        text
+    }
+
+    /// How to see where the instructions are.
+    pub fn hint(&self) -> String {
+        format!(
+            "where they are: callgrind_annotate --auto=yes --include=$PWD {}/0.callgrind",
+            self.profiles.display()
+        )
+    }
+}
+
+/// The command of the process that is counted, after `bench`.
+pub const CHILD: &str = "counted-run";
+
+/// What the process under valgrind does: runs a load and prints how many I/Os there were.
+pub fn child(load: &str, window_ms: &str) -> Result<(), String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
+    let load = LOADS.get(number(load)? as usize).ok_or("no such load")?;
+    let target = zeros()?;
+    let point = load.point(Span::from_ms(number(window_ms)?));
+    let targets = std::slice::from_ref(&target);
+    let devices = Devices::Real { targets, backend: load.backend };
+    let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
+        .map_err(|error| error.to_string())?;
+    let ledger = record.ledger();
+    println!("{}", ledger.completed + ledger.in_flight);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::spec::{Access, Cache};
+
+    use super::*;
+
+    #[test]
+    fn every_load_is_counted_at_the_smoke_size() {
+        if let Err(why) = valgrind() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let access = Access { cache: Cache::Direct, write_through: false };
+        if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let outcome = all(Size::SMOKE, Profile::Debug).expect("the loads run");
+        assert_eq!(outcome.rows.len(), LOADS.len());
+        assert!(outcome.rows.iter().all(|row| row.instructions[0] > 10.0), "{outcome:?}");
+        let text = outcome.table();
+        assert!(text.contains("| io_uring, queue depth 32, random reads |"), "{text}");
+        assert!(outcome.profiles.join("0.callgrind").exists());
+    }
+
+    #[test]
+    fn the_goal_is_compared_with_the_median() {
+        let outcome = |instructions: [f64; 3]| Outcome {
+            rows: Vec::from([Row { load: LOADS[0], instructions: instructions.to_vec() }]),
+            valgrind: "valgrind-3.19.0".to_owned(),
+            profiles: PathBuf::new(),
+        };
+        let met = outcome([149.0, 160.0, 140.0]).table();
+        assert!(met.contains("| 149 | at most 150: met |"), "{met}");
+        let missed = outcome([151.0, 160.0, 140.0]).table();
+        assert!(missed.contains("| 151 | at most 150: missed |"), "{missed}");
+    }
+
+    #[test]
+    fn what_both_runs_have_in_common_does_not_count() {
+        let shorter = Counted { instructions: 1_000_100, ios: 1 };
+        let longer = Counted { instructions: 1_001_100, ios: 11 };
+        assert_eq!(shorter.until(longer), Some(100.0));
+        assert_eq!(longer.until(shorter), None);
+    }
+}
