@@ -3,6 +3,7 @@
 
 mod bench;
 mod instructions;
+mod memory;
 mod peers;
 mod source;
 mod tidy;
@@ -22,6 +23,8 @@ usage: cargo xtask COMMAND
            how many instructions of its own the engine needs for an I/O (takes valgrind)
   bench peers
            what an I/O costs with fathom and with fio, side by side (takes root and some minutes)
+  bench memory
+           how much memory a run of a day takes, and its report (a minute)
 ";
 
 fn main() -> ExitCode {
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
         ["bench", "peers"] => bench_peers(),
         ["bench", "instructions"] => bench_instructions(),
         ["bench", instructions::CHILD, load, window_ms] => instructions::child(load, window_ms),
+        ["bench", "memory"] => memory::bench().map(|table| print!("{table}")),
+        ["bench", "memory", part @ ..] => memory::part(part).map(|peaks| print!("{peaks}")),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

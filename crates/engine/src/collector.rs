@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Histogram, Interval, Record, StartDelay, Tally, WorkerRecord};
+use fathom_core::measure::{Histogram, Record, Series, StartDelay, Stretch, Tally, WorkerRecord};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::run_point::Progress;
 use crate::worker::{Outcome, Timetable};
 
-/// A slice of a stream's series is complete at the latest when a slice so many intervals later is.
+/// A slice of a stream's series is complete at the latest when a slice so many intervals later is:
+/// so many are open for each stream.
 const OPEN_SLICES: usize = 16;
 
 /// What has been merged of one worker so far.
@@ -38,9 +39,11 @@ pub(crate) struct Collector<'a> {
     plans: &'a [WorkerPlan],
     timetable: Timetable,
     merged: Vec<Merged>,
+    /// How many workers each stream has.
+    contributors: BTreeMap<u32, u64>,
     /// By start and stream.
     open: BTreeMap<(Instant, u32), Slice>,
-    series: Vec<Interval>,
+    series: Series,
     failed: u64,
 }
 
@@ -52,12 +55,17 @@ impl<'a> Collector<'a> {
             start_delay: StartDelay::default(),
             depth_ns: 0,
         });
+        let mut contributors = BTreeMap::new();
+        for plan in plans {
+            *contributors.entry(plan.stream).or_default() += 1;
+        }
         Self {
             plans,
             timetable,
             merged: merged.collect(),
+            contributors,
             open: BTreeMap::new(),
-            series: Vec::new(),
+            series: Series::new(timetable.interval),
             failed: 0,
         }
     }
@@ -66,7 +74,7 @@ impl<'a> Collector<'a> {
     /// progress when a slice of the series became complete.
     pub(crate) fn add(&mut self, worker: usize, tally: &mut Tally) -> Option<Progress> {
         let stream = self.plans[worker].stream;
-        let contributors = self.plans.iter().filter(|plan| plan.stream == stream).count() as u64;
+        let contributors = self.contributors[&stream];
         self.failed += tally.failed;
         if tally.in_window {
             let merged = &mut self.merged[worker];
@@ -83,7 +91,7 @@ impl<'a> Collector<'a> {
             return Some(self.close(key, slice));
         }
         self.open.insert(key, slice);
-        if self.open.len() <= OPEN_SLICES {
+        if self.open.len() <= OPEN_SLICES * self.contributors.len() {
             return None;
         }
         let (key, slice) = self.open.pop_first()?;
@@ -125,7 +133,7 @@ impl<'a> Collector<'a> {
             failed: self.failed,
         };
         if slice.in_window {
-            self.series.push(Interval {
+            self.series.add(Stretch {
                 stream,
                 start: start.since(table.window_start),
                 length,
@@ -142,7 +150,7 @@ impl<'a> Collector<'a> {
         while let Some((key, slice)) = self.open.pop_first() {
             self.close(key, slice);
         }
-        self.series.sort_by_key(|interval| (interval.start, interval.stream));
+        let (series, stretches) = self.series.finish();
         let table = self.timetable;
         let ended = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(table.start);
         let window = ended.since(table.window_start);
@@ -165,7 +173,8 @@ impl<'a> Collector<'a> {
             window,
             interrupted: ended < table.window_end,
             workers: workers.collect(),
-            series: self.series,
+            series,
+            stretches,
         }
     }
 }
@@ -214,6 +223,7 @@ pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::measure::Interval;
     use fathom_core::spec::{Pacing, Region};
 
     use super::*;
@@ -226,8 +236,12 @@ mod tests {
     };
 
     fn plan(worker: u32) -> WorkerPlan {
+        plan_of(0, worker)
+    }
+
+    fn plan_of(stream: u32, worker: u32) -> WorkerPlan {
         WorkerPlan {
-            stream: 0,
+            stream,
             worker,
             workers: 2,
             sharers: 2,
@@ -254,18 +268,34 @@ mod tests {
         while let Some((key, slice)) = collector.open.pop_first() {
             collector.close(key, slice);
         }
-        collector.series.sort_by_key(|interval| interval.start);
         let shown = |interval: &Interval| {
-            let ios = interval.response_time[0].count();
-            (interval.start.0 / TENTH, interval.length.0 / TENTH, ios)
+            (interval.start.0 / TENTH, interval.length.0 / TENTH, interval.ios[0])
         };
-        collector.series.iter().map(shown).collect()
+        collector.series.finish().0.iter().map(shown).collect()
     }
 
     #[test]
     fn workers_in_step_make_an_interval_each() {
         let handed = [(0, 0, 1), (1, 0, 1), (1, 1, 2), (0, 1, 2)];
         assert_eq!(series(&handed), [(0, 1, 2), (1, 1, 2)]);
+    }
+
+    #[test]
+    fn many_streams_wait_for_their_late_workers_side_by_side() {
+        let plans: Vec<WorkerPlan> = (0..2 * OPEN_SLICES as u32)
+            .flat_map(|stream| [0, 1].map(|w| plan_of(stream, w)))
+            .collect();
+        let mut collector = Collector::new(&plans, TABLE);
+        // First one worker of every stream, then the other.
+        for late in [0, 1] {
+            for worker in (late..plans.len()).step_by(2) {
+                let mut tally = *empty_tally(&plans[worker]);
+                (tally.end, tally.in_window) = (Instant(100_000_000), true);
+                collector.add(worker, &mut tally);
+            }
+        }
+        assert!(collector.open.is_empty());
+        assert_eq!(collector.series.finish().0.len(), 2 * OPEN_SLICES);
     }
 
     #[test]

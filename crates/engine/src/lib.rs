@@ -17,6 +17,7 @@ pub mod host;
 mod pattern;
 mod payload;
 pub mod prefill;
+mod replay;
 mod run_point;
 mod schedule;
 pub mod sim;
@@ -26,4 +27,5 @@ pub mod uring;
 mod worker;
 
 pub use choice::{Choice, ChoiceError, choose};
+pub use replay::replay;
 pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point};

@@ -23,6 +23,10 @@ use crate::target::OpenTarget;
 use crate::uring::Uring;
 use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
+/// Tallies of each worker that wait for the collector, are merged, or are empty and ready. Enough
+/// for the collector to be away for several of the shortest intervals.
+pub(crate) const TALLIES: usize = 8;
+
 /// What a point is run against.
 #[derive(Clone, Copy, Debug)]
 pub enum Devices<'a> {
@@ -185,7 +189,7 @@ fn source(stream: &spec::Stream, plan: &WorkerPlan) -> Box<dyn Source> {
 }
 
 /// The instants of a run of `point` that starts at `start`.
-fn timetable(point: &Point, start: Instant) -> Timetable {
+pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
     let window_start = start + point.warm_up;
     assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
     Timetable {

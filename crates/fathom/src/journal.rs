@@ -2,7 +2,7 @@
 //! leaves every finished trial readable. Never overwrites anything.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Utc;
@@ -58,36 +58,46 @@ impl Journal {
     ///
     /// When the file system cannot take it, or stdout.
     pub fn append(&mut self, line: &str) -> Result<(), Error> {
-        assert!(!line.contains('\n'), "a line of the journal is one line");
-        let bytes = format!("{line}\n").into_bytes();
-        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
-        if let Err(cause) = written {
-            // If even this fails the line stays torn, which every reader accepts.
-            let _ = self.file.set_len(self.whole);
-            let _ = self.file.seek(SeekFrom::Start(self.whole));
-            let remedy = "free some space or name another place with --out";
-            let remedy = match self.results {
-                true => format!("what was measured before is in it and can be read; {remedy}"),
-                false => remedy.to_owned(),
-            };
-            return Err(Error::write(&self.path, cause, remedy));
-        }
-        self.whole += bytes.len() as u64;
-        if self.echo {
-            output::print(&bytes)?;
-        }
-        Ok(())
+        self.write(&|out| out.write_all(line.as_bytes()))
     }
 
-    /// Appends a line that holds a result.
+    /// Appends a line that holds a result: `line` writes it, piece by piece where it is long.
     ///
     /// # Errors
     ///
     /// As [`Self::append`].
-    pub fn append_result(&mut self, line: &str) -> Result<(), Error> {
-        self.append(line)?;
+    pub fn append_result(
+        &mut self,
+        line: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        self.write(line)?;
         signals::spare(&self.path);
         self.results = true;
+        Ok(())
+    }
+
+    fn write(&mut self, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+        let written = write_line(&self.file, line).and_then(|length| {
+            self.file.sync_data()?;
+            Ok(length)
+        });
+        match written {
+            Ok(length) => self.whole += length,
+            Err(cause) => {
+                // If even this fails the line stays torn, which every reader accepts.
+                let _ = self.file.set_len(self.whole);
+                let _ = self.file.seek(SeekFrom::Start(self.whole));
+                let remedy = "free some space or name another place with --out";
+                let remedy = match self.results {
+                    true => format!("what was measured before is in it and can be read; {remedy}"),
+                    false => remedy.to_owned(),
+                };
+                return Err(Error::write(&self.path, cause, remedy));
+            }
+        }
+        if self.echo {
+            return output::print_with(&|out| write_line(out, line).map(|_| ()));
+        }
         Ok(())
     }
 
@@ -95,6 +105,36 @@ impl Journal {
     pub fn discard(self) {
         assert!(!self.results, "what was measured is kept");
         signals::remove(&self.path);
+    }
+}
+
+/// How much is written at once.
+const BUFFER: usize = 64 << 10;
+
+/// Writes a line and its newline, and says how long they are.
+fn write_line(out: impl Write, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
+    let mut out = Counted { out: BufWriter::with_capacity(BUFFER, out), length: 0 };
+    line(&mut out)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(out.length)
+}
+
+/// Counts what passes.
+struct Counted<W> {
+    out: W,
+    length: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.out.write(bytes)?;
+        self.length += length as u64;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

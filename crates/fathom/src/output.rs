@@ -49,8 +49,17 @@ pub fn say(text: &str) -> Result<(), Error> {
 ///
 /// As [`say`].
 pub fn print(bytes: &[u8]) -> Result<(), Error> {
+    print_with(&|out| out.write_all(bytes))
+}
+
+/// Prints what `write` writes to stdout.
+///
+/// # Errors
+///
+/// As [`say`].
+pub fn print_with(write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::write(Path::new("stdout"), cause, "send it to a place that has room for it"))
         }

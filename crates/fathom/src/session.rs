@@ -116,8 +116,7 @@ impl Session<'_> {
             }
             let judgement = judge(&trial, self.host, self.targets);
             verdict = verdict.max(judgement.verdict());
-            let line = Line::Trial(Box::new(document::Trial::new(&trial, &judgement)));
-            journal.append_result(&line.to_json())?;
+            journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
             history.push(trial);
             if interrupted {

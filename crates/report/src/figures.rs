@@ -2,7 +2,7 @@
 //! same number looks the same in the terminal, in the table and in the chart.
 
 use fathom_core::errno::{self, Meaning};
-use fathom_core::measure::{Direction, Flow, Histogram, Interval};
+use fathom_core::measure::{Direction, Flow, Histogram, Stretch};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, typed_word};
 
@@ -150,32 +150,31 @@ pub struct Summary {
 
 /// Summarizes one direction of a trial, or both together.
 pub fn summary(trial: &Trial, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
-    let series = trial.series();
-    let slices = stats::slices(&series);
+    let slices = stats::slices(trial.intervals());
     let flow = trial.total(direction);
     let iops = stats::iops_series(&slices, direction);
     let bandwidth = stats::bandwidth_series(&slices, direction);
     Summary {
         iops: stats::rate(flow.ios(), trial.window(), &iops),
         bandwidth: stats::rate(flow.bytes.0, trial.window(), &bandwidth),
-        quantiles: quantile_estimates(&flow, &series, direction, quantiles),
+        quantiles: quantile_estimates(&flow, &trial.stretches(), direction, quantiles),
     }
 }
 
 /// Quantiles of the response time with their half-widths, as far as the samples carry them.
 pub fn quantile_estimates(
     flow: &Flow,
-    series: &[Interval],
+    series: &[Stretch],
     direction: Option<Direction>,
     quantiles: &[Quantile],
 ) -> Vec<Option<Estimate>> {
-    let series: Vec<&Interval> = series.iter().collect();
+    let series: Vec<&Stretch> = series.iter().collect();
     stats::quantiles(flow.response_time(), &series, direction, quantiles)
 }
 
 /// The standard deviation over the intervals of I/Os per second.
 pub fn iops_deviation(trial: &Trial, direction: Option<Direction>) -> Option<f64> {
-    let slices = stats::slices(&trial.series());
+    let slices = stats::slices(trial.intervals());
     match slices.len() {
         0 | 1 => None,
         _ => stats::standard_deviation(&stats::iops_series(&slices, direction)),

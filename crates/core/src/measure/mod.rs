@@ -3,9 +3,11 @@
 
 mod histogram;
 mod record;
+mod series;
 
 pub use histogram::{Histogram, SparseHistogram};
 pub use record::{
-    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, StartDelay, Tally,
+    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, StartDelay, Tally,
     WorkerRecord,
 };
+pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};

@@ -1,7 +1,7 @@
 //! What a run of a point left: for each worker and target the full distributions, for each stream
 //! the series, and ledgers in which every I/O is accounted for.
 
-use super::{Histogram, SparseHistogram};
+use super::{Histogram, Interval, Stretch};
 use crate::units::{Bytes, Instant, Span};
 
 /// Whether an I/O reads or writes.
@@ -276,23 +276,6 @@ pub struct WorkerRecord {
     pub gave_up: bool,
 }
 
-/// One slice of a stream's series, all its workers together.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// The stream's place in the point.
-    pub stream: u32,
-    /// From the start of the window to the start of the interval.
-    pub start: Span,
-    /// How long it is.
-    pub length: Span,
-    /// Bytes that completed, by direction.
-    pub bytes: [Bytes; 2],
-    /// I/Os that failed.
-    pub failed: u64,
-    /// The response time, by direction.
-    pub response_time: [SparseHistogram; 2],
-}
-
 /// What a run of a point left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -302,8 +285,11 @@ pub struct Record {
     pub interrupted: bool,
     /// One for each worker, by stream and worker.
     pub workers: Vec<WorkerRecord>,
-    /// The series, by start and stream.
+    /// The series in plain numbers, by start and stream: one for each interval and stream.
     pub series: Vec<Interval>,
+    /// The series with its distributions, by start and stream: a long run has fewer of these, and
+    /// each is the sum of several intervals.
+    pub stretches: Vec<Stretch>,
 }
 
 impl Record {

@@ -7,7 +7,7 @@
 
 use super::series::grouped;
 use super::{Estimate, carries, t_95};
-use crate::measure::{Direction, Histogram, Interval};
+use crate::measure::{Direction, Histogram, Stretch};
 use crate::units::{Quantile, Span};
 
 /// How many batches a series is cut into; a shorter one has one batch for each interval.
@@ -68,7 +68,7 @@ pub fn rate(total: u64, window: Span, series: &[f64]) -> Option<Estimate> {
 /// A quantile of the response time of one direction or of both, in nanoseconds. See [`quantiles`].
 pub fn quantile(
     whole: &Histogram,
-    series: &[&Interval],
+    series: &[&Stretch],
     direction: Option<Direction>,
     quantile: Quantile,
 ) -> Option<Estimate> {
@@ -80,13 +80,13 @@ pub fn quantile(
 /// The value is the whole histogram's, and is withheld where the tail holds too few samples. The
 /// half-width is the larger of the batches' (on the logarithm of their quantiles) and the binomial
 /// one (the values at the ranks np +- 1.96 sqrt(np(1-p))), and never below the histogram's
-/// resolution. It is absent where the series has fewer than [`BATCHES_MIN`] intervals: the binomial
+/// resolution. It is absent where the series has fewer than [`BATCHES_MIN`] stretches: the binomial
 /// one alone takes the I/Os for independent, which on real devices they are not.
 ///
-/// `series` holds the intervals that `whole` is the sum of, of one stream or of several.
+/// `series` holds the stretches that `whole` is the sum of, of one stream or of several.
 pub fn quantiles(
     whole: &Histogram,
-    series: &[&Interval],
+    series: &[&Stretch],
     direction: Option<Direction>,
     quantiles: &[Quantile],
 ) -> Vec<Option<Estimate>> {
@@ -106,14 +106,14 @@ pub fn quantiles(
 }
 
 fn merged<'a>(
-    intervals: impl Iterator<Item = &'a &'a Interval>,
+    stretches: impl Iterator<Item = &'a &'a Stretch>,
     direction: Option<Direction>,
 ) -> Histogram {
     let mut sum = Histogram::default();
-    for interval in intervals {
+    for stretch in stretches {
         for one in Direction::BOTH {
             if direction.is_none_or(|wanted| wanted == one) {
-                sum.merge_sparse(&interval.response_time[one as usize]);
+                sum.merge_sparse(&stretch.response_time[one as usize]);
             }
         }
     }
@@ -339,25 +339,25 @@ mod tests {
         assert!((0.90..=0.98).contains(&short), "{short}");
     }
 
-    fn intervals(of: impl IntoIterator<Item = Vec<u64>>) -> Vec<Interval> {
+    fn intervals(of: impl IntoIterator<Item = Vec<u64>>) -> Vec<Stretch> {
         of.into_iter()
             .enumerate()
             .map(|(second, times)| {
                 let mut histogram = Histogram::default();
                 times.iter().for_each(|&time| histogram.record(time));
-                Interval {
+                Stretch {
                     start: Span::from_secs(second as u64),
                     length: Span::from_secs(1),
                     bytes: [Bytes(times.len() as u64 * 4096), Bytes(0)],
                     response_time: [histogram.to_sparse(), Default::default()],
-                    ..Interval::default()
+                    ..Stretch::default()
                 }
             })
             .collect()
     }
 
-    fn judged(series: &[Interval], q: f64) -> Option<Estimate> {
-        let series: Vec<&Interval> = series.iter().collect();
+    fn judged(series: &[Stretch], q: f64) -> Option<Estimate> {
+        let series: Vec<&Stretch> = series.iter().collect();
         let whole = merged(series.iter(), Some(Direction::Read));
         quantile(&whole, &series, Some(Direction::Read), Quantile(q))
     }
@@ -409,6 +409,23 @@ mod tests {
     }
 
     #[test]
+    fn stretches_of_several_intervals_give_the_half_widths_of_these() {
+        let mut chance = Chance(7);
+        let fine = intervals((0..2400).map(|_| {
+            let base = 100_000.0 * (1.0 + 0.1 * chance.normal());
+            (0..40).map(|k| (base * (1.0 + f64::from(k) / 40.0)) as u64).collect()
+        }));
+        let mut series = crate::measure::Series::new(Span::from_secs(1));
+        fine.iter().for_each(|interval| series.add(interval.clone()));
+        let (_, stretches) = series.finish();
+        assert_eq!(stretches.len(), 600);
+        for q in [0.5, 0.99] {
+            assert_eq!(judged(&stretches, q), judged(&fine, q));
+            assert!(judged(&fine, q).unwrap().half_width.is_some());
+        }
+    }
+
+    #[test]
     fn quantiles_that_the_tail_does_not_carry_are_withheld() {
         let series = intervals((0..10).map(|_| (0..90).map(|k| 1000 + k).collect()));
         assert!(judged(&series, 0.5).unwrap().half_width.is_some());
@@ -443,7 +460,7 @@ mod tests {
             interval.response_time.swap(0, 1);
         });
         series.append(&mut writes);
-        let series: Vec<&Interval> = series.iter().collect();
+        let series: Vec<&Stretch> = series.iter().collect();
         for (direction, median) in
             [(Some(Direction::Read), 1000), (Some(Direction::Write), 3000), (None, 3000)]
         {

@@ -9,7 +9,9 @@ mod series;
 mod settling;
 
 pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
-pub use series::{Slice, bandwidth_series, iops_series, slices, standard_deviation, usual_length};
+pub use series::{
+    Slice, bandwidth_series, iops_series, slices, standard_deviation, sums, usual_length,
+};
 pub use settling::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5,
     rounds, steady_state,

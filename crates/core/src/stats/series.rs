@@ -1,9 +1,10 @@
 //! The series of a run as plain numbers: every stream keeps an interval of its own for each slice of
 //! time, and what a reader wants is their sum.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use crate::measure::{Direction, Interval};
+use crate::measure::{Direction, Interval, Stretch};
 use crate::units::{Bytes, Span};
 
 /// One slice of time, all the streams that were given together.
@@ -47,37 +48,43 @@ fn per_second(count: u64, length: Span) -> f64 {
     }
 }
 
-/// The intervals that belong to the same slice of time, in the order of time. An interval without a
-/// length says nothing and is left out.
+/// The stretches that belong to the same slice of time, in the order of time. One without a length
+/// says nothing and is left out.
 pub(super) fn grouped<'a>(
-    series: impl IntoIterator<Item = &'a Interval>,
-) -> Vec<(Span, Vec<&'a Interval>)> {
-    let mut slices: BTreeMap<Span, Vec<&Interval>> = BTreeMap::new();
-    for interval in series.into_iter().filter(|interval| interval.length > Span(0)) {
-        slices.entry(interval.start).or_default().push(interval);
+    series: impl IntoIterator<Item = &'a Stretch>,
+) -> Vec<(Span, Vec<&'a Stretch>)> {
+    let mut slices: BTreeMap<Span, Vec<&Stretch>> = BTreeMap::new();
+    for stretch in series.into_iter().filter(|stretch| stretch.length > Span(0)) {
+        slices.entry(stretch.start).or_default().push(stretch);
     }
     slices.into_iter().collect()
 }
 
-/// Sums the intervals of several streams into one slice for each stretch of time. A last one that is
-/// less than half as long as most, as an interrupted run has, is left out: its rates would weigh as
-/// much as a whole one's.
-pub fn slices<'a>(series: impl IntoIterator<Item = &'a Interval>) -> Vec<Slice> {
-    let mut slices: Vec<Slice> = grouped(series)
-        .into_iter()
-        .map(|(start, intervals)| {
-            let mut slice = Slice { start, ..Slice::default() };
-            for interval in intervals {
-                slice.length = slice.length.max(interval.length);
-                slice.failed += interval.failed;
-                for direction in Direction::BOTH.map(|direction| direction as usize) {
-                    slice.ios[direction] += interval.response_time[direction].count();
-                    slice.bytes[direction].0 += interval.bytes[direction].0;
-                }
-            }
-            slice
-        })
-        .collect();
+/// Sums the intervals of several streams into one slice for each stretch of time. An interval without
+/// a length says nothing and is left out.
+pub fn sums(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Slice> {
+    let mut sums: BTreeMap<Span, Slice> = BTreeMap::new();
+    for interval in series {
+        let interval: &Interval = interval.borrow();
+        if interval.length == Span(0) {
+            continue;
+        }
+        let slice = sums.entry(interval.start).or_default();
+        slice.start = interval.start;
+        slice.length = slice.length.max(interval.length);
+        slice.failed += interval.failed;
+        for direction in Direction::BOTH.map(|direction| direction as usize) {
+            slice.ios[direction] += interval.ios[direction];
+            slice.bytes[direction].0 += interval.bytes[direction].0;
+        }
+    }
+    sums.into_values().collect()
+}
+
+/// As [`sums`], without a last slice that is less than half as long as most, as an interrupted run
+/// has: its rates would weigh as much as a whole one's.
+pub fn slices(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Slice> {
+    let mut slices = sums(series);
     let usual = usual_length(slices.iter().map(|slice| slice.length));
     if slices.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
         slices.pop();
@@ -117,7 +124,6 @@ pub fn standard_deviation(series: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Histogram;
 
     fn interval(stream: u32, start_ms: u64, length_ms: u64, ios: [u64; 2]) -> Interval {
         Interval {
@@ -126,11 +132,8 @@ mod tests {
             length: Span::from_ms(length_ms),
             bytes: ios.map(|ios| Bytes(ios * 4096)),
             failed: 1,
-            response_time: ios.map(|ios| {
-                let mut histogram = Histogram::default();
-                (0..ios).for_each(|_| histogram.record(1000));
-                histogram.to_sparse()
-            }),
+            ios,
+            ..Interval::default()
         }
     }
 
@@ -142,7 +145,7 @@ mod tests {
             interval(1, 500, 500, [3, 0]),
             interval(0, 500, 500, [20, 0]),
         ];
-        let slices = slices(&series);
+        let slices = slices(series);
         assert_eq!(iops_series(&slices, Some(Direction::Read)), [22.0, 46.0]);
         assert_eq!(iops_series(&slices, None), [36.0, 46.0]);
         assert_eq!(bandwidth_series(&slices, Some(Direction::Write)), [14.0 * 4096.0, 0.0]);
@@ -153,12 +156,12 @@ mod tests {
     fn a_stump_at_the_end_is_left_out_and_nothing_divides_by_zero() {
         let series =
             [interval(0, 0, 1000, [10, 0]), interval(0, 1000, 400, [9, 0]), Interval::default()];
-        assert_eq!(iops_series(&slices(&series), None), [10.0]);
-        assert_eq!(slices(&[]), []);
+        assert_eq!(iops_series(&slices(series), None), [10.0]);
+        assert_eq!(slices([] as [Interval; 0]), []);
         // One that is longer than all others makes none of them a stump.
         let series = [(0, 500), (500, 100), (600, 100), (700, 100)]
             .map(|(start, length)| interval(0, start, length, [1, 0]));
-        assert_eq!(slices(&series).len(), 4);
+        assert_eq!(slices(series).len(), 4);
         assert_eq!(Slice::default().iops(None), 0.0);
     }
 

@@ -7,7 +7,7 @@ use crate::facts::{
     Target, TargetKind,
 };
 use crate::measure::{
-    Cell, Direction, Errors, Flow, Histogram, Interval, Ledger, Record, StartDelay, WorkerRecord,
+    Cell, Direction, Errors, Flow, Interval, Ledger, Record, StartDelay, WorkerRecord,
 };
 use crate::spec::{
     Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
@@ -74,6 +74,7 @@ impl Invented {
                 interrupted: false,
                 workers: Vec::from([worker(pacing)]),
                 series: Vec::new(),
+                stretches: Vec::new(),
             },
             counters: Some(counters(direction)),
         };
@@ -140,9 +141,7 @@ impl Invented {
                 length: Span::from_secs(1),
                 ..Interval::default()
             };
-            let mut histogram = Histogram::default();
-            (0..ios).for_each(|_| histogram.record(900_000));
-            interval.response_time[direction] = histogram.to_sparse();
+            interval.ios[direction] = ios;
             interval.bytes[direction] = Bytes(ios * BLOCK);
             interval
         });

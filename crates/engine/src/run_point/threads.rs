@@ -14,16 +14,13 @@ use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Observer, Phase, RunError, drive_plan, timetable};
+use super::{Observer, Phase, RunError, TALLIES, drive_plan, timetable};
 use crate::backend::{RealBackend, Shape};
 use crate::clock::Clock;
 use crate::collector::{Collector, empty_tally};
 use crate::target::OpenTarget;
 use crate::worker::{Job, Outcome, Sink, Timetable};
 
-/// Tallies of each worker that wait for the collector, are merged, or are empty and ready. Enough
-/// for the collector to be away for several of the shortest intervals.
-const TALLIES: usize = 8;
 /// From the moment when all workers are ready to their common start.
 const LEAD: Span = Span::from_ms(2);
 /// From the moment when the first worker sees that it should stop to the end that it sets for all:

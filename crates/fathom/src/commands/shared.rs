@@ -2,7 +2,7 @@
 //! to an outcome.
 
 use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -512,11 +512,10 @@ pub fn read(path: &Path) -> Result<Document, Error> {
         Length::Known(_) => Length::Known(file.metadata().map_err(unreadable)?.len()),
         unknown => unknown,
     };
-    let bytes = read_all(file, length).map_err(unreadable)?;
-    let bytes = bytes.ok_or_else(|| {
-        failed(format!("more than {PIPE_LIMIT} come out of it: name a result file"))
-    })?;
-    document::read(&bytes).map_err(|error| failed(error.to_string()))
+    match read_up_to(file, length).map_err(unreadable)? {
+        Some(outcome) => outcome.map_err(|error| failed(error.to_string())),
+        None => Err(failed(format!("more than {PIPE_LIMIT} come out of it: name a result file"))),
+    }
 }
 
 /// No result comes near it; a pipe may have no end.
@@ -550,23 +549,23 @@ fn readable_length(metadata: &Metadata) -> Result<Length, String> {
     Err(format!("it is {what}: name a result file, or a pipe that one comes from"))
 }
 
-/// Reads all of it; none if more comes than may.
-fn read_all(file: impl Read, length: Length) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    match length {
-        Length::Known(length) => {
-            // So that a file larger than the memory is an error and no end of this process.
-            let capacity = usize::try_from(length).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(capacity).map_err(|_| io::ErrorKind::OutOfMemory)?;
-            file.take(length).read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
-        }
-        Length::AtMost(most) => {
-            file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-            Ok((bytes.len() as u64 <= most).then_some(bytes))
-        }
-    }
+/// Reads a result from it; none if more comes than may.
+fn read_up_to(
+    file: impl Read,
+    length: Length,
+) -> io::Result<Option<Result<Document, document::ReadError>>> {
+    let (most, is_known) = match length {
+        Length::Known(length) => (length, true),
+        Length::AtMost(most) => (most.saturating_add(1), false),
+    };
+    let mut reader = BufReader::with_capacity(READ_BUFFER, file.take(most));
+    let outcome = document::read_from(&mut reader)?;
+    let is_too_much = !is_known && reader.get_ref().limit() == 0;
+    Ok((!is_too_much).then_some(outcome))
 }
+
+/// How much is read at once.
+const READ_BUFFER: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -574,11 +573,17 @@ mod tests {
 
     #[test]
     fn a_pipe_without_end_is_read_to_a_limit_and_a_file_to_its_length() {
-        let read = |length| read_all(io::repeat(b'x'), length).unwrap().map(|bytes| bytes.len());
-        assert_eq!(read(Length::AtMost(1000)), None);
-        assert_eq!(read(Length::Known(1000)), Some(1000));
-        let short = |most| read_all(&b"result"[..], Length::AtMost(most)).unwrap();
-        assert_eq!(short(6).as_deref(), Some(&b"result"[..]));
-        assert_eq!(short(5), None);
+        let blanks = || io::repeat(b'\n');
+        assert_eq!(read_up_to(blanks(), Length::AtMost(1000)).unwrap(), None);
+        let empty = Some(Err(document::ReadError::Empty));
+        assert_eq!(read_up_to(blanks(), Length::Known(1000)).unwrap(), empty);
+        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(6)).unwrap(), empty);
+        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(5)).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_result_is_known_from_its_beginning() {
+        let outcome = read_up_to(io::repeat(b'x'), Length::Known(u64::MAX)).unwrap();
+        assert_eq!(outcome, Some(Err(document::ReadError::NotAResult)));
     }
 }

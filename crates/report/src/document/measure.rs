@@ -146,12 +146,13 @@ pub enum Failure {
     Lost,
 }
 
-/// One slice of a stream's series, all its workers together.
+/// A slice of a stream's series, all its workers together, with its distributions: one interval, or
+/// in a long run the sum of several contiguous ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The stream's place in the point.
     pub stream: u32,
-    /// From the start of the window to the start of the interval.
+    /// From the start of the window to the start of the slice.
     pub start_ns: u64,
     /// How long it is.
     pub length_ns: u64,
@@ -352,21 +353,21 @@ impl From<&measure::Errors> for Errors {
     }
 }
 
-impl From<&measure::Interval> for Interval {
-    fn from(interval: &measure::Interval) -> Self {
+impl From<&measure::Stretch> for Interval {
+    fn from(stretch: &measure::Stretch) -> Self {
         let flow = |direction: Direction| {
-            let sparse = &interval.response_time[direction as usize];
+            let sparse = &stretch.response_time[direction as usize];
             let any = !sparse.buckets.is_empty();
             any.then(|| IntervalFlow {
-                bytes: interval.bytes[direction as usize].0,
+                bytes: stretch.bytes[direction as usize].0,
                 response_time: Distribution::from(sparse),
             })
         };
         Self {
-            stream: interval.stream,
-            start_ns: interval.start.0,
-            length_ns: interval.length.0,
-            failed: interval.failed,
+            stream: stretch.stream,
+            start_ns: stretch.start.0,
+            length_ns: stretch.length.0,
+            failed: stretch.failed,
             read: flow(Direction::Read),
             write: flow(Direction::Write),
         }
@@ -375,18 +376,39 @@ impl From<&measure::Interval> for Interval {
 
 impl Interval {
     /// As the core has it.
-    pub fn to_core(&self) -> measure::Interval {
-        let bytes = |flow: &Option<IntervalFlow>| Bytes(flow.as_ref().map_or(0, |f| f.bytes));
+    pub fn to_core(&self) -> measure::Stretch {
         let times = |flow: &Option<IntervalFlow>| {
             flow.as_ref().map_or_else(SparseHistogram::default, |f| f.response_time.to_sparse())
+        };
+        measure::Stretch {
+            stream: self.stream,
+            start: Span(self.start_ns),
+            length: Span(self.length_ns),
+            failed: self.failed,
+            bytes: [&self.read, &self.write]
+                .map(|flow| Bytes(flow.as_ref().map_or(0, |f| f.bytes))),
+            response_time: [times(&self.read), times(&self.write)],
+        }
+    }
+
+    /// The same in plain numbers.
+    pub fn plain(&self) -> measure::Interval {
+        let flows = [&self.read, &self.write].map(Option::as_ref);
+        let times = |flow: Option<&IntervalFlow>| {
+            flow.map_or_else(measure::Times::default, |flow| measure::Times {
+                min: flow.response_time.min_ns.unwrap_or(0),
+                max: flow.response_time.max_ns.unwrap_or(0),
+                sum: flow.response_time.sum_ns,
+            })
         };
         measure::Interval {
             stream: self.stream,
             start: Span(self.start_ns),
             length: Span(self.length_ns),
-            bytes: [bytes(&self.read), bytes(&self.write)],
             failed: self.failed,
-            response_time: [times(&self.read), times(&self.write)],
+            ios: flows.map(|flow| flow.map_or(0, |flow| flow.response_time.count())),
+            bytes: flows.map(|flow| Bytes(flow.map_or(0, |flow| flow.bytes))),
+            times: flows.map(times),
         }
     }
 }

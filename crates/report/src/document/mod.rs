@@ -9,7 +9,9 @@
 mod facts;
 mod measure;
 mod read;
+mod rows;
 mod spec;
+mod write;
 
 use fathom_core::experiment;
 use fathom_core::measure::Direction;
@@ -25,8 +27,10 @@ pub use measure::{
     Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
     IoDirection, IoError, Ledger, StartDelay, Worker,
 };
-pub use read::{ReadError, read};
+pub use read::{ReadError, read, read_from};
+pub use rows::{FlowRow, IntervalRow};
 pub use spec::{Access, Arrivals, Backend, Cache, Pacing, Pattern, Point, Region, Stream, Workers};
+pub use write::write_trial;
 
 /// What the first line of every result file says it is.
 pub const FORMAT: &str = "fathom-result";
@@ -140,8 +144,13 @@ pub struct Trial {
     pub workers: Vec<Worker>,
     /// What the host counted during the window; none for a simulated target.
     pub counters: Option<Counters>,
-    /// The window in slices, by start and stream.
+    /// The window in slices with their distributions, by start and stream: an interval each, or in
+    /// a long run the sum of several, so that a stream has a few hundred at most.
     pub series: Vec<Interval>,
+    /// Every interval in plain numbers, where the slices of the series are longer; empty where each
+    /// of them is an interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<IntervalRow>,
 }
 
 /// What the findings come to.
@@ -258,6 +267,15 @@ impl Header {
 impl Trial {
     /// A trial with what was found about it.
     pub fn new(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
+        Self {
+            series: trial.record.stretches.iter().map(Interval::from).collect(),
+            intervals: write::plain_rows(&trial.record).collect(),
+            ..Self::without_series(trial, judgement)
+        }
+    }
+
+    /// The same without what it did over time.
+    fn without_series(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
         let open = |stream: u32| {
             trial.point.streams.get(stream as usize).is_some_and(|s| s.pacing.is_open())
         };
@@ -276,7 +294,8 @@ impl Trial {
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
             workers: record.workers.iter().map(|w| Worker::new(w, open(w.stream))).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
-            series: record.series.iter().map(Interval::from).collect(),
+            series: Vec::new(),
+            intervals: Vec::new(),
         }
     }
 
@@ -323,8 +342,15 @@ impl Trial {
         self.flow(direction, |_, _| true)
     }
 
-    /// The series as the core has it.
-    pub fn series(&self) -> Vec<fathom_core::measure::Interval> {
+    /// Every interval of every stream in plain numbers, in no particular order.
+    pub fn intervals(&self) -> impl Iterator<Item = fathom_core::measure::Interval> + '_ {
+        let from_series = self.intervals.is_empty().then_some(&self.series);
+        let from_series = from_series.into_iter().flatten().map(Interval::plain);
+        from_series.chain(self.intervals.iter().flat_map(IntervalRow::intervals))
+    }
+
+    /// The series with its distributions, as the core has it.
+    pub fn stretches(&self) -> Vec<fathom_core::measure::Stretch> {
         self.series.iter().map(Interval::to_core).collect()
     }
 

@@ -4,6 +4,7 @@
 //! the order of buckets, sums that cannot overflow) is checked here, once.
 
 use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -87,6 +88,13 @@ struct Start {
 /// How every result file starts.
 const START: &[u8] = br#"{"line":"header","format":"fathom-result""#;
 
+/// The most of a line that is read at once. Only a trial's line is ever longer, and it is parsed as
+/// it comes, so that a result of many megabytes is not in memory twice.
+const WHOLE: usize = 8 << 20;
+
+/// How a trial's line starts.
+const TRIAL: &[u8] = br#"{"line":"trial","#;
+
 /// Reads a result file.
 ///
 /// A last line that was torn when the run was killed is left out, and the document says so.
@@ -95,32 +103,163 @@ const START: &[u8] = br#"{"line":"header","format":"fathom-result""#;
 ///
 /// When the file is something else, comes from a later version, or is damaged before its last line.
 pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(ReadError::Empty);
+    let mut bytes = bytes;
+    read_from(&mut bytes).expect("memory can be read")
+}
+
+/// Reads a result file from where it is, line by line.
+///
+/// # Errors
+///
+/// When it cannot be read; inside, as [`read`].
+pub fn read_from(reader: &mut dyn BufRead) -> io::Result<Result<Document, ReadError>> {
+    read_lines(reader, WHOLE)
+}
+
+fn read_lines(reader: &mut dyn BufRead, whole: usize) -> io::Result<Result<Document, ReadError>> {
+    let mut line = Vec::new();
+    let mut end = start_line(reader, &mut line, whole)?;
+    if is_blank(&line) {
+        return Ok(Err(if rest_is_blank(reader)? {
+            ReadError::Empty
+        } else {
+            ReadError::NotAResult
+        }));
     }
-    let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().peekable();
-    let (_, first) = lines.next().ok_or(ReadError::Empty)?;
-    let header = read_header(first, lines.peek().is_some())?;
+    if end == End::Open {
+        // No header comes near it.
+        return Ok(Err(ReadError::NotAResult));
+    }
+    let header = match read_header(&line, end == End::Newline) {
+        Ok(header) => header,
+        Err(error) => return Ok(Err(error)),
+    };
     let mut document = Document { header, trials: Vec::new(), conclusion: None, torn: false };
-    while let Some((index, line)) = lines.next() {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
+    for number in 2.. {
+        if end == End::File {
+            break;
         }
+        end = start_line(reader, &mut line, whole)?;
+        let mut zeros = line.contains(&0);
+        let outcome = match end {
+            End::Newline | End::File if is_blank(&line) => continue,
+            End::Newline | End::File => read_line(&line, &mut document),
+            End::Open => {
+                let mut rest = Rest { start: &line, reader, end, zeros };
+                let outcome = read_long_line(&mut rest, &mut document)?;
+                io::copy(&mut rest, &mut io::sink())?;
+                (end, zeros) = (rest.end, rest.zeros);
+                outcome
+            }
+        };
         // After a crash some file systems show zeros where data never arrived: such a line is torn
         // even when more follows, because nothing was ever written after it.
-        let torn = lines.peek().is_none() || line.contains(&0);
-        match read_line(line, &mut document) {
+        let torn = end == End::File || zeros;
+        match outcome {
             Ok(()) => {}
             Err(_) if torn => {
                 document.torn = true;
                 break;
             }
             Err((column, why)) => {
-                return Err(ReadError::Damaged { line: index + 1, column, why });
+                return Ok(Err(ReadError::Damaged { line: number, column, why }));
             }
         }
     }
-    Ok(document)
+    Ok(Ok(document))
+}
+
+/// How what was read of a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With the line: it is whole.
+    Newline,
+    /// With the file: it is whole or torn.
+    File,
+    /// There is more of it.
+    Open,
+}
+
+/// Reads a line, or as much of it as is read at once. Its newline is left out.
+fn start_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, whole: usize) -> io::Result<End> {
+    line.clear();
+    reader.take(whole as u64).read_until(b'\n', line)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        return Ok(End::Newline);
+    }
+    Ok(if line.len() < whole { End::File } else { End::Open })
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Whether nothing but white space follows.
+fn rest_is_blank(reader: &mut dyn BufRead) -> io::Result<bool> {
+    loop {
+        let part = reader.fill_buf()?;
+        if part.is_empty() {
+            return Ok(true);
+        }
+        if !is_blank(part) {
+            return Ok(false);
+        }
+        let length = part.len();
+        reader.consume(length);
+    }
+}
+
+/// A line from its start to its newline, of which the start was read already.
+struct Rest<'a> {
+    start: &'a [u8],
+    reader: &'a mut dyn BufRead,
+    end: End,
+    /// Whether any byte was zero.
+    zeros: bool,
+}
+
+impl Read for Rest<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.start.is_empty() {
+            return self.start.read(buffer);
+        }
+        if self.end != End::Open {
+            return Ok(0);
+        }
+        let part = self.reader.fill_buf()?;
+        if part.is_empty() {
+            self.end = End::File;
+            return Ok(0);
+        }
+        let newline = part.iter().position(|&byte| byte == b'\n');
+        let length = newline.unwrap_or(part.len()).min(buffer.len());
+        buffer[..length].copy_from_slice(&part[..length]);
+        self.zeros |= part[..length].contains(&0);
+        self.reader.consume(length);
+        if newline == Some(length) {
+            self.reader.consume(1);
+            self.end = End::Newline;
+        }
+        Ok(length)
+    }
+}
+
+/// Reads a line that is longer than what is read at once, which a trial's may be.
+fn read_long_line(
+    rest: &mut Rest<'_>,
+    document: &mut Document,
+) -> io::Result<Result<(), LineError>> {
+    if document.conclusion.is_some() || !rest.start.starts_with(TRIAL) {
+        return Ok(Err((None, "it is too long for anything but a trial".to_owned())));
+    }
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(rest));
+    let trial = Trial::deserialize(&mut json).and_then(|trial| json.end().map(|()| trial));
+    match trial {
+        Ok(trial) => Ok(keep_trial(trial, document)),
+        Err(error) if error.is_io() => Err(error.into()),
+        Err(error) => Ok(Err(where_and_why(&error))),
+    }
 }
 
 fn read_header(line: &[u8], complete: bool) -> Result<Header, ReadError> {
@@ -147,12 +286,20 @@ fn read_header(line: &[u8], complete: bool) -> Result<Header, ReadError> {
 type LineError = (Option<usize>, String);
 
 fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LineError> {
-    serde_json::from_slice(line).map_err(|error| {
-        let text = error.to_string();
-        // The line is always 1 here, and the column is told apart.
-        let why = text.split(" at line ").next().unwrap_or(&text).to_owned();
-        (Some(error.column()), why)
-    })
+    serde_json::from_slice(line).map_err(|error| where_and_why(&error))
+}
+
+fn where_and_why(error: &serde_json::Error) -> LineError {
+    let text = error.to_string();
+    // The line is always 1 here, and the column is told apart.
+    let why = text.split(" at line ").next().unwrap_or(&text).to_owned();
+    (Some(error.column()), why)
+}
+
+fn keep_trial(trial: Trial, document: &mut Document) -> Result<(), LineError> {
+    check_trial(&trial, &document.header).map_err(|why| (None, why))?;
+    document.trials.push(trial);
+    Ok(())
 }
 
 fn read_line(line: &[u8], document: &mut Document) -> Result<(), LineError> {
@@ -161,12 +308,7 @@ fn read_line(line: &[u8], document: &mut Document) -> Result<(), LineError> {
     }
     let tag: Tag = parse(line)?;
     match tag.line.as_str() {
-        "trial" => {
-            let trial: Trial = parse(line)?;
-            check_trial(&trial, &document.header).map_err(|why| (None, why))?;
-            document.trials.push(trial);
-            Ok(())
-        }
+        "trial" => keep_trial(parse::<Trial>(line)?, document),
         "conclusion" => {
             document.conclusion = Some(parse::<Conclusion>(line)?);
             Ok(())
@@ -210,6 +352,7 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
         worker.errors.first.iter().try_for_each(|error| known(error.target))?;
         check_worker(worker)?;
     }
+    check_rows(trial, &stream)?;
     let mut series = (0u128, 0u128);
     for interval in &trial.series {
         stream(interval.stream)?;
@@ -228,6 +371,34 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
     let fits = |(bytes, ios)| bytes < u128::from(LIMIT) && ios < u128::from(LIMIT);
     check(fits(sum) && fits(series) && trial.series.len() < 1 << 20, too_large)
 }
+
+/// Every row has what it says, so that whoever goes through it finds all of it.
+fn check_rows(trial: &Trial, stream: &impl Fn(u32) -> Result<(), String>) -> Result<(), String> {
+    let mut sum = (0u128, 0u128);
+    let mut count = 0u64;
+    for row in &trial.intervals {
+        count = count.saturating_add(row.count);
+        stream(row.stream)?;
+        let ends =
+            row.length_ns.checked_mul(row.count).and_then(|all| all.checked_add(row.start_ns));
+        check(row.count > 0 && ends.is_some(), too_large)?;
+        let flows = || row.read.iter().chain(&row.write);
+        let failed = row.failed.is_empty() || row.failed.len() as u64 == row.count;
+        check(failed && flows().all(|flow| flow.has(row.count)), || {
+            format!("a row of {} intervals has columns of other lengths", row.count)
+        })?;
+        check(row.failed.iter().all(|&failed| failed < COUNT_LIMIT), too_large)?;
+        for flow in flows() {
+            sum.0 += flow.bytes.iter().map(|&bytes| u128::from(bytes)).sum::<u128>();
+            sum.1 += flow.ios.iter().map(|&ios| u128::from(ios)).sum::<u128>();
+        }
+    }
+    let fits = sum.0 < u128::from(LIMIT) && sum.1 < u128::from(LIMIT);
+    check(fits && count <= INTERVALS_MAX, too_large)
+}
+
+/// As many as two days of eight streams at 100 ms have.
+const INTERVALS_MAX: u64 = 1 << 24;
 
 /// No count and no sum of a real run comes near these, and what is added up stays below 2^64.
 const LIMIT: u64 = 1 << 62;
@@ -285,4 +456,70 @@ fn check_distribution(times: &Distribution) -> Result<(), String> {
     check(first <= min && min <= max && last <= max && sum.contains(&times.sum_ns), bad)?;
     // The smallest value lies in the first bucket, so that no bucket is left out of a sum.
     check(times.buckets.get(1).is_none_or(|second| min < second.0), bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stored documents, and how much of each is read at once: its header fits, no trial does.
+    fn stored() -> impl Iterator<Item = (Vec<u8>, usize)> {
+        ["quick", "void", "open", "interrupted"].into_iter().map(|name| {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+            let bytes = std::fs::read(format!("{folder}/{name}.jsonl")).unwrap();
+            let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+            (bytes, header + 1)
+        })
+    }
+
+    fn as_it_comes(bytes: &[u8], whole: usize) -> Result<Document, ReadError> {
+        // A small buffer, so that lines and buffers end in all kinds of places.
+        read_lines(&mut BufReader::with_capacity(61, bytes), whole).unwrap()
+    }
+
+    #[test]
+    fn a_line_that_is_parsed_as_it_comes_gives_what_a_whole_one_does() {
+        for (bytes, whole) in stored() {
+            assert!(!read(&bytes).unwrap().trials.is_empty());
+            for length in (whole + 1..bytes.len()).step_by(997).chain([bytes.len()]) {
+                assert!(as_it_comes(&bytes[..length], whole) == read(&bytes[..length]), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_line_that_is_damaged_is_told_as_a_short_one_is() {
+        for (bytes, whole) in stored() {
+            let trial = whole + whole * 3 / 2;
+            for (at, byte) in [(trial, b'x'), (trial, b'}'), (trial + 70, 0)] {
+                let mut damaged = bytes.clone();
+                damaged[at] = byte;
+                // What a line is, is looked up before it is read, so the first of two mistakes may be
+                // another one.
+                let known = |outcome: Result<Document, ReadError>| match outcome {
+                    Err(ReadError::Damaged { line, column, .. }) => (line, column.is_some()),
+                    other => (0, other.is_ok_and(|read| read.torn)),
+                };
+                assert_eq!(known(as_it_comes(&damaged, whole)), known(read(&damaged)), "{at}");
+            }
+            // A number that contradicts another one.
+            let text = String::from_utf8(bytes).unwrap();
+            let contradicting = text.replace("\"ios\":", "\"ios\":1");
+            let refused = as_it_comes(contradicting.as_bytes(), whole).unwrap_err();
+            assert!(matches!(refused, ReadError::Damaged { column: None, .. }), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_trial_may_be_long() {
+        let (bytes, whole) = stored().next().unwrap();
+        let long = format!("{{\"line\":\"conclusion\",{}\n{{}}\n", " ".repeat(whole));
+        let bytes = [&bytes[..whole], long.as_bytes()].concat();
+        let refused = as_it_comes(&bytes, whole).unwrap_err();
+        assert!(matches!(refused, ReadError::Damaged { line: 2, .. }), "{refused:?}");
+        let endless = vec![b'{'; 10 * whole];
+        assert!(as_it_comes(&endless, whole) == Err(ReadError::NotAResult));
+        let blank = vec![b'\n'; 10 * whole];
+        assert!(as_it_comes(&blank, whole) == Err(ReadError::Empty));
+    }
 }

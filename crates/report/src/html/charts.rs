@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Direction, Histogram};
+use fathom_core::measure::{Direction, Histogram, SparseHistogram};
 use fathom_core::{Quantile, Span, stats};
 use serde_json::{Value, json};
 
@@ -18,52 +18,84 @@ const OVER_TIME: [(Quantile, &str); 3] =
 const OVERVIEW: [(Quantile, &str); 3] =
     [(Quantile(0.5), "@low"), (Quantile(0.99), "@middle"), (Quantile(0.999), "@high")];
 
-/// More points than this blur into each other: neighboring intervals are merged.
+/// More points than this blur into each other: neighbors are merged.
 const POINTS: usize = 120;
 
-/// A stretch of the window, as one point of a line.
-#[derive(Default)]
-struct Stretch {
+/// A piece of the window, as one point of a line.
+struct Piece<T> {
     start: Span,
     length: Span,
-    ios: [u64; 2],
-    failed: u64,
-    response_time: Histogram,
+    /// What is drawn of it.
+    of: T,
 }
 
-/// The series in at most so many stretches as a chart can show, all streams together.
-fn stretches(trial: &Trial) -> Vec<Stretch> {
-    let series = trial.series();
-    let mut lengths: BTreeMap<Span, Span> = BTreeMap::new();
-    for interval in &series {
-        let length = lengths.entry(interval.start).or_default();
-        *length = (*length).max(interval.length);
-    }
-    let group = lengths.len().div_ceil(POINTS).max(1);
-    let mut stretches: Vec<Stretch> = Vec::new();
-    let mut place_of: BTreeMap<Span, usize> = BTreeMap::new();
-    for (place, (&start, &length)) in lengths.iter().enumerate() {
-        if place % group == 0 {
-            stretches.push(Stretch { start, ..Stretch::default() });
-        }
-        stretches[place / group].length += length;
-        place_of.insert(start, place / group);
-    }
-    for interval in &series {
-        let stretch = &mut stretches[place_of[&interval.start]];
-        stretch.failed += interval.failed;
-        for (ios, times) in stretch.ios.iter_mut().zip(&interval.response_time) {
-            *ios += times.count();
-            stretch.response_time.merge_sparse(times);
-        }
-    }
+/// The window in at most so many pieces as a chart can show, from slices that are in order: their
+/// starts and lengths, and how to add each to its piece.
+fn pieces<S, T: Default>(
+    slices: &[S],
+    span: impl Fn(&S) -> (Span, Span),
+    add: impl Fn(&mut T, &S),
+) -> Vec<Piece<T>> {
+    let group = slices.len().div_ceil(POINTS).max(1);
+    let piece = |slices: &[S]| {
+        let mut of = T::default();
+        slices.iter().for_each(|slice| add(&mut of, slice));
+        let length = slices.iter().fold(Span(0), |sum, slice| sum + span(slice).1);
+        Piece { start: span(&slices[0]).0, length, of }
+    };
+    let mut pieces: Vec<Piece<T>> = slices.chunks(group).map(piece).collect();
     // The rates of a short rest, as an interrupted run has, are noise.
-    stretches.retain(|stretch| stretch.length.0 > 0);
-    let usual = stats::usual_length(stretches.iter().map(|stretch| stretch.length));
-    if stretches.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
-        stretches.pop();
+    pieces.retain(|piece| piece.length.0 > 0);
+    let usual = stats::usual_length(pieces.iter().map(|piece| piece.length));
+    if pieces.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
+        pieces.pop();
     }
-    stretches
+    pieces
+}
+
+/// What is drawn of the rates.
+#[derive(Default)]
+struct Rates {
+    ios: [u64; 2],
+    failed: u64,
+    /// The lowest and the highest IOPS of its intervals, reads and writes together.
+    range: Option<(f64, f64)>,
+}
+
+/// Rates over time, all streams together.
+fn rates_over_time(trial: &Trial) -> Vec<Piece<Rates>> {
+    let slices = stats::sums(trial.intervals());
+    let usual = stats::usual_length(slices.iter().map(|slice| slice.length));
+    pieces(
+        &slices,
+        |slice| (slice.start, slice.length),
+        |rates: &mut Rates, slice| {
+            rates.failed += slice.failed;
+            rates.ios.iter_mut().zip(slice.ios).for_each(|(sum, ios)| *sum += ios);
+            // What happened in a short rest is no rate.
+            if slice.length.0 >= usual.0 / 2 {
+                let iops = slice.iops(None);
+                let (low, high) = rates.range.unwrap_or((iops, iops));
+                rates.range = Some((low.min(iops), high.max(iops)));
+            }
+        },
+    )
+}
+
+/// Response times over time, all streams together.
+fn times_over_time(trial: &Trial) -> Vec<Piece<Histogram>> {
+    let mut slices: BTreeMap<Span, (Span, Vec<SparseHistogram>)> = BTreeMap::new();
+    for stretch in trial.stretches() {
+        let (length, times) = slices.entry(stretch.start).or_default();
+        *length = (*length).max(stretch.length);
+        times.extend(stretch.response_time);
+    }
+    let slices: Vec<_> = slices.into_iter().collect();
+    pieces(
+        &slices,
+        |(start, (length, _))| (*start, *length),
+        |sum: &mut Histogram, (_, (_, times))| times.iter().for_each(|one| sum.merge_sparse(one)),
+    )
 }
 
 /// All figures of a document: each with the id of the element that it goes into.
@@ -148,16 +180,17 @@ fn seconds(start: Span, length: Span) -> f64 {
 
 /// IOPS over time.
 fn rates(trial: &Trial, id: &str) -> Value {
-    let stretches = stretches(trial);
-    let x: Vec<f64> = stretches.iter().map(|s| seconds(s.start, s.length)).collect();
-    let rate = |of: &dyn Fn(&Stretch) -> u64| -> Vec<Option<f64>> {
-        let rates = stretches.iter().map(|s| figures::per_second(of(s), s.length));
-        rates.map(|rate| rate.map(|rate| (rate * 10.0).round() / 10.0)).collect()
+    let pieces = rates_over_time(trial);
+    let x: Vec<f64> = pieces.iter().map(|piece| seconds(piece.start, piece.length)).collect();
+    let tenths = |rate: f64| (rate * 10.0).round() / 10.0;
+    let rate = |of: &dyn Fn(&Rates) -> u64| -> Vec<Option<f64>> {
+        let rates = pieces.iter().map(|piece| figures::per_second(of(&piece.of), piece.length));
+        rates.map(|rate| rate.map(tenths)).collect()
     };
     let lines = figures::columns(trial).into_iter().map(|direction| {
-        let y = rate(&|stretch| match direction {
-            Some(direction) => stretch.ios[direction as usize],
-            None => stretch.ios.iter().sum(),
+        let y = rate(&|rates| match direction {
+            Some(direction) => rates.ios[direction as usize],
+            None => rates.ios.iter().sum(),
         });
         json!({
             "type": "scatter", "mode": "lines", "x": x, "y": y,
@@ -167,9 +200,22 @@ fn rates(trial: &Trial, id: &str) -> Value {
         })
     });
     let mut data: Vec<Value> = lines.collect();
-    if stretches.iter().any(|stretch| stretch.failed > 0) {
+    // A point that stands for several intervals says what happened in them: a stall of a second must
+    // show in a day.
+    if pieces.iter().any(|piece| piece.of.range.is_some_and(|(low, high)| low < high)) {
+        for (name, highest) in [("lowest interval", false), ("highest interval", true)] {
+            let of = |(low, high): (f64, f64)| tenths(if highest { high } else { low });
+            let y: Vec<Option<f64>> = pieces.iter().map(|piece| piece.of.range.map(of)).collect();
+            data.push(json!({
+                "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name,
+                "line": {"color": "@total", "width": 1, "dash": "dot"},
+                "hovertemplate": "%{y:,.0f} IOPS near %{x:.1f} s",
+            }));
+        }
+    }
+    if pieces.iter().any(|piece| piece.of.failed > 0) {
         data.push(json!({
-            "type": "scatter", "mode": "lines", "x": x, "y": rate(&|s| s.failed),
+            "type": "scatter", "mode": "lines", "x": x, "y": rate(&|rates| rates.failed),
             "name": "failed", "line": {"color": "@void", "width": 2, "dash": "dot"},
             "hovertemplate": "%{y:,.0f} failed in a second, at %{x:.1f} s",
         }));
@@ -182,18 +228,18 @@ fn rates(trial: &Trial, id: &str) -> Value {
 
 /// Percentiles of the response time over time.
 fn times(trial: &Trial, id: &str) -> Value {
-    let stretches = stretches(trial);
-    let x: Vec<f64> = stretches.iter().map(|s| seconds(s.start, s.length)).collect();
+    let pieces = times_over_time(trial);
+    let x: Vec<f64> = pieces.iter().map(|piece| seconds(piece.start, piece.length)).collect();
     let ms = |ns: u64| ns as f64 / 1e6;
     let mut data: Vec<Value> = Vec::new();
     for (quantile, color) in OVER_TIME {
-        let at = |s: &Stretch| figures::carried(&s.response_time, quantile).map(ms);
-        let y: Vec<Option<f64>> = stretches.iter().map(at).collect();
+        let at = |piece: &Piece<Histogram>| figures::carried(&piece.of, quantile).map(ms);
+        let y: Vec<Option<f64>> = pieces.iter().map(at).collect();
         if y.iter().any(Option::is_some) {
             data.push(line(&x, &y, &quantile.to_string(), color));
         }
     }
-    let most: Vec<Option<f64>> = stretches.iter().map(|s| s.response_time.max().map(ms)).collect();
+    let most: Vec<Option<f64>> = pieces.iter().map(|piece| piece.of.max().map(ms)).collect();
     data.push(line(&x, &most, "max", "@top"));
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},

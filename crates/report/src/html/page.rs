@@ -318,7 +318,7 @@ fn flow_row(out: &mut String, trial: &Trial, direction: Option<Direction>, flow:
 
 /// The percentile table: in an open loop response and service time side by side.
 fn percentiles(out: &mut String, trial: &Trial) {
-    let series = trial.series();
+    let series = trial.stretches();
     let columns: Vec<(String, Flow, Option<Direction>)> = figures::columns(trial)
         .into_iter()
         .map(|direction| (direction_name(direction).to_owned(), trial.total(direction), direction))

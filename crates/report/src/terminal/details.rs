@@ -226,7 +226,7 @@ fn distributions(out: &mut String, trial: &Trial, style: &Style) {
 
 /// For each column the half-width of each percentile.
 fn half_widths(trial: &Trial, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
-    let series = trial.series();
+    let series = trial.stretches();
     let of = |(flow, &direction): (&Flow, &Option<Direction>)| {
         let quantiles = &Quantile::REPORTED;
         let estimates = figures::quantile_estimates(flow, &series, direction, quantiles);

@@ -7,8 +7,8 @@ use fathom_core::facts::{
     LayerKind, Queue, Target, TargetKind,
 };
 use fathom_core::measure::{
-    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, SparseHistogram,
-    StartDelay, WorkerRecord,
+    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, SparseHistogram, StartDelay,
+    Stretch, WorkerRecord,
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
@@ -195,7 +195,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
     let mut chance =
         Chance(point.seed ^ stream.block_size.0 ^ u64::from(stream.pacing.queue_depth()));
     let mut workers = idle_workers(&point);
-    let mut series = Vec::new();
+    let mut stretches = Vec::new();
     for place in 0..window.0 / point.interval.0 {
         let pace = 1.0 - speed.unrest * chance.uniform();
         let mut sums = [Flow::new(false), Flow::new(false)];
@@ -217,7 +217,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
             sums[direction].bytes.0 += stream.block_size.0;
             sums[direction].service_time.record(service + delay);
         }
-        series.push(Interval {
+        stretches.push(Stretch {
             stream: 0,
             start: Span(place * point.interval.0),
             length: point.interval,
@@ -239,7 +239,8 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
             ..Ledger::default()
         };
     }
-    Record { window, interrupted: false, workers, series }
+    let series = stretches.iter().map(Stretch::interval).collect();
+    Record { window, interrupted: false, workers, series, stretches }
 }
 
 fn counters(window: Span) -> Counters {
@@ -454,6 +455,7 @@ pub fn void() -> Document {
         worker.cpu = None;
     }
     trial.record.series.iter_mut().for_each(|interval| interval.failed = 12);
+    trial.record.stretches.iter_mut().for_each(|stretch| stretch.failed = 12);
     let judgement = Judgement {
         findings: Vec::from([finding(
             "io-errors",

@@ -1,0 +1,265 @@
+//! How much memory a run of a day takes, and its report.
+//!
+//! The real collector, record, verdict and document get invented tallies of 24 hours with 8 streams
+//! and intervals of a second: service times drawn from a lognormal distribution whose scale wanders,
+//! so that a direction of an interval occupies 200 to 300 buckets. Each part runs in a process of its
+//! own, whose peak the kernel tells.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+
+use fathom_core::experiment::Trial;
+use fathom_core::facts::{Host, Target};
+use fathom_core::measure::Tally;
+use fathom_core::spec::{
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+};
+use fathom_core::verdict::judge;
+use fathom_core::{Bytes, Span};
+use fathom_engine::replay;
+use fathom_report::document::{self, Header, HeaderInput, Line};
+use fathom_report::terminal::{self, Style};
+use fathom_report::{csv, html};
+
+/// How long the run is that the bench looks at.
+const DAY: u64 = 86_400;
+const STREAMS: usize = 8;
+/// I/Os of a stream in an interval: enough to occupy as many buckets as far more would.
+const IOS: usize = 600;
+/// Service times that are drawn beforehand; drawing each anew would take minutes.
+const DRAWN: usize = 1 << 16;
+
+/// The bench: a table of the peaks.
+pub fn bench() -> Result<String, String> {
+    let folder = std::env::temp_dir().join(format!("fathom-memory-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let table = table(&folder, DAY);
+    // It lies in the folder for temporary files; nothing else of value is in it.
+    let _ = fs::remove_dir_all(&folder);
+    table
+}
+
+fn table(folder: &Path, seconds: u64) -> Result<String, String> {
+    let mut text = String::from(
+        "| 24 h, 8 streams, intervals of 1 s | peak until the document is written | the document | \
+         peak of the whole run | peak of `report` with HTML and table | the page |\n\
+         | --- | --: | --: | --: | --: | --: |\n",
+    );
+    for (name, read_share) in [("reads", 1.0), ("70 % reads, 30 % writes", 0.7)] {
+        let result = folder.join(format!("{read_share}.jsonl"));
+        let run = child(&["run", &seconds.to_string(), &read_share.to_string()], &result)?;
+        let report = child(&["report"], &result)?;
+        let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+        let ([record, whole], [report]) = (peaks(&run)?, peaks(&report)?);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} |",
+            mb(record),
+            mb(size(&result)),
+            mb(whole),
+            mb(report),
+            mb(size(&result.with_extension("html"))),
+        );
+    }
+    Ok(text)
+}
+
+/// Runs a part in a process of its own.
+fn child(part: &[&str], result: &Path) -> Result<String, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .args(["bench", "memory"])
+        .args(part)
+        .arg(result)
+        .output()
+        .map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// The numbers that a part printed.
+fn peaks<const N: usize>(printed: &str) -> Result<[u64; N], String> {
+    let numbers: Vec<u64> = printed.split_whitespace().flat_map(str::parse).collect();
+    numbers.try_into().map_err(|_| format!("{N} peaks were to be told, not '{}'", printed.trim()))
+}
+
+/// One part, in the process that was started for it; gives what it prints.
+pub fn part(arguments: &[&str]) -> Result<String, String> {
+    match arguments {
+        ["run", seconds, read_share, result] => {
+            let seconds = seconds.parse().map_err(|error| format!("{seconds}: {error}"))?;
+            let share = read_share.parse().map_err(|error| format!("{read_share}: {error}"))?;
+            write(seconds, share, Path::new(result))?;
+            let written = peak()?;
+            // What a run does when it ends: it reads its own document and shows it.
+            terminal::document(&read(Path::new(result))?, &Style::default());
+            Ok(format!("{written} {}\n", peak()?))
+        }
+        ["report", result] => {
+            report(Path::new(result))?;
+            Ok(format!("{}\n", peak()?))
+        }
+        other => Err(format!("bench memory has no part {other:?}")),
+    }
+}
+
+/// The most memory that this process ever had, in bytes.
+fn peak() -> Result<u64, String> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib * 1024).ok_or_else(|| "the kernel tells no VmHWM".to_owned())
+}
+
+/// SplitMix64: enough for this, and the same on every run.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// Lognormal around 100 us, nine in ten between 44 and 228 us.
+    fn service_time(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();
+        100_000.0 * (0.5 * normal).exp()
+    }
+}
+
+fn point(seconds: u64, read_share: f64) -> Point {
+    let stream = |number: usize| Stream {
+        name: format!("stream {number}"),
+        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 40) }]),
+        pattern: Pattern::Random,
+        block_size: Bytes(4096),
+        read_share,
+        pacing: Pacing::Closed { queue_depth: 1 },
+        workers: Workers::Total(1),
+    };
+    Point {
+        name: "24 hours".to_owned(),
+        streams: (0..STREAMS).map(stream).collect(),
+        warm_up: Span(0),
+        window: Span::from_secs(seconds),
+        interval: Span::from_secs(1),
+        seed: 1,
+    }
+}
+
+/// A run of so many seconds, from its tallies to its document.
+fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
+    let mut chance = Chance(1);
+    let drawn: Vec<f64> = (0..DRAWN).map(|_| chance.service_time()).collect();
+    let reads = (IOS as f64 * read_share) as usize;
+    let fill = &mut |_: usize, _: Span, tally: &mut Tally| {
+        let scale = 1.0 + 0.2 * chance.uniform();
+        let ios = IOS - (chance.next() % 50) as usize;
+        for number in 0..ios {
+            let flow = &mut tally.cells[0].flows[usize::from(reads <= number)];
+            flow.service_time.record((drawn[chance.next() as usize % DRAWN] * scale) as u64);
+            flow.bytes.0 += 4096;
+        }
+    };
+    let point = point(seconds, read_share);
+    let record = replay(&point, fill);
+    let trial = Trial {
+        point,
+        access: Access { cache: Cache::Direct, write_through: false },
+        backend: BackendKind::Sim,
+        backend_reason: "the tallies are invented".to_owned(),
+        started_unix_ns: 0,
+        record,
+        counters: None,
+    };
+    let targets = [Target::simulated("invented", Bytes(1 << 40))];
+    let host = Host::default();
+    let judgement = judge(&trial, &host, &targets);
+    let header = Header::new(HeaderInput {
+        fathom_version: env!("CARGO_PKG_VERSION"),
+        command: document::Command::Run,
+        command_line: &[],
+        created_unix_ns: 0,
+        seed: 1,
+        host: &host,
+        targets: &targets,
+        planned_points: 1,
+    });
+    let write = || {
+        let mut out = BufWriter::new(File::create_new(result)?);
+        writeln!(out, "{}", Line::Header(Box::new(header)).to_json())?;
+        document::write_trial(&mut out, &trial, &judgement)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    };
+    write().map_err(|error: std::io::Error| format!("{}: {error}", result.display()))
+}
+
+fn read(result: &Path) -> Result<document::Document, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", result.display());
+    let file = File::open(result).map_err(|error| failed(&error))?;
+    let read = document::read_from(&mut BufReader::new(file)).map_err(|error| failed(&error))?;
+    read.map_err(|error| failed(&error))
+}
+
+/// Everything that `fathom report` can make of a result.
+fn report(result: &Path) -> Result<(), String> {
+    let document = read(result)?;
+    let put = |extension: &str, text: String| {
+        let path = result.with_extension(extension);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    put("txt", terminal::document(&document, &Style::default()))?;
+    put("csv", csv::document(&document))?;
+    put("html", html::document(&document))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_and_its_reports_work_at_a_smoke_size() {
+        let folder =
+            std::env::temp_dir().join(format!("fathom-memory-test-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let result = folder.join("smoke.jsonl");
+        let name = result.to_str().unwrap();
+        let seconds = 700;
+        let [written, whole] =
+            peaks(&part(&["run", &seconds.to_string(), "0.7", name]).unwrap()).unwrap();
+        let [reported] = peaks(&part(&["report", name]).unwrap()).unwrap();
+        assert!(0 < written && written <= whole && whole <= reported);
+        let document = read(&result).unwrap();
+        let trial = &document.trials[0];
+        assert_eq!(trial.intervals().count() as u64, seconds * STREAMS as u64);
+        assert!(trial.series.len() < 600 * STREAMS);
+        // As many buckets as the bench says.
+        let buckets: Vec<usize> = trial
+            .series
+            .iter()
+            .flat_map(|one| &one.read)
+            .map(|f| f.response_time.buckets.len())
+            .collect();
+        let mean = buckets.iter().sum::<usize>() / buckets.len();
+        assert!((200..=400).contains(&mean), "{mean}");
+        assert!(result.with_extension("html").exists());
+        assert!(part(&["other"]).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
