@@ -65,13 +65,21 @@ pub trait Backend {
     /// Queues an I/O. It starts at the next `wait`.
     fn push(&mut self, io: Io);
 
-    /// Starts every queued I/O, then waits for a completion or until `deadline`, and appends what
-    /// completed. May return earlier with nothing, when a signal came.
+    /// Starts every queued I/O, then waits for a completion or until `deadline`. May return earlier
+    /// with nothing, when a signal came.
     ///
-    /// With a deadline that is not after now it starts what is queued and reaps without waiting.
-    ///
-    /// So that this does not allocate, `completions` has room for as many as there are slots.
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>);
+    /// With a deadline that is not after now it starts what is queued and looks without waiting.
+    fn wait(&mut self, deadline: Instant);
+
+    /// Hands over what had completed when the last wait ended.
+    fn reap(&mut self, take: impl FnMut(Completion));
+
+    /// Waits and appends what has completed. So that this does not allocate, `completions` has room
+    /// for as many as there are slots.
+    fn wait_and_reap(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        self.wait(deadline);
+        self.reap(|completion| completions.push(completion));
+    }
 }
 
 /// A backend that carries I/Os to real targets.

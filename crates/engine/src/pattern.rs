@@ -1,8 +1,8 @@
 //! How offsets follow each other. A new access pattern is a type here that implements [`Pattern`],
 //! a variant in `fathom_core::spec::Pattern`, and a line in `run_point`'s choice.
 //!
-//! The hot loop takes requests in blocks from a [`Source`]. So it need not be compiled anew for every
-//! pattern, and what a pattern is costs one indirect call for a block.
+//! The hot loop takes requests in batches from a [`Source`]. So it need not be compiled anew for every
+//! pattern, and what a pattern is costs one indirect call for a batch.
 
 use fathom_core::measure::Direction;
 use fathom_core::plan::WorkerPlan;
@@ -11,21 +11,33 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// What an I/O will do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Where, in bytes from the target's start.
     pub(crate) offset: u64,
     /// The target's place in the list of targets of the run.
     pub(crate) target: u32,
-    /// The region's place in the worker's plan.
-    pub(crate) region: u32,
-    /// Whether it reads or writes.
-    pub(crate) direction: Direction,
+    /// The region's place in the worker's plan and the direction, together: without padding a
+    /// request is copied at once.
+    lane: u32,
 }
 
-impl Default for Request {
-    fn default() -> Self {
-        Self { offset: 0, target: 0, region: 0, direction: Direction::Read }
+impl Request {
+    #[inline]
+    fn new(offset: u64, target: u32, region: usize, direction: Direction) -> Self {
+        Self { offset, target, lane: (region as u32) << 1 | direction as u32 }
+    }
+
+    /// The region's place in the worker's plan.
+    #[inline]
+    pub(crate) fn region(self) -> usize {
+        (self.lane >> 1) as usize
+    }
+
+    /// Whether it reads or writes.
+    #[inline]
+    pub(crate) fn direction(self) -> Direction {
+        if self.lane & 1 == 0 { Direction::Read } else { Direction::Write }
     }
 }
 
@@ -59,18 +71,19 @@ impl<P: Pattern> Requests<P> {
         into: &mut [Request],
         mut direction: impl FnMut(&mut Mix) -> Direction,
     ) {
+        if let [target] = *self.targets {
+            let mix = &mut self.mix;
+            let request = |offset| Request::new(offset, target, 0, direction(mix));
+            return self.pattern.fill(0, into, request);
+        }
         for request in into {
             let region = self.turn;
             self.turn += 1;
             if self.turn == self.targets.len() {
                 self.turn = 0;
             }
-            *request = Request {
-                offset: self.pattern.next(region),
-                target: self.targets[region],
-                region: region as u32,
-                direction: direction(&mut self.mix),
-            };
+            let offset = self.pattern.next(region);
+            *request = Request::new(offset, self.targets[region], region, direction(&mut self.mix));
         }
     }
 }
@@ -90,6 +103,17 @@ pub(crate) trait Pattern {
     /// The offset of the next I/O in the region with this place in the worker's plan, in bytes from
     /// the target's start.
     fn next(&mut self, region: usize) -> u64;
+
+    /// Makes a whole batch of requests from the next offsets in one region.
+    #[inline]
+    fn fill(
+        &mut self,
+        region: usize,
+        into: &mut [Request],
+        mut request: impl FnMut(u64) -> Request,
+    ) {
+        into.iter_mut().for_each(|place| *place = request(self.next(region)));
+    }
 }
 
 /// The first block of a region and how many whole ones it has.
@@ -125,12 +149,32 @@ impl Random {
 impl Pattern for Random {
     #[inline]
     fn next(&mut self, region: usize) -> u64 {
-        let blocks = self.regions[region];
-        // The high half of the product is uniform over the blocks to within count / 2^64, without
-        // a division.
-        let block = (u128::from(self.random.next_u64()) * u128::from(blocks.count)) >> 64;
-        blocks.start + block as u64 * self.block_size
+        uniform(self.regions[region], self.block_size, &mut self.random)
     }
+
+    #[inline]
+    fn fill(
+        &mut self,
+        region: usize,
+        into: &mut [Request],
+        mut request: impl FnMut(u64) -> Request,
+    ) {
+        let (blocks, block_size) = (self.regions[region], self.block_size);
+        // A copy can stay in registers for the whole batch.
+        let mut random = self.random.clone();
+        for place in into {
+            *place = request(uniform(blocks, block_size, &mut random));
+        }
+        self.random = random;
+    }
+}
+
+#[inline]
+fn uniform(blocks: Blocks, block_size: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
+    // The high half of the product is uniform over the blocks to within count / 2^64, without a
+    // division.
+    let block = (u128::from(random.next_u64()) * u128::from(blocks.count)) >> 64;
+    blocks.start + block as u64 * block_size
 }
 
 /// Block after block around the region. Workers that share a region start at equal distances, so
@@ -270,9 +314,9 @@ mod tests {
             let at_once = draw(share, &[120]);
             assert_eq!(draw(share, &[1; 120]), at_once);
             assert_eq!(draw(share, &[64, 7, 49]), at_once);
-            let reads = at_once.iter().filter(|r| r.direction == Direction::Read).count();
+            let reads = at_once.iter().filter(|r| r.direction() == Direction::Read).count();
             assert!([(0.0, 0), (1.0, 120)].iter().all(|&(s, n)| share != s || reads == n));
-            let regions = at_once.iter().map(|request| (request.region, request.target));
+            let regions = at_once.iter().map(|request| (request.region(), request.target));
             assert!(regions.eq([(0, 0), (1, 7)].into_iter().cycle().take(120)));
         }
     }

@@ -1,7 +1,7 @@
 //! The hot loop: starts what is due, stamps it, waits, and records what came back.
 //!
 //! Generic over the backend and the schedule, so that no choice is left in it; what to read and write
-//! is drawn in blocks by a [`Source`]. Between the start and the end of the window it does not
+//! is drawn for a whole batch by a [`Source`]. Between the start and the end of the window it does not
 //! allocate, lock, log or format; a test with a counting allocator proves it. The loop knows no wall
 //! clock: the backend owns the time.
 //!
@@ -93,38 +93,16 @@ struct Slot {
     request: Request,
 }
 
-/// How many requests are drawn at once: enough that asking for them costs nothing for each.
-const BLOCK: usize = 64;
-
-/// Requests that were drawn and not started.
-struct Drawn<'a> {
-    source: &'a mut dyn Source,
-    requests: [Request; BLOCK],
-    next: usize,
-}
-
-impl Drawn<'_> {
-    #[inline]
-    fn take(&mut self) -> Request {
-        if self.next == BLOCK {
-            self.source.draw(&mut self.requests);
-            self.next = 0;
-        }
-        let request = self.requests[self.next];
-        self.next += 1;
-        request
-    }
-}
-
 /// The state of the loop.
-struct Loop<'a, B, S, K> {
+struct Loop<'a, S, K> {
     job: &'a Job<'a>,
     /// The job's, until the user asks to stop: then the window ends earlier.
     timetable: Timetable,
     stopping: bool,
-    backend: &'a mut B,
     schedule: S,
-    drawn: Drawn<'a>,
+    source: &'a mut dyn Source,
+    /// Room for what is drawn for a batch.
+    requests: Box<[Request]>,
     sink: &'a mut K,
     payload: Payload,
     slots: Box<[Slot]>,
@@ -166,9 +144,9 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
         job,
         timetable: table,
         stopping: false,
-        backend,
         schedule,
-        drawn: Drawn { source, requests: [Request::default(); BLOCK], next: BLOCK },
+        source,
+        requests: vec![Request::default(); depth as usize].into(),
         sink,
         payload: Payload::new(job.plan.seed),
         slots: vec![Slot::default(); depth as usize].into(),
@@ -189,20 +167,19 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     };
     state.tally.start = table.start;
     state.tally.in_window = state.in_window;
-    let mut completions = Vec::with_capacity(depth as usize);
-    state.run(&mut completions)
+    state.run(backend)
 }
 
-impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
-    fn run(mut self, completions: &mut Vec<Completion>) -> Outcome {
+impl<S: Schedule, K: Sink> Loop<'_, S, K> {
+    fn run(mut self, backend: &mut impl Backend) -> Outcome {
         let table = self.job.timetable;
-        while self.backend.now() < table.start {
-            self.backend.wait(table.start, completions);
+        while backend.now() < table.start {
+            backend.wait(table.start);
         }
         let mut cpu_before = (self.job.cpu)();
         let mut was_in_window = self.in_window;
         let mut gave_up = false;
-        let mut now = self.backend.now();
+        let mut now = backend.now();
         let ended = loop {
             if self.boundary <= now {
                 self.roll_over(now);
@@ -220,22 +197,19 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
             if gave_up && self.tally.start < now {
                 break now;
             }
-            self.start_due(now);
-            let deadline = self.deadline(now);
-            self.backend.wait(deadline, completions);
+            self.start_due(now, backend);
+            backend.wait(self.deadline(now));
             // Before the completions are looked at: a worker that a call held up comes back after
             // the end that the others have agreed on, and so do its I/Os.
             if !self.stopping && (self.job.stopped)() {
-                self.stop();
+                self.stop(backend.now());
             }
-            let waited_in_vain = completions.is_empty();
-            for completion in completions.drain(..) {
-                self.complete(completion);
-            }
+            let free = self.free_count;
+            backend.reap(|completion| self.complete(completion));
             // What came back has just been stamped, which is now for a closed loop. For an open one
             // the time that it took to look at it all would make the next I/O late.
-            now = match waited_in_vain || S::OPEN {
-                true => self.backend.now(),
+            now = match free == self.free_count || S::OPEN {
+                true => backend.now(),
                 false => self.at,
             };
         };
@@ -243,16 +217,15 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
             (Some(after), Some(before)) => Some(after - before),
             _ => None,
         };
-        self.finish(ended, completions);
+        self.finish(ended, backend);
         Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended }
     }
 
     /// Has the window end early, at the same instant for all workers, so that the rates of all are
     /// over the same time.
     #[cold]
-    fn stop(&mut self) {
+    fn stop(&mut self, now: Instant) {
         self.stopping = true;
-        let now = self.backend.now();
         // A slice has a length, and what was counted stays in the window.
         let earliest = self.at.max(self.tally.start + Span(1));
         let end = (self.job.agree_on_end)(now).max(earliest);
@@ -263,26 +236,32 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
 
     /// Starts every I/O that is due while a slot is free.
     #[inline]
-    fn start_due(&mut self, now: Instant) {
+    fn start_due(&mut self, now: Instant, backend: &mut impl Backend) {
         let mut free = self.free_count;
         while free > 0 {
             let Some(intended) = self.schedule.take(now) else { break };
             free -= 1;
-            self.push(self.free[free], intended);
+            if S::OPEN {
+                self.slots[self.free[free] as usize].intended = intended;
+            }
         }
-        if free == self.free_count {
+        let count = self.free_count - free;
+        if count == 0 {
             return;
         }
+        self.source.draw(&mut self.requests[..count]);
+        self.push_batch(free, backend);
         // One stamp for the batch, after it was prepared and before the kernel sees it: the time in
         // the submitting call belongs to the service time.
-        let submitted = self.backend.now();
+        let submitted = backend.now();
         // Until then the batch was not in flight.
         self.advance(submitted);
         let batch = free..self.free_count;
         self.free_count = free;
-        self.started += batch.len() as u64;
-        for &slot in &self.free[batch] {
+        self.started += count as u64;
+        for (&slot, &request) in self.free[batch].iter().zip(&self.requests) {
             let slot = &mut self.slots[slot as usize];
+            slot.request = request;
             slot.submitted = submitted;
             if S::OPEN {
                 let delay = submitted.since(slot.intended).0;
@@ -297,23 +276,21 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
         }
     }
 
+    /// Queues what was drawn in the free slots from this one on.
     #[inline]
-    fn push(&mut self, slot: u32, intended: Instant) {
-        let request = self.drawn.take();
-        if request.direction == Direction::Write {
-            let length = self.job.block_size as usize;
-            let buffer = self.backend.buffer(slot);
-            let length = length.min(buffer.len());
-            self.payload.refresh(&mut buffer[..length]);
+    fn push_batch(&mut self, free: usize, backend: &mut impl Backend) {
+        let length = self.job.block_size;
+        let batch = &self.free[free..self.free_count];
+        for (&slot, &request) in batch.iter().zip(&self.requests) {
+            let direction = request.direction();
+            if direction == Direction::Write {
+                let buffer = backend.buffer(slot);
+                let length = buffer.len().min(length as usize);
+                self.payload.refresh(&mut buffer[..length]);
+            }
+            let Request { offset, target, .. } = request;
+            backend.push(Io { slot, target, direction, offset, length });
         }
-        self.slots[slot as usize] = Slot { intended, submitted: intended, request };
-        self.backend.push(Io {
-            slot,
-            target: request.target,
-            direction: request.direction,
-            offset: request.offset,
-            length: self.job.block_size,
-        });
     }
 
     /// Until when to wait if nothing completes.
@@ -350,17 +327,17 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
         self.at = self.at.max(to);
     }
 
-    #[inline]
+    // A call for each I/O would cost more than what it does.
+    #[inline(always)]
     fn complete(&mut self, completion: Completion) {
         self.advance(completion.at);
-        let slot = self.slots[completion.slot as usize];
         if S::OPEN && self.free_count == 0 {
             self.full_until = self.at;
         }
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
         if completion.result != self.job.block_size as i32 {
-            return self.fail(&slot, kind_of(completion.result));
+            return self.fail(completion);
         }
         if self.is_over {
             self.ledger.in_flight += 1;
@@ -368,8 +345,9 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
         }
         self.failures_in_row = 0;
         self.completed += 1;
-        let cell = &mut self.tally.cells[slot.request.region as usize];
-        let flow = &mut cell.flows[slot.request.direction as usize];
+        let slot = &self.slots[completion.slot as usize];
+        let cell = &mut self.tally.cells[slot.request.region()];
+        let flow = &mut cell.flows[slot.request.direction() as usize];
         flow.bytes.0 += u64::from(self.job.block_size);
         flow.service_time.record(completion.at.since(slot.submitted).0);
         if S::OPEN
@@ -381,8 +359,8 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
 
     /// An I/O came back that did not do what it should.
     #[cold]
-    fn fail(&mut self, slot: &Slot, kind: ErrorKind) {
-        self.note_failure(slot, kind, self.at);
+    fn fail(&mut self, completion: Completion) {
+        self.note_failure(completion.slot, kind_of(completion.result), self.at);
         if self.is_over {
             self.ledger.in_flight += 1;
         } else {
@@ -393,15 +371,16 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
 
     /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
     #[cold]
-    fn note_failure(&mut self, slot: &Slot, kind: ErrorKind, at: Instant) {
+    fn note_failure(&mut self, slot: u32, kind: ErrorKind, at: Instant) {
+        let request = self.slots[slot as usize].request;
         if self.failures_in_row == 0 {
             self.failing_since = at;
         }
         self.failures_in_row += 1;
         self.errors.add(IoError {
-            target: slot.request.target,
-            direction: slot.request.direction,
-            offset: Bytes(slot.request.offset),
+            target: request.target,
+            direction: request.direction(),
+            offset: Bytes(request.offset),
             length: Bytes(u64::from(self.job.block_size)),
             kind,
             at_ns: at.0.wrapping_sub(self.job.timetable.window_start.0) as i64,
@@ -442,15 +421,15 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
     }
 
     /// Closes the last interval, waits for what is in flight, and balances the ledger.
-    fn finish(&mut self, ended: Instant, completions: &mut Vec<Completion>) {
+    fn finish(&mut self, ended: Instant, backend: &mut impl Backend) {
         if ended < self.timetable.window_end {
             self.integrate_depth(ended);
             self.tally.end = ended;
         }
-        let mut limit = self.backend.now() + PATIENCE;
+        let mut limit = backend.now() + PATIENCE;
         let mut stopped = false;
         while self.in_flight() > 0 {
-            let now = self.backend.now();
+            let now = backend.now();
             if !stopped && (self.job.stopped)() {
                 stopped = true;
                 limit = limit.min(now + PATIENCE_WHEN_STOPPED);
@@ -458,10 +437,8 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
             if limit <= now {
                 break;
             }
-            self.backend.wait(limit.min(now + STOP_CHECK), completions);
-            for completion in completions.drain(..) {
-                self.come_back_late(completion);
-            }
+            backend.wait(limit.min(now + STOP_CHECK));
+            backend.reap(|completion| self.come_back_late(completion));
         }
         self.count_lost(ended);
         match self.in_window {
@@ -480,12 +457,11 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
 
     /// An I/O that was in flight at the end. It is accounted for, and in no distribution.
     fn come_back_late(&mut self, completion: Completion) {
-        let slot = self.slots[completion.slot as usize];
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
         self.ledger.in_flight += 1;
         if completion.result != self.job.block_size as i32 {
-            self.note_failure(&slot, kind_of(completion.result), completion.at);
+            self.note_failure(completion.slot, kind_of(completion.result), completion.at);
         }
     }
 
@@ -495,9 +471,8 @@ impl<B: Backend, S: Schedule, K: Sink> Loop<'_, B, S, K> {
         }
         let mut is_lost = vec![true; self.slots.len()];
         self.free[..self.free_count].iter().for_each(|&slot| is_lost[slot as usize] = false);
-        for index in (0..self.slots.len()).filter(|&index| is_lost[index]) {
-            let slot = self.slots[index];
-            self.note_failure(&slot, ErrorKind::Lost, ended);
+        for slot in (0..self.slots.len()).filter(|&slot| is_lost[slot]) {
+            self.note_failure(slot as u32, ErrorKind::Lost, ended);
         }
         self.ledger.lost = self.in_flight();
     }
@@ -530,6 +505,7 @@ mod tests {
     struct Fixed<F> {
         now: Instant,
         in_flight: Vec<(Instant, u32)>,
+        completed: Vec<Completion>,
         result: F,
     }
 
@@ -546,18 +522,22 @@ mod tests {
             self.in_flight.push((self.now + Span::from_us(100), io.slot));
         }
 
-        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        fn wait(&mut self, deadline: Instant) {
             let next = self.in_flight.iter().filter(|(at, _)| (self.result)(*at).is_some()).min();
             let until = next.map_or(deadline, |&(at, _)| at.min(deadline));
             self.now = self.now.max(until);
             let (now, result) = (self.now, &self.result);
             self.in_flight.retain(|&(at, slot)| match result(at) {
                 Some(result) if at <= now => {
-                    completions.push(Completion { slot, result, at });
+                    self.completed.push(Completion { slot, result, at });
                     false
                 }
                 _ => true,
             });
+        }
+
+        fn reap(&mut self, take: impl FnMut(Completion)) {
+            self.completed.drain(..).for_each(take);
         }
     }
 
@@ -594,7 +574,8 @@ mod tests {
         stopped: &dyn Fn() -> bool,
         timetable: Timetable,
     ) -> (Outcome, Vec<Tally>) {
-        let backend = Fixed { now: Instant(0), in_flight: Vec::new(), result };
+        let backend =
+            Fixed { now: Instant(0), in_flight: Vec::new(), completed: Vec::new(), result };
         run_on(backend, pacing, refuses, stopped, timetable)
     }
 
@@ -699,17 +680,27 @@ mod tests {
             self.0.push(io);
         }
 
-        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-            self.0.wait(deadline, completions);
-            for (place, completion) in (0..).zip(completions) {
-                completion.at.0 -= place * 10_000;
-            }
+        fn wait(&mut self, deadline: Instant) {
+            self.0.wait(deadline);
+        }
+
+        fn reap(&mut self, mut take: impl FnMut(Completion)) {
+            let mut place = 0;
+            self.0.reap(|completion| {
+                take(Completion { at: Instant(completion.at.0 - place * 10_000), ..completion });
+                place += 1;
+            });
         }
     }
 
     #[test]
     fn what_was_overtaken_at_the_windows_end_is_in_the_ledger_and_the_tally_or_in_neither() {
-        let fixed = Fixed { now: Instant(0), in_flight: Vec::new(), result: |_| WHOLE };
+        let fixed = Fixed {
+            now: Instant(0),
+            in_flight: Vec::new(),
+            completed: Vec::new(),
+            result: |_| WHOLE,
+        };
         let (outcome, tallies) = run_on(Overtaken(fixed), CLOSED, |_| false, &|| false, TABLE);
         assert_eq!(ios(&tallies, true), outcome.ledger.completed);
         assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);

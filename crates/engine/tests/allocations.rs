@@ -66,7 +66,7 @@ fn run(backend: &mut impl RealBackend, slots: u32, count: u64, completions: &mut
             _ => now,
         };
         completions.clear();
-        backend.wait(deadline, completions);
+        backend.wait_and_reap(deadline, completions);
         for completion in completions.iter() {
             assert_eq!(completion.result, 4096);
             completed += 1;

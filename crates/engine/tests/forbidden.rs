@@ -94,7 +94,7 @@ fn works<B: RealBackend>() {
     let mut completions = Vec::with_capacity(4);
     while completions.len() < 2 {
         let deadline = backend.now() + fathom_core::Span::from_secs(60);
-        backend.wait(deadline, &mut completions);
+        backend.wait_and_reap(deadline, &mut completions);
         assert!(backend.now() < deadline);
     }
     assert!(completions.iter().all(|completion| completion.result == 4096), "{completions:?}");

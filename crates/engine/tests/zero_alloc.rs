@@ -163,7 +163,7 @@ fn simulated_devices_allocate_nothing() {
                 let offset = (round * 7919 + u64::from(slot)) * 65_536 % (1 << 36);
                 sim.push(Io { slot, target: 0, direction, offset, length: 65_536 });
             }
-            sim.wait(Instant(u64::MAX / 2), &mut completions);
+            sim.wait_and_reap(Instant(u64::MAX / 2), &mut completions);
             free.extend(completions.drain(..).map(|completion| completion.slot));
         }
         assert_eq!(BY_THIS_THREAD.get(), before, "{device}");

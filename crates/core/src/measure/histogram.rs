@@ -14,7 +14,7 @@ const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
 /// addition, so the order in which histograms are merged does not matter.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
-    buckets: Box<[u64]>,
+    buckets: Box<[u64; BUCKETS]>,
     count: u64,
     sum: u128,
     min: u64,
@@ -36,13 +36,7 @@ pub struct SparseHistogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self {
-            buckets: vec![0; BUCKETS].into_boxed_slice(),
-            count: 0,
-            sum: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Self { buckets: zeros(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -54,6 +48,14 @@ impl std::fmt::Debug for Histogram {
             .field("p50", &self.quantile(Quantile(0.5)))
             .field("max", &self.max())
             .finish_non_exhaustive()
+    }
+}
+
+/// Zeros on the heap that were never on the stack.
+fn zeros() -> Box<[u64; BUCKETS]> {
+    match vec![0; BUCKETS].into_boxed_slice().try_into() {
+        Ok(buckets) => buckets,
+        Err(_) => unreachable!("a slice as long as the array becomes it"),
     }
 }
 
@@ -87,8 +89,13 @@ impl Histogram {
         self.buckets[index_of(value)] += 1;
         self.count += 1;
         self.sum += u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // Branches, because they are rarely taken: the usual value is neither.
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
     }
 
     /// Adds everything that `other` holds.

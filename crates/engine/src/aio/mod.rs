@@ -94,6 +94,8 @@ pub struct Aio {
     first_queued: usize,
     /// Where the kernel puts what completed.
     events: Box<[Event]>,
+    /// Completed and not yet handed over.
+    completed: Vec<Completion>,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
     /// Taken by the kernel and not yet completed.
@@ -137,6 +139,7 @@ impl RealBackend for Aio {
             queue: Vec::with_capacity(slots),
             first_queued: 0,
             events: vec![Event::default(); slots].into(),
+            completed: Vec::with_capacity(slots),
             busy: vec![false; slots].into(),
             in_kernel: 0,
             clock: Clock::default(),
@@ -153,7 +156,7 @@ impl Aio {
     /// Gives the kernel what is queued. An I/O that it refuses completes with its errno; what it
     /// has no room for stays queued. Says whether something completed.
     #[inline]
-    fn submit(&mut self, completions: &mut Vec<Completion>) -> bool {
+    fn submit(&mut self) -> bool {
         let mut refused = false;
         while self.first_queued < self.queue.len() {
             let waiting = &self.queue[self.first_queued..];
@@ -183,7 +186,7 @@ impl Aio {
             self.first_queued += 1;
             assert!(std::mem::take(&mut self.busy[slot as usize]));
             let result = -error.raw_os_error().unwrap_or(libc::EIO);
-            completions.push(Completion { slot, result, at: self.clock.now() });
+            self.completed.push(Completion { slot, result, at: self.clock.now() });
             refused = true;
         }
         self.queue.clear();
@@ -191,9 +194,9 @@ impl Aio {
         refused
     }
 
-    /// Appends what has completed, all with one time stamp, after waiting for it at most `span`.
+    /// Collects what has completed, all with one time stamp, after waiting for it at most `span`.
     #[inline]
-    fn reap(&mut self, span: Span, completions: &mut Vec<Completion>) -> Reaped {
+    fn collect(&mut self, span: Span) -> Collected {
         let mut time = libc::timespec {
             tv_sec: (span.0 / 1_000_000_000) as _,
             tv_nsec: (span.0 % 1_000_000_000) as _,
@@ -214,10 +217,10 @@ impl Aio {
             let error = io::Error::last_os_error();
             // The others say that the call itself is wrong, which only we can mend.
             assert!(error.kind() == io::ErrorKind::Interrupted, "io_getevents: {error}");
-            return Reaped::Interrupted;
+            return Collected::Interrupted;
         }
         if count == 0 {
-            return Reaped::Nothing;
+            return Collected::Nothing;
         }
         let at = self.clock.now();
         for event in &self.events[..count as usize] {
@@ -225,15 +228,15 @@ impl Aio {
             assert!(std::mem::take(&mut self.busy[slot as usize]));
             assert!(self.in_kernel > 0);
             self.in_kernel -= 1;
-            completions.push(Completion { slot, result: event.result as i32, at });
+            self.completed.push(Completion { slot, result: event.result as i32, at });
         }
-        Reaped::Something
+        Collected::Something
     }
 }
 
 /// How looking for completions ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reaped {
+enum Collected {
     Something,
     Nothing,
     Interrupted,
@@ -275,9 +278,9 @@ impl Backend for Aio {
     }
 
     #[inline]
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+    fn wait(&mut self, deadline: Instant) {
         loop {
-            let refused = self.submit(completions);
+            let refused = self.submit();
             // With nothing in flight there is no completion that could make room for the rest.
             let stuck = !self.queue.is_empty() && self.in_kernel == 0;
             let wait = self.clock.wait_for(deadline);
@@ -285,20 +288,26 @@ impl Backend for Aio {
                 Wait::Sleep(span) if !refused && !stuck => span,
                 _ => Span(0),
             };
-            let reaped = self.reap(span, completions);
-            if refused || stuck || reaped != Reaped::Nothing || wait == Wait::Over {
+            let collected = self.collect(span);
+            if refused || stuck || collected != Collected::Nothing || wait == Wait::Over {
                 return;
             }
             std::hint::spin_loop();
         }
+    }
+
+    #[inline]
+    fn reap(&mut self, take: impl FnMut(Completion)) {
+        self.completed.drain(..).for_each(take);
     }
 }
 
 impl Drop for Aio {
     fn drop(&mut self) {
         // What has completed in the meantime is no reason to leak.
-        let mut completions = Vec::with_capacity(self.busy.len());
-        while self.in_kernel > 0 && self.reap(Span(0), &mut completions) == Reaped::Something {}
+        while self.in_kernel > 0 && self.collect(Span(0)) == Collected::Something {
+            self.completed.clear();
+        }
         if self.in_kernel > 0 {
             return;
         }

@@ -292,8 +292,12 @@ mod tests {
             self.inner.push(io);
         }
 
-        fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-            self.inner.wait(deadline, completions);
+        fn wait(&mut self, deadline: Instant) {
+            self.inner.wait(deadline);
+        }
+
+        fn reap(&mut self, take: impl FnMut(Completion)) {
+            self.inner.reap(take);
         }
     }
 

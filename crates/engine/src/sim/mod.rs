@@ -48,6 +48,8 @@ pub struct Sim {
     agenda: Agenda,
     outcomes: Outcomes,
     queued: Vec<Io>,
+    /// Completed and not yet handed over.
+    completed: Vec<Completion>,
     /// What the I/O in each slot will give; nothing for a slot that is free.
     results: Vec<Option<i32>>,
 }
@@ -100,6 +102,7 @@ impl Sim {
             outcomes: Outcomes::new(faults, size.0, *seed),
             machine,
             queued: Vec::with_capacity(slots as usize),
+            completed: Vec::with_capacity(slots as usize),
             results: (0..slots).map(|_| None).collect(),
         }
     }
@@ -135,11 +138,10 @@ impl Backend for Sim {
         self.queued.push(io);
     }
 
-    /// Moves the time to the next completion and returns all of that instant, or to the deadline.
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+    /// Moves the time to the next completion, and everything of that instant, or to the deadline.
+    fn wait(&mut self, deadline: Instant) {
         self.start_queued();
         let mut limit = deadline.max(self.agenda.now());
-        let mut completed = false;
         while let Some(event) = self.agenda.next_until(limit) {
             self.agenda.advance(event.at);
             match event.what {
@@ -150,16 +152,19 @@ impl Backend for Sim {
                 What::Completes(slot) => {
                     let result = self.results[slot as usize].take();
                     let result = result.expect("only what is in flight completes");
-                    completions.push(Completion { slot, result, at: event.at });
+                    self.completed.push(Completion { slot, result, at: event.at });
                     // From here on only what happens at the same instant.
                     limit = event.at;
-                    completed = true;
                 }
             }
         }
-        if !completed {
+        if self.completed.is_empty() {
             self.agenda.advance(limit);
         }
+    }
+
+    fn reap(&mut self, take: impl FnMut(Completion)) {
+        self.completed.drain(..).for_each(take);
     }
 }
 

@@ -27,7 +27,7 @@ fn closed_loop(text: &str, depth: u32, length: u32, ios: usize) -> Vec<Completio
             let offset = chance.below(blocks) * u64::from(length);
             sim.push(Io { length, ..read(slot, offset) });
         }
-        sim.wait(LATER, &mut batch);
+        sim.wait_and_reap(LATER, &mut batch);
         free.extend(batch.iter().map(|completion| completion.slot));
         all.append(&mut batch);
     }
@@ -39,27 +39,27 @@ fn wait_returns_all_of_an_instant_and_stops_at_the_deadline() {
     let mut sim = open("queue,servers=2,service-time=100us", 3);
     let mut done = Vec::new();
     (0..3).for_each(|slot| sim.push(read(slot, 0)));
-    sim.wait(Instant(60_000), &mut done);
+    sim.wait_and_reap(Instant(60_000), &mut done);
     assert!(done.is_empty());
     assert_eq!(sim.now(), Instant(60_000));
-    sim.wait(LATER, &mut done);
+    sim.wait_and_reap(LATER, &mut done);
     let slots: Vec<u32> = done.iter().map(|c| c.slot).collect();
     assert_eq!((slots, sim.now()), (Vec::from([0, 1]), Instant(100_000)));
     assert!(done.iter().all(|c| c.at == Instant(100_000) && c.result == 4096));
     done.clear();
     // A deadline that has passed starts what is queued and does not wait.
     sim.push(read(0, 0));
-    sim.wait(Instant(0), &mut done);
+    sim.wait_and_reap(Instant(0), &mut done);
     assert!(done.is_empty());
     assert_eq!(sim.now(), Instant(100_000));
-    sim.wait(Instant(200_000), &mut done);
+    sim.wait_and_reap(Instant(200_000), &mut done);
     assert_eq!(done.len(), 2);
 }
 
 #[test]
 fn an_idle_device_moves_to_the_deadline() {
     let mut sim = open("queue", 1);
-    sim.wait(Instant(7), &mut Vec::new());
+    sim.wait_and_reap(Instant(7), &mut Vec::new());
     assert_eq!(sim.now(), Instant(7));
     assert!(sim.buffer(0).is_empty());
 }
@@ -70,8 +70,8 @@ fn nothing_comes_back_from_a_device_that_hangs() {
     let mut done = Vec::new();
     sim.push(read(0, 0));
     sim.push(read(1, 0));
-    sim.wait(Instant(1_000_000), &mut done);
-    sim.wait(Instant(1_000_000), &mut done);
+    sim.wait_and_reap(Instant(1_000_000), &mut done);
+    sim.wait_and_reap(Instant(1_000_000), &mut done);
     assert_eq!(done.len(), 1);
     assert_eq!(sim.now(), Instant(1_000_000));
 }
@@ -81,10 +81,10 @@ fn a_stall_delays_what_is_in_service_and_what_arrives() {
     let mut sim = open("queue,servers=1,service-time=100us,stall=50us+1ms", 2);
     let mut done = Vec::new();
     sim.push(read(0, 0));
-    sim.wait(Instant(500_000), &mut done);
+    sim.wait_and_reap(Instant(500_000), &mut done);
     sim.push(read(1, 0));
-    sim.wait(LATER, &mut done);
-    sim.wait(LATER, &mut done);
+    sim.wait_and_reap(LATER, &mut done);
+    sim.wait_and_reap(LATER, &mut done);
     let at: Vec<u64> = done.iter().map(|c| c.at.0).collect();
     assert_eq!(at, [1_100_000, 1_200_000]);
 }
@@ -96,7 +96,7 @@ fn what_lies_behind_the_end_is_not_there() {
     sim.push(read(0, Bytes::MIB - 1024));
     sim.push(read(1, Bytes::MIB));
     sim.push(Io { direction: Direction::Write, ..read(2, Bytes::MIB) });
-    sim.wait(LATER, &mut done);
+    sim.wait_and_reap(LATER, &mut done);
     let results: Vec<i32> = done.iter().map(|c| c.result).collect();
     assert_eq!(results, [1024, 0, -28]);
 }
@@ -217,7 +217,7 @@ fn measure(text: &str, load: &Load) -> Measured {
             let offset = block * u64::from(load.length);
             sim.push(Io { slot, target: 0, direction, offset, length: load.length });
         }
-        sim.wait(LATER, &mut batch);
+        sim.wait_and_reap(LATER, &mut batch);
         for done in batch.drain(..) {
             let took = done.at.since(started[done.slot as usize]).0;
             let times = if done.slot % 4 < load.writers { &mut writes } else { &mut reads };
@@ -344,7 +344,7 @@ fn an_hdd_is_slower_at_its_inner_end() {
     let mut done = Vec::new();
     for block in 0..64 {
         sim.push(Io { length: 16 << 20, ..read(0, block * (16 << 20)) });
-        sim.wait(LATER, &mut done);
+        sim.wait_and_reap(LATER, &mut done);
         ends.push(sim.now());
     }
     let bandwidth = |i: usize| (16 << 20) as f64 / ends[i + 1].since(ends[i]).as_secs_f64();
@@ -360,7 +360,7 @@ fn a_random_request_ends_the_stream_of_an_hdd() {
     let mut took = |offset| {
         let before = sim.now();
         sim.push(read(0, offset));
-        sim.wait(LATER, &mut done);
+        sim.wait_and_reap(LATER, &mut done);
         sim.now().since(before).0
     };
     took(0);

@@ -28,6 +28,8 @@ pub struct Sync {
     buffer_length: usize,
     /// Pushed and not yet started.
     queue: Vec<Io>,
+    /// Completed and not yet handed over.
+    completed: Vec<Completion>,
     service: Service,
     clock: Clock,
 }
@@ -74,6 +76,7 @@ impl RealBackend for Sync {
             buffers,
             buffer_length: shape.block_size as usize,
             queue: Vec::with_capacity(slots as usize),
+            completed: Vec::with_capacity(slots as usize),
             service,
             clock,
         })
@@ -111,13 +114,14 @@ impl Backend for Sync {
     }
 
     #[inline]
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+    fn wait(&mut self, deadline: Instant) {
         match &mut self.service {
             Service::Inline(files) => match self.queue.pop() {
                 Some(io) => {
                     let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
                     let result = serve(files, io, buffer.get(io.direction, 0));
-                    completions.push(Completion { slot: io.slot, result, at: self.clock.now() });
+                    let at = self.clock.now();
+                    self.completed.push(Completion { slot: io.slot, result, at });
                 }
                 None => self.clock.sleep_until(deadline),
             },
@@ -128,7 +132,7 @@ impl Backend for Sync {
                     helpers[io.slot as usize].hand_over(Job { io, buffer });
                 }
                 loop {
-                    if outbox.reap(&mut self.buffers, completions) {
+                    if outbox.reap(&mut self.buffers, &mut self.completed) {
                         return;
                     }
                     match self.clock.wait_for(deadline) {
@@ -140,6 +144,11 @@ impl Backend for Sync {
             }
         }
     }
+
+    #[inline]
+    fn reap(&mut self, take: impl FnMut(Completion)) {
+        self.completed.drain(..).for_each(take);
+    }
 }
 
 impl Drop for Sync {
@@ -148,7 +157,7 @@ impl Drop for Sync {
             Service::Inline(_) => {}
             Service::Helpers { helpers, outbox } => {
                 // What has completed in the meantime gives its buffer back.
-                outbox.reap(&mut self.buffers, &mut Vec::with_capacity(helpers.len()));
+                outbox.reap(&mut self.buffers, &mut self.completed);
                 // A helper that has its buffer is in a call that may never return. It is left
                 // alone, and ends when the call does.
                 let idle: Vec<bool> = self.buffers.iter().map(Option::is_some).collect();

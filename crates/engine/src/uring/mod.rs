@@ -11,6 +11,7 @@
 
 mod memory;
 mod nop;
+mod ring;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -24,13 +25,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
 use fathom_core::{Bytes, Instant, Span};
-use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fixed, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use memory::Share;
 pub(crate) use nop::{NopRing, no_target};
+use ring::Ring;
 pub use setup::Setup;
 pub(crate) use setup::probe;
 
@@ -44,26 +46,19 @@ const MOST_ENTRIES: u32 = 32_768;
 
 /// io_uring.
 pub struct Uring {
-    /// Not dropped while I/Os are in flight.
-    ring: ManuallyDrop<IoUring>,
+    /// Not closed while I/Os are in flight.
+    ring: Ring,
     /// Not freed while I/Os are in flight.
     buffers: ManuallyDrop<Buffers>,
     /// The lockable memory that registered buffers take, as long as they do.
     share: ManuallyDrop<Option<Share>>,
     /// Open as long as the ring refers to them by number.
     _files: Vec<File>,
-    /// A read and a write for each slot, complete but for their target and offset.
-    entries: Box<[[squeue::Entry; 2]]>,
+    slots: Box<[Slot]>,
     /// Each target's number for the ring: its place, or its descriptor where none are registered.
     targets: Box<[i32]>,
-    /// Which slots are in flight. Asserted, because the kernel owns their buffers.
-    busy: Box<[bool]>,
-    /// What was pushed and is not yet in the submission queue.
-    pushed: Vec<(u32, Direction)>,
-    /// In the submission queue and not yet taken by the kernel.
-    queued: u32,
     /// Taken by the kernel and not yet completed.
-    in_kernel: u32,
+    in_kernel: usize,
     clock: Clock,
     facts: Facts,
     /// A ring with a single issuer must not move to another thread.
@@ -101,23 +96,74 @@ impl Ceiling {
     };
 }
 
-/// The beginning of the kernel's submission queue entry. The crate's own type keeps its fields to
-/// itself, and building an entry anew for each I/O writes all of them.
+/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
+/// keeps its fields to itself, and building an entry with it writes all of them twice.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct RawEntry {
-    opcode: u8,
-    flags: u8,
-    ioprio: u16,
-    fd: i32,
+    opcode: Opcode,
+    target: i32,
     offset: u64,
     address: u64,
     length: u32,
     rw_flags: u32,
-    rest: [u64; 4],
+    user_data: u64,
+    buffer: Buffer,
+    rest: [u64; 2],
+}
+
+/// What to do. Aligned, so that its parts are copied together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(4))]
+struct Opcode {
+    code: u8,
+    flags: u8,
+    ioprio: u16,
+}
+
+/// With which buffer. Aligned, so that its parts are copied together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+struct Buffer {
+    index: u16,
+    personality: u16,
+    splice_fd: i32,
 }
 
 const _: () = assert!(size_of::<RawEntry>() == size_of::<squeue::Entry>());
-const _: () = assert!(align_of::<RawEntry>() <= align_of::<squeue::Entry>());
+const _: () = assert!(align_of::<RawEntry>() == align_of::<squeue::Entry>());
+
+impl RawEntry {
+    fn of(entry: squeue::Entry) -> Self {
+        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which this type
+        // is a description, and any bits are valid in it.
+        unsafe { std::mem::transmute(entry) }
+    }
+
+    #[inline]
+    fn into_entry(self) -> squeue::Entry {
+        // SAFETY: as above, in the other direction.
+        unsafe { std::mem::transmute(self) }
+    }
+}
+
+/// What every read or every write of a slot has in common.
+#[derive(Clone, Copy, Debug)]
+struct Prepared {
+    opcode: Opcode,
+    rw_flags: u32,
+    address: u64,
+    buffer: Buffer,
+}
+
+/// A place for an I/O.
+#[derive(Debug)]
+struct Slot {
+    /// By direction.
+    prepared: [Prepared; 2],
+    /// Whether it is in flight. Asserted, because the kernel owns its buffer then.
+    is_busy: bool,
+}
 
 /// Why a call into the kernel ended before what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +184,7 @@ impl RealBackend for Uring {
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
-        assert!(!self.busy[slot as usize]);
+        assert!(!self.slots[slot as usize].is_busy);
         self.buffers.get(Direction::Read, slot)
     }
 }
@@ -181,14 +227,14 @@ impl Uring {
         };
         clock::request_exact_timers();
         Ok(Self {
-            ring: ManuallyDrop::new(ring),
-            entries: (0..slots)
-                .map(|slot| {
-                    Direction::BOTH.map(|direction| {
+            ring: Ring::new(ring),
+            slots: (0..slots)
+                .map(|slot| Slot {
+                    prepared: Direction::BOTH.map(|direction| {
                         let place = buffers.place(direction, slot);
-                        let address = addresses[place as usize];
-                        template(direction, facts, slot, address, shape.block_size, place)
-                    })
+                        prepare(direction, facts, place, addresses[place as usize])
+                    }),
+                    is_busy: false,
                 })
                 .collect(),
             buffers: ManuallyDrop::new(buffers),
@@ -198,9 +244,6 @@ impl Uring {
                 true => (0..descriptors.len() as i32).collect(),
                 false => descriptors.into(),
             },
-            busy: vec![false; slots as usize].into(),
-            pushed: Vec::with_capacity(slots as usize),
-            queued: 0,
             in_kernel: 0,
             clock: Clock::default(),
             facts,
@@ -208,50 +251,11 @@ impl Uring {
         })
     }
 
-    /// Puts what was pushed into the submission queue, which has room for as many as there are
-    /// slots.
-    #[inline]
-    fn enqueue(&mut self) {
-        if self.pushed.is_empty() {
-            return;
-        }
-        let mut queue = self.ring.submission();
-        for &(slot, direction) in &self.pushed {
-            let entry = &self.entries[slot as usize][direction as usize];
-            // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed
-            // nor handed out until the entry has completed, and not freed at all if it never does.
-            let queued = unsafe { queue.push(entry) };
-            assert!(queued.is_ok());
-        }
-        self.queued += self.pushed.len() as u32;
-        self.pushed.clear();
-    }
-
-    /// Appends what has completed, all with one time stamp, and says whether there was anything.
-    #[inline]
-    fn reap(&mut self, completions: &mut Vec<Completion>) -> bool {
-        let queue = self.ring.completion();
-        if queue.is_empty() {
-            return false;
-        }
-        let at = self.clock.now();
-        let before = completions.len();
-        for entry in queue {
-            let slot = entry.user_data() as u32;
-            assert!(std::mem::take(&mut self.busy[slot as usize]));
-            completions.push(Completion { slot, result: entry.result(), at });
-        }
-        let reaped = (completions.len() - before) as u32;
-        assert!(reaped <= self.in_kernel);
-        self.in_kernel -= reaped;
-        true
-    }
-
     /// Starts what is queued and lets the kernel handle what it put off, without waiting. Enters
     /// the kernel only if there is one or the other.
     #[inline]
     fn start(&mut self) -> Entered {
-        if self.queued == 0 && !self.ring.submission().taskrun() {
+        if self.ring.queued() == 0 && !self.ring.has_work() {
             return Entered::Fully;
         }
         let result = self.ring.submit();
@@ -266,7 +270,7 @@ impl Uring {
         }
         let time =
             Timespec::new().sec(span.0 / 1_000_000_000).nsec((span.0 % 1_000_000_000) as u32);
-        let result = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time));
+        let result = self.ring.submit_and_wait(&time);
         self.entered(result)
     }
 
@@ -274,7 +278,7 @@ impl Uring {
     /// rings only; of others a poll would not see that something is to be handled.
     fn start_and_poll(&mut self, span: Span) -> Entered {
         let started = self.start();
-        if started != Entered::Fully || !self.ring.completion().is_empty() {
+        if started != Entered::Fully || self.ring.has_completions() {
             return started;
         }
         // SAFETY: the ring, and so its descriptor, is open until this backend is dropped.
@@ -290,11 +294,10 @@ impl Uring {
     fn entered(&mut self, result: io::Result<usize>) -> Entered {
         match result {
             Ok(taken) => {
-                let taken = taken as u32;
-                assert!(taken <= self.queued);
-                self.queued -= taken;
                 self.in_kernel += taken;
-                if self.queued == 0 { Entered::Fully } else { Entered::Early }
+                // The kernel has moved on in the queue.
+                self.ring.publish();
+                if self.ring.queued() == 0 { Entered::Fully } else { Entered::Early }
             }
             Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::TIME) => Entered::TimeOut,
@@ -314,30 +317,37 @@ impl Backend for Uring {
 
     #[inline]
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        assert!(!self.busy[slot as usize]);
+        assert!(!self.slots[slot as usize].is_busy);
         self.buffers.get(Direction::Write, slot)
     }
 
     #[inline]
     fn push(&mut self, io: Io) {
-        assert!(!std::mem::replace(&mut self.busy[io.slot as usize], true));
-        assert!(io.length as usize == self.buffers.length());
-        let entry = &mut self.entries[io.slot as usize][io.direction as usize];
-        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
-        // is a description with the same size and no stricter alignment.
-        let raw = unsafe { &mut *(&raw mut *entry).cast::<RawEntry>() };
-        raw.fd = self.targets[io.target as usize];
-        raw.offset = io.offset;
-        // It goes into the queue with the rest of the batch. Copied at once, what was just stored
-        // in parts would be read as a whole, which makes a processor wait for the stores.
-        self.pushed.push((io.slot, io.direction));
+        assert!(io.length as usize <= self.buffers.length());
+        let slot = &mut self.slots[io.slot as usize];
+        assert!(!std::mem::replace(&mut slot.is_busy, true));
+        let Prepared { opcode, rw_flags, address, buffer } = slot.prepared[io.direction as usize];
+        let entry = RawEntry {
+            opcode,
+            target: self.targets[io.target as usize],
+            offset: io.offset,
+            address,
+            length: io.length,
+            rw_flags,
+            user_data: u64::from(io.slot),
+            buffer,
+            rest: [0; 2],
+        };
+        // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
+        // handed out until the entry has completed, and not freed at all if it never does.
+        unsafe { self.ring.push(&entry.into_entry()) };
     }
 
     #[inline]
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-        self.enqueue();
+    fn wait(&mut self, deadline: Instant) {
+        self.ring.publish();
         loop {
-            if self.queued == 0 && self.reap(completions) {
+            if self.ring.queued() == 0 && self.ring.has_completions() {
                 return;
             }
             let wait = self.clock.wait_for(deadline);
@@ -345,7 +355,7 @@ impl Backend for Uring {
                 Wait::Over | Wait::Spin => self.start(),
                 Wait::Sleep(span) => self.start_and_sleep(span),
             };
-            if self.reap(completions) || wait == Wait::Over || entered == Entered::Early {
+            if self.ring.has_completions() || wait == Wait::Over || entered == Entered::Early {
                 return;
             }
             match wait {
@@ -359,17 +369,36 @@ impl Backend for Uring {
             }
         }
     }
+
+    /// All with one time stamp.
+    #[inline]
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        let completions = self.ring.completions();
+        let count = completions.len();
+        if count == 0 {
+            return;
+        }
+        assert!(count <= self.in_kernel);
+        self.in_kernel -= count;
+        let at = self.clock.now();
+        for entry in completions {
+            let slot = entry.user_data() as u32;
+            assert!(std::mem::take(&mut self.slots[slot as usize].is_busy));
+            take(Completion { slot, result: entry.result(), at });
+        }
+    }
 }
 
 impl Drop for Uring {
     fn drop(&mut self) {
         // What has completed in the meantime is no reason to leak. What was queued and not taken
         // must not start now.
-        if self.queued == 0 {
+        if self.ring.queued() == 0 {
             self.start();
         }
-        let mut completions = Vec::with_capacity(self.busy.len());
-        self.reap(&mut completions);
+        if self.ring.has_completions() {
+            self.reap(|_| ());
+        }
         if self.in_kernel > 0 {
             return;
         }
@@ -379,36 +408,30 @@ impl Drop for Uring {
         let _ = self.ring.submitter().unregister_buffers();
         // SAFETY: none of them is used again, and the kernel has none of the buffers.
         unsafe {
-            ManuallyDrop::drop(&mut self.ring);
+            self.ring.close();
             ManuallyDrop::drop(&mut self.buffers);
             ManuallyDrop::drop(&mut self.share);
         }
     }
 }
 
-/// What every I/O of a slot in one direction has in common.
-fn template(
-    direction: Direction,
-    facts: Facts,
-    slot: u32,
-    address: *mut u8,
-    length: u32,
-    place: u32,
-) -> squeue::Entry {
-    let file = Fixed(0);
+/// What every I/O in this direction with the buffer in this place has in common.
+fn prepare(direction: Direction, facts: Facts, place: u32, address: *mut u8) -> Prepared {
+    let (file, none) = (Fixed(0), std::ptr::null_mut());
     // The kernel numbers registered buffers with 16 bits, and takes no more of them.
     let number = place as u16;
     let entry = match (direction, facts.registered_buffers) {
-        (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, number).build(),
-        (Direction::Write, true) => opcode::WriteFixed::new(file, address, length, number).build(),
-        (Direction::Read, false) => opcode::Read::new(file, address, length).build(),
-        (Direction::Write, false) => opcode::Write::new(file, address, length).build(),
+        (Direction::Read, true) => opcode::ReadFixed::new(file, none, 0, number).build(),
+        (Direction::Write, true) => opcode::WriteFixed::new(file, none, 0, number).build(),
+        (Direction::Read, false) => opcode::Read::new(file, none, 0).build(),
+        (Direction::Write, false) => opcode::Write::new(file, none, 0).build(),
     };
     let entry = match facts.registered_files {
         true => entry,
         false => entry.clear_flags(),
     };
-    entry.user_data(u64::from(slot))
+    let RawEntry { opcode, rw_flags, buffer, .. } = RawEntry::of(entry);
+    Prepared { opcode, rw_flags, address: address as u64, buffer }
 }
 
 /// Registers the buffers where the limits allow it.

@@ -2,8 +2,6 @@
 //! the kernel completes at once. What is left is what fathom and the ring cost, so this is the
 //! ceiling of what a worker can start and reap. It never touches a device.
 
-#![expect(unsafe_code, reason = "the opcode of an entry that was built for I/O is changed")]
-
 use std::io;
 
 use fathom_core::measure::Direction;
@@ -13,7 +11,7 @@ use io_uring::opcode::Nop;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-use super::{RawEntry, Uring};
+use super::Uring;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::target::OpenTarget;
 
@@ -67,7 +65,7 @@ impl NopRing {
         self.ring.push(Io { slot: 0, target: 0, direction, offset: 0, length });
         let deadline = self.ring.now() + PATIENCE;
         while self.ring.now() < deadline {
-            self.ring.wait(deadline, &mut completions);
+            self.ring.wait_and_reap(deadline, &mut completions);
             if let Some(completion) = completions.first() {
                 return Ok(completion.result);
             }
@@ -93,16 +91,20 @@ impl Backend for NopRing {
     }
 
     #[inline]
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-        let before = completions.len();
-        self.ring.wait(deadline, completions);
-        if !self.injects {
-            for completion in &mut completions[before..] {
-                if completion.result == 0 {
-                    completion.result = self.length;
-                }
-            }
+    fn wait(&mut self, deadline: Instant) {
+        self.ring.wait(deadline);
+    }
+
+    #[inline]
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        if self.injects {
+            return self.ring.reap(take);
         }
+        let length = self.length;
+        self.ring.reap(|completion| {
+            let result = if completion.result == 0 { length } else { completion.result };
+            take(Completion { result, ..completion });
+        });
     }
 }
 
@@ -115,12 +117,9 @@ pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
 /// Has every entry that the ring will send do nothing. The rest of it is filled in for each I/O as
 /// it is for reads and writes, and the kernel does not look at it.
 fn do_nothing(ring: &mut Uring, flags: u32) {
-    for entry in ring.entries.iter_mut().flatten() {
-        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which RawEntry
-        // is a description with the same size and no stricter alignment.
-        let raw = unsafe { &mut *(&raw mut *entry).cast::<RawEntry>() };
-        raw.opcode = Nop::CODE;
-        raw.rw_flags = flags;
+    for prepared in ring.slots.iter_mut().flat_map(|slot| &mut slot.prepared) {
+        prepared.opcode.code = Nop::CODE;
+        prepared.rw_flags = flags;
     }
 }
 
@@ -158,7 +157,7 @@ mod tests {
                 let hang = ring.now() + PATIENCE;
                 while completions.len() < 4 {
                     assert!(ring.now() < hang);
-                    ring.wait(hang, &mut completions);
+                    ring.wait_and_reap(hang, &mut completions);
                 }
                 assert!(completions.iter().all(|c| c.result == 512), "{completions:?}");
             }

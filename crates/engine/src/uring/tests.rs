@@ -45,7 +45,7 @@ fn round_trips(ring: &mut Uring) {
             let hang = ring.now() + HANG;
             while completions.len() < 5 {
                 assert!(ring.now() < hang);
-                ring.wait(hang, &mut completions);
+                ring.wait_and_reap(hang, &mut completions);
             }
             assert!(completions.iter().all(|c| c.result == 4096), "{completions:?}");
         }
@@ -53,7 +53,7 @@ fn round_trips(ring: &mut Uring) {
             assert_eq!(ring.read_buffer(slot), [round * 5 + slot as u8; 4096]);
         }
     }
-    assert_eq!((ring.queued, ring.in_kernel), (0, 0));
+    assert_eq!((ring.ring.queued(), ring.in_kernel), (0, 0));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn every_setup_and_every_limit_carries_ios() {
             // A wait for nothing ends at its deadline.
             let deadline = ring.now() + Span::from_ms(3);
             while ring.now() < deadline {
-                ring.wait(deadline, &mut Vec::new());
+                ring.wait_and_reap(deadline, &mut Vec::new());
             }
         }
     }
@@ -124,17 +124,17 @@ fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
         for span in [Span(0), Span::from_us(50), Span::from_ms(2)] {
             let deadline = ring.now() + span;
             while ring.now() < deadline {
-                ring.wait(deadline, &mut completions);
+                ring.wait_and_reap(deadline, &mut completions);
             }
-            ring.wait(deadline, &mut completions);
+            ring.wait_and_reap(deadline, &mut completions);
         }
-        assert_eq!((completions.len(), ring.queued, ring.in_kernel), (0, 0, 3));
+        assert_eq!((completions.len(), ring.ring.queued(), ring.in_kernel), (0, 0, 3));
         // One of them ends after all.
         other_end.write_all(&[9; 100]).unwrap();
         let hang = ring.now() + HANG;
         while completions.is_empty() {
             assert!(ring.now() < hang);
-            ring.wait(hang, &mut completions);
+            ring.wait_and_reap(hang, &mut completions);
         }
         assert_eq!((completions.len(), completions[0].result, ring.in_kernel), (1, 100, 2));
         assert_eq!(ring.read_buffer(completions[0].slot)[..100], [9; 100]);
@@ -160,7 +160,7 @@ fn a_ring_that_is_dropped_idle_gives_everything_back() {
         let mut completions = Vec::with_capacity(5);
         while completions.is_empty() {
             let hang = ring.now() + HANG;
-            ring.wait(hang, &mut completions);
+            ring.wait_and_reap(hang, &mut completions);
         }
         // Pushed and never started.
         ring.push(read);
@@ -191,7 +191,7 @@ fn a_signal_ends_a_wait_early() {
             sender.send(unsafe { libc::pthread_self() }).unwrap();
             let deadline = ring.now() + HANG;
             let mut completions = Vec::with_capacity(5);
-            ring.wait(deadline, &mut completions);
+            ring.wait_and_reap(deadline, &mut completions);
             ended.send((ring.now() < deadline, completions.len())).unwrap();
         });
         let thread = receiver.recv().unwrap();

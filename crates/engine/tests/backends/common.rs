@@ -73,7 +73,7 @@ pub fn wait_some(backend: &mut impl Backend, completions: &mut Vec<Completion>) 
     while completions.is_empty() {
         let now = backend.now();
         assert!(now < hang, "nothing completed for {HANG}");
-        backend.wait(hang, completions);
+        backend.wait_and_reap(hang, completions);
     }
 }
 

@@ -219,9 +219,9 @@ fn past_deadline<B: RealBackend>() {
     let mut backend: B = backend(&targets, 8, BLOCK);
     let mut completions = Vec::with_capacity(8);
     // Were it waited for, neither of these would ever come back.
-    backend.wait(fathom_core::Instant(0), &mut completions);
+    backend.wait_and_reap(fathom_core::Instant(0), &mut completions);
     let now = backend.now();
-    backend.wait(now, &mut completions);
+    backend.wait_and_reap(now, &mut completions);
     assert!(completions.is_empty());
     for slot in 0..8 {
         let offset = u64::from(slot) * 4096;
@@ -233,7 +233,7 @@ fn past_deadline<B: RealBackend>() {
     while completions.len() < 8 {
         assert!(backend.now() < hang);
         let now = backend.now();
-        backend.wait(now, &mut completions);
+        backend.wait_and_reap(now, &mut completions);
     }
     let mut slots: Vec<u32> = completions.iter().map(|completion| completion.slot).collect();
     slots.sort_unstable();
@@ -251,12 +251,12 @@ fn sleep<B: RealBackend>() {
             let deadline = backend.now() + span;
             // It may return early when a signal comes; none does here, or not forever.
             while backend.now() < deadline {
-                backend.wait(deadline, &mut completions);
+                backend.wait_and_reap(deadline, &mut completions);
             }
             assert!(completions.is_empty());
         }
         let deadline = backend.now() + Span::from_ms(20);
-        backend.wait(deadline, &mut completions);
+        backend.wait_and_reap(deadline, &mut completions);
         assert!(backend.now() + Span::from_ms(1) >= deadline, "it slept for less than 19 of 20 ms");
     }
 }
@@ -304,7 +304,7 @@ fn drop_busy<B: RealBackend>() {
         }
         // Started in most rounds, in the others dropped as they are.
         if round % 4 != 0 {
-            backend.wait(fathom_core::Instant(0), &mut Vec::with_capacity(8));
+            backend.wait_and_reap(fathom_core::Instant(0), &mut Vec::with_capacity(8));
         }
         drop(backend);
         // Memory that was freed too early would be in use by now.
@@ -357,6 +357,6 @@ fn a_buffer_in_flight_is_not_handed_out() {
     let targets = [target(folder.path(), "target", 4096)];
     let mut backend: Sync = backend(&targets, 2, BLOCK);
     backend.push(Io { slot: 1, target: 0, direction: Direction::Read, offset: 0, length: BLOCK });
-    backend.wait(fathom_core::Instant(0), &mut Vec::new());
+    backend.wait_and_reap(fathom_core::Instant(0), &mut Vec::new());
     backend.buffer(1);
 }

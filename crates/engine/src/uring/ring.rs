@@ -1,0 +1,112 @@
+//! A ring with both of its queues held open: what the crate offers opens them anew for each use,
+//! which reads and writes their ends each time.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr::NonNull;
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, squeue};
+
+/// A ring that belongs to one thread. It stays open when this is dropped, because the kernel may
+/// still write for it: to be closed with [`Ring::close`].
+pub(super) struct Ring {
+    submitter: Submitter<'static>,
+    // Dropping a queue would do nothing but tell the kernel about its ends.
+    submission: ManuallyDrop<SubmissionQueue<'static>>,
+    completion: ManuallyDrop<CompletionQueue<'static>>,
+    ring: NonNull<IoUring>,
+}
+
+impl Ring {
+    pub(super) fn new(ring: IoUring) -> Self {
+        let ring = NonNull::from(Box::leak(Box::new(ring)));
+        // SAFETY: the box is leaked, and freed by `close` only, which takes this whole value. So
+        // what is borrowed here lives as long as it, and nobody else can reach the ring.
+        let (submitter, submission, completion) = unsafe { &mut *ring.as_ptr() }.split();
+        Self {
+            submitter,
+            submission: ManuallyDrop::new(submission),
+            completion: ManuallyDrop::new(completion),
+            ring,
+        }
+    }
+
+    /// Closes the ring.
+    ///
+    /// # Safety
+    ///
+    /// Nothing is in flight.
+    pub(super) unsafe fn close(&mut self) {
+        // SAFETY: made from a box, and not used again: who calls this drops the rest.
+        drop(unsafe { Box::from_raw(self.ring.as_ptr()) });
+    }
+
+    pub(super) fn submitter(&self) -> &Submitter<'static> {
+        &self.submitter
+    }
+
+    /// Puts an entry into the submission queue. The kernel sees it after [`Ring::publish`].
+    ///
+    /// # Safety
+    ///
+    /// The entry's buffer is neither freed nor used until it has completed.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: see above.
+        let pushed = unsafe { self.submission.push(entry) };
+        assert!(pushed.is_ok(), "the submission queue has room for as many as there are slots");
+    }
+
+    /// Shows the kernel what was pushed, and looks what it has taken.
+    #[inline]
+    pub(super) fn publish(&mut self) {
+        self.submission.sync();
+    }
+
+    /// How many entries were pushed and not taken by the kernel when it was last looked.
+    #[inline]
+    pub(super) fn queued(&self) -> usize {
+        self.submission.len()
+    }
+
+    /// Whether the kernel has put off work that it does when it is entered.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.submission.taskrun()
+    }
+
+    /// Whether there are completions. Looks anew, and gives back the places of those that were
+    /// taken.
+    #[inline]
+    pub(super) fn has_completions(&mut self) -> bool {
+        self.completion.sync();
+        !self.completion.is_empty()
+    }
+
+    /// The completions that were there when it was last looked.
+    #[inline]
+    pub(super) fn completions(&mut self) -> impl ExactSizeIterator<Item = cqueue::Entry> {
+        self.completion.by_ref()
+    }
+
+    /// Starts what is queued. Gives how many entries the kernel has taken.
+    #[inline]
+    pub(super) fn submit(&self) -> io::Result<usize> {
+        self.submitter.submit()
+    }
+
+    /// Starts what is queued and waits for a completion, at most so long.
+    #[inline]
+    pub(super) fn submit_and_wait(&self, time: &Timespec) -> io::Result<usize> {
+        self.submitter.submit_with_args(1, &SubmitArgs::new().timespec(time))
+    }
+}
+
+impl AsRawFd for Ring {
+    fn as_raw_fd(&self) -> RawFd {
+        // SAFETY: open until `close`, after which nothing is used.
+        unsafe { self.ring.as_ref() }.as_raw_fd()
+    }
+}
