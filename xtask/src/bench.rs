@@ -142,7 +142,8 @@ impl Observer for Nobody {
     fn progress(&mut self, _: &Progress) {}
 }
 
-fn point(queue_depth: u32, length: Bytes, window: Span) -> Point {
+/// One worker that reads blocks of 4 KiB at random, so many at once.
+pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
     let stream = Stream {
         name: "random read 4 KiB".to_owned(),
         regions: Vec::from([Region { target: 0, offset: Bytes(0), length }]),
@@ -157,7 +158,7 @@ fn point(queue_depth: u32, length: Bytes, window: Span) -> Point {
         streams: Vec::from([stream]),
         warm_up: Span(0),
         window,
-        interval: Span::from_ms(100),
+        interval: window.min(Span::from_ms(100)),
         seed: 1,
     }
 }
@@ -166,7 +167,7 @@ fn point(queue_depth: u32, length: Bytes, window: Span) -> Point {
 fn simulated(what: &str, depth: u32, size: Size) -> Result<(Row, (Point, Record)), String> {
     // As many servers as I/Os: each takes 1 us of virtual time, so that a second has enough of them.
     let options: sim::Options = format!("queue,servers={depth},service-time={depth}us").parse()?;
-    let point = point(depth, options.size, size.simulated);
+    let point = random_reads(depth, options.size, size.simulated);
     let stop = AtomicBool::new(false);
     let (row, record) = timed(what, || {
         let record = run_point(&point, Devices::Simulated(&options), &stop, &mut Nobody);
@@ -191,7 +192,7 @@ pub const ZEROS: Bytes = Bytes(1 << 30);
 /// The engine, a backend and the kernel's shortest path.
 fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Result<Row, String> {
     let what = format!("engine, {} on /dev/zero, queue depth {depth}", backend.name());
-    let point = point(depth, ZEROS, size.real);
+    let point = random_reads(depth, ZEROS, size.real);
     let targets = std::slice::from_ref(target);
     let stop = AtomicBool::new(false);
     let (row, record) = timed(&what, || {

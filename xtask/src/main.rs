@@ -1,6 +1,7 @@
 //! The project's own chores, in the language of the project, so that nothing has to be installed
 //! for them: `cargo xtask tidy | golden | schema | bench`.
 
+mod bare_loop;
 mod bench;
 mod instructions;
 mod memory;
@@ -19,6 +20,8 @@ usage: cargo xtask COMMAND
   schema   write docs/schema/result-1.json from the types of the document
   bench    what fathom itself costs: nanoseconds for each I/O and each part of a report
            (cargo run --release -p xtask -- bench; see docs/performance.md)
+  bench ring
+           the engine beside a loop that only submits and reaps
   bench instructions
            how many instructions of its own the engine needs for an I/O (takes valgrind)
   bench peers
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["schema"] => schema(),
         ["bench"] => bench(),
         ["bench", "peers"] => bench_peers(),
+        ["bench", "ring"] => bench_ring(),
         ["bench", "instructions"] => bench_instructions(),
         ["bench", instructions::CHILD, load, window_ms] => instructions::child(load, window_ms),
         ["bench", "memory"] => memory::bench().map(|table| print!("{table}")),
@@ -85,11 +89,21 @@ fn schema() -> Result<(), String> {
     write().map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn bench() -> Result<(), String> {
+fn warn_if_not_optimized() {
     if cfg!(debug_assertions) {
-        eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench");
+        eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench ...");
     }
+}
+
+fn bench() -> Result<(), String> {
+    warn_if_not_optimized();
     print!("{}", bench::table(&bench::all(bench::Size::FULL)?));
+    Ok(())
+}
+
+fn bench_ring() -> Result<(), String> {
+    warn_if_not_optimized();
+    print!("{}", bare_loop::all(bare_loop::Size::FULL)?.table());
     Ok(())
 }
 

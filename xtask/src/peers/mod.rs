@@ -263,7 +263,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The median of what is sorted, with its ends.
-fn spread(sorted: &[f64]) -> String {
+pub fn spread(sorted: &[f64]) -> String {
     let ends = sorted.first().zip(sorted.last());
     let (lowest, highest) = ends.unwrap_or((&f64::NAN, &f64::NAN));
     format!("{:.2} ({lowest:.2} to {highest:.2})", median(sorted.to_vec()))

@@ -1,0 +1,320 @@
+//! The engine beside a loop that only submits and reaps: what measuring costs on top of the ring.
+//!
+//! The bare loop has the engine's ring (its flags, a registered file, registered buffers) and sends
+//! the same entries again and again: no offsets, no stamps, no histograms, no slots. Both run in
+//! this process on one CPU, alternately A B B A, and CPU time of the thread for each I/O is compared.
+
+#![expect(unsafe_code, reason = "the kernel writes to the buffers of a ring")]
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant as WallInstant};
+
+use fathom_core::Span;
+use fathom_core::measure::Record;
+use fathom_core::spec::BackendKind;
+use fathom_engine::{Devices, calibrate, run_point};
+use io_uring::types::Fixed;
+use io_uring::{IoUring, opcode, squeue};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::bench::{Nobody, ZEROS, random_reads, zeros};
+use crate::peers::{median, spread};
+
+/// Bytes of an I/O.
+const BLOCK: usize = 4096;
+/// The most that the engine may cost, as a multiple of the bare loop.
+const GOAL: f64 = 1.08;
+/// Batches between two looks at the clock, which then cost nothing.
+const LOOK: u32 = 64;
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Pairs of runs for each row.
+    pairs: u32,
+    /// How long each run is.
+    run: Span,
+}
+
+impl Size {
+    /// Long enough for figures.
+    pub const FULL: Self = Self { pairs: 11, run: Span::from_ms(500) };
+    /// Just enough to run every row.
+    #[cfg(test)]
+    const SMOKE: Self = Self { pairs: 1, run: Span::from_ms(20) };
+}
+
+/// What an entry does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// Nothing: the kernel completes it at once.
+    Nothing,
+    /// Reads a block of /dev/zero.
+    Zeros,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "NOP ring",
+            Self::Zeros => "/dev/zero, buffered",
+        }
+    }
+}
+
+/// The goal is for full batches.
+const ROWS: [(Work, u32, Option<f64>); 4] = [
+    (Work::Nothing, 32, Some(GOAL)),
+    (Work::Zeros, 32, Some(GOAL)),
+    (Work::Nothing, 1, None),
+    (Work::Zeros, 1, None),
+];
+
+/// A comparison that was made.
+#[derive(Debug)]
+struct Row {
+    work: Work,
+    queue_depth: u32,
+    goal: Option<f64>,
+    /// Nanoseconds of CPU for each I/O of the engine and of the bare loop.
+    pairs: Vec<[f64; 2]>,
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub struct Outcome {
+    rows: Vec<Row>,
+    size: Size,
+}
+
+/// Runs every comparison, on a thread of its own that is bound to one CPU.
+pub fn all(size: Size) -> Result<Outcome, String> {
+    let measured = std::thread::scope(|scope| scope.spawn(|| on_one_cpu(size)).join());
+    match measured {
+        Ok(rows) => Ok(Outcome { rows: rows?, size }),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn on_one_cpu(size: Size) -> Result<Vec<Row>, String> {
+    bind_to_last_cpu().map_err(|error| format!("the thread could not be bound: {error}"))?;
+    let mut rows = Vec::new();
+    for (work, queue_depth, goal) in ROWS {
+        eprintln!("xtask: {}, queue depth {queue_depth}", work.name());
+        let mut bare = BareLoop::open(work, queue_depth)
+            .map_err(|error| format!("the bare loop's ring could not be made: {error}"))?;
+        let mut pairs = Vec::new();
+        for pair in 0..size.pairs {
+            let (engine, alone) = if pair % 2 == 0 {
+                let engine = engine(work, queue_depth, size.run);
+                (engine, bare.run(size.run))
+            } else {
+                let alone = bare.run(size.run);
+                (engine(work, queue_depth, size.run), alone)
+            };
+            let alone = alone.map_err(|error| format!("the bare loop failed: {error}"))?;
+            pairs.push([engine?, alone]);
+        }
+        rows.push(Row { work, queue_depth, goal, pairs });
+    }
+    Ok(rows)
+}
+
+/// Threads inherit it, so the engine's worker is bound too. The first CPU serves interrupts.
+fn bind_to_last_cpu() -> rustix::io::Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let mut one = CpuSet::new();
+    if let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) {
+        one.set(last);
+        sched_setaffinity(None, &one)?;
+    }
+    Ok(())
+}
+
+/// What an I/O costs the engine, full distributions and all.
+fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
+    let record = match work {
+        Work::Nothing => calibrate::nop_ring(queue_depth, 1, run),
+        Work::Zeros => {
+            let target = zeros()?;
+            let point = random_reads(queue_depth, ZEROS, run);
+            let targets = std::slice::from_ref(&target);
+            let devices = Devices::Real { targets, backend: BackendKind::Uring };
+            run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
+        }
+    };
+    let record = record.map_err(|error| error.to_string())?;
+    worker_cpu_ns(&record).ok_or_else(|| "the engine's run has no I/O or no CPU time".to_owned())
+}
+
+fn worker_cpu_ns(record: &Record) -> Option<f64> {
+    let cpu = record.workers.first()?.cpu?;
+    let completed = record.ledger().completed;
+    (completed > 0 && record.errors() == 0).then(|| cpu.0 as f64 / completed as f64)
+}
+
+/// A ring, and the entries that it sends again and again.
+struct BareLoop {
+    /// Closed ahead of the buffers, in the order of the fields.
+    ring: IoUring,
+    entries: Vec<squeue::Entry>,
+    _buffers: Vec<u8>,
+}
+
+impl BareLoop {
+    fn open(work: Work, queue_depth: u32) -> io::Result<Self> {
+        let ring = build_ring(queue_depth)?;
+        let count = queue_depth as usize;
+        let mut buffers = vec![1; (count + 1) * BLOCK];
+        let start = buffers.as_ptr().align_offset(BLOCK);
+        let addresses: Vec<*mut u8> = buffers[start..start + count * BLOCK]
+            .chunks_exact_mut(BLOCK)
+            .map(<[u8]>::as_mut_ptr)
+            .collect();
+        let vectors: Vec<libc::iovec> = addresses
+            .iter()
+            .map(|address| libc::iovec { iov_base: address.cast(), iov_len: BLOCK })
+            .collect();
+        let target = zeros().map_err(io::Error::other)?;
+        ring.submitter().register_files(&[target.file.as_raw_fd()])?;
+        // SAFETY: the buffers are freed after the ring, and nothing is in flight when it is closed.
+        unsafe { ring.submitter().register_buffers(&vectors) }?;
+        let entry = |(slot, address): (u16, &*mut u8)| match work {
+            Work::Nothing => opcode::Nop::new().build(),
+            Work::Zeros => {
+                let length = BLOCK as u32;
+                opcode::ReadFixed::new(Fixed(0), *address, length, slot).build()
+            }
+        };
+        let entries = (0..).zip(&addresses).map(entry).collect();
+        Ok(Self { ring, entries, _buffers: buffers })
+    }
+
+    /// Submits and reaps whole batches for some time, and gives the CPU time of one I/O.
+    fn run(&mut self, time: Span) -> io::Result<f64> {
+        let end = WallInstant::now() + Duration::from_nanos(time.0);
+        let before = thread_cpu_ns();
+        let mut ios = 0;
+        while WallInstant::now() < end {
+            for _ in 0..LOOK {
+                ios += self.batch()?;
+            }
+        }
+        Ok((thread_cpu_ns() - before) as f64 / ios as f64)
+    }
+
+    #[inline]
+    fn batch(&mut self) -> io::Result<u64> {
+        // SAFETY: the entries' buffers live as long as the ring, and whatever comes back, all that is
+        // in flight is waited for below.
+        let pushed = unsafe { self.ring.submission().push_multiple(&self.entries) };
+        assert!(pushed.is_ok(), "the queue has room for a batch");
+        let (mut open, mut failure) = (self.entries.len(), None);
+        while open > 0 {
+            match self.ring.submit_and_wait(1) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    panic!("io_uring_enter refused a ring that works: {error}")
+                }
+                _ => {}
+            }
+            for completion in self.ring.completion() {
+                open -= 1;
+                if completion.result() < 0 {
+                    failure = Some(-completion.result());
+                }
+            }
+        }
+        match failure {
+            None => Ok(self.entries.len() as u64),
+            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+/// A ring like the engine's, or a plain one where the kernel does not know its flags.
+fn build_ring(entries: u32) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
+    builder.setup_single_issuer().setup_defer_taskrun().setup_no_sqarray();
+    builder.build(entries).or_else(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => IoUring::new(entries),
+        _ => Err(error),
+    })
+}
+
+/// CPU time that the calling thread has used, in nanoseconds.
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Outcome {
+    /// The outcome as a table in Markdown.
+    pub fn table(&self) -> String {
+        let Size { pairs, run } = self.size;
+        let mut text = format!(
+            "Medians of {pairs} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n\
+             | stand-in | queue depth | CPU per I/O: engine | bare loop | engine / bare loop | goal |\n\
+             | --- | --: | --: | --: | --- | --- |\n",
+            run.0 as f64 / 1e9
+        );
+        for row in &self.rows {
+            let of = |index: usize| median(row.pairs.iter().map(|pair| pair[index]).collect());
+            let mut ratios: Vec<f64> =
+                row.pairs.iter().map(|[engine, bare]| engine / bare).collect();
+            ratios.sort_by(f64::total_cmp);
+            let goal = row.goal.map_or("-".to_owned(), |goal| {
+                let word = if median(ratios.clone()) <= goal { "met" } else { "missed" };
+                format!("at most {goal:.2}: {word}")
+            });
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "| {} | {} | {:.1} ns | {:.1} ns | {} | {goal} |",
+                row.work.name(),
+                row.queue_depth,
+                of(0),
+                of(1),
+                spread(&ratios),
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::spec::{Access, Cache};
+
+    use super::*;
+
+    #[test]
+    fn the_engine_and_the_bare_loop_run_at_the_smoke_size() {
+        let access = Access { cache: Cache::Direct, write_through: false };
+        if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let outcome = all(Size::SMOKE).expect("the loops run");
+        assert_eq!(outcome.rows.len(), ROWS.len());
+        let costs = outcome.rows.iter().flat_map(|row| row.pairs.iter().flatten());
+        assert!(costs.copied().all(|cost| cost > 0.0), "{outcome:?}");
+        let text = outcome.table();
+        assert!(text.contains("| NOP ring | 32 |"), "{text}");
+    }
+
+    #[test]
+    fn the_goal_is_a_limit_for_the_median_of_the_ratios() {
+        let table = |engine: f64| {
+            let pairs = Vec::from([[engine, 100.0], [500.0, 100.0], [100.0, 100.0]]);
+            let row = Row { work: Work::Nothing, queue_depth: 32, goal: Some(1.08), pairs };
+            Outcome { rows: Vec::from([row]), size: Size::SMOKE }.table()
+        };
+        assert!(table(108.0).contains("| 1.08 (1.00 to 5.00) | at most 1.08: met |"));
+        assert!(table(109.0).contains("| at most 1.08: missed |"));
+    }
+}
