@@ -10,6 +10,7 @@
 )]
 
 mod memory;
+mod nonblock;
 mod nop;
 mod ring;
 mod setup;
@@ -206,6 +207,8 @@ impl Uring {
         let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
         let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())
             .map_err(|error| explain(error, slots))?;
+        // Registering a file notes what the ring can do with it.
+        nonblock::spare_hand_over(targets, setup);
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();

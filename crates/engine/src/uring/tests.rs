@@ -57,6 +57,47 @@ fn round_trips(ring: &mut Uring) {
 }
 
 #[test]
+fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
+    use rustix::fs::{OFlags, fcntl_getfl, fstatfs};
+    let Ok(folder) = TempDir::new_in("/dev/shm") else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no /dev/shm");
+        return;
+    };
+    if !here() {
+        return;
+    }
+    let paths = ["other", "target"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::write(path, vec![0; 1 << 16]).unwrap();
+    }
+    let is_nonblock =
+        |target: &OpenTarget| fcntl_getfl(&target.file).unwrap().contains(OFlags::NONBLOCK);
+    // The latter is how a kernel before Linux 6.1 would be met.
+    for (setup, expected) in [(Setup::DeferredDirect, true), (Setup::Cooperative, false)] {
+        let targets = [target(&paths[0]), target(&paths[1])];
+        let is_tmpfs = fstatfs(&targets[1].file).unwrap().f_type as u32 == 0x0102_1994;
+        let mut ring =
+            Uring::open_below(Ceiling { setup, ..Ceiling::NONE }, &targets, &SHAPE).unwrap();
+        let knows = ring.facts().setup <= Setup::Deferred;
+        assert!(!is_nonblock(&targets[1]) || expected);
+        if expected && is_tmpfs && knows && !nonblock::something_is_swapped() {
+            assert!(targets.iter().all(is_nonblock));
+        }
+        round_trips(&mut ring);
+    }
+    // A device's node is on a tmpfs as well, and is no file.
+    let zero = std::fs::File::open("/dev/zero").unwrap();
+    let zero = OpenTarget {
+        name: "/dev/zero".to_owned(),
+        file: zero,
+        size: Bytes(1 << 20),
+        alignment: Bytes(1),
+    };
+    drop(Uring::open(std::slice::from_ref(&zero), &SHAPE).unwrap());
+    assert!(!is_nonblock(&zero));
+}
+
+#[test]
 fn every_setup_and_every_limit_carries_ios() {
     if !here() {
         return;
