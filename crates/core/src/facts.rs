@@ -320,6 +320,47 @@ pub struct Counters {
     pub process_kernel: Span,
     /// Time that the cgroup kept us off the CPUs.
     pub throttled: Option<Span>,
+    /// What io_uring's own threads did for us; only looked at where io_uring carries the I/Os.
+    pub io_wq: Option<IoWq>,
+}
+
+/// What io_uring's own threads (io-wq) did for this process. The kernel hands them every I/O that
+/// it cannot start without waiting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IoWq {
+    /// I/Os that they were handed, where we may count them.
+    pub handed_over: Option<u64>,
+    /// Each thread's number and the CPU time that it used. `None` where the kernel does not show
+    /// them as threads of ours, before Linux 5.12.
+    pub threads: Option<Vec<(u32, Span)>>,
+}
+
+impl IoWq {
+    /// CPU time of all of them.
+    pub fn cpu(&self) -> Option<Span> {
+        let threads = self.threads.as_ref()?;
+        Some(threads.iter().fold(Span(0), |sum, (_, cpu)| sum + *cpu))
+    }
+
+    /// From `earlier` to this. A thread that only this has began in between; what one used that
+    /// only the other has, because it ended, is not known and left out.
+    fn since(&self, earlier: &Self) -> Self {
+        let handed_over = match (self.handed_over, earlier.handed_over) {
+            (Some(now), Some(then)) => Some(now.saturating_sub(then)),
+            _ => None,
+        };
+        let threads = match (&self.threads, &earlier.threads) {
+            (Some(now), Some(then)) => {
+                let before = |id: u32| then.iter().find(|(other, _)| *other == id);
+                let used = |&(id, cpu): &(u32, Span)| {
+                    (id, before(id).map_or(cpu, |(_, earlier)| cpu - *earlier))
+                };
+                Some(now.iter().map(used).collect())
+            }
+            _ => None,
+        };
+        Self { handed_over, threads }
+    }
 }
 
 /// How a CPU spent its time.
@@ -408,6 +449,34 @@ impl Counters {
                 (Some(now), Some(then)) => Some(now - then),
                 _ => None,
             },
+            io_wq: match (&self.io_wq, &earlier.io_wq) {
+                (Some(now), Some(then)) => Some(now.since(then)),
+                _ => None,
+            },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_began_in_between_count_in_full_and_those_that_ended_not_at_all() {
+        let at = |handed_over, threads: &[(u32, u64)]| Counters {
+            io_wq: Some(IoWq {
+                handed_over,
+                threads: Some(threads.iter().map(|(id, cpu)| (*id, Span(*cpu))).collect()),
+            }),
+            ..Counters::default()
+        };
+        let then = at(Some(1000), &[(7, 50), (8, 20)]);
+        let now = at(Some(1600), &[(8, 25), (9, 300)]);
+        let passed = now.since(&then).io_wq.unwrap();
+        assert_eq!(passed.handed_over, Some(600));
+        assert_eq!(passed.threads, Some(Vec::from([(8, Span(5)), (9, Span(300))])));
+        assert_eq!(passed.cpu(), Some(Span(305)));
+        assert_eq!(at(Some(1), &[]).since(&at(None, &[])).io_wq.unwrap().handed_over, None);
+        assert_eq!(now.since(&Counters::default()).io_wq, None);
     }
 }

@@ -9,7 +9,8 @@ use fathom_core::facts::{Counters, Host, Target};
 use fathom_core::measure::Record;
 use fathom_core::spec::{Access, BackendKind, Point};
 use fathom_core::verdict::{Verdict, judge};
-use fathom_engine::{Devices, Observer, Phase, Progress, host, run_point};
+use fathom_engine::host::{self, IoWqWatch};
+use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
 use fathom_report::document::{self, Conclusion, Ended, Header, HeaderInput, Line};
 
 use crate::error::Error;
@@ -89,6 +90,7 @@ impl Session<'_> {
         live: &mut Live,
     ) -> Result<Outcome, Error> {
         let mut history: Vec<Trial> = Vec::new();
+        let mut io_wq = self.watches_io_wq().then(IoWqWatch::default);
         let mut verdict = Verdict::Sound;
         let (ended, sentences) = loop {
             if signals::came().is_some() {
@@ -99,7 +101,7 @@ impl Session<'_> {
                 Step::Done(conclusion) => break (Ended::Completed, conclusion.sentences),
             };
             live.step(&point.name, point.warm_up + point.window);
-            let trial = match self.trial(*point, live) {
+            let trial = match self.trial(*point, io_wq.as_mut(), live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -133,9 +135,19 @@ impl Session<'_> {
         }
     }
 
-    fn trial(&self, point: Point, live: &mut Live) -> Result<Trial, Error> {
+    fn watches_io_wq(&self) -> bool {
+        matches!(self.devices, Devices::Real { backend: BackendKind::Uring, .. })
+    }
+
+    fn trial(
+        &self,
+        point: Point,
+        io_wq: Option<&mut IoWqWatch>,
+        live: &mut Live,
+    ) -> Result<Trial, Error> {
         let mut watcher = Watcher {
             targets: self.targets,
+            io_wq,
             live,
             started_unix_ns: unix_ns(),
             opened: None,
@@ -182,22 +194,36 @@ fn in_a_few_words(record: &Record) -> String {
 /// Reads the host's counters at both ends of the window, and feeds the live view.
 struct Watcher<'a> {
     targets: &'a [Target],
+    /// Where io_uring carries the I/Os.
+    io_wq: Option<&'a mut IoWqWatch>,
     live: &'a mut Live,
     started_unix_ns: u64,
     opened: Option<Counters>,
     counted: Option<Counters>,
 }
 
+impl Watcher<'_> {
+    fn counters(&self) -> Counters {
+        let io_wq = self.io_wq.as_ref().map(|watch| watch.read());
+        Counters { io_wq, ..host::counters(self.targets) }
+    }
+}
+
 impl Observer for Watcher<'_> {
     fn phase(&mut self, phase: Phase) {
         match phase {
-            Phase::WarmUp => {}
+            // The workers and their rings are there, and the first I/Os have started.
+            Phase::WarmUp => {
+                if let Some(watch) = &mut self.io_wq {
+                    watch.aim();
+                }
+            }
             Phase::WindowOpens => {
                 self.started_unix_ns = unix_ns();
-                self.opened = Some(host::counters(self.targets));
+                self.opened = Some(self.counters());
             }
             Phase::WindowCloses => {
-                let now = host::counters(self.targets);
+                let now = self.counters();
                 self.counted = self.opened.take().map(|then| now.since(&then));
             }
         }

@@ -7,8 +7,8 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Document, Failure, Finding, Pacing, Pattern, Stream, Target,
-    Trial, Workers,
+    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, Pacing, Pattern,
+    Stream, Target, Trial, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -90,6 +90,12 @@ pub fn plus_minus(estimate: Option<&Estimate>) -> String {
         Some(_) => "±>100%".to_owned(),
         None => String::new(),
     }
+}
+
+/// CPU time of io_uring's own threads, where they used any.
+pub fn io_wq_cpu(counters: &Counters) -> Option<String> {
+    let cpu = counters.io_wq?.cpu_ns.filter(|&ns| ns > 0)?;
+    Some(time(cpu as f64))
 }
 
 /// Events per second over a window, and none over an empty one.

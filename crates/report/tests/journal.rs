@@ -28,6 +28,17 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
+fn a_result_of_a_version_that_did_not_look_at_the_rings_threads_is_read() {
+    let bytes = String::from_utf8(samples::bytes(&samples::open())).unwrap();
+    let io_wq = r#","io_wq":{"handed_over":812,"threads":2,"cpu_ns":9000000}"#;
+    assert!(bytes.contains(io_wq));
+    let read = document::read(bytes.replace(io_wq, "").as_bytes()).unwrap();
+    let mut expected = samples::open();
+    expected.trials[0].counters.as_mut().unwrap().io_wq = None;
+    assert!(read == expected);
+}
+
+#[test]
 fn distributions_survive_the_file() {
     let mut whole = Histogram::default();
     (0..10_000u64).for_each(|nth| whole.record(nth * nth * 37 + 5));

@@ -7,6 +7,7 @@ mod case;
 mod device_bytes;
 mod failures;
 mod generator;
+mod io_wq;
 mod load;
 mod storage;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use crate::facts::{Host, Target};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 33] = [
+pub const CODES: [&str; 34] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -34,6 +35,7 @@ pub const CODES: [&str; 33] = [
     "generator-late",
     "interrupted",
     "io-errors",
+    "io-wq",
     "lost-ios",
     "memory-target",
     "misaligned",
@@ -153,13 +155,14 @@ const OF_EVERY_TRIAL: [Check; 9] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 17] = [
+const OF_REAL_TARGETS: [Check; 18] = [
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
     device_bytes::device_bytes,
     generator::generator_late,
     generator::worker_busy,
+    io_wq::io_wq,
     generator::cpu_steal,
     generator::cpu_throttled,
     load::queue_too_deep,

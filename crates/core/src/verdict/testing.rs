@@ -3,8 +3,8 @@
 use super::{Finding, Judgement, Severity, judge};
 use crate::experiment::Trial;
 use crate::facts::{
-    Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, Layer, LayerKind, Queue,
-    Target, TargetKind,
+    Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
+    Queue, Target, TargetKind,
 };
 use crate::measure::{
     Cell, Direction, Errors, Flow, Interval, Ledger, Record, StartDelay, WorkerRecord,
@@ -230,6 +230,7 @@ fn counters(direction: Direction) -> Counters {
             ..DeviceCounters::default()
         }]),
         throttled: Some(Span(0)),
+        io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
         ..Counters::default()
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn counters(system: &System, targets: &[Target]) -> Counters {
         process_user,
         process_kernel,
         throttled: Groups::read(system).throttled(),
+        io_wq: None,
     }
 }
 
@@ -55,7 +56,7 @@ fn tick() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
+pub(super) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
     let tick = tick();
     let text = system.text("proc/stat").unwrap_or_default();
     let cpu = |line: &str| {

@@ -6,6 +6,7 @@ mod cgroup;
 mod counters;
 mod extents;
 mod fiemap;
+mod io_wq;
 mod machine;
 mod mounts;
 mod signature;
@@ -27,6 +28,7 @@ use self::system::{System, split_number};
 use crate::target::TargetError;
 
 pub use advice::advice;
+pub use io_wq::IoWqWatch;
 
 /// What /dev/zero and the like count as: they have no size, and a region needs one.
 pub const CHARACTER_DEVICE_SIZE: Bytes = Bytes(1 << 40);

@@ -76,6 +76,15 @@ impl Drop for Abandons<'_> {
     }
 }
 
+/// Opens a gate at the latest when it is dropped, so that nobody waits there for one who panicked.
+struct Opens<'a>(&'a OnceLock<()>);
+
+impl Drop for Opens<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.set(());
+    }
+}
+
 impl Sink for Lines<'_> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let empty = match self.empty.try_recv() {
@@ -102,10 +111,12 @@ impl Run<'_> {
         let (full, filled) = sync_channel(count * TALLIES);
         let (ready, readiness) = sync_channel(count);
         let abandoned = AtomicBool::new(false);
+        let closed = OnceLock::new();
         let end = EarlyEnd(AtomicU64::new(u64::MAX));
         thread::scope(|scope| {
             // Moved in here, so that a panic drops them before the workers are waited for.
             let (filled, _abandons) = (filled, Abandons(&abandoned));
+            let opens = Opens(&closed);
             let mut returns = Vec::with_capacity(count);
             let mut threads = Vec::with_capacity(count);
             for (worker, plan) in self.plans.iter().enumerate() {
@@ -116,9 +127,10 @@ impl Run<'_> {
                 returns.push(give_back);
                 let (full, abandoned, end) = (full.clone(), &abandoned, &end);
                 let lines = Lines { worker, full, empty, abandoned, end };
-                let (gate, ready) = (&gate, ready.clone());
+                let (gate, ready, closed) = (&gate, ready.clone(), &closed);
                 let builder = thread::Builder::new().name(format!("fathom-{worker}"));
-                match builder.spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines))
+                match builder
+                    .spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines, closed))
                 {
                     Ok(thread) => threads.push(thread),
                     Err(cause) => {
@@ -137,6 +149,7 @@ impl Run<'_> {
             let mut collector = Collector::new(self.plans, table);
             let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
             collect(&clock, &mut phases, &mut collector, &filled, &returns, observer);
+            drop(opens);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
                 Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -152,6 +165,7 @@ impl Run<'_> {
         ready: SyncSender<io::Result<()>>,
         gate: &OnceLock<Option<Timetable>>,
         mut lines: Lines<'_>,
+        closed: &OnceLock<()>,
     ) -> Option<Outcome> {
         let (abandoned, end) = (lines.abandoned, lines.end);
         let _abandons = Abandons(abandoned);
@@ -180,7 +194,12 @@ impl Run<'_> {
             stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
             agree_on_end: &|now| end.agree(now + STOP_LEAD),
         };
-        Some(drive_plan(&job, stream, &mut backend, &mut lines))
+        let outcome = drive_plan(&job, stream, &mut backend, &mut lines);
+        // What the caller reads at the window's end, the ring's own threads among it, must not be
+        // gone before.
+        drop(lines);
+        closed.wait();
+        Some(outcome)
     }
 }
 

@@ -186,6 +186,22 @@ pub struct Counters {
     pub process_kernel_ns: u64,
     /// Time that the cgroup kept the process off the CPUs.
     pub throttled_ns: Option<u64>,
+    /// What io_uring's own threads did; none where another backend carried the I/Os, and in results
+    /// of versions that did not look.
+    #[serde(default)]
+    pub io_wq: Option<IoWq>,
+}
+
+/// What io_uring's own threads (io-wq) did for the process during the window. The kernel hands them
+/// every I/O that it cannot start without waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IoWq {
+    /// I/Os that they were handed; none where they could not be counted.
+    pub handed_over: Option<u64>,
+    /// Threads that there were at the window's end; none where the kernel does not show them.
+    pub threads: Option<u32>,
+    /// CPU time that these threads used; it is part of the process's.
+    pub cpu_ns: Option<u64>,
 }
 
 /// How a CPU spent the window.
@@ -437,6 +453,11 @@ impl From<&facts::Counters> for Counters {
             process_user_ns: counters.process_user.0,
             process_kernel_ns: counters.process_kernel.0,
             throttled_ns: counters.throttled.map(|throttled| throttled.0),
+            io_wq: counters.io_wq.as_ref().map(|io_wq| IoWq {
+                handed_over: io_wq.handed_over,
+                threads: io_wq.threads.as_ref().map(|threads| threads.len() as u32),
+                cpu_ns: io_wq.cpu().map(|cpu| cpu.0),
+            }),
         }
     }
 }

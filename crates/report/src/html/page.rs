@@ -423,9 +423,11 @@ fn processors(out: &mut String, trial: &Trial) {
     let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
     let ios = trial.total(None).ios();
     let per_io = (ios > 0).then(|| used / ios as f64);
+    let io_wq = figures::io_wq_cpu(counters)
+        .map_or(String::new(), |cpu| format!("; {cpu} of it in io_uring's own threads"));
     put!(
         out,
-        "<p>fathom used {} user and {} kernel time: {} for each I/O.</p>\n",
+        "<p>fathom used {} user and {} kernel time: {} for each I/O{io_wq}.</p>\n",
         figures::time(counters.process_user_ns as f64),
         figures::time(counters.process_kernel_ns as f64),
         time(per_io)

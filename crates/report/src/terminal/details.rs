@@ -356,6 +356,9 @@ fn cpu(out: &mut String, trial: &Trial, style: &Style) {
     if ios > 0 {
         text += &format!(": {} per I/O", figures::time(used / ios as f64));
     }
+    if let Some(cpu) = figures::io_wq_cpu(counters) {
+        text += &format!("; {cpu} of it in io_uring's own threads");
+    }
     if let Some(throttled) = counters.throttled_ns.filter(|&ns| ns > 0) {
         text +=
             &format!("; its cgroup kept it off the CPUs for {}", figures::time(throttled as f64));

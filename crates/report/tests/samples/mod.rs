@@ -3,7 +3,7 @@
 
 use fathom_core::experiment::Trial;
 use fathom_core::facts::{
-    Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, Layer,
+    Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, IoWq, Layer,
     LayerKind, Queue, Target, TargetKind,
 };
 use fathom_core::measure::{
@@ -264,6 +264,7 @@ fn counters(window: Span) -> Counters {
         process_user: Span(window.0 / 20),
         process_kernel: Span(window.0 / 10),
         throttled: Some(Span(0)),
+        io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
     }
 }
 
@@ -377,6 +378,10 @@ pub fn open() -> Document {
         worker.ledger.unstarted = 120;
         worker.ledger.due += 120;
     }
+    if let Some(counters) = &mut trial.counters {
+        let threads = Vec::from([(4711, Span::from_ms(7)), (4712, Span::from_ms(2))]);
+        counters.io_wq = Some(IoWq { handed_over: Some(812), threads: Some(threads) });
+    }
     let findings = Vec::from([
         finding(
             "overload",
@@ -384,6 +389,14 @@ pub fn open() -> Document {
             "480 of 50,000 I/Os that fell due were never started: the targets did 4,004 of the \
              5,000 IOPS that were offered.",
             "Offer less load to see the response time that users would see.",
+        ),
+        finding(
+            "io-wq",
+            Severity::Note,
+            "812 of 40040 I/Os (2 %) went through io_uring's own threads (io-wq), which used 9 ms \
+             of CPU time: the kernel could not start them without waiting, and their service time \
+             contains the way to another thread and back.",
+            "Take the service time for that of io_uring with its threads.",
         ),
         finding(
             "short-window",

@@ -1,0 +1,332 @@
+//! How many I/Os the ring's own threads (io-wq) were handed, and what CPU time those threads used.
+//!
+//! The best witness is the kernel's tracepoint for it, counted by a perf event on each CPU: it costs
+//! nothing where nothing is handed over. An event on the worker's thread would be simpler, and makes
+//! each of its context switches 0.4 to 0.7 us dearer. Counting takes a privilege that few have
+//! besides root. The threads themselves are seen by everybody, since Linux 5.12. Nothing is changed:
+//! where tracefs is not mounted, it is opened without mounting it anywhere.
+#![expect(unsafe_code, reason = "perf events and the ring's queue have no safe wrapper")]
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use fathom_core::Span;
+use fathom_core::facts::IoWq;
+use io_uring::{IoUring, opcode, squeue};
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use super::system::System;
+
+/// Where the tracepoint's number stands, below tracefs.
+const TRACEPOINT: &str = "events/io_uring/io_uring_queue_async_work/id";
+/// Where tracefs usually is.
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// How the kernel names those threads: with the number of the thread that submits behind it.
+const NAME: &str = "iou-wrk-";
+/// The longest filter that names every thread; the kernel takes less than a page.
+const FILTER_MAX: usize = 4000;
+
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_FLAG_FD_CLOEXEC: u64 = 8;
+/// `_IOW('$', 6, char *)`.
+const PERF_EVENT_IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
+
+/// `struct perf_event_attr`, as long as its first version was.
+#[derive(Default)]
+#[repr(C)]
+struct EventAttributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample_kind: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint_kind: u32,
+    config1: u64,
+}
+
+/// Watches the ring's own threads for a session.
+#[derive(Debug, Default)]
+pub struct IoWqWatch {
+    /// Found out when it is first needed: no run starts later for it.
+    means: Option<Means>,
+    /// One for each CPU, for the threads that there were when they were made.
+    events: Vec<File>,
+}
+
+/// What this kernel and our privileges allow.
+#[derive(Debug)]
+struct Means {
+    tracepoint: Option<Tracepoint>,
+    /// Whether the threads are ours, rather than the kernel's.
+    shows_threads: bool,
+}
+
+/// A tracepoint that can be counted.
+#[derive(Debug)]
+struct Tracepoint {
+    number: u64,
+    /// Counts nothing, and keeps the tracepoint in use: the last one to leave it waits for tens of
+    /// milliseconds, which is longer than some points are.
+    _keeper: File,
+}
+
+impl IoWqWatch {
+    /// Begins to count for the threads that this process has now. To be called when the workers
+    /// are there.
+    pub fn aim(&mut self) {
+        let means = self.means.get_or_insert_with(Means::find);
+        self.events.clear();
+        let Some(tracepoint) = &means.tracepoint else { return };
+        // None counted is better than some.
+        self.events = tracepoint.count(&thread_ids()).unwrap_or_default();
+    }
+
+    /// What was handed over since this was aimed, and the threads that there are now.
+    pub fn read(&self) -> IoWq {
+        let shows_threads = self.means.as_ref().is_some_and(|means| means.shows_threads);
+        IoWq {
+            handed_over: match self.events.is_empty() {
+                true => None,
+                false => sum(&self.events).ok(),
+            },
+            threads: shows_threads.then(|| threads(&System::real())),
+        }
+    }
+}
+
+impl Means {
+    fn find() -> Self {
+        let ring = IoUring::new(2);
+        let shows_threads =
+            ring.as_ref().is_ok_and(|ring| ring.params().is_feature_native_workers());
+        let tracepoint = ring.and_then(|ring| Tracepoint::find().and_then(|it| it.tested(ring)));
+        Self { tracepoint: tracepoint.ok(), shows_threads }
+    }
+}
+
+impl Tracepoint {
+    fn find() -> io::Result<Self> {
+        let text =
+            TRACEFS.iter().find_map(|at| fs::read_to_string(format!("{at}/{TRACEPOINT}")).ok());
+        let text = match text {
+            Some(text) => text,
+            None => from_unmounted_tracefs()?,
+        };
+        let number = text.trim().parse().map_err(io::Error::other)?;
+        Ok(Self { number, _keeper: event(number, first_cpu())? })
+    }
+
+    /// Counts on every CPU what these threads hand over.
+    fn count(&self, threads: &[u32]) -> io::Result<Vec<File>> {
+        let filter = filter(threads);
+        online_cpus(&System::real())
+            .into_iter()
+            .map(|cpu| {
+                let event = event(self.number, cpu)?;
+                // SAFETY: the filter is a string with a zero at its end, and the kernel copies it.
+                let result = unsafe {
+                    libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_FILTER, filter.as_ptr())
+                };
+                match result {
+                    0 => Ok(event),
+                    _ => Err(io::Error::last_os_error()),
+                }
+            })
+            .collect()
+    }
+
+    /// This, if it sees what is handed over on purpose. A thread's number in a container is not the
+    /// one that the kernel filters by, and what cannot see one I/O would call every run clean.
+    fn tested(self, mut ring: IoUring) -> io::Result<Self> {
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let events = self.count(&[own])?;
+        let before = sum(&events)?;
+        let entry = opcode::Nop::new().build().flags(squeue::Flags::ASYNC);
+        // SAFETY: an operation that does nothing has no memory that must outlive it.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        pushed.map_err(io::Error::other)?;
+        rustix::io::retry_on_intr(|| {
+            ring.submit_and_wait(1).map_err(|error| {
+                rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO)
+            })
+        })?;
+        match sum(&events)? - before {
+            1 => Ok(self),
+            seen => Err(io::Error::other(format!("of one I/O that was handed over it saw {seen}"))),
+        }
+    }
+}
+
+/// The number's text, from a tracefs that is mounted nowhere. It takes the privilege to mount.
+fn from_unmounted_tracefs() -> io::Result<String> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    let file = openat(root, TRACEPOINT, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = String::new();
+    File::from(file).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// An event that counts a tracepoint on one CPU, whichever thread comes by.
+fn event(number: u64, cpu: u32) -> io::Result<File> {
+    let attributes = EventAttributes {
+        kind: PERF_TYPE_TRACEPOINT,
+        size: size_of::<EventAttributes>() as u32,
+        config: number,
+        ..EventAttributes::default()
+    };
+    let (every_thread, no_group) = (-1, -1);
+    // SAFETY: the kernel reads the attributes, which are as long as they say.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            every_thread,
+            cpu as i32,
+            no_group,
+            PERF_FLAG_FD_CLOEXEC,
+        )
+    };
+    match i32::try_from(result) {
+        // SAFETY: the kernel has just made this descriptor, and nobody else has it.
+        Ok(descriptor @ 0..) => Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn sum(events: &[File]) -> io::Result<u64> {
+    events.iter().try_fold(0u64, |sum, mut event| {
+        let mut count = [0; 8];
+        event.read_exact(&mut count)?;
+        Ok(sum.wrapping_add(u64::from_ne_bytes(count)))
+    })
+}
+
+/// Says to the kernel which threads are meant, with a zero at the end. Of too many to name each, it
+/// is the range from the first to the last: those of one process are mostly next to each other.
+fn filter(threads: &[u32]) -> Vec<u8> {
+    let each: Vec<String> = threads.iter().map(|id| format!("common_pid=={id}")).collect();
+    let mut text = each.join("||");
+    if FILTER_MAX < text.len() {
+        let first = threads.iter().min().copied().unwrap_or_default();
+        let last = threads.iter().max().copied().unwrap_or_default();
+        text = format!("common_pid>={first}&&common_pid<={last}");
+    }
+    text.push('\0');
+    text.into_bytes()
+}
+
+/// The threads of this process.
+fn thread_ids() -> Vec<u32> {
+    System::real().names("proc/self/task").iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The ring's own threads and their CPU time.
+fn threads(system: &System) -> Vec<(u32, Span)> {
+    let ids = system.names("proc/self/task").into_iter().filter_map(|name| name.parse().ok());
+    let ours = ids.filter(|id: &u32| {
+        system.text(format!("proc/self/task/{id}/comm")).is_some_and(|name| name.starts_with(NAME))
+    });
+    // Time on a CPU, time that it waited for one, how often it ran.
+    let cpu = |id: u32| -> Option<Span> {
+        let text = system.text(format!("proc/self/task/{id}/schedstat"))?;
+        Some(Span(text.split_whitespace().next()?.parse().ok()?))
+    };
+    ours.filter_map(|id| Some((id, cpu(id)?))).collect()
+}
+
+fn online_cpus(system: &System) -> Vec<u32> {
+    super::counters::cpus(system).into_iter().map(|(cpu, _)| cpu).collect()
+}
+
+fn first_cpu() -> u32 {
+    online_cpus(&System::real()).first().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_each_thread_or_their_range() {
+        assert_eq!(filter(&[7, 31]), b"common_pid==7||common_pid==31\0");
+        let many: Vec<u32> = (70_000..70_500).collect();
+        assert_eq!(filter(&many), b"common_pid>=70000&&common_pid<=70499\0");
+        let most: Vec<u32> = (4_000_000..4_000_160).collect();
+        assert!(filter(&most).starts_with(b"common_pid==4000000||"));
+        assert!(filter(&most).len() < 4096);
+    }
+
+    #[test]
+    fn the_rings_threads_are_told_from_others_by_their_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = folder.path().join("proc/self/task");
+        for (id, name, times) in [
+            (100, "fathom", "9000 1 2"),
+            (101, "fathom-0", "8000 1 2"),
+            (102, "iou-wrk-101", "1200 34 5"),
+            (103, "iou-wrk-101", "300 0 1"),
+            (104, "iou-sqp-101", "7000 1 2"),
+        ] {
+            let task = tasks.join(id.to_string());
+            fs::create_dir_all(&task).unwrap();
+            fs::write(task.join("comm"), format!("{name}\n")).unwrap();
+            fs::write(task.join("schedstat"), format!("{times}\n")).unwrap();
+        }
+        let found = threads(&System::at(folder.path()));
+        assert_eq!(found, [(102, Span(1200)), (103, Span(300))]);
+        // It ended between its name and its time.
+        fs::remove_file(tasks.join("102/schedstat")).unwrap();
+        assert_eq!(threads(&System::at(folder.path())), [(103, Span(300))]);
+    }
+
+    /// Operations that do nothing, handed over on purpose.
+    fn hand_over(ring: &mut IoUring, count: u32) {
+        for _ in 0..count {
+            let entry = opcode::Nop::new().build().flags(squeue::Flags::ASYNC);
+            // SAFETY: as above, there is no memory.
+            unsafe { ring.submission().push(&entry) }.unwrap();
+        }
+        ring.submit_and_wait(count as usize).unwrap();
+        assert_eq!(ring.completion().count(), count as usize);
+    }
+
+    #[test]
+    fn what_is_handed_over_is_counted_or_at_least_seen() {
+        let Ok(mut ring) = IoUring::new(64) else {
+            println!("skipped: io_uring does not work here");
+            return;
+        };
+        let mut watch = IoWqWatch::default();
+        assert_eq!(watch.read(), IoWq::default());
+        watch.aim();
+        let before = watch.read();
+        hand_over(&mut ring, 60);
+        let after = watch.read();
+        match (before.handed_over, after.handed_over) {
+            (Some(before), Some(after)) => assert_eq!(after - before, 60),
+            counted => {
+                assert_eq!(counted, (None, None));
+                println!("skipped: only root can count what is handed over");
+            }
+        }
+        // Its threads wait for more for some seconds before they end.
+        match after.threads {
+            Some(threads) => {
+                assert!(threads.iter().any(|(_, cpu)| *cpu > Span(0)), "{threads:?}");
+            }
+            None => assert!(!ring.params().is_feature_native_workers()),
+        }
+        // Aimed again it begins anew and counts what is there now.
+        watch.aim();
+        let before = watch.read().handed_over;
+        hand_over(&mut ring, 1);
+        assert_eq!(watch.read().handed_over, before.map(|before| before + 1));
+    }
+}
