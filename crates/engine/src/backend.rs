@@ -65,6 +65,12 @@ pub trait Backend {
     /// Queues an I/O. It starts at the next `wait`.
     fn push(&mut self, io: Io);
 
+    /// Queues a batch of I/Os.
+    #[inline]
+    fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
+        ios.for_each(|io| self.push(io));
+    }
+
     /// Starts every queued I/O, then waits for a completion or until `deadline`. May return earlier
     /// with nothing, when a signal came.
     ///

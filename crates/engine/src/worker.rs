@@ -66,6 +66,8 @@ pub(crate) trait Sink {
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a WorkerPlan,
     pub(crate) block_size: u32,
+    /// Whether there will be writes.
+    pub(crate) writes: bool,
     pub(crate) timetable: Timetable,
     /// CPU time of this thread, where that means anything.
     pub(crate) cpu: fn() -> Option<Span>,
@@ -114,8 +116,9 @@ struct Loop<'a, S, K> {
     in_window: bool,
     /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
     at: Instant,
-    /// Whether that is the end of the window or later.
-    is_over: bool,
+    /// The result of an I/O that completes in full within the window: the block size, and nothing
+    /// that exists once the window is over. So one comparison tells the usual case from all others.
+    expected: Option<i32>,
     /// When a slot last became free after none was: what fell due before it had to wait for the
     /// target, not for us. Open loops only.
     full_until: Instant,
@@ -156,7 +159,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
         boundary: table.boundary_after(table.start),
         in_window: table.window_start <= table.start,
         at: table.start,
-        is_over: false,
+        expected: Some(job.block_size as i32),
         full_until: table.start,
         started: 0,
         completed: 0,
@@ -231,7 +234,9 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         let end = (self.job.agree_on_end)(now).max(earliest);
         self.timetable.window_end = self.timetable.window_end.min(end);
         self.boundary = self.boundary.min(self.timetable.window_end);
-        self.is_over = self.timetable.window_end <= self.at;
+        if self.timetable.window_end <= self.at {
+            self.expected = None;
+        }
     }
 
     /// Starts every I/O that is due while a slot is free.
@@ -250,7 +255,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             return;
         }
         self.source.draw(&mut self.requests[..count]);
-        self.push_batch(free, backend);
+        self.push(free, backend);
         // One stamp for the batch, after it was prepared and before the kernel sees it: the time in
         // the submitting call belongs to the service time.
         let submitted = backend.now();
@@ -278,19 +283,22 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
 
     /// Queues what was drawn in the free slots from this one on.
     #[inline]
-    fn push_batch(&mut self, free: usize, backend: &mut impl Backend) {
+    fn push(&mut self, free: usize, backend: &mut impl Backend) {
         let length = self.job.block_size;
-        let batch = &self.free[free..self.free_count];
-        for (&slot, &request) in batch.iter().zip(&self.requests) {
-            let direction = request.direction();
-            if direction == Direction::Write {
-                let buffer = backend.buffer(slot);
-                let length = buffer.len().min(length as usize);
-                self.payload.refresh(&mut buffer[..length]);
+        let batch = || self.free[free..self.free_count].iter().zip(&self.requests);
+        if self.job.writes {
+            for (&slot, request) in batch() {
+                if request.direction() == Direction::Write {
+                    let buffer = backend.buffer(slot);
+                    let length = buffer.len().min(length as usize);
+                    self.payload.refresh(&mut buffer[..length]);
+                }
             }
-            let Request { offset, target, .. } = request;
-            backend.push(Io { slot, target, direction, offset, length });
         }
+        backend.push_all(batch().map(|(&slot, request)| {
+            let (direction, offset) = (request.direction(), request.offset);
+            Io { slot, target: request.target, direction, offset, length }
+        }));
     }
 
     /// Until when to wait if nothing completes.
@@ -311,7 +319,9 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             self.roll_over(to);
         }
         self.integrate_depth(to);
-        self.is_over = self.timetable.window_end <= to;
+        if self.timetable.window_end <= to {
+            self.expected = None;
+        }
     }
 
     /// How many I/Os are in flight.
@@ -336,19 +346,14 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
-        if completion.result != self.job.block_size as i32 {
-            return self.fail(completion);
-        }
-        if self.is_over {
-            self.ledger.in_flight += 1;
-            return;
+        if Some(completion.result) != self.expected {
+            return self.put_aside(completion);
         }
         self.failures_in_row = 0;
         self.completed += 1;
         let slot = &self.slots[completion.slot as usize];
         let cell = &mut self.tally.cells[slot.request.region()];
         let flow = &mut cell.flows[slot.request.direction() as usize];
-        flow.bytes.0 += u64::from(self.job.block_size);
         flow.service_time.record(completion.at.since(slot.submitted).0);
         if S::OPEN
             && let Some(response_time) = &mut flow.response_time
@@ -357,15 +362,18 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
     }
 
-    /// An I/O came back that did not do what it should.
+    /// An I/O came back that did not do what it should, or not in the window.
     #[cold]
-    fn fail(&mut self, completion: Completion) {
-        self.note_failure(completion.slot, kind_of(completion.result), self.at);
-        if self.is_over {
+    fn put_aside(&mut self, completion: Completion) {
+        if completion.result != self.job.block_size as i32 {
+            self.note_failure(completion.slot, kind_of(completion.result), self.at);
+            if self.expected.is_some() {
+                self.ledger.failed += 1;
+                self.tally.failed += 1;
+            }
+        }
+        if self.expected.is_none() {
             self.ledger.in_flight += 1;
-        } else {
-            self.ledger.failed += 1;
-            self.tally.failed += 1;
         }
     }
 
@@ -401,7 +409,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             self.integrate_depth(boundary);
             self.tally.end = boundary;
             let opens = boundary == table.window_start;
-            if self.sink.hand_over(&mut self.tally) {
+            if self.hand_over() {
                 self.tally.start = boundary;
             } else if opens {
                 // The warm-up is not recorded anyway, and must not leak into the window.
@@ -418,6 +426,15 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
                 break;
             }
         }
+    }
+
+    /// Gives the sink the tally, if it can take it.
+    fn hand_over(&mut self) -> bool {
+        // All blocks are equal, so that the loop need not count their bytes.
+        for flow in self.tally.cells.iter_mut().flat_map(|cell| &mut cell.flows) {
+            flow.bytes = Bytes(flow.ios() * u64::from(self.job.block_size));
+        }
+        self.sink.hand_over(&mut self.tally)
     }
 
     /// Closes the last interval, waits for what is in flight, and balances the ledger.
@@ -450,7 +467,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.ledger.due = self.started + unstarted;
         assert!(self.ledger.balances(), "an I/O is not accounted for: {:?}", self.ledger);
         // The last slice must not be lost: by now the collector has nothing else to do.
-        while self.tally.start < self.tally.end && !self.sink.hand_over(&mut self.tally) {
+        while self.tally.start < self.tally.end && !self.hand_over() {
             std::thread::yield_now();
         }
     }
@@ -600,6 +617,7 @@ mod tests {
         let job = Job {
             plan: &plan,
             block_size: BLOCK_SIZE,
+            writes: true,
             timetable,
             cpu: || None,
             stopped,

@@ -45,6 +45,7 @@ pub(super) fn run(
     let job = Job {
         plan,
         block_size: stream.block_size.0 as u32,
+        writes: stream.read_share < 1.0,
         timetable,
         cpu: || None,
         stopped: &|| stop.load(Ordering::Relaxed),

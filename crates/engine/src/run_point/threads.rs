@@ -189,6 +189,7 @@ impl Run<'_> {
         let job = Job {
             plan,
             block_size: shape.block_size,
+            writes: shape.writes,
             timetable,
             cpu: || Some(thread_cpu_time()),
             stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),

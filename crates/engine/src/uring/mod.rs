@@ -45,6 +45,10 @@ use crate::target::OpenTarget;
 /// The most entries that a submission queue can have.
 const MOST_ENTRIES: u32 = 32_768;
 
+/// How often it is tried whether I/Os complete while they are started. Where they do not, the second
+/// call costs less than 1 % of them all.
+const LOOK_EVERY: u32 = 64;
+
 /// io_uring.
 pub struct Uring {
     /// Not closed while I/Os are in flight.
@@ -60,6 +64,10 @@ pub struct Uring {
     targets: Box<[i32]>,
     /// Taken by the kernel and not yet completed.
     in_kernel: usize,
+    /// Whether something had completed when the last start returned.
+    completes_inline: bool,
+    /// How often it was waited, to look now and then.
+    waits: u32,
     clock: Clock,
     facts: Facts,
     /// A ring with a single issuer must not move to another thread.
@@ -248,10 +256,21 @@ impl Uring {
                 false => descriptors.into(),
             },
             in_kernel: 0,
+            completes_inline: false,
+            waits: 0,
             clock: Clock::default(),
             facts,
             _thread: PhantomData,
         })
+    }
+
+    /// Whether to start what is queued in a call of its own, before another one that waits: where
+    /// I/Os complete while they are started, waiting is not needed and costs a sixth of an I/O.
+    /// Elsewhere it is tried now and then.
+    #[inline]
+    fn looks_first(&mut self) -> bool {
+        self.waits = self.waits.wrapping_add(1);
+        self.completes_inline || self.waits.is_multiple_of(LOOK_EVERY)
     }
 
     /// Starts what is queued and lets the kernel handle what it put off, without waiting. Enters
@@ -326,24 +345,35 @@ impl Backend for Uring {
 
     #[inline]
     fn push(&mut self, io: Io) {
-        assert!(io.length as usize <= self.buffers.length());
-        let slot = &mut self.slots[io.slot as usize];
-        assert!(!std::mem::replace(&mut slot.is_busy, true));
-        let Prepared { opcode, rw_flags, address, buffer } = slot.prepared[io.direction as usize];
-        let entry = RawEntry {
-            opcode,
-            target: self.targets[io.target as usize],
-            offset: io.offset,
-            address,
-            length: io.length,
-            rw_flags,
-            user_data: u64::from(io.slot),
-            buffer,
-            rest: [0; 2],
-        };
-        // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
-        // handed out until the entry has completed, and not freed at all if it never does.
-        unsafe { self.ring.push(&entry.into_entry()) };
+        self.push_all(std::iter::once(io));
+    }
+
+    #[inline]
+    fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
+        let Self { ring, slots, targets, buffers, .. } = self;
+        let (slots, targets, longest) = (&mut **slots, &**targets, buffers.length());
+        for io in ios {
+            assert!(io.length as usize <= longest);
+            let slot = &mut slots[io.slot as usize];
+            assert!(!slot.is_busy);
+            slot.is_busy = true;
+            let Prepared { opcode, rw_flags, address, buffer } =
+                slot.prepared[io.direction as usize];
+            let entry = RawEntry {
+                opcode,
+                target: targets[io.target as usize],
+                offset: io.offset,
+                address,
+                length: io.length,
+                rw_flags,
+                user_data: u64::from(io.slot),
+                buffer,
+                rest: [0; 2],
+            };
+            // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed
+            // nor handed out until the entry has completed, and not freed at all if it never does.
+            unsafe { ring.push(&entry.into_entry()) };
+        }
     }
 
     #[inline]
@@ -354,6 +384,14 @@ impl Backend for Uring {
                 return;
             }
             let wait = self.clock.wait_for(deadline);
+            if self.ring.queued() > 0 && self.looks_first() {
+                self.start();
+                self.completes_inline = self.ring.has_completions();
+                match self.completes_inline {
+                    true => return,
+                    false => continue,
+                }
+            }
             let entered = match wait {
                 Wait::Over | Wait::Spin => self.start(),
                 Wait::Sleep(span) => self.start_and_sleep(span),
@@ -386,7 +424,9 @@ impl Backend for Uring {
         let at = self.clock.now();
         for entry in completions {
             let slot = entry.user_data() as u32;
-            assert!(std::mem::take(&mut self.slots[slot as usize].is_busy));
+            let is_busy = &mut self.slots[slot as usize].is_busy;
+            assert!(*is_busy);
+            *is_busy = false;
             take(Completion { slot, result: entry.result(), at });
         }
     }
