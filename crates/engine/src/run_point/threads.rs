@@ -76,12 +76,13 @@ impl Drop for Abandons<'_> {
     }
 }
 
-/// Opens a gate at the latest when it is dropped, so that nobody waits there for one who panicked.
-struct Opens<'a>(&'a OnceLock<()>);
+/// Opens a gate at the latest when it is dropped, with nothing behind it: nobody waits there for one
+/// who left by an error or a panic.
+struct Opens<'a, T: Default>(&'a OnceLock<T>);
 
-impl Drop for Opens<'_> {
+impl<T: Default> Drop for Opens<'_, T> {
     fn drop(&mut self) {
-        let _ = self.0.set(());
+        let _ = self.0.set(T::default());
     }
 }
 
@@ -116,7 +117,7 @@ impl Run<'_> {
         thread::scope(|scope| {
             // Moved in here, so that a panic drops them before the workers are waited for.
             let (filled, _abandons) = (filled, Abandons(&abandoned));
-            let opens = Opens(&closed);
+            let (opens, _starts) = (Opens(&closed), Opens(&gate));
             let mut returns = Vec::with_capacity(count);
             let mut threads = Vec::with_capacity(count);
             for (worker, plan) in self.plans.iter().enumerate() {
@@ -133,15 +134,11 @@ impl Run<'_> {
                     .spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines, closed))
                 {
                     Ok(thread) => threads.push(thread),
-                    Err(cause) => {
-                        let _ = gate.set(None);
-                        return Err(RunError::Thread(cause));
-                    }
+                    Err(cause) => return Err(RunError::Thread(cause)),
                 }
             }
             drop((full, ready));
             if let Some(cause) = readiness.iter().take(count).find_map(Result::err) {
-                let _ = gate.set(None);
                 return Err(RunError::Backend { backend: B::KIND, cause });
             }
             let table = timetable(self.point, clock.now() + LEAD);
@@ -460,6 +457,23 @@ mod tests {
             run.go::<Sync>(&mut Faulty).map(|_| ())
         });
         assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"a mistake in the view"));
+    }
+
+    #[test]
+    #[should_panic(expected = "is_multiple_of")]
+    fn a_point_that_contradicts_itself_panics_and_does_not_hang() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let name = "target".to_owned();
+        let target = OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1) };
+        let point = Point { interval: Span::from_ms(300), ..poisson_point(100.0, 1) };
+        let stop = AtomicBool::new(false);
+        let _ = crate::run_point::run_on::<Sync>(
+            &point,
+            std::slice::from_ref(&target),
+            &stop,
+            &mut Silent,
+        );
     }
 
     fn poisson_point(rate: f64, seed: u64) -> Point {
