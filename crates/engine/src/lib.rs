@@ -8,6 +8,8 @@
 
 pub mod aio;
 pub mod backend;
+#[doc(hidden)]
+pub mod bench;
 mod buffers;
 pub mod calibrate;
 mod choice;

@@ -175,7 +175,7 @@ fn drive_plan<B: Backend, K: Sink>(
 }
 
 /// What draws the worker's requests.
-fn source(stream: &spec::Stream, plan: &WorkerPlan) -> Box<dyn Source> {
+pub(crate) fn source(stream: &spec::Stream, plan: &WorkerPlan) -> Box<dyn Source> {
     let block_size = stream.block_size.0;
     let share = stream.read_share;
     match stream.pattern {

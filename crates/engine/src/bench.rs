@@ -1,0 +1,150 @@
+//! What the project's benches measure one by one: the parts of the loop, and the loop with a part
+//! left out. Hidden, because nobody else needs it and nothing is promised about it.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::measure::Record;
+use fathom_core::plan;
+use fathom_core::spec::{Arrivals, BackendKind, Point};
+use fathom_core::{Instant, Rate};
+
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::pattern::Request;
+use crate::payload::Payload;
+use crate::run_point::{Observer, RunError, run_on, source};
+use crate::schedule::{OpenLoop, Poisson, Schedule, Uniform};
+use crate::target::OpenTarget;
+use crate::uring::Uring;
+
+/// Bytes of a block whose payload is refreshed.
+const BLOCK: usize = 4096;
+/// Requests that are drawn at once.
+const BATCH: usize = 64;
+
+/// Draws at least `count` requests of the point's only worker, and gives how many, and their
+/// offsets' sum so that none can be left out.
+#[must_use]
+pub fn draw_requests(point: &Point, count: u64) -> (u64, u64) {
+    let plans = plan::divide(point);
+    let mut source = source(&point.streams[0], &plans[0]);
+    let mut batch = [Request::default(); BATCH];
+    let (mut drawn, mut sum) = (0, 0_u64);
+    while drawn < count {
+        source.draw(&mut batch);
+        drawn += BATCH as u64;
+        sum = batch.iter().fold(sum, |sum, request| sum.wrapping_add(request.offset));
+    }
+    (drawn, sum)
+}
+
+/// Gives `count` blocks of 4 KiB a payload that no block before them had, so many buffers in turn.
+/// Gives the buffers.
+#[must_use]
+pub fn refresh_payloads(buffers: usize, count: u64) -> Vec<u8> {
+    let mut memory = vec![1; buffers * BLOCK];
+    let mut payload = Payload::new(1);
+    let mut place = 0;
+    for _ in 0..count {
+        payload.refresh(&mut memory[place..place + BLOCK]);
+        place = (place + BLOCK) % (buffers * BLOCK);
+    }
+    memory
+}
+
+/// Takes `count` arrivals from a schedule, and gives when the last one was due.
+#[must_use]
+pub fn take_arrivals(arrivals: Arrivals, rate: Rate, count: u64) -> Instant {
+    fn last(mut schedule: impl Schedule, count: u64) -> Instant {
+        // The end of time: every arrival is due.
+        (0..count).filter_map(|_| schedule.take(Instant(u64::MAX))).last().unwrap_or(Instant(0))
+    }
+    match arrivals {
+        Arrivals::Uniform => last(OpenLoop::new(Instant(0), Uniform::new(rate, 0.0)), count),
+        Arrivals::Poisson => last(OpenLoop::new(Instant(0), Poisson::new(rate, 1)), count),
+    }
+}
+
+/// Runs a point by io_uring as [`crate::run_point`] does, but writes what the buffers hold from the
+/// start: what the unique payload costs is the difference. Only for targets that keep nothing.
+///
+/// # Errors
+///
+/// As [`crate::run_point`].
+///
+/// # Panics
+///
+/// As [`crate::run_point`].
+pub fn run_with_constant_payload(
+    point: &Point,
+    targets: &[OpenTarget],
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    run_on::<ConstantPayload>(point, targets, stop, observer)
+}
+
+/// io_uring whose buffers the loop cannot refresh.
+struct ConstantPayload(Uring);
+
+impl RealBackend for ConstantPayload {
+    const KIND: BackendKind = BackendKind::Uring;
+
+    fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+        Uring::open(targets, shape).map(Self)
+    }
+
+    fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.0.read_buffer(slot)
+    }
+}
+
+impl Backend for ConstantPayload {
+    #[inline]
+    fn now(&mut self) -> Instant {
+        self.0.now()
+    }
+
+    #[inline]
+    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+        &mut []
+    }
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        self.0.push(io);
+    }
+
+    #[inline]
+    fn wait(&mut self, deadline: Instant) {
+        self.0.wait(deadline);
+    }
+
+    #[inline]
+    fn reap(&mut self, take: impl FnMut(Completion)) {
+        self.0.reap(take);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_refreshed_block_is_unlike_the_others() {
+        let memory = refresh_payloads(5, 12);
+        let blocks: HashSet<&[u8]> = memory.chunks(BLOCK).collect();
+        assert_eq!(blocks.len(), 5);
+    }
+
+    #[test]
+    fn arrivals_come_at_the_rate() {
+        let uniform = take_arrivals(Arrivals::Uniform, Rate(1e6), 1_000_001);
+        assert_eq!(uniform, Instant(1_000_000_000));
+        let poisson = take_arrivals(Arrivals::Poisson, Rate(1e6), 1_000_000);
+        // Five standard deviations of a sum of a million.
+        assert!(poisson.0.abs_diff(1_000_000_000) < 5_000_000, "{poisson:?}");
+    }
+}
