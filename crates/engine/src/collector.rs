@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Histogram, Record, Series, StartDelay, Stretch, Tally, WorkerRecord};
+use fathom_core::measure::{Histogram, Record, Series, Stretch, Tally, WorkerRecord};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
@@ -19,7 +19,6 @@ const OPEN_SLICES: usize = 16;
 /// What has been merged of one worker so far.
 struct Merged {
     tally: Tally,
-    start_delay: StartDelay,
     depth_ns: u128,
 }
 
@@ -50,11 +49,7 @@ pub(crate) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// A collector for these workers.
     pub(crate) fn new(plans: &'a [WorkerPlan], timetable: Timetable) -> Self {
-        let merged = plans.iter().map(|plan| Merged {
-            tally: *empty_tally(plan),
-            start_delay: StartDelay::default(),
-            depth_ns: 0,
-        });
+        let merged = plans.iter().map(|plan| Merged { tally: *empty_tally(plan), depth_ns: 0 });
         let mut contributors = BTreeMap::new();
         for plan in plans {
             *contributors.entry(plan.stream).or_default() += 1;
@@ -81,7 +76,9 @@ impl<'a> Collector<'a> {
             for (sum, cell) in merged.tally.cells.iter_mut().zip(&tally.cells) {
                 sum.flows.iter_mut().zip(&cell.flows).for_each(|(sum, flow)| sum.merge(flow));
             }
-            merged.start_delay.merge(&tally.start_delay);
+            if let (Some(sum), Some(late)) = (&mut merged.tally.start_delay, &tally.start_delay) {
+                sum.merge(late);
+            }
             merged.depth_ns += tally.depth_ns;
         }
         let (key, mut slice) = self.take_overlapping(stream, tally);
@@ -165,7 +162,7 @@ impl<'a> Collector<'a> {
                 Span(0) => 0.0,
                 Span(ns) => merged.depth_ns as f64 / ns as f64,
             },
-            start_delay: merged.start_delay,
+            start_delay: merged.tally.start_delay,
             cpu: outcome.cpu,
             gave_up: outcome.gave_up,
         });

@@ -7,7 +7,7 @@ use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
 use crate::collector::{Collector, empty_tally};
-use crate::run_point::{TALLIES, timetable};
+use crate::run_point::{tallies, timetable};
 use crate::worker::Outcome;
 
 /// The record of a run of `point` in which `fill` says what each worker did in each interval of the
@@ -20,12 +20,13 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
     table.window_start = table.start;
     let mut collector = Collector::new(&plans, table);
     // As many as a run has, so that it needs as much memory.
+    let each = tallies(plans.len());
     let mut tallies: Vec<Vec<Box<Tally>>> =
-        plans.iter().map(|plan| (0..TALLIES).map(|_| empty_tally(plan)).collect()).collect();
+        plans.iter().map(|plan| (0..each).map(|_| empty_tally(plan)).collect()).collect();
     let mut completed = vec![0; plans.len()];
     for (number, start) in (0..point.window.0).step_by(point.interval.0 as usize).enumerate() {
         for (worker, own) in tallies.iter_mut().enumerate() {
-            let tally = &mut own[number % TALLIES];
+            let tally = &mut own[number % each];
             tally.in_window = true;
             (tally.start, tally.end) = (Instant(start), Instant(start + point.interval.0));
             fill(worker, Span(start), tally);

@@ -23,9 +23,15 @@ use crate::target::OpenTarget;
 use crate::uring::Uring;
 use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
-/// Tallies of each worker that wait for the collector, are merged, or are empty and ready. Enough
-/// for the collector to be away for several of the shortest intervals.
-pub(crate) const TALLIES: usize = 8;
+/// How many tallies each of so many workers has: they wait for the collector, are merged, or are
+/// empty and ready. Enough for the collector to be away for several of the shortest intervals, and
+/// few enough for thousands of workers to start soon: each tally is some 100 KB, cleared.
+pub(crate) fn tallies(workers: usize) -> usize {
+    (TALLIES / workers.max(1)).clamp(3, 8)
+}
+
+/// The tallies of all workers together, as far as each has no fewer than it needs.
+const TALLIES: usize = 128;
 
 /// What a point is run against.
 #[derive(Clone, Copy, Debug)]

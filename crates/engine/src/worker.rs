@@ -268,9 +268,10 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             let slot = &mut self.slots[slot as usize];
             slot.request = request;
             slot.submitted = submitted;
-            if S::OPEN {
+            if S::OPEN
+                && let Some(late) = &mut self.tally.start_delay
+            {
                 let delay = submitted.since(slot.intended).0;
-                let late = &mut self.tally.start_delay;
                 let whose = if self.full_until <= slot.intended {
                     &mut late.generator
                 } else {

@@ -280,7 +280,7 @@ fn an_offered_load_above_capacity_is_counted_as_unstarted() {
     assert_near(quantile(total.response_time(), 0.5), 10e9 / 6.0, 0.01);
     assert_eq!(total.service_time.max(), Some(400_000));
     // The generator was never late: the target was behind.
-    let delay = &record.workers[0].start_delay;
+    let delay = record.workers[0].start_delay.as_ref().unwrap();
     assert!(delay.generator.max().unwrap_or(0) == 0);
     assert_near(delay.target.max().expect("some") as f64, 10e9 / 3.0, 0.001);
 }

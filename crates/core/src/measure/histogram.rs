@@ -3,6 +3,7 @@
 //! Each power of two is cut into 128 buckets, so a bucket is at most 1/128 of its lower bound wide
 //! and its middle is within 0.4 % of every value in it. Below 256 ns every value has its own bucket.
 
+use super::SparseHistogram;
 use crate::units::Quantile;
 
 /// 2^7 = 128 buckets for each power of two.
@@ -19,19 +20,6 @@ pub struct Histogram {
     sum: u128,
     min: u64,
     max: u64,
-}
-
-/// A histogram as the buckets that hold something: what a series keeps for each interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SparseHistogram {
-    /// The lower bound of a bucket and how many values it holds, in rising order.
-    pub buckets: Vec<(u64, u64)>,
-    /// The smallest value, if there is one.
-    pub min: u64,
-    /// The largest value.
-    pub max: u64,
-    /// The sum of all values.
-    pub sum: u128,
 }
 
 impl Default for Histogram {
@@ -113,7 +101,7 @@ impl Histogram {
     /// its lower bound.
     pub fn merge_sparse(&mut self, other: &SparseHistogram) {
         let mut count = 0;
-        for &(lower, n) in &other.buckets {
+        for (lower, n) in other.buckets() {
             self.buckets[index_of(lower)] += n;
             count += n;
         }
@@ -207,19 +195,9 @@ impl Histogram {
 
     /// The buckets that hold something.
     pub fn to_sparse(&self) -> SparseHistogram {
-        let buckets = self
-            .occupied()
-            .filter(|&index| self.buckets[index] > 0)
-            .map(|index| (lower_bound(index), self.buckets[index]))
-            .collect();
-        SparseHistogram { buckets, min: self.min().unwrap_or(0), max: self.max, sum: self.sum }
-    }
-}
-
-impl SparseHistogram {
-    /// How many values there are.
-    pub fn count(&self) -> u64 {
-        self.buckets.iter().map(|&(_, n)| n).sum()
+        let holds = self.occupied().filter(|&index| self.buckets[index] > 0);
+        let buckets = holds.map(|index| (lower_bound(index), self.buckets[index]));
+        SparseHistogram::new(buckets, (self.min().unwrap_or(0), self.max), self.sum)
     }
 }
 

@@ -4,10 +4,12 @@
 mod histogram;
 mod record;
 mod series;
+mod sparse;
 
-pub use histogram::{Histogram, SparseHistogram};
+pub use histogram::Histogram;
 pub use record::{
     Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, StartDelay, Tally,
     WorkerRecord,
 };
 pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};
+pub use sparse::SparseHistogram;

@@ -105,8 +105,8 @@ pub struct Tally {
     pub failed: u64,
     /// In-flight I/Os integrated over the interval, in I/O nanoseconds.
     pub depth_ns: u128,
-    /// Submitted minus intended start; open loops only.
-    pub start_delay: StartDelay,
+    /// Submitted minus intended start; none in a closed loop, which has no intended start.
+    pub start_delay: Option<StartDelay>,
 }
 
 /// How late I/Os of an open loop started, by whose fault it was.
@@ -124,6 +124,12 @@ impl StartDelay {
         self.generator.merge(&other.generator);
         self.target.merge(&other.target);
     }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.generator.clear();
+        self.target.clear();
+    }
 }
 
 impl Tally {
@@ -137,7 +143,7 @@ impl Tally {
             cells: targets.iter().map(cell).collect(),
             failed: 0,
             depth_ns: 0,
-            start_delay: StartDelay::default(),
+            start_delay: open_loop.then(StartDelay::default),
         }
     }
 
@@ -146,8 +152,7 @@ impl Tally {
         self.cells.iter_mut().flat_map(|cell| &mut cell.flows).for_each(Flow::clear);
         self.failed = 0;
         self.depth_ns = 0;
-        self.start_delay.generator.clear();
-        self.start_delay.target.clear();
+        self.start_delay.iter_mut().for_each(StartDelay::clear);
     }
 }
 
@@ -268,8 +273,8 @@ pub struct WorkerRecord {
     pub errors: Errors,
     /// I/Os in flight, averaged over the window.
     pub queue_depth: f64,
-    /// How late its I/Os started; empty in a closed loop.
-    pub start_delay: StartDelay,
+    /// How late its I/Os started; none in a closed loop.
+    pub start_delay: Option<StartDelay>,
     /// CPU time that the worker's own thread used in the window, where the backend can tell.
     pub cpu: Option<Span>,
     /// It stopped early because every one of a long row of I/Os failed.

@@ -90,40 +90,6 @@ impl Stretch {
     }
 }
 
-impl SparseHistogram {
-    /// Adds everything that `other` holds.
-    pub fn merge(&mut self, other: &Self) {
-        match (self.buckets.is_empty(), other.buckets.is_empty()) {
-            (_, true) => return,
-            (true, false) => return self.clone_from(other),
-            (false, false) => {}
-        }
-        let mut sum = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let (mut mine, mut theirs) =
-            (self.buckets.iter().peekable(), other.buckets.iter().peekable());
-        while let (Some(&&one), Some(&&two)) = (mine.peek(), theirs.peek()) {
-            sum.push((one.0.min(two.0), 0));
-            let place = sum.len() - 1;
-            if one.0 <= two.0 {
-                sum[place].1 += one.1;
-                mine.next();
-            }
-            if two.0 <= one.0 {
-                sum[place].1 += two.1;
-                theirs.next();
-            }
-        }
-        sum.extend(mine);
-        sum.extend(theirs);
-        // Thousands of them are kept for as long as the run lasts.
-        sum.shrink_to_fit();
-        self.buckets = sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.sum += other.sum;
-    }
-}
-
 /// Collects a series.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -156,9 +122,8 @@ impl Series {
     }
 
     /// Adds an interval of a stream.
-    pub fn add(&mut self, mut interval: Stretch) {
+    pub fn add(&mut self, interval: Stretch) {
         self.intervals.push(interval.interval());
-        interval.response_time.iter_mut().for_each(|times| times.buckets.shrink_to_fit());
         let stream = interval.stream as usize;
         self.insert(interval);
         while self.counts[stream] > STRETCHES_MAX {
@@ -207,7 +172,6 @@ impl Series {
 mod tests {
     use super::*;
     use crate::measure::Histogram;
-    use proptest::prelude::*;
 
     const SECOND: Span = Span::from_secs(1);
 
@@ -302,18 +266,5 @@ mod tests {
         assert_eq!(intervals.len(), 3);
         assert_eq!(stretches.len(), 2);
         assert_eq!(stretches[1].response_time[0], sparse(&[5, 7]));
-    }
-
-    proptest! {
-        #[test]
-        fn sparse_histograms_merge_as_full_ones_do(
-            a in prop::collection::vec(any::<u64>(), 0..50),
-            b in prop::collection::vec(any::<u64>(), 0..50),
-        ) {
-            let mut sum = sparse(&a);
-            sum.merge(&sparse(&b));
-            let all: Vec<u64> = a.into_iter().chain(b).collect();
-            prop_assert_eq!(sum, sparse(&all));
-        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn generator_late(case: &Case, judgement: &mut Judgement) {
         let mut service = Histogram::default();
         let mut response_sum = 0;
         for worker in case.workers(index) {
-            delay.merge(&worker.start_delay);
+            worker.start_delay.iter().for_each(|late| delay.merge(late));
             for flow in worker.cells.iter().flat_map(|cell| &cell.flows) {
                 service.merge(&flow.service_time);
                 response_sum += flow.response_time().sum();
@@ -233,7 +233,7 @@ mod tests {
     fn late(count: u64, delay_ns: u64) -> Invented {
         let mut invented = Invented::open_reads(1000.0);
         invented.set_times(10_000, 1_000_000);
-        let delays = &mut invented.worker().start_delay.generator;
+        let delays = &mut invented.worker().start_delay.get_or_insert_default().generator;
         (0..10_000 - count).for_each(|_| delays.record(1000));
         (0..count).for_each(|_| delays.record(delay_ns));
         invented

@@ -6,9 +6,7 @@ use crate::facts::{
     Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
     Queue, Target, TargetKind,
 };
-use crate::measure::{
-    Cell, Direction, Errors, Flow, Interval, Ledger, Record, StartDelay, WorkerRecord,
-};
+use crate::measure::{Cell, Direction, Errors, Flow, Interval, Ledger, Record, WorkerRecord};
 use crate::spec::{
     Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
 };
@@ -206,7 +204,7 @@ fn worker(pacing: Pacing) -> WorkerRecord {
         ledger: Ledger { due: IOS + 1, completed: IOS, in_flight: 1, ..Ledger::default() },
         errors: Errors::with_room(),
         queue_depth: 0.99,
-        start_delay: StartDelay::default(),
+        start_delay: None,
         cpu: Some(Span::from_secs(6)),
         gave_up: false,
     }

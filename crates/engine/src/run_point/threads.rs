@@ -14,7 +14,7 @@ use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Observer, Phase, RunError, TALLIES, drive_plan, timetable};
+use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
 use crate::backend::{RealBackend, Shape};
 use crate::clock::Clock;
 use crate::collector::{Collector, empty_tally};
@@ -109,7 +109,8 @@ impl Run<'_> {
         let clock = Clock::default();
         let count = self.plans.len();
         let gate: OnceLock<Option<Timetable>> = OnceLock::new();
-        let (full, filled) = sync_channel(count * TALLIES);
+        let tallies = tallies(count);
+        let (full, filled) = sync_channel(count * tallies);
         let (ready, readiness) = sync_channel(count);
         let abandoned = AtomicBool::new(false);
         let closed = OnceLock::new();
@@ -121,8 +122,8 @@ impl Run<'_> {
             let mut returns = Vec::with_capacity(count);
             let mut threads = Vec::with_capacity(count);
             for (worker, plan) in self.plans.iter().enumerate() {
-                let (give_back, empty) = sync_channel(TALLIES);
-                for _ in 1..TALLIES {
+                let (give_back, empty) = sync_channel(tallies);
+                for _ in 1..tallies {
                     give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
                 }
                 returns.push(give_back);

@@ -6,6 +6,7 @@
 //! convenience, rings are not.
 
 use std::fs;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Resource;
@@ -44,7 +45,9 @@ impl Drop for Share {
 
 /// How much this user may lock; none if as much as he likes.
 pub(super) fn limit() -> Option<u64> {
-    if is_privileged() {
+    // Every worker asks, and the answer stays the same.
+    static PRIVILEGED: OnceLock<bool> = OnceLock::new();
+    if *PRIVILEGED.get_or_init(is_privileged) {
         return None;
     }
     rustix::process::getrlimit(Resource::Memlock).current

@@ -246,23 +246,19 @@ impl Distribution {
 
     /// As the core has it.
     pub fn to_sparse(&self) -> SparseHistogram {
-        SparseHistogram {
-            buckets: self.buckets.clone(),
-            min: self.min_ns.unwrap_or(0),
-            max: self.max_ns.unwrap_or(0),
-            sum: self.sum_ns,
-        }
+        let range = (self.min_ns.unwrap_or(0), self.max_ns.unwrap_or(0));
+        SparseHistogram::new(self.buckets.iter().copied(), range, self.sum_ns)
     }
 }
 
 impl From<&SparseHistogram> for Distribution {
     fn from(sparse: &SparseHistogram) -> Self {
-        let any = !sparse.buckets.is_empty();
+        let any = !sparse.is_empty();
         Self {
             min_ns: any.then_some(sparse.min),
             max_ns: any.then_some(sparse.max),
             sum_ns: sparse.sum,
-            buckets: sparse.buckets.clone(),
+            buckets: sparse.buckets().collect(),
         }
     }
 }
@@ -295,8 +291,8 @@ impl Cell {
 }
 
 impl Worker {
-    /// As the document has it; `open` says whether the worker's stream was an open loop.
-    pub fn new(worker: &measure::WorkerRecord, open: bool) -> Self {
+    /// As the document has it.
+    pub fn new(worker: &measure::WorkerRecord) -> Self {
         let cell = |cell: &measure::Cell| Cell {
             target: cell.target,
             read: Flow::from(&cell.flows[Direction::Read as usize]),
@@ -309,9 +305,9 @@ impl Worker {
             ledger: Ledger::from(&worker.ledger),
             errors: Errors::from(&worker.errors),
             queue_depth: worker.queue_depth,
-            start_delay: open.then(|| StartDelay {
-                generator: Distribution::from(&worker.start_delay.generator),
-                target: Distribution::from(&worker.start_delay.target),
+            start_delay: worker.start_delay.as_ref().map(|delay| StartDelay {
+                generator: Distribution::from(&delay.generator),
+                target: Distribution::from(&delay.target),
             }),
             cpu_ns: worker.cpu.map(|cpu| cpu.0),
             gave_up: worker.gave_up,
@@ -373,7 +369,7 @@ impl From<&measure::Stretch> for Interval {
     fn from(stretch: &measure::Stretch) -> Self {
         let flow = |direction: Direction| {
             let sparse = &stretch.response_time[direction as usize];
-            let any = !sparse.buckets.is_empty();
+            let any = !sparse.is_empty();
             any.then(|| IntervalFlow {
                 bytes: stretch.bytes[direction as usize].0,
                 response_time: Distribution::from(sparse),

@@ -276,9 +276,6 @@ impl Trial {
 
     /// The same without what it did over time.
     fn without_series(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
-        let open = |stream: u32| {
-            trial.point.streams.get(stream as usize).is_some_and(|s| s.pacing.is_open())
-        };
         let record = &trial.record;
         Self {
             point: Point::from(&trial.point),
@@ -292,7 +289,7 @@ impl Trial {
             verdict: judgement.verdict().into(),
             findings: judgement.findings.iter().map(Finding::from).collect(),
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
-            workers: record.workers.iter().map(|w| Worker::new(w, open(w.stream))).collect(),
+            workers: record.workers.iter().map(Worker::new).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
             series: Vec::new(),
             intervals: Vec::new(),

@@ -181,7 +181,7 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         ledger: Ledger::default(),
         errors: Errors::default(),
         queue_depth: 0.0,
-        start_delay: StartDelay::default(),
+        start_delay: plan.pacing.is_open().then(StartDelay::default),
         cpu: Some(Span::from_ms(300)),
         gave_up: false,
     };
@@ -211,7 +211,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
             flow.service_time.record(service);
             if let Some(response_time) = &mut flow.response_time {
                 response_time.record(service + delay);
-                worker.start_delay.generator.record(delay);
+                worker.start_delay.get_or_insert_default().generator.record(delay);
             }
             worker.queue_depth += service as f64 / window.0 as f64;
             sums[direction].bytes.0 += stream.block_size.0;
@@ -373,7 +373,8 @@ pub fn open() -> Document {
     let mut trial = trial(point, speed, 0);
     for worker in &mut trial.record.workers {
         for nth in 0..500 {
-            worker.start_delay.target.record(2_000_000 + nth * 40_000);
+            let delay = worker.start_delay.get_or_insert_default();
+            delay.target.record(2_000_000 + nth * 40_000);
         }
         worker.ledger.unstarted = 120;
         worker.ledger.due += 120;
