@@ -76,6 +76,7 @@ const LOADS: [Load; 7] = [
             offered_load: Rate(10e6),
             arrivals: Arrivals::Poisson,
             queue_depth_max: 32,
+            realtime: false,
         },
         ..DEEP
     },

@@ -43,6 +43,17 @@ pub struct Clock {
     pub cost_ns: f64,
 }
 
+/// How late a sleeping thread wakes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeUp {
+    /// How many sleeps were looked at.
+    pub sleeps: u32,
+    /// Half of them ended at most so late.
+    pub median: Span,
+    /// The latest of them.
+    pub longest: Span,
+}
+
 /// What kind of thing a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {

@@ -70,10 +70,11 @@ fn share_of(pacing: Pacing, workers: u32, worker: u32) -> Pacing {
     let slots = |total: u32| total / workers + u32::from(worker < total % workers);
     match pacing {
         Pacing::Closed { queue_depth } => Pacing::Closed { queue_depth: slots(queue_depth) },
-        Pacing::Open { offered_load, arrivals, queue_depth_max } => Pacing::Open {
+        Pacing::Open { offered_load, arrivals, queue_depth_max, realtime } => Pacing::Open {
             offered_load: Rate(offered_load.0 / f64::from(workers)),
             arrivals,
             queue_depth_max: slots(queue_depth_max),
+            realtime,
         },
     }
 }
@@ -129,6 +130,7 @@ mod tests {
             offered_load: Rate(1000.0),
             arrivals: Arrivals::Poisson,
             queue_depth_max: 64,
+            realtime: false,
         };
         let plans = divide(&point(Workers::PerTarget(2), open, 2));
         let targets: Vec<u32> = plans.iter().map(|p| p.regions[0].target).collect();

@@ -75,6 +75,9 @@ pub enum Pacing {
         arrivals: Arrivals,
         /// The most I/Os in flight for the stream; more that fall due wait, and their wait counts.
         queue_depth_max: u32,
+        /// Whether its workers have real-time priority, so that no other program keeps them from
+        /// starting what is due.
+        realtime: bool,
     },
 }
 

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use fathom_core::Instant;
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
+use fathom_core::{Instant, Span};
 
+use crate::pacer::Pace;
 use crate::target::OpenTarget;
 
 /// An I/O to be started.
@@ -55,6 +56,10 @@ pub struct Shape {
 ///
 /// None of the calls allocates, locks or logs after the backend was opened.
 pub trait Backend {
+    /// How long before its due time an I/O may be prepared while nothing is in flight. Zero where
+    /// the time stands still unless somebody waits.
+    const PREPARES_EARLY: Span = Span(0);
+
     /// The current time of this backend.
     fn now(&mut self) -> Instant;
 
@@ -104,4 +109,10 @@ pub trait RealBackend: Backend + Sized {
 
     /// The buffer that a slot reads into, while it is not in flight.
     fn read_buffer(&mut self, slot: u32) -> &mut [u8];
+
+    /// Says how to wait from now on. Until then it sleeps whenever there is nothing to do.
+    fn pace(&mut self, pace: Pace);
+
+    /// How it waits now.
+    fn waits(&self) -> Waits;
 }

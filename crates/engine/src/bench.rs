@@ -4,12 +4,13 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::measure::Record;
+use fathom_core::measure::{Record, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{Arrivals, BackendKind, Point};
-use fathom_core::{Instant, Rate};
+use fathom_core::{Instant, Rate, Span};
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::pacer::Pace;
 use crate::pattern::Request;
 use crate::payload::Payload;
 use crate::run_point::{Observer, RunError, run_on, source};
@@ -97,9 +98,19 @@ impl RealBackend for ConstantPayload {
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         self.0.read_buffer(slot)
     }
+
+    fn pace(&mut self, pace: Pace) {
+        self.0.pace(pace);
+    }
+
+    fn waits(&self) -> Waits {
+        self.0.waits()
+    }
 }
 
 impl Backend for ConstantPayload {
+    const PREPARES_EARLY: Span = Uring::PREPARES_EARLY;
+
     #[inline]
     fn now(&mut self) -> Instant {
         self.0.now()

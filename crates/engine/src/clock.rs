@@ -1,5 +1,4 @@
-//! The clock that stamps I/Os to real targets, and how a wait for a deadline is divided into sleep
-//! and spin.
+//! The clock that stamps I/Os to real targets, and how late a thread that sleeps by it wakes up.
 //!
 //! The time stamp counter is read where the kernel itself keeps time by it; elsewhere (an unstable
 //! counter, a hypervisor's clock, another architecture) the kernel is asked. fathom never judges by
@@ -8,16 +7,18 @@
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
 
+use fathom_core::facts::WakeUp;
 use fathom_core::{Instant, Span, facts};
-use rustix::thread::NanosleepRelativeResult;
 use rustix::time::{ClockId, Timespec};
 
 /// Where the kernel says what it keeps time by.
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// How long before a deadline a wait stops sleeping and spins: more than the default timer slack of
-/// 50 us and a wake-up together, so that sleeping does not make an open loop late.
-const SPIN_MARGIN: Span = Span::from_us(100);
+/// How long a sleep lasts that is made to see how late it ends: longer than idle CPUs of virtual
+/// machines go on polling before they really stop (200 us), so that what is seen is the usual case.
+const TRIAL_SLEEP: Span = Span::from_us(300);
+/// How many of them tell enough for a run, in less than 3 ms.
+const TRIAL_SLEEPS: u32 = 8;
 
 /// How often the clock is read to learn its resolution and cost: enough to see a step of every
 /// clock that exists, and over in a fraction of a millisecond.
@@ -98,51 +99,43 @@ impl Clock {
             cost_ns: elapsed as f64 / f64::from(READINGS),
         }
     }
-
-    /// Sleeps until shortly before `deadline` and spins for the rest. Returns earlier when a signal
-    /// came.
-    pub(crate) fn sleep_until(&self, deadline: Instant) {
-        loop {
-            match self.wait_for(deadline) {
-                Wait::Over => return,
-                Wait::Spin => std::hint::spin_loop(),
-                Wait::Sleep(span) => {
-                    let result = rustix::thread::nanosleep(&timespec(span));
-                    if !matches!(result, NanosleepRelativeResult::Ok) {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// What to do now in order not to be late for `deadline`.
-    #[inline]
-    pub(crate) fn wait_for(&self, deadline: Instant) -> Wait {
-        let remaining = deadline.since(self.now());
-        if remaining == Span(0) {
-            Wait::Over
-        } else if remaining <= SPIN_MARGIN {
-            Wait::Spin
-        } else {
-            Wait::Sleep(remaining - SPIN_MARGIN)
-        }
-    }
 }
 
-/// What a wait for a deadline has to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// The deadline has passed.
-    Over,
-    /// It is too near to sleep.
-    Spin,
-    /// There is time to sleep so long.
-    Sleep(Span),
+/// How late a sleeping thread of this host wakes up, measured when the process first asks and then
+/// kept. Takes some milliseconds.
+pub fn wake_up() -> WakeUp {
+    static WAKE_UP: OnceLock<WakeUp> = OnceLock::new();
+    *WAKE_UP.get_or_init(|| measure_wake_up(TRIAL_SLEEPS))
+}
+
+/// Sleeps so often for 0.3 ms and sees how late that ends, with timers as exact as those of a
+/// worker.
+///
+/// # Panics
+///
+/// Without any sleep.
+pub fn measure_wake_up(sleeps: u32) -> WakeUp {
+    assert!(sleeps > 0);
+    let before = rustix::thread::current_timer_slack();
+    request_exact_timers();
+    let clock = Clock::default();
+    let mut late: Vec<Span> = (0..sleeps)
+        .map(|_| {
+            let due = clock.now() + TRIAL_SLEEP;
+            // One that a signal cuts short counts as one that was not late.
+            let _ = rustix::thread::nanosleep(&timespec(TRIAL_SLEEP));
+            clock.now().since(due)
+        })
+        .collect();
+    if let Ok(slack) = before {
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
+    }
+    late.sort_unstable();
+    WakeUp { sleeps, median: late[late.len() / 2], longest: late[late.len() - 1] }
 }
 
 /// Has the kernel wake this thread as exactly as it can, where it may. Without it a sleep ends up
-/// to 50 us late, which the spin margin covers as well.
+/// to 50 us later, which its margin then has to cover.
 pub(crate) fn request_exact_timers() {
     // A sandbox may forbid it; then the wake-ups are a little later, nothing else.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -196,14 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_sleeps_then_spins_then_ends() {
-        let clock = Clock::default();
-        let now = clock.now();
-        assert_eq!(clock.wait_for(now), Wait::Over);
-        assert!(matches!(clock.wait_for(now + Span::from_secs(100)), Wait::Sleep(_)));
-        assert!(!matches!(clock.wait_for(now + SPIN_MARGIN), Wait::Sleep(_)));
-        let deadline = now + Span::from_ms(3);
-        clock.sleep_until(deadline);
-        assert!(clock.now() >= deadline);
+    fn a_wake_up_is_measured_and_leaves_the_threads_timers_as_they_were() {
+        let before = rustix::thread::current_timer_slack().ok();
+        let measured = measure_wake_up(3);
+        assert_eq!(measured.sleeps, 3);
+        assert!(measured.median <= measured.longest);
+        assert_eq!(rustix::thread::current_timer_slack().ok(), before);
+        assert_eq!(wake_up(), wake_up());
     }
 }

@@ -165,6 +165,7 @@ impl<'a> Collector<'a> {
             start_delay: merged.tally.start_delay,
             cpu: outcome.cpu,
             gave_up: outcome.gave_up,
+            waits: outcome.waits,
         });
         Record {
             window,

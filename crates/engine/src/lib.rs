@@ -4,7 +4,8 @@
 //! the clock. So the loop that is tested through hours of virtual time in seconds is the loop that
 //! drives io_uring. The engine does not know why a point runs.
 //!
-//! `unsafe` occurs only in the real backends, `uring` and `aio`, and where `host` says so.
+//! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime`, and where `host` says
+//! so.
 
 pub mod aio;
 pub mod backend;
@@ -16,9 +17,11 @@ mod choice;
 pub mod clock;
 mod collector;
 pub mod host;
+pub mod pacer;
 mod pattern;
 mod payload;
 pub mod prefill;
+mod realtime;
 mod replay;
 mod run_point;
 mod schedule;

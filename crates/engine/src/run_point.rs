@@ -97,6 +97,8 @@ pub enum RunError {
     },
     /// A thread could not be started.
     Thread(io::Error),
+    /// A worker did not get real-time priority.
+    Realtime(io::Error),
 }
 
 impl fmt::Display for RunError {
@@ -106,6 +108,7 @@ impl fmt::Display for RunError {
                 write!(f, "the {} backend could not be set up: {cause}", backend.name())
             }
             Self::Thread(cause) => write!(f, "a worker thread could not be started: {cause}"),
+            Self::Realtime(cause) => write!(f, "real-time priority cannot be had: {cause}"),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! What can be done once for all I/Os that came back together is not done for each: time moves on,
 //! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
 
-use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally};
+use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Waits};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
@@ -86,6 +86,8 @@ pub(crate) struct Outcome {
     pub(crate) gave_up: bool,
     /// When the window really ended.
     pub(crate) ended: Instant,
+    /// How it waited, where time is real.
+    pub(crate) waits: Option<Waits>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -174,7 +176,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
 }
 
 impl<S: Schedule, K: Sink> Loop<'_, S, K> {
-    fn run(mut self, backend: &mut impl Backend) -> Outcome {
+    fn run<B: Backend>(mut self, backend: &mut B) -> Outcome {
         let table = self.job.timetable;
         while backend.now() < table.start {
             backend.wait(table.start);
@@ -201,7 +203,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
                 break now;
             }
             self.start_due(now, backend);
-            backend.wait(self.deadline(now));
+            backend.wait(self.deadline::<B>(now));
             // Before the completions are looked at: a worker that a call held up comes back after
             // the end that the others have agreed on, and so do its I/Os.
             if !self.stopping && (self.job.stopped)() {
@@ -221,7 +223,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             _ => None,
         };
         self.finish(ended, backend);
-        Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended }
+        Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended, waits: None }
     }
 
     /// Has the window end early, at the same instant for all workers, so that the rates of all are
@@ -241,8 +243,14 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
 
     /// Starts every I/O that is due while a slot is free.
     #[inline]
-    fn start_due(&mut self, now: Instant, backend: &mut impl Backend) {
+    fn start_due<B: Backend>(&mut self, now: Instant, backend: &mut B) {
         let mut free = self.free_count;
+        let mut not_before = Instant(0);
+        if let Some(intended) = self.take_early::<B>(now) {
+            free -= 1;
+            self.slots[self.free[free] as usize].intended = intended;
+            not_before = intended;
+        }
         while free > 0 {
             let Some(intended) = self.schedule.take(now) else { break };
             free -= 1;
@@ -256,6 +264,11 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.source.draw(&mut self.requests[..count]);
         self.push(free, backend);
+        if S::OPEN {
+            while backend.now() < not_before {
+                std::hint::spin_loop();
+            }
+        }
         // One stamp for the batch, after it was prepared and before the kernel sees it: the time in
         // the submitting call belongs to the service time.
         let submitted = backend.now();
@@ -282,6 +295,18 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
     }
 
+    /// Takes the next I/O shortly before it is due, if nothing is in flight whose completion could
+    /// be missed meanwhile: preparing it then does not make it late.
+    #[inline]
+    fn take_early<B: Backend>(&mut self, now: Instant) -> Option<Instant> {
+        if !S::OPEN || B::PREPARES_EARLY == Span(0) || self.in_flight() > 0 {
+            return None;
+        }
+        // What falls due at the end of the window or later is never started.
+        let last = Instant(self.timetable.window_end.0 - 1);
+        self.schedule.take((now + B::PREPARES_EARLY).min(last))
+    }
+
     /// Queues what was drawn in the free slots from this one on.
     #[inline]
     fn push(&mut self, free: usize, backend: &mut impl Backend) {
@@ -303,9 +328,16 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     }
 
     /// Until when to wait if nothing completes.
-    fn deadline(&self, now: Instant) -> Instant {
+    fn deadline<B: Backend>(&self, now: Instant) -> Instant {
         let look = self.boundary.min(now + STOP_CHECK);
-        if self.free_count == 0 { look } else { look.min(self.schedule.next_due()) }
+        if self.free_count == 0 {
+            return look;
+        }
+        let due = self.schedule.next_due();
+        match S::OPEN && self.in_flight() == 0 {
+            true => look.min(Instant(due.0.saturating_sub(B::PREPARES_EARLY.0))),
+            false => look.min(due),
+        }
     }
 
     /// Moves on to a later stamp: closes the slices that ended by then. An earlier one changes
@@ -785,6 +817,7 @@ mod tests {
             offered_load: Rate(1000.0),
             arrivals: fathom_core::spec::Arrivals::Uniform,
             queue_depth_max: 4,
+            realtime: false,
         };
         let (outcome, _) = run(open, hangs, |_| false, &|| false, TABLE);
         assert_eq!(outcome.ledger.due, 1250);

@@ -40,7 +40,8 @@ fn closed(queue_depth: u32) -> Point {
 }
 
 fn open(offered_load: f64, arrivals: Arrivals, queue_depth_max: u32) -> Point {
-    point(Pacing::Open { offered_load: Rate(offered_load), arrivals, queue_depth_max })
+    let (offered_load, realtime) = (Rate(offered_load), false);
+    point(Pacing::Open { offered_load, arrivals, queue_depth_max, realtime })
 }
 
 /// A point for so many seconds, with a slice of the series for each.

@@ -114,6 +114,7 @@ fn every_backend_keeps_an_open_loops_count() {
             offered_load: Rate(2000.0),
             arrivals: Arrivals::Uniform,
             queue_depth_max: 64,
+            realtime: false,
         };
         let (record, _) = run(&point(1, pacing, Workers::Total(2), 1.0), &targets, backend);
         let ledger = record.ledger();

@@ -117,8 +117,12 @@ fn point(pacing: Pacing, pattern: Pattern, window: Span, interval: Span) -> Poin
 }
 
 fn pacings(offered_load: f64) -> [Pacing; 3] {
-    let open =
-        |arrivals| Pacing::Open { offered_load: Rate(offered_load), arrivals, queue_depth_max: 16 };
+    let open = |arrivals| Pacing::Open {
+        offered_load: Rate(offered_load),
+        arrivals,
+        queue_depth_max: 16,
+        realtime: false,
+    };
     [Pacing::Closed { queue_depth: 8 }, open(Arrivals::Uniform), open(Arrivals::Poisson)]
 }
 

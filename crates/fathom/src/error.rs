@@ -149,6 +149,9 @@ impl fmt::Display for Error {
                  limit of processes (ulimit -u)",
                 plain(cause)
             ),
+            Self::Run(RunError::Realtime(cause)) => {
+                write!(f, "--realtime: {}; or drop it", plain(cause))
+            }
             Self::Write { path, cause, remedy } => {
                 write!(f, "{}: cannot be written ({}): {remedy}", path.display(), plain(cause))
             }

@@ -208,14 +208,15 @@ pub fn mix(read_share: f64) -> String {
 pub fn pacing(pacing: &Pacing) -> String {
     match *pacing {
         Pacing::Closed { queue_depth } => format!("closed loop at queue depth {queue_depth}"),
-        Pacing::Open { offered_load_iops, arrivals, queue_depth_max } => {
+        Pacing::Open { offered_load_iops, arrivals, queue_depth_max, realtime } => {
+            let realtime = if realtime { ", real-time priority" } else { "" };
             let arrivals = match arrivals {
                 Arrivals::Uniform => "uniform",
                 Arrivals::Poisson => "Poisson",
             };
             format!(
                 "open loop, {} IOPS offered, {arrivals} arrivals, queue depth up to \
-                 {queue_depth_max}",
+                 {queue_depth_max}{realtime}",
                 rate(offered_load_iops)
             )
         }

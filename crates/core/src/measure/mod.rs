@@ -8,7 +8,7 @@ mod sparse;
 
 pub use histogram::Histogram;
 pub use record::{
-    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, StartDelay, Tally,
+    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, StartDelay, Tally, Waits,
     WorkerRecord,
 };
 pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};

@@ -258,6 +258,16 @@ impl Errors {
     }
 }
 
+/// How a worker passed the time until something completed or fell due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How long before a due time it stopped sleeping and spun, as it was at the end: what it had
+    /// learned of how late this host's sleeps end.
+    pub margin: Span,
+    /// How long it spun while I/Os were in flight before it slept; zero if it slept at once.
+    pub spin_in_flight: Span,
+}
+
 /// What one worker did, over the whole window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerRecord {
@@ -279,6 +289,8 @@ pub struct WorkerRecord {
     pub cpu: Option<Span>,
     /// It stopped early because every one of a long row of I/Os failed.
     pub gave_up: bool,
+    /// How it waited; none of a simulated device, whose time needs no waiting.
+    pub waits: Option<Waits>,
 }
 
 /// What a run of a point left.

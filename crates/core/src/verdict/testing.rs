@@ -39,6 +39,7 @@ impl Invented {
             offered_load: Rate(rate),
             arrivals: Arrivals::Poisson,
             queue_depth_max: 64,
+            realtime: false,
         };
         Self::new(Direction::Read, pacing)
     }
@@ -207,6 +208,7 @@ fn worker(pacing: Pacing) -> WorkerRecord {
         start_delay: None,
         cpu: Some(Span::from_secs(6)),
         gave_up: false,
+        waits: None,
     }
 }
 

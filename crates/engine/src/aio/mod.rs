@@ -12,14 +12,15 @@ use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
 use fathom_core::{Instant, Span};
 use rustix::io::Errno;
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
-use crate::clock::{self, Clock, Wait};
+use crate::clock::{self, Clock};
+use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::target::OpenTarget;
 
 /// The kernel's `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
@@ -101,6 +102,7 @@ pub struct Aio {
     /// Taken by the kernel and not yet completed.
     in_kernel: usize,
     clock: Clock,
+    pacer: Pacer,
 }
 
 impl RealBackend for Aio {
@@ -143,7 +145,16 @@ impl RealBackend for Aio {
             busy: vec![false; slots].into(),
             in_kernel: 0,
             clock: Clock::default(),
+            pacer: Pacer::new(Clock::default()),
         })
+    }
+
+    fn pace(&mut self, pace: Pace) {
+        self.pacer.set(pace);
+    }
+
+    fn waits(&self) -> Waits {
+        self.pacer.facts()
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
@@ -243,6 +254,8 @@ enum Collected {
 }
 
 impl Backend for Aio {
+    const PREPARES_EARLY: Span = pacer::PREPARES_EARLY;
+
     #[inline]
     fn now(&mut self) -> Instant {
         self.clock.now()
@@ -279,11 +292,12 @@ impl Backend for Aio {
 
     #[inline]
     fn wait(&mut self, deadline: Instant) {
+        self.pacer.begin();
         loop {
             let refused = self.submit();
             // With nothing in flight there is no completion that could make room for the rest.
             let stuck = !self.queue.is_empty() && self.in_kernel == 0;
-            let wait = self.clock.wait_for(deadline);
+            let wait = self.pacer.step(deadline, self.in_kernel > 0);
             let span = match wait {
                 Wait::Sleep(span) if !refused && !stuck => span,
                 _ => Span(0),
@@ -291,6 +305,9 @@ impl Backend for Aio {
             let collected = self.collect(span);
             if refused || stuck || collected != Collected::Nothing || wait == Wait::Over {
                 return;
+            }
+            if span > Span(0) {
+                self.pacer.woke();
             }
             std::hint::spin_loop();
         }

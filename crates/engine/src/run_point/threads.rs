@@ -1,7 +1,6 @@
 //! A run against real targets: a thread and a backend for each worker, started on one common
 //! instant; the calling thread merges what they hand over.
 
-use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -10,14 +9,15 @@ use std::time::Duration;
 
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Pacing, Point};
 use fathom_core::{Instant, Span};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
 use crate::backend::{RealBackend, Shape};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::collector::{Collector, empty_tally};
+use crate::pacer::{self, Pace};
+use crate::realtime;
 use crate::target::OpenTarget;
 use crate::worker::{Job, Outcome, Sink, Timetable};
 
@@ -139,8 +139,8 @@ impl Run<'_> {
                 }
             }
             drop((full, ready));
-            if let Some(cause) = readiness.iter().take(count).find_map(Result::err) {
-                return Err(RunError::Backend { backend: B::KIND, cause });
+            if let Some(error) = readiness.iter().take(count).find_map(Result::err) {
+                return Err(error);
             }
             let table = timetable(self.point, clock.now() + LEAD);
             let _ = gate.set(Some(table));
@@ -160,7 +160,7 @@ impl Run<'_> {
     fn work<B: RealBackend>(
         &self,
         plan: &WorkerPlan,
-        ready: SyncSender<io::Result<()>>,
+        ready: SyncSender<Result<(), RunError>>,
         gate: &OnceLock<Option<Timetable>>,
         mut lines: Lines<'_>,
         closed: &OnceLock<()>,
@@ -175,7 +175,7 @@ impl Run<'_> {
             writes: stream.read_share < 1.0,
             seed: plan.seed,
         };
-        let (backend, answer) = match B::open(self.targets, &shape) {
+        let (backend, answer) = match self.open_backend::<B>(plan, &shape) {
             Ok(backend) => (Some(backend), Ok(())),
             Err(cause) => (None, Err(cause)),
         };
@@ -189,7 +189,7 @@ impl Run<'_> {
             block_size: shape.block_size,
             writes: shape.writes,
             timetable,
-            cpu: || Some(thread_cpu_time()),
+            cpu: || Some(pacer::cpu_time()),
             stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
             agree_on_end: &|now| end.agree(now + STOP_LEAD),
         };
@@ -198,7 +198,28 @@ impl Run<'_> {
         // gone before.
         drop(lines);
         closed.wait();
-        Some(outcome)
+        Some(Outcome { waits: Some(backend.waits()), ..outcome })
+    }
+
+    /// Makes a worker's backend on the worker's own thread, and settles how it will wait.
+    fn open_backend<B: RealBackend>(
+        &self,
+        plan: &WorkerPlan,
+        shape: &Shape,
+    ) -> Result<B, RunError> {
+        let mut backend = B::open(self.targets, shape)
+            .map_err(|cause| RunError::Backend { backend: B::KIND, cause })?;
+        if let Pacing::Open { realtime, .. } = plan.pacing {
+            let share = realtime.then(realtime::request).transpose().map_err(RunError::Realtime)?;
+            backend.pace(Pace {
+                wake_up: Some(clock::wake_up()),
+                // Somebody has to serve what is in flight: where the workers take all CPUs, one
+                // that spins keeps the device's own threads from running.
+                spins_in_flight: self.plans.len() < cpus(),
+                realtime: share,
+            });
+        }
+        Ok(backend)
     }
 }
 
@@ -269,17 +290,18 @@ fn collect(
     }
 }
 
-/// CPU time that the calling thread has used.
-fn thread_cpu_time() -> Span {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Span(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+/// The CPUs that this process may use, as far as its affinity and its cgroup allow.
+fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::Mutex;
 
-    use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Region, Stream, Workers};
+    use fathom_core::measure::Waits;
+    use fathom_core::spec::{Arrivals, BackendKind, Pattern, Region, Stream, Workers};
     use fathom_core::{Bytes, Rate};
 
     use super::*;
@@ -297,6 +319,8 @@ mod tests {
     static PUSHED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
 
     impl Backend for Spy {
+        const PREPARES_EARLY: Span = Sync::PREPARES_EARLY;
+
         fn now(&mut self) -> Instant {
             self.inner.now()
         }
@@ -328,6 +352,14 @@ mod tests {
 
         fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
             self.inner.read_buffer(slot)
+        }
+
+        fn pace(&mut self, pace: Pace) {
+            self.inner.pace(pace);
+        }
+
+        fn waits(&self) -> Waits {
+            self.inner.waits()
         }
     }
 
@@ -482,6 +514,7 @@ mod tests {
             offered_load: Rate(rate),
             arrivals: Arrivals::Poisson,
             queue_depth_max: 1,
+            realtime: false,
         };
         Point {
             name: "test".to_owned(),

@@ -11,13 +11,14 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use fathom_core::Instant;
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
+use fathom_core::{Instant, Span};
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
-use crate::clock::{self, Clock, Wait};
+use crate::clock::{self, Clock};
+use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::target::OpenTarget;
 use helper::{Helper, Job, Outbox};
 
@@ -32,6 +33,7 @@ pub struct Sync {
     completed: Vec<Completion>,
     service: Service,
     clock: Clock,
+    pacer: Pacer,
 }
 
 /// Who makes the calls.
@@ -78,12 +80,21 @@ impl RealBackend for Sync {
             queue: Vec::with_capacity(slots as usize),
             completed: Vec::with_capacity(slots as usize),
             service,
+            pacer: Pacer::new(clock.clone()),
             clock,
         })
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         self.at_home(slot).get(Direction::Read, 0)
+    }
+
+    fn pace(&mut self, pace: Pace) {
+        self.pacer.set(pace);
+    }
+
+    fn waits(&self) -> Waits {
+        self.pacer.facts()
     }
 }
 
@@ -95,6 +106,8 @@ impl Sync {
 }
 
 impl Backend for Sync {
+    const PREPARES_EARLY: Span = pacer::PREPARES_EARLY;
+
     #[inline]
     fn now(&mut self) -> Instant {
         self.clock.now()
@@ -115,6 +128,7 @@ impl Backend for Sync {
 
     #[inline]
     fn wait(&mut self, deadline: Instant) {
+        self.pacer.begin();
         match &mut self.service {
             Service::Inline(files) => match self.queue.pop() {
                 Some(io) => {
@@ -123,7 +137,7 @@ impl Backend for Sync {
                     let at = self.clock.now();
                     self.completed.push(Completion { slot: io.slot, result, at });
                 }
-                None => self.clock.sleep_until(deadline),
+                None => self.pacer.sleep_until(deadline),
             },
             Service::Helpers { helpers, outbox } => {
                 for io in self.queue.drain(..) {
@@ -131,14 +145,18 @@ impl Backend for Sync {
                     let buffer = buffer.expect("a slot is pushed once until it completes");
                     helpers[io.slot as usize].hand_over(Job { io, buffer });
                 }
+                let in_flight = self.buffers.iter().any(Option::is_none);
                 loop {
                     if outbox.reap(&mut self.buffers, &mut self.completed) {
                         return;
                     }
-                    match self.clock.wait_for(deadline) {
+                    match self.pacer.step(deadline, in_flight) {
                         Wait::Over => return,
                         Wait::Spin => std::hint::spin_loop(),
-                        Wait::Sleep(span) => outbox.sleep(span),
+                        Wait::Sleep(span) => {
+                            outbox.sleep(span);
+                            self.pacer.woke();
+                        }
                     }
                 }
             }

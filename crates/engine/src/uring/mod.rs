@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
 
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
 use fathom_core::{Bytes, Instant, Span};
 use io_uring::types::{Fixed, Timespec};
@@ -39,7 +39,8 @@ pub(crate) use setup::probe;
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
-use crate::clock::{self, Clock, Wait};
+use crate::clock::{self, Clock};
+use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::target::OpenTarget;
 
 /// The most entries that a submission queue can have.
@@ -69,6 +70,7 @@ pub struct Uring {
     /// How often it was waited, to look now and then.
     waits: u32,
     clock: Clock,
+    pacer: Pacer,
     facts: Facts,
     /// A ring with a single issuer must not move to another thread.
     _thread: PhantomData<*const ()>,
@@ -196,6 +198,14 @@ impl RealBackend for Uring {
         assert!(!self.slots[slot as usize].is_busy);
         self.buffers.get(Direction::Read, slot)
     }
+
+    fn pace(&mut self, pace: Pace) {
+        self.pacer.set(pace);
+    }
+
+    fn waits(&self) -> Waits {
+        self.pacer.facts()
+    }
 }
 
 impl Uring {
@@ -259,6 +269,7 @@ impl Uring {
             completes_inline: false,
             waits: 0,
             clock: Clock::default(),
+            pacer: Pacer::new(Clock::default()),
             facts,
             _thread: PhantomData,
         })
@@ -332,6 +343,8 @@ impl Uring {
 }
 
 impl Backend for Uring {
+    const PREPARES_EARLY: Span = pacer::PREPARES_EARLY;
+
     #[inline]
     fn now(&mut self) -> Instant {
         self.clock.now()
@@ -379,11 +392,11 @@ impl Backend for Uring {
     #[inline]
     fn wait(&mut self, deadline: Instant) {
         self.ring.publish();
+        self.pacer.begin();
         loop {
             if self.ring.queued() == 0 && self.ring.has_completions() {
                 return;
             }
-            let wait = self.clock.wait_for(deadline);
             if self.ring.queued() > 0 && self.looks_first() {
                 self.start();
                 self.completes_inline = self.ring.has_completions();
@@ -392,6 +405,7 @@ impl Backend for Uring {
                     false => continue,
                 }
             }
+            let wait = self.pacer.step(deadline, self.ring.queued() > 0 || self.in_kernel > 0);
             let entered = match wait {
                 Wait::Over | Wait::Spin => self.start(),
                 Wait::Sleep(span) => self.start_and_sleep(span),
@@ -401,11 +415,7 @@ impl Backend for Uring {
             }
             match wait {
                 // A call that started something says so and keeps quiet about a signal.
-                Wait::Sleep(_) if entered == Entered::Fully => {
-                    if matches!(self.clock.wait_for(deadline), Wait::Sleep(_)) {
-                        return;
-                    }
-                }
+                Wait::Sleep(_) if self.pacer.woke() && entered == Entered::Fully => return,
                 _ => std::hint::spin_loop(),
             }
         }

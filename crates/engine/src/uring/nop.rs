@@ -4,7 +4,7 @@
 
 use std::io;
 
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
 use fathom_core::{Bytes, Instant, Span};
 use io_uring::opcode::Nop;
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::Uring;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::pacer::Pace;
 use crate::target::OpenTarget;
 
 /// The kernel completes the entry with its length as the result (IORING_NOP_INJECT_RESULT). From
@@ -41,6 +42,14 @@ impl RealBackend for NopRing {
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         self.ring.read_buffer(slot)
+    }
+
+    fn pace(&mut self, pace: Pace) {
+        self.ring.pace(pace);
+    }
+
+    fn waits(&self) -> Waits {
+        self.ring.waits()
     }
 }
 
@@ -75,6 +84,8 @@ impl NopRing {
 }
 
 impl Backend for NopRing {
+    const PREPARES_EARLY: Span = Uring::PREPARES_EARLY;
+
     #[inline]
     fn now(&mut self) -> Instant {
         self.ring.now()

@@ -178,6 +178,10 @@ pub struct LoadArgs {
     /// How the starts of an open loop follow each other [default: poisson]
     #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
+    /// Give the workers of an open loop real-time priority (SCHED_FIFO), so that no other program
+    /// makes them late
+    #[arg(long)]
+    pub realtime: bool,
     /// Load before the window, which is not recorded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3s")]
     pub warm_up: Span,

@@ -68,6 +68,8 @@ pub struct Machine {
     pub memory: Bytes,
     /// A seed that nobody has chosen.
     pub fresh_seed: u64,
+    /// The CPUs that we may use; 0 if that is not known.
+    pub cpus: u32,
 }
 
 /// Settles what a `fathom run` does.
@@ -100,6 +102,7 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     };
     stream.name = describe(&stream);
     enough_depth(&stream)?;
+    enough_cpus(&stream, machine.cpus)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
     enough_memory(&stream, machine.memory)?;
     ring_holds(&stream, backend)?;
@@ -122,6 +125,14 @@ fn contradictions(args: &Run) -> Result<(), Error> {
         return Err(Error::option(
             "--arrivals",
             "a closed loop has no schedule of its own, so this has no effect",
+            "drop it, or give the load with --rate",
+        ));
+    }
+    if load.realtime && load.rate.is_none() {
+        return Err(Error::option(
+            "--realtime",
+            "a closed loop has no schedule that another program could make late, and would keep \
+             its CPU to itself",
             "drop it, or give the load with --rate",
         ));
     }
@@ -169,6 +180,9 @@ fn without_effect_in_simulation(args: &Run) -> Result<(), Error> {
     }
     if args.access.write_through {
         return refuse("--write-through");
+    }
+    if args.load.realtime {
+        return refuse("--realtime");
     }
     if args.access.backend != Backend::Auto {
         return refuse("--backend");
@@ -361,6 +375,7 @@ fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
             offered_load: rate.offered(load.block_size),
             arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
             queue_depth_max: depth,
+            realtime: load.realtime,
         },
     })
 }
@@ -412,6 +427,24 @@ fn enough_depth(stream: &Stream) -> Result<(), Error> {
         format!("{workers} workers share it, so some would have nothing to do"),
         format!("use at most {depth} workers in all, or a queue depth from {workers} up"),
     ))
+}
+
+/// Refuses real-time priority where it would leave no CPU to everything else: the threads that serve
+/// the I/Os, and whoever wants to end the run.
+fn enough_cpus(stream: &Stream, cpus: u32) -> Result<(), Error> {
+    let Pacing::Open { realtime: true, .. } = stream.pacing else { return Ok(()) };
+    let workers = worker_count(stream);
+    if workers < cpus || cpus == 0 {
+        return Ok(());
+    }
+    let (problem, remedy) = match cpus {
+        1 => ("on the only CPU nothing else could run".to_owned(), "drop it".to_owned()),
+        _ => (
+            format!("with a worker for each of {cpus} CPUs nothing else could run"),
+            format!("use at most {} workers in all, or drop it", cpus - 1),
+        ),
+    };
+    Err(Error::option("--realtime", problem, remedy))
 }
 
 fn enough_memory(stream: &Stream, memory: Bytes) -> Result<(), Error> {

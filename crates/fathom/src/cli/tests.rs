@@ -11,7 +11,7 @@ use super::portrait::{self, Owner, Portrait};
 use super::resolve::{self, Machine, Spec};
 use super::values::Backend;
 
-const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711 };
+const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4 };
 
 /// A file of 1 GiB on a disk with sectors of 512 bytes; or the simulated device of that name.
 fn target(name: &str) -> Target {
@@ -96,18 +96,23 @@ const RUN: &[Row] = &[
     ("rate", &["f", "--rate", "10k"], |s| {
         let arrivals = Arrivals::Poisson;
         let offered_load = Rate(10_000.0);
-        stream(s).pacing == Pacing::Open { offered_load, arrivals, queue_depth_max: 1024 }
+        stream(s).pacing
+            == Pacing::Open { offered_load, arrivals, queue_depth_max: 1024, realtime: false }
     }),
     ("rate", &["f", "--rate", "100MiB/s", "-b", "1m"], |s| {
         let arrivals = Arrivals::Poisson;
         let offered_load = Rate(100.0);
-        stream(s).pacing == Pacing::Open { offered_load, arrivals, queue_depth_max: 256 }
+        stream(s).pacing
+            == Pacing::Open { offered_load, arrivals, queue_depth_max: 256, realtime: false }
     }),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
         matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
+    }),
+    ("realtime", &["f", "--rate", "1k", "--realtime"], |s| {
+        matches!(stream(s).pacing, Pacing::Open { realtime: true, .. })
     }),
     ("warm-up", &["f", "--warm-up", "500ms"], |s| point(s).warm_up == Span::from_ms(500)),
     ("warm-up", &["f", "--warm-up", "0"], |s| point(s).warm_up == Span(0)),
@@ -168,6 +173,12 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
         &["--queue-depth 36864", "take 4.5 GiB", "memory of 8 GiB"],
     ),
     (&["f", "--arrivals", "uniform"], &["--arrivals", "no schedule", "--rate"]),
+    (&["f", "--realtime"], &["--realtime", "closed loop", "--rate"]),
+    (
+        &["f", "--rate", "1k", "--realtime", "-w", "4"],
+        &["--realtime", "4 CPUs", "at most 3 workers"],
+    ),
+    (&["sim:queue", "--rate", "1k", "--realtime"], &["--realtime", "simulated", "drop it"]),
     (&["f", "--rate", "1B/s", "-b", "1m"], &["--rate", "0.001 to 1000m", "--block-size"]),
     (&["f", "--rate", "8PB/s"], &["--rate", "0.001 to 1000m"]),
     (&["f", "--rate", "1000m", "-d", "1h"], &["--rate", "1000000000000 I/Os", "--duration"]),

@@ -134,7 +134,9 @@ pub fn machine(host: &Host) -> Machine {
         Some(limit) => limit.min(host.memory),
         None => host.memory,
     };
-    Machine { memory, fresh_seed: fresh_seed() }
+    // A limit of the cgroup is a share of time, of which a part is no CPU to run on.
+    let limit = host.cpu_limit.map_or(u32::MAX, |limit| limit as u32);
+    Machine { memory, fresh_seed: fresh_seed(), cpus: host.cpus.min(limit) }
 }
 
 /// A seed that nobody has chosen. It is short enough to be typed again.

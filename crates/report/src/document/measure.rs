@@ -66,6 +66,18 @@ pub struct Worker {
     pub cpu_ns: Option<u64>,
     /// It stopped early because every one of a long row of I/Os failed.
     pub gave_up: bool,
+    /// How it waited; none of a simulated target.
+    #[serde(default)]
+    pub waits: Option<Waits>,
+}
+
+/// How a worker passed the time until something completed or fell due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    /// How long before a due time it stopped sleeping and spun, as it was at the end.
+    pub margin_ns: u64,
+    /// How long it spun while I/Os were in flight before it slept; 0 if it slept at once.
+    pub spin_in_flight_ns: u64,
 }
 
 /// Submitted minus intended start, by whose fault it was.
@@ -311,6 +323,10 @@ impl Worker {
             }),
             cpu_ns: worker.cpu.map(|cpu| cpu.0),
             gave_up: worker.gave_up,
+            waits: worker.waits.map(|waits| Waits {
+                margin_ns: waits.margin.0,
+                spin_in_flight_ns: waits.spin_in_flight.0,
+            }),
         }
     }
 }

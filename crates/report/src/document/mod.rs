@@ -25,7 +25,7 @@ pub use facts::{
 };
 pub use measure::{
     Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
-    IoDirection, IoError, IoWq, Ledger, StartDelay, Worker,
+    IoDirection, IoError, IoWq, Ledger, StartDelay, Waits, Worker,
 };
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};

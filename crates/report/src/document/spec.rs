@@ -78,6 +78,9 @@ pub enum Pacing {
         arrivals: Arrivals,
         /// The most I/Os in flight for the stream.
         queue_depth_max: u32,
+        /// Whether its workers had real-time priority (SCHED_FIFO).
+        #[serde(default)]
+        realtime: bool,
     },
 }
 
@@ -176,14 +179,17 @@ impl From<spec::Pacing> for Pacing {
     fn from(pacing: spec::Pacing) -> Self {
         match pacing {
             spec::Pacing::Closed { queue_depth } => Self::Closed { queue_depth },
-            spec::Pacing::Open { offered_load, arrivals, queue_depth_max } => Self::Open {
-                offered_load_iops: offered_load.0,
-                arrivals: match arrivals {
-                    spec::Arrivals::Uniform => Arrivals::Uniform,
-                    spec::Arrivals::Poisson => Arrivals::Poisson,
-                },
-                queue_depth_max,
-            },
+            spec::Pacing::Open { offered_load, arrivals, queue_depth_max, realtime } => {
+                Self::Open {
+                    offered_load_iops: offered_load.0,
+                    arrivals: match arrivals {
+                        spec::Arrivals::Uniform => Arrivals::Uniform,
+                        spec::Arrivals::Poisson => Arrivals::Poisson,
+                    },
+                    queue_depth_max,
+                    realtime,
+                }
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use fathom_core::facts::{
 };
 use fathom_core::measure::{
     Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, SparseHistogram, StartDelay,
-    Stretch, WorkerRecord,
+    Stretch, Waits, WorkerRecord,
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
@@ -184,6 +184,10 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         start_delay: plan.pacing.is_open().then(StartDelay::default),
         cpu: Some(Span::from_ms(300)),
         gave_up: false,
+        waits: Some(Waits {
+            margin: Span::from_us(60),
+            spin_in_flight: Span::from_us(if open { 1500 } else { 0 }),
+        }),
     };
     divide(point).into_iter().map(worker).collect()
 }
@@ -364,6 +368,7 @@ pub fn open() -> Document {
         offered_load: Rate(5000.0),
         arrivals: Arrivals::Poisson,
         queue_depth_max: 64,
+        realtime: false,
     };
     let mut stream = stream(Pattern::Random, 8192, 0.7, pacing);
     stream.workers = Workers::PerTarget(2);

@@ -1,0 +1,130 @@
+//! Real-time priority for a worker that asks for it: nothing but the kernel's own threads then keeps
+//! it from starting an I/O that is due.
+//!
+//! The kernel takes the CPU for tens of milliseconds from real-time threads that use more than their
+//! share of a second. So who has this priority has to know that share, and to stay below it.
+
+#![expect(unsafe_code, reason = "the policy of a thread has no safe interface")]
+
+use std::fs;
+use std::io;
+
+use rustix::io::Errno;
+
+/// Above every thread of ordinary programs, and below the kernel's own real-time threads, which
+/// serve the devices.
+const PRIORITY: libc::c_int = 1;
+/// What a worker takes at most, in thousandths, even where the kernel sets no limit: whatever else
+/// has to run on that CPU would never do so.
+const MOST: u32 = 950;
+/// With less than this of a CPU no schedule can be kept.
+const LEAST: u32 = 200;
+
+/// Gives the calling thread real-time priority (SCHED_FIFO), and says which share of each second the
+/// kernel leaves to that, in thousandths. Threads that it starts later do not inherit it.
+///
+/// # Errors
+///
+/// When this user may not have it, or the kernel leaves too little to it.
+pub(crate) fn request() -> io::Result<u32> {
+    let share = share(&setting("sched_rt_runtime_us"), &setting("sched_rt_period_us"));
+    if share < LEAST {
+        return Err(io::Error::other(format!(
+            "the kernel leaves {}.{} % of each CPU to real-time priority: set \
+             kernel.sched_rt_runtime_us to 950000 with sysctl",
+            share / 10,
+            share % 10
+        )));
+    }
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: the kernel reads the parameters, which are there, and changes this thread's priority.
+    let result = unsafe {
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+            &raw const parameters,
+        )
+    };
+    match result {
+        0 => Ok(share),
+        _ => Err(explain(io::Error::last_os_error())),
+    }
+}
+
+fn setting(name: &str) -> String {
+    fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default()
+}
+
+/// The share of a period that real-time threads may run, in thousandths. Where the kernel does not
+/// say, it has its defaults.
+fn share(runtime_us: &str, period_us: &str) -> u32 {
+    match (runtime_us.trim().parse::<i64>(), period_us.trim().parse::<i64>()) {
+        (Ok(runtime), Ok(period)) if runtime >= 0 && period > 0 => {
+            u32::try_from(runtime.saturating_mul(1000) / period)
+                .map_or(MOST, |share| share.min(MOST))
+        }
+        // A runtime of -1 is no limit.
+        _ => MOST,
+    }
+}
+
+fn explain(error: io::Error) -> io::Error {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PERM) => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "this user may not have it: run as root, allow it with `ulimit -r 1` (or \
+             LimitRTPRIO=1), or give the program the capability CAP_SYS_NICE",
+        ),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_share_is_read_as_it_is_written() {
+        assert_eq!(share("950000\n", "1000000\n"), 950);
+        assert_eq!(share("300000", "1000000"), 300);
+        assert_eq!(share("1000000", "1000000"), MOST);
+        assert_eq!(share("-1", "1000000"), MOST);
+        assert_eq!(share("0", "1000000"), 0);
+        assert_eq!(share("", ""), MOST);
+        assert_eq!(share("950000", "0"), MOST);
+    }
+
+    #[test]
+    fn a_refusal_says_who_can_allow_it() {
+        let told = explain(io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        for remedy in ["root", "ulimit -r", "CAP_SYS_NICE"] {
+            assert!(told.contains(remedy), "{told}");
+        }
+        let other = explain(io::Error::from_raw_os_error(libc::EINVAL));
+        assert_eq!(other.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    /// The policy is that of the thread alone, so this harms no other test.
+    #[test]
+    fn who_may_have_it_gets_it_and_its_children_do_not() {
+        let policy = || {
+            // SAFETY: only asks for the calling thread's policy.
+            unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
+        };
+        let seen = std::thread::spawn(move || {
+            let granted = request();
+            (granted, policy(), std::thread::spawn(policy).join().expect("it only asks"))
+        });
+        let (granted, own, child) = seen.join().expect("it only asks");
+        match granted {
+            Ok(share) => {
+                assert!((LEAST..=MOST).contains(&share));
+                assert_eq!(own, libc::SCHED_FIFO);
+            }
+            Err(error) => {
+                assert_eq!(own, libc::SCHED_OTHER, "{error}");
+            }
+        }
+        assert_eq!(child, libc::SCHED_OTHER);
+    }
+}
