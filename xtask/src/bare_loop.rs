@@ -91,37 +91,45 @@ pub struct Outcome {
     size: Size,
 }
 
-/// Runs every comparison, on a thread of its own that is bound to one CPU.
+/// Runs every comparison.
 pub fn all(size: Size) -> Result<Outcome, String> {
-    let measured = std::thread::scope(|scope| scope.spawn(|| on_one_cpu(size)).join());
-    match measured {
-        Ok(rows) => Ok(Outcome { rows: rows?, size }),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-fn on_one_cpu(size: Size) -> Result<Vec<Row>, String> {
-    bind_to_last_cpu().map_err(|error| format!("the thread could not be bound: {error}"))?;
     let mut rows = Vec::new();
     for (work, queue_depth, goal) in ROWS {
         eprintln!("xtask: {}, queue depth {queue_depth}", work.name());
-        let mut bare = BareLoop::open(work, queue_depth)
-            .map_err(|error| format!("the bare loop's ring could not be made: {error}"))?;
-        let mut pairs = Vec::new();
-        for pair in 0..size.pairs {
-            let (engine, alone) = if pair % 2 == 0 {
-                let engine = engine(work, queue_depth, size.run);
-                (engine, bare.run(size.run))
-            } else {
-                let alone = bare.run(size.run);
-                (engine(work, queue_depth, size.run), alone)
-            };
-            let alone = alone.map_err(|error| format!("the bare loop failed: {error}"))?;
-            pairs.push([engine?, alone]);
-        }
+        let mut bare = None;
+        let pairs = alternate(
+            size.pairs,
+            || engine(work, queue_depth, size.run),
+            || bare_loop(&mut bare, work, queue_depth, size.run),
+        )?;
         rows.push(Row { work, queue_depth, goal, pairs });
     }
-    Ok(rows)
+    Ok(Outcome { rows, size })
+}
+
+/// Runs two things alternately as A B B A, so that a drift of the machine favors neither, on a thread
+/// of its own that is bound to one CPU.
+pub fn alternate(
+    pairs: u32,
+    mut a: impl FnMut() -> Result<f64, String> + Send,
+    mut b: impl FnMut() -> Result<f64, String> + Send,
+) -> Result<Vec<[f64; 2]>, String> {
+    let mut on_one_cpu = move || {
+        bind_to_last_cpu().map_err(|error| format!("the thread could not be bound: {error}"))?;
+        let mut pair = |number| -> Result<[f64; 2], String> {
+            if number % 2 == 0 {
+                let first = a()?;
+                return Ok([first, b()?]);
+            }
+            let first = b()?;
+            Ok([a()?, first])
+        };
+        (0..pairs).map(&mut pair).collect()
+    };
+    match std::thread::scope(|scope| scope.spawn(&mut on_one_cpu).join()) {
+        Ok(measured) => measured,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 /// Threads inherit it, so the engine's worker is bound too. The first CPU serves interrupts.
@@ -133,6 +141,23 @@ fn bind_to_last_cpu() -> rustix::io::Result<()> {
         sched_setaffinity(None, &one)?;
     }
     Ok(())
+}
+
+/// What an I/O costs the bare loop, whose ring is made by the thread that uses it.
+fn bare_loop(
+    bare: &mut Option<BareLoop>,
+    work: Work,
+    queue_depth: u32,
+    run: Span,
+) -> Result<f64, String> {
+    let mut opened = match bare.take() {
+        Some(opened) => opened,
+        None => BareLoop::open(work, queue_depth)
+            .map_err(|error| format!("the bare loop's ring could not be made: {error}"))?,
+    };
+    let cost = opened.run(run).map_err(|error| format!("the bare loop failed: {error}"));
+    *bare = Some(opened);
+    cost
 }
 
 /// What an I/O costs the engine, full distributions and all.
@@ -151,7 +176,8 @@ fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
     worker_cpu_ns(&record).ok_or_else(|| "the engine's run has no I/O or no CPU time".to_owned())
 }
 
-fn worker_cpu_ns(record: &Record) -> Option<f64> {
+/// CPU time of the only worker for each I/O.
+pub fn worker_cpu_ns(record: &Record) -> Option<f64> {
     let cpu = record.workers.first()?.cpu?;
     let completed = record.ledger().completed;
     (completed > 0 && record.errors() == 0).then(|| cpu.0 as f64 / completed as f64)

@@ -14,10 +14,10 @@ use std::time::Instant as WallInstant;
 use fathom_core::experiment::Trial;
 use fathom_core::measure::{Histogram, Record};
 use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
 };
 use fathom_core::verdict::Judgement;
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 use fathom_report::document::{self, Line};
@@ -72,6 +72,7 @@ pub fn all(size: Size) -> Result<Vec<Row>, String> {
             }
         }
     }
+    rows.extend(parts(size));
     rows.extend(histogram(size));
     rows.extend(documents(size)?);
     Ok(rows)
@@ -179,11 +180,14 @@ fn simulated(what: &str, depth: u32, size: Size) -> Result<(Row, (Point, Record)
 /// The kernel's shortest path: it clears the buffer and says that it is done. A file in memory would
 /// not do, because io_uring hands such files to its worker threads.
 pub fn zeros() -> Result<OpenTarget, String> {
-    let name = "/dev/zero".to_owned();
-    // It takes writes too, and forgets them.
-    let file = fs::File::options().read(true).write(true).open(&name);
+    open_device("/dev/zero")
+}
+
+/// A device of the kernel that reads and forgets. It takes writes too.
+pub fn open_device(name: &str) -> Result<OpenTarget, String> {
+    let file = fs::File::options().read(true).write(true).open(name);
     let file = file.map_err(|error| format!("{name}: {error}"))?;
-    Ok(OpenTarget { name, file, size: ZEROS, alignment: Bytes(1) })
+    Ok(OpenTarget { name: name.to_owned(), file, size: ZEROS, alignment: Bytes(1) })
 }
 
 /// As much of it as is addressed.
@@ -201,6 +205,37 @@ fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Re
         (record.as_ref().map_or(0, |record| record.ledger().completed), record)
     });
     record.map(|_| row).map_err(|error| error.to_string())
+}
+
+/// The parts of the loop that can be taken out of it.
+fn parts(size: Size) -> Vec<Row> {
+    let count = u64::from(size.repeats) * 1000;
+    let mut rows = Vec::new();
+    for (name, pattern, read_share) in [
+        ("requests, random", Pattern::Random, 1.0),
+        ("requests, random, half of them writes", Pattern::Random, 0.5),
+        ("requests, sequential", Pattern::Sequential, 1.0),
+    ] {
+        let mut point = random_reads(32, ZEROS, Span::from_ms(100));
+        point.streams[0].pattern = pattern;
+        point.streams[0].read_share = read_share;
+        let draw = || fathom_engine::bench::draw_requests(black_box(&point), count);
+        rows.push(timed(name, draw).0);
+    }
+    let refresh = || (count, fathom_engine::bench::refresh_payloads(32, black_box(count)));
+    rows.push(timed("payload, refresh 4 KiB", refresh).0);
+    for (name, arrivals) in [
+        ("schedule, next of uniform arrivals", Arrivals::Uniform),
+        ("schedule, next of Poisson arrivals", Arrivals::Poisson),
+    ] {
+        let rate = Rate(1e6);
+        let take =
+            || (count, fathom_engine::bench::take_arrivals(arrivals, rate, black_box(count)));
+        let (row, last) = timed(name, take);
+        black_box(last);
+        rows.push(row);
+    }
+    rows
 }
 
 fn histogram(size: Size) -> Vec<Row> {
@@ -283,7 +318,9 @@ mod tests {
         assert!(rows.iter().all(|row| row.count > 0 && row.wall_ns > 0.0), "{rows:?}");
         let text = table(&rows);
         assert_eq!(text.lines().count(), rows.len() + 2);
-        assert!(text.contains("simulated null device") && text.contains("histogram, p99.9"));
+        assert!(
+            text.contains("simulated null device") && text.contains("schedule, next of Poisson")
+        );
     }
 
     #[test]

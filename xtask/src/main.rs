@@ -5,12 +5,16 @@ mod bare_loop;
 mod bench;
 mod instructions;
 mod memory;
+mod payload;
 mod peers;
+mod publish;
 mod source;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use publish::Bench;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -18,16 +22,14 @@ usage: cargo xtask COMMAND
   tidy     check the rules that neither the compiler nor clippy knows (also a test)
   golden   rewrite the stored outputs that the golden tests compare with; read the difference
   schema   write docs/schema/result-1.json from the types of the document
-  bench    what fathom itself costs: nanoseconds for each I/O and each part of a report
-           (cargo run --release -p xtask -- bench; see docs/performance.md)
-  bench ring
-           the engine beside a loop that only submits and reaps
-  bench instructions
-           how many instructions of its own the engine needs for an I/O (takes valgrind)
-  bench peers
-           what an I/O costs with fathom and with fio, side by side (takes root and some minutes)
-  bench memory
-           how much memory a run of a day takes, and its report (a minute)
+  bench    what fathom itself costs; all of them: cargo run --release -p xtask -- bench all
+           engine        nanoseconds for each I/O and each part of a report (also without a name)
+           ring          the engine beside a loop that only submits and reaps
+           payload       writes of a unique payload beside those of a constant one
+           instructions  how many instructions of its own an I/O takes (needs valgrind)
+           peers         fathom beside fio, with its goals (needs root; some minutes)
+           memory        how much memory a run of a day takes, and its report (a minute)
+           --write       put the tables into docs/performance.md
 ";
 
 fn main() -> ExitCode {
@@ -36,13 +38,12 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["golden"] => golden(),
         ["schema"] => schema(),
-        ["bench"] => bench(),
-        ["bench", "peers"] => bench_peers(),
-        ["bench", "ring"] => bench_ring(),
-        ["bench", "instructions"] => bench_instructions(),
         ["bench", instructions::CHILD, load, window_ms] => instructions::child(load, window_ms),
-        ["bench", "memory"] => memory::bench().map(|table| print!("{table}")),
-        ["bench", "memory", part @ ..] => memory::part(part).map(|peaks| print!("{peaks}")),
+        ["bench", "memory", "--write"] => bench(&["memory", "--write"]),
+        ["bench", "memory", part @ ..] if !part.is_empty() => {
+            memory::part(part).map(|peaks| print!("{peaks}"))
+        }
+        ["bench", arguments @ ..] => bench(arguments),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
@@ -89,34 +90,44 @@ fn schema() -> Result<(), String> {
     write().map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn warn_if_not_optimized() {
+/// Every bench, in the order of docs/performance.md.
+const BENCHES: [Bench; 6] = [
+    Bench { name: "engine", run: || Ok(bench::table(&bench::all(bench::Size::FULL)?)) },
+    Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::Size::FULL)?.table()) },
+    Bench { name: "payload", run: || payload::all(payload::Size::FULL) },
+    Bench { name: "instructions", run: bench_instructions },
+    Bench {
+        name: "peers",
+        run: || Ok(peers::all(peers::Size::FULL, peers::Profile::Release)?.table()),
+    },
+    Bench { name: "memory", run: memory::bench },
+];
+
+fn bench(arguments: &[&str]) -> Result<(), String> {
     if cfg!(debug_assertions) {
         eprintln!("xtask: not optimized: use cargo run --release -p xtask -- bench ...");
     }
+    let (names, write) = match arguments {
+        [names @ .., "--write"] => (names, true),
+        names => (names, false),
+    };
+    let name = match names {
+        [] => "engine",
+        [name] => name,
+        more => return Err(format!("one bench or all of them, not {:?}", more.join(" "))),
+    };
+    let chosen: Vec<Bench> =
+        BENCHES.into_iter().filter(|bench| name == "all" || bench.name == name).collect();
+    match chosen.is_empty() {
+        true => Err(format!("there is no bench {name:?}\n\n{USAGE}")),
+        false => publish::run(&chosen, &root(), write),
+    }
 }
 
-fn bench() -> Result<(), String> {
-    warn_if_not_optimized();
-    print!("{}", bench::table(&bench::all(bench::Size::FULL)?));
-    Ok(())
-}
-
-fn bench_ring() -> Result<(), String> {
-    warn_if_not_optimized();
-    print!("{}", bare_loop::all(bare_loop::Size::FULL)?.table());
-    Ok(())
-}
-
-fn bench_instructions() -> Result<(), String> {
+fn bench_instructions() -> Result<String, String> {
     let outcome = instructions::all(instructions::Size::FULL, peers::Profile::Release)?;
-    print!("{}", outcome.table());
     eprintln!("{}", outcome.hint());
-    Ok(())
-}
-
-fn bench_peers() -> Result<(), String> {
-    print!("{}", peers::all(peers::Size::FULL, peers::Profile::Release)?.table());
-    Ok(())
+    Ok(outcome.table())
 }
 
 fn golden() -> Result<(), String> {

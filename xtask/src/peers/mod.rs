@@ -66,8 +66,10 @@ const fn goal(cpu: f64) -> Option<Goal> {
 }
 
 /// Those of one stand-in follow each other, because it is made once for all of them.
-const COMPARISONS: [Comparison; 7] = [
+const COMPARISONS: [Comparison; 9] = [
     Comparison { goal: goal(4.5), ..comparison(StandIn::Zero, 32, Peer::Defaults) },
+    comparison(StandIn::Zero, 32, Peer::RandomMap),
+    comparison(StandIn::Zero, 32, Peer::AllPercentiles),
     Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 32, Peer::Tuned) },
     Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 1, Peer::Psync) },
     Comparison { goal: goal(1.15), ..comparison(StandIn::PageCache, 32, Peer::Tuned) },
@@ -99,7 +101,6 @@ pub struct Outcome {
 /// Runs every comparison that this machine allows. Refuses where fio is missing.
 pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
     let programs = Programs::find(profile)?;
-    let load_before = load_average();
     // With a handler of its own the bench outlives Ctrl-C, and so the guards clean up.
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -109,7 +110,6 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
     let scratch = Scratch::new(folder(), size.file_mib)?;
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
-    let mut started = None;
     for group in COMPARISONS.chunk_by(|a, b| a.stand_in == b.stand_in) {
         let stand_in = group[0].stand_in;
         let target = match stand_in.make(&scratch) {
@@ -135,17 +135,10 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
                 scratch: scratch.folder(),
             };
             let pairs = pairs(&programs, &job, comparison.peer, size.pairs, &stopped)?;
-            started = started.or_else(|| pairs.first().map(|[fathom, _]| fathom.setting.clone()));
             rows.push(Row { comparison, pairs });
         }
     }
-    let setting = format!(
-        "{}; {}, pinned to CPU {}; load average {load_before} before and {} after",
-        started.unwrap_or_default(),
-        programs.fio_version(),
-        programs.cpu(),
-        load_average(),
-    );
+    let setting = format!("{}, pinned to CPU {}", programs.fio_version(), programs.cpu());
     Ok(Outcome { rows, left_out, size, setting })
 }
 
@@ -180,7 +173,8 @@ fn folder() -> PathBuf {
     std::env::var_os("FATHOM_TEST_FOLDER").map_or(PathBuf::from("/var/tmp"), PathBuf::from)
 }
 
-fn load_average() -> String {
+/// How busy the machine was in the last minute.
+pub fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
@@ -304,11 +298,11 @@ mod tests {
         }
         let text = outcome.table();
         assert!(text.contains("/dev/zero, buffered | 32 | io_uring, defaults |"), "{text}");
-        assert!(text.contains("load average"), "{text}");
+        assert!(text.contains("pinned to CPU"), "{text}");
     }
 
     fn cost(cpu_ns: f64, iops: f64) -> Cost {
-        Cost { cpu_ns, iops, process_ns: cpu_ns, setting: String::new() }
+        Cost { cpu_ns, iops, process_ns: cpu_ns }
     }
 
     #[test]

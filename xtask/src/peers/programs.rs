@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fathom_core::{Bytes, Span};
+use fathom_core::Span;
 use fathom_report::document;
 use serde_json::Value;
 
@@ -28,8 +28,12 @@ pub enum Profile {
 /// Against whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// fio's io_uring as it comes.
+    /// fio's io_uring as it comes, but for its map of used offsets.
     Defaults,
+    /// fio's io_uring literally as it comes.
+    RandomMap,
+    /// The defaults, with all three distributions rather than fio's one.
+    AllPercentiles,
     /// fio's io_uring with everything that makes it cheaper.
     Tuned,
     /// fio's and fathom's calls of pread.
@@ -40,6 +44,8 @@ impl Peer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Defaults => "io_uring, defaults",
+            Self::RandomMap => "io_uring, defaults, with its random map",
+            Self::AllPercentiles => "io_uring, defaults, percentiles of lat, clat and slat",
             Self::Tuned => "io_uring, tuned",
             Self::Psync => "psync (fathom: sync)",
         }
@@ -47,11 +53,19 @@ impl Peer {
 
     fn fio_arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Defaults => &["--ioengine=io_uring"],
+            Self::Defaults => &["--ioengine=io_uring", "--norandommap"],
+            Self::RandomMap => &["--ioengine=io_uring"],
+            Self::AllPercentiles => &[
+                "--ioengine=io_uring",
+                "--norandommap",
+                "--lat_percentiles=1",
+                "--slat_percentiles=1",
+            ],
             // A batch of 16 for submission alone gains nothing, because fio then takes completions,
             // and so starts I/Os, one by one.
             Self::Tuned => &[
                 "--ioengine=io_uring",
+                "--norandommap",
                 "--registerfiles=1",
                 "--fixedbufs=1",
                 "--nonvectored=1",
@@ -59,14 +73,14 @@ impl Peer {
                 "--iodepth_batch_complete_min=1",
                 "--iodepth_batch_complete_max=16",
             ],
-            Self::Psync => &["--ioengine=psync"],
+            Self::Psync => &["--ioengine=psync", "--norandommap"],
         }
     }
 
     fn fathom_backend(self) -> &'static str {
         match self {
-            Self::Defaults | Self::Tuned => "uring",
             Self::Psync => "sync",
+            _ => "uring",
         }
     }
 }
@@ -84,7 +98,7 @@ pub struct Job<'a> {
 }
 
 /// What one run came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// CPU time of the thread that did the I/O, user and kernel, for each I/O.
     pub cpu_ns: f64,
@@ -92,8 +106,6 @@ pub struct Cost {
     /// CPU time of the whole process for each I/O, start and end included. The kernel tells it in
     /// hundredths of a second.
     pub process_ns: f64,
-    /// The machine and the version, as far as the program says.
-    pub setting: String,
 }
 
 /// The programs, and the CPU that they are pinned to.
@@ -160,8 +172,8 @@ impl Programs {
         Ok(cost)
     }
 
-    /// One run of fio. Offsets may repeat, as fathom's do: with fio's map of those that it has used,
-    /// an I/O costs it 2 to 5 % more.
+    /// One run of fio. But for one row offsets may repeat, as fathom's do: with fio's map of those
+    /// that it has used, an I/O costs it 2 to 5 % more.
     pub fn fio(&self, job: &Job<'_>, peer: Peer) -> Result<Cost, String> {
         let target = job.path.to_string_lossy();
         let ours = [
@@ -172,7 +184,7 @@ impl Programs {
             format!("--direct={}", u32::from(job.is_direct)),
         ];
         let mut arguments = Vec::from(["--name=peer", "--thread", "--readonly", "--rw=randread"]);
-        arguments.extend(["--bs=4k", "--norandommap", "--time_based", "--invalidate=0"]);
+        arguments.extend(["--bs=4k", "--time_based", "--invalidate=0"]);
         arguments.extend(["--clat_percentiles=1", "--output-format=json", "--eta=never"]);
         arguments.extend(ours.iter().map(String::as_str));
         arguments.extend(peer.fio_arguments());
@@ -195,23 +207,10 @@ fn fathom_cost(read: &document::Document, process_ns: f64) -> Result<Cost, Strin
     if trial.interrupted || worker.errors.count > 0 || ios == 0 || trial.window_ns == 0 {
         return Err(format!("{ios} I/Os and {} errors", worker.errors.count));
     }
-    let host = &read.header.host;
-    let setting = format!(
-        "{}: {} ({} CPUs, {} of memory, {}), Linux {}; fathom {}",
-        read.header.created.split('T').next().unwrap_or_default(),
-        host.cpu_model.as_deref().unwrap_or("unknown CPU"),
-        // fathom counts those that it may run on, which is the one that it is pinned to.
-        std::thread::available_parallelism().map_or(1, usize::from),
-        Bytes(host.memory_bytes),
-        host.virtualization.as_deref().unwrap_or("no hypervisor"),
-        host.kernel,
-        read.header.fathom_version,
-    );
     Ok(Cost {
         cpu_ns: cpu_ns as f64 / ios as f64,
         iops: ios as f64 * 1e9 / trial.window_ns as f64,
         process_ns: process_ns / ios as f64,
-        setting,
     })
 }
 
@@ -238,7 +237,6 @@ fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
         cpu_ns: percent / 100.0 * number(job, "job_runtime")? * 1e6 / ios,
         iops: number(&job["read"], "iops")?,
         process_ns: process_ns / ios,
-        setting: String::new(),
     })
 }
 
