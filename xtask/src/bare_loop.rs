@@ -14,7 +14,7 @@ use std::time::{Duration, Instant as WallInstant};
 
 use fathom_core::Span;
 use fathom_core::measure::Record;
-use fathom_core::spec::BackendKind;
+use fathom_core::spec::{BackendKind, RingMode};
 use fathom_engine::{Devices, calibrate, run_point};
 use io_uring::types::Fixed;
 use io_uring::{IoUring, opcode, squeue};
@@ -168,7 +168,8 @@ fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
             let target = zeros()?;
             let point = random_reads(queue_depth, ZEROS, run);
             let targets = std::slice::from_ref(&target);
-            let devices = Devices::Real { targets, backend: BackendKind::Uring };
+            let devices =
+                Devices::Real { targets, backend: BackendKind::Uring, ring: RingMode::USUAL };
             run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
         }
     };
@@ -314,13 +315,13 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, Cache};
+    use fathom_core::spec::{Access, Cache, RingMode};
 
     use super::*;
 
     #[test]
     fn the_engine_and_the_bare_loop_run_at_the_smoke_size() {
-        let access = Access { cache: Cache::Direct, write_through: false };
+        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -14,7 +14,7 @@ use std::time::Instant as WallInstant;
 use fathom_core::experiment::Trial;
 use fathom_core::measure::{Histogram, Record};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Quantile, Rate, Span};
@@ -187,7 +187,13 @@ pub fn zeros() -> Result<OpenTarget, String> {
 pub fn open_device(name: &str) -> Result<OpenTarget, String> {
     let file = fs::File::options().read(true).write(true).open(name);
     let file = file.map_err(|error| format!("{name}: {error}"))?;
-    Ok(OpenTarget { name: name.to_owned(), file, size: ZEROS, alignment: Bytes(1) })
+    Ok(OpenTarget {
+        name: name.to_owned(),
+        file,
+        size: ZEROS,
+        alignment: Bytes(1),
+        passthrough: None,
+    })
 }
 
 /// As much of it as is addressed.
@@ -200,7 +206,7 @@ fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Re
     let targets = std::slice::from_ref(target);
     let stop = AtomicBool::new(false);
     let (row, record) = timed(&what, || {
-        let devices = Devices::Real { targets, backend };
+        let devices = Devices::Real { targets, backend, ring: RingMode::USUAL };
         let record = run_point(&point, devices, &stop, &mut Nobody);
         (record.as_ref().map_or(0, |record| record.ledger().completed), record)
     });
@@ -271,7 +277,7 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
     let (_, (point, record)) = simulated("", 32, size)?;
     let trial = Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false },
+        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: 0,

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{
+    Arrivals, BackendKind, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::{Devices, run_point};
 
@@ -239,7 +241,7 @@ pub fn child(load: &str, window_ms: &str) -> Result<(), String> {
     let target = zeros()?;
     let point = load.point(Span::from_ms(number(window_ms)?));
     let targets = std::slice::from_ref(&target);
-    let devices = Devices::Real { targets, backend: load.backend };
+    let devices = Devices::Real { targets, backend: load.backend, ring: RingMode::USUAL };
     let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
         .map_err(|error| error.to_string())?;
     let ledger = record.ledger();
@@ -259,7 +261,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let access = Access { cache: Cache::Direct, write_through: false };
+        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -15,7 +15,7 @@ use fathom_core::experiment::Trial;
 use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Tally;
 use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
@@ -180,7 +180,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
     let record = replay(&point, fill);
     let trial = Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false },
+        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the tallies are invented".to_owned(),
         started_unix_ns: 0,

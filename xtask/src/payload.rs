@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::spec::{BackendKind, Point};
+use fathom_core::spec::{BackendKind, Point, RingMode};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, bench, run_point};
@@ -72,7 +72,13 @@ fn file_in_memory() -> std::io::Result<OpenTarget> {
     let file: File = memfd_create("fathom-payload", MemfdFlags::CLOEXEC)?.into();
     file.set_len(FILE.0)?;
     fcntl_setfl(&file, OFlags::NONBLOCK)?;
-    Ok(OpenTarget { name: "memory".to_owned(), file, size: FILE, alignment: Bytes(1) })
+    Ok(OpenTarget {
+        name: "memory".to_owned(),
+        file,
+        size: FILE,
+        alignment: Bytes(1),
+        passthrough: None,
+    })
 }
 
 /// Runs every comparison and gives the table in Markdown.
@@ -123,7 +129,7 @@ fn run(point: &Point, target: &OpenTarget, constant: bool) -> Result<f64, String
     let record = if constant {
         bench::run_with_constant_payload(point, targets, &stop, &mut Nobody)
     } else {
-        let devices = Devices::Real { targets, backend: BackendKind::Uring };
+        let devices = Devices::Real { targets, backend: BackendKind::Uring, ring: RingMode::USUAL };
         run_point(point, devices, &stop, &mut Nobody)
     };
     let record = record.map_err(|error| error.to_string())?;
@@ -132,13 +138,13 @@ fn run(point: &Point, target: &OpenTarget, constant: bool) -> Result<f64, String
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, Cache};
+    use fathom_core::spec::{Access, Cache, RingMode};
 
     use super::*;
 
     #[test]
     fn both_payloads_are_written_at_the_smoke_size() {
-        let access = Access { cache: Cache::Direct, write_through: false };
+        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;
@@ -151,7 +157,7 @@ mod tests {
     #[test]
     fn the_constant_payload_stays_and_the_unique_one_does_not() {
         use std::os::unix::fs::FileExt;
-        let access = Access { cache: Cache::Direct, write_through: false };
+        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -67,6 +67,8 @@ pub enum TargetKind {
     CharacterDevice,
     /// A folder: the place of files that do not exist yet. It can be inspected, not measured.
     Folder,
+    /// An NVMe generic device such as /dev/ng0n1, which takes NVMe commands as they are.
+    NvmeGeneric,
 }
 
 impl TargetKind {
@@ -78,6 +80,7 @@ impl TargetKind {
             Self::Simulated => "simulated device",
             Self::CharacterDevice => "character device",
             Self::Folder => "folder",
+            Self::NvmeGeneric => "NVMe generic device",
         }
     }
 }
@@ -103,6 +106,25 @@ pub struct Target {
     pub layers: Vec<Layer>,
     /// Who uses the target: what forbids writing to it. Of a file it names swap and loop devices.
     pub in_use: Vec<InUse>,
+    /// What its commands have to know, if it is an NVMe generic device.
+    pub namespace: Option<Namespace>,
+}
+
+/// An NVMe namespace, as commands that pass by the block layer have to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Major and minor number of the generic device.
+    pub device: (u32, u32),
+    /// The number that every command names.
+    pub id: u32,
+    /// The block device with the same data, such as "/dev/nvme0n1".
+    pub block_device: String,
+    /// The size of a logical block, in which commands count.
+    pub logical_block: Bytes,
+    /// The most that one command may move.
+    pub largest: Bytes,
+    /// Which of the kernel's limits that is: "queue/max_hw_sectors_kb".
+    pub limit: &'static str,
 }
 
 impl Target {
@@ -118,6 +140,7 @@ impl Target {
             extents: None,
             layers: Vec::new(),
             in_use: Vec::new(),
+            namespace: None,
         }
     }
 

@@ -9,6 +9,7 @@ pub mod errno;
 pub mod experiment;
 pub mod facts;
 pub mod measure;
+pub mod nvme;
 pub mod plan;
 pub mod spec;
 pub mod stats;

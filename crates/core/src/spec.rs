@@ -121,6 +121,30 @@ pub struct Access {
     pub cache: Cache,
     /// Whether a write completes only when the target says that it is durable (O_DSYNC).
     pub write_through: bool,
+    /// What io_uring is asked for beyond its habits.
+    pub ring: RingMode,
+}
+
+/// What io_uring is asked for beyond its habits. No other backend can do any of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingMode {
+    /// Whether completions are looked for in the device's own queue rather than announced by its
+    /// interrupt (IOPOLL).
+    pub polled: bool,
+    /// Whether a thread of the kernel takes what is submitted (SQPOLL), and where it runs.
+    pub submission_thread: Option<SubmissionThread>,
+}
+
+impl RingMode {
+    /// Nothing beyond its habits.
+    pub const USUAL: Self = Self { polled: false, submission_thread: None };
+}
+
+/// A kernel thread, one for each worker, that watches the submission queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubmissionThread {
+    /// The CPU that it is bound to; any if none.
+    pub cpu: Option<u32>,
 }
 
 /// Whether the page cache is between the load and the target.

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use fathom_core::measure::{Direction, Waits};
-use fathom_core::spec::BackendKind;
+use fathom_core::measure::{Direction, ErrorKind, Waits};
+use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::{Instant, Span};
 
 use crate::pacer::Pace;
@@ -30,10 +30,27 @@ pub struct Io {
 pub struct Completion {
     /// The slot that is free again.
     pub slot: u32,
-    /// The bytes that moved, or a negative errno.
+    /// The bytes that moved, or a negative errno, or what [`nvme_failure`] makes.
     pub result: i32,
     /// When it was seen to be complete.
     pub at: Instant,
+}
+
+/// No errno is as large: what lies below is an NVMe status.
+const NVME_FAILURE: i32 = -0x1_0000;
+
+/// A completion's result that stands for the status of an NVMe command that failed.
+pub fn nvme_failure(status: u16) -> i32 {
+    NVME_FAILURE - i32::from(status)
+}
+
+/// What a result that is not the whole block means.
+pub fn failure(result: i32) -> ErrorKind {
+    match u32::try_from(result) {
+        Ok(bytes) => ErrorKind::Short(bytes),
+        Err(_) if result <= NVME_FAILURE => ErrorKind::Nvme((NVME_FAILURE - result) as u16),
+        Err(_) => ErrorKind::Errno(-result),
+    }
 }
 
 /// What a worker needs of a real backend when it is opened.
@@ -50,6 +67,8 @@ pub struct Shape {
     pub writes: bool,
     /// Repeats the buffers' random content.
     pub seed: u64,
+    /// What io_uring is asked for; the other backends are only opened with nothing.
+    pub ring: RingMode,
 }
 
 /// Serves I/Os and owns the clock: a simulated target has simulated time.
@@ -115,4 +134,19 @@ pub trait RealBackend: Backend + Sized {
 
     /// How it waits now.
     fn waits(&self) -> Waits;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_result_that_is_not_the_whole_block_is_one_kind_of_failure() {
+        assert_eq!(failure(0), ErrorKind::Short(0));
+        assert_eq!(failure(512), ErrorKind::Short(512));
+        assert_eq!(failure(-5), ErrorKind::Errno(5));
+        for status in [0x0001, 0x4281, u16::MAX] {
+            assert_eq!(failure(nvme_failure(status)), ErrorKind::Nvme(status));
+        }
+    }
 }

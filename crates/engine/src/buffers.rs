@@ -125,10 +125,12 @@ pub(crate) fn alignment(targets: &[OpenTarget]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::RingMode;
+
     use super::*;
 
     fn shape(slots: u32, block_size: u32, reads: bool, writes: bool) -> Shape {
-        Shape { slots, block_size, reads, writes, seed: 1 }
+        Shape { slots, block_size, reads, writes, seed: 1, ring: RingMode::USUAL }
     }
 
     #[test]

@@ -6,9 +6,11 @@
 use std::fmt;
 use std::io;
 
-use fathom_core::spec::{Access, BackendKind, Cache};
+use fathom_core::facts::Target;
+use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SubmissionThread};
 use rustix::io::Errno;
 
+use crate::target::OpenTarget;
 use crate::{aio, uring};
 
 /// A backend that works here.
@@ -49,6 +51,68 @@ pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, 
     choose_from(requested, access.cache, &Here)
 }
 
+/// Chooses what carries the I/Os to these targets, as [`choose`] does, and tries out what the access
+/// asks of io_uring and what NVMe generic devices need of it. `facts` are those of the open targets.
+///
+/// # Errors
+///
+/// When the backend that was asked for does not work here, or cannot do what is asked of it.
+pub fn choose_for(
+    requested: Option<BackendKind>,
+    access: Access,
+    facts: &[Target],
+    targets: &[OpenTarget],
+) -> Result<Choice, ChoiceError> {
+    let commands = targets.iter().find(|target| target.passthrough.is_some());
+    if access.ring == RingMode::USUAL && commands.is_none() {
+        return choose(requested, access);
+    }
+    let refuse = |kind, cause: String, remedy: String| Err(ChoiceError { kind, cause, remedy });
+    let kind = requested.unwrap_or(BackendKind::Uring);
+    if let (true, Some(target)) = (kind != BackendKind::Uring, commands) {
+        let cause = format!("it sends no NVMe commands, and {} takes nothing else", target.name);
+        return refuse(kind, cause, "use --backend uring, or measure the block device".to_owned());
+    }
+    assert!(kind == BackendKind::Uring, "the command line refuses modes of other backends");
+    let plain = targets.iter().find(|target| target.passthrough.is_none());
+    if let (Some(commands), Some(plain)) = (commands, plain) {
+        let cause = format!(
+            "{} takes NVMe commands and {} takes none, and a ring carries one or the other",
+            commands.name, plain.name
+        );
+        return refuse(kind, cause, "measure them one after the other".to_owned());
+    }
+    if let Err(Refusal { cause, remedy }) = Here.uring() {
+        return refuse(kind, cause, format!("{remedy}; no other backend can do what is asked"));
+    }
+    match uring::try_out(facts, targets, access.ring) {
+        Ok(ring) => Ok(Choice { kind, reason: reason_of_mode(access, commands.is_some(), ring) }),
+        Err(Refusal { cause, remedy }) => refuse(kind, cause, remedy),
+    }
+}
+
+/// What io_uring was asked for and does here.
+fn reason_of_mode(access: Access, commands: bool, ring: uring::Facts) -> String {
+    let mut parts = Vec::new();
+    if commands {
+        parts.push("NVMe commands past the block layer".to_owned());
+    }
+    if access.ring.polled {
+        parts.push("completions polled for in the device's queue (IOPOLL)".to_owned());
+    }
+    match access.ring.submission_thread {
+        Some(SubmissionThread { cpu: Some(cpu) }) => {
+            parts.push(format!("a submission thread of the kernel on CPU {cpu} (SQPOLL)"));
+        }
+        Some(SubmissionThread { cpu: None }) => {
+            parts.push("a submission thread of the kernel for each worker (SQPOLL)".to_owned());
+        }
+        None => {}
+    }
+    parts.push(ring.setup.to_string());
+    format!("io_uring works here as asked: {}", parts.join("; "))
+}
+
 /// What answers whether a backend works. Tests answer as other hosts do.
 trait Probes {
     fn uring(&self) -> Result<String, Refusal>;
@@ -57,9 +121,9 @@ trait Probes {
 
 /// Why a backend does not work, and what would help.
 #[derive(Clone, Debug)]
-struct Refusal {
-    cause: String,
-    remedy: String,
+pub(crate) struct Refusal {
+    pub(crate) cause: String,
+    pub(crate) remedy: String,
 }
 
 fn choose_from(

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
+use fathom_core::spec::RingMode;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{FallocateFlags, OFlags};
@@ -233,7 +234,14 @@ impl<'a> Task<'a> {
     fn write(&self) -> io::Result<()> {
         let block_size =
             u32::try_from(self.options.block.0).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let shape = Shape { slots: 1, block_size, reads: false, writes: true, seed: 0 };
+        let shape = Shape {
+            slots: 1,
+            block_size,
+            reads: false,
+            writes: true,
+            seed: 0,
+            ring: RingMode::USUAL,
+        };
         let mut buffers = Buffers::new(&shape, PAGE as usize)?;
         let buffer = buffers.get(Direction::Write, 0);
         while !self.stop.load(Ordering::Relaxed) && !self.failed.load(Ordering::Relaxed) {

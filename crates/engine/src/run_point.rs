@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
 use fathom_core::plan::{self, WorkerPlan};
-use fathom_core::spec::{self, BackendKind, Pacing, Point};
+use fathom_core::spec::{self, BackendKind, Pacing, Point, RingMode};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
@@ -20,7 +20,7 @@ use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
 use crate::sim;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
-use crate::uring::Uring;
+use crate::uring::{CommandUring, Uring};
 use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
 /// How many tallies each of so many workers has: they wait for the collector, are merged, or are
@@ -42,6 +42,8 @@ pub enum Devices<'a> {
         targets: &'a [OpenTarget],
         /// What carries the I/Os to them.
         backend: BackendKind,
+        /// What io_uring is asked for beyond its habits, where it is the backend.
+        ring: RingMode,
     },
     /// One simulated device, in virtual time. Its points have one worker.
     Simulated(&'a sim::Options),
@@ -135,9 +137,12 @@ pub fn run_point(
     let plans = plan::divide(point);
     match devices {
         Devices::Simulated(options) => Ok(simulated::run(point, &plans, options, stop, observer)),
-        Devices::Real { targets, backend } => {
-            let run = threads::Run { point, plans: &plans, targets, stop };
+        Devices::Real { targets, backend, ring } => {
+            let run = threads::Run { point, plans: &plans, targets, ring, stop };
             match backend {
+                BackendKind::Uring if targets.iter().any(|target| target.passthrough.is_some()) => {
+                    run.go::<CommandUring>(observer)
+                }
                 BackendKind::Uring => run.go::<Uring>(observer),
                 BackendKind::Aio => run.go::<Aio>(observer),
                 BackendKind::Sync => run.go::<Sync>(observer),
@@ -155,7 +160,7 @@ pub(crate) fn run_on<B: RealBackend>(
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
     let plans = plan::divide(point);
-    threads::Run { point, plans: &plans, targets, stop }.go::<B>(observer)
+    threads::Run { point, plans: &plans, targets, ring: RingMode::USUAL, stop }.go::<B>(observer)
 }
 
 /// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.

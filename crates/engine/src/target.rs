@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use fathom_core::Bytes;
-use fathom_core::facts::{InUse, Target, TargetKind};
+use fathom_core::facts::{InUse, Namespace, Target, TargetKind};
 use fathom_core::spec::{Access, Cache};
 use fathom_core::typed_path;
 
@@ -29,6 +29,29 @@ pub struct OpenTarget {
     pub size: Bytes,
     /// What offsets, lengths and memory have to be multiples of; 1 when buffered.
     pub alignment: Bytes,
+    /// What NVMe commands have to say, where they reach the target as they are.
+    pub passthrough: Option<Passthrough>,
+}
+
+/// What every NVMe command to a target says.
+#[derive(Debug)]
+pub struct Passthrough {
+    /// The namespace.
+    pub namespace: u32,
+    /// The power of two that a logical block's size is.
+    pub block_shift: u32,
+    /// Whether a write completes only when it is durable.
+    pub force_unit_access: bool,
+    /// The block device with the same data, claimed as long as it may be written to.
+    _claim: Option<File>,
+}
+
+#[cfg(test)]
+impl Passthrough {
+    /// Of a namespace that is nowhere.
+    pub(crate) fn invented(namespace: u32, block_shift: u32, force_unit_access: bool) -> Self {
+        Self { namespace, block_shift, force_unit_access, _claim: None }
+    }
 }
 
 /// How a target is to be opened.
@@ -180,6 +203,26 @@ pub enum TargetError {
         /// By whom.
         uses: Vec<InUse>,
     },
+    /// NVMe commands cannot be sent to it as they are.
+    Passthrough {
+        /// As the user named it.
+        name: String,
+        /// Why.
+        cause: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A block is more than one NVMe command may move.
+    TooLarge {
+        /// As the user named it.
+        name: String,
+        /// The block size.
+        block_size: Bytes,
+        /// The most that one may.
+        largest: Bytes,
+        /// Which of the kernel's limits that is.
+        limit: &'static str,
+    },
     /// It is not what it was when it was looked at.
     Changed {
         /// As the user named it.
@@ -277,8 +320,12 @@ impl fmt::Display for TargetError {
                      I/O: add --buffered, or name a file on another file system"
                 )
             }
-            Self::Misaligned { .. } | Self::BeyondEnd { .. } | Self::TooSmall { .. } => {
-                self.fmt_region(f)
+            Self::Misaligned { .. }
+            | Self::BeyondEnd { .. }
+            | Self::TooSmall { .. }
+            | Self::TooLarge { .. } => self.fmt_region(f),
+            Self::Passthrough { name, cause, remedy } => {
+                write!(f, "{name} cannot be sent NVMe commands: {cause}: {remedy}")
             }
             Self::NotNamed { name, kind } => write!(
                 f,
@@ -379,6 +426,12 @@ impl TargetError {
                 "the region of {name} is {length} ({} bytes) long, which is less than one block of \
                  {block_size}: choose a larger --size or a smaller --block-size",
                 length.0
+            ),
+            Self::TooLarge { name, block_size, largest, limit } => write!(
+                f,
+                "blocks of {block_size} are more than one NVMe command to {name} may move, which is \
+                 {largest} by the kernel's {limit}: choose a smaller block size, or the block device, \
+                 whose I/Os the kernel cuts"
             ),
             _ => unreachable!("only called for the errors above"),
         }
@@ -497,7 +550,24 @@ pub fn check_region(
     if length < block_size {
         return Err(TargetError::TooSmall { name: name(), length, block_size });
     }
-    Ok(())
+    check_command_size(target, block_size)
+}
+
+/// Checks that one NVMe command can move a block, where commands reach the target as they are.
+///
+/// # Errors
+///
+/// When it cannot.
+pub fn check_command_size(target: &Target, block_size: Bytes) -> Result<(), TargetError> {
+    match &target.namespace {
+        Some(namespace) if namespace.largest < block_size => Err(TargetError::TooLarge {
+            name: target.name.clone(),
+            block_size,
+            largest: namespace.largest,
+            limit: namespace.limit,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a size or an offset is a multiple of what direct I/O on the target needs. `what`
@@ -534,8 +604,8 @@ fn alignment(target: &Target, access: Access) -> Bytes {
 /// When it cannot be opened so, and when it would be written to and must not be.
 pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetError> {
     judge(target, opening)?;
-    let direct =
-        opening.access.cache == Cache::Direct && target.kind != TargetKind::CharacterDevice;
+    let is_character = matches!(target.kind, TargetKind::CharacterDevice | TargetKind::NvmeGeneric);
+    let direct = opening.access.cache == Cache::Direct && !is_character;
     let destroys = opening.overwrite.destroys(target);
     // Claiming is what mounting does too: from here on nobody can.
     let claims = target.kind == TargetKind::BlockDevice && opening.writes && !destroys;
@@ -559,11 +629,68 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         let uses = number.map_or_else(Vec::new, |n| host::marks(n, Path::new(&target.path)));
         refuse_in_use(target, uses)?;
     }
+    let passthrough = match &target.namespace {
+        Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
+        None => None,
+    };
     Ok(OpenTarget {
         name: target.name.clone(),
         file,
         size: target.size,
         alignment: alignment(target, opening.access),
+        passthrough,
+    })
+}
+
+/// Settles what the commands to an NVMe generic device say. What is written through it is the data
+/// of the block device beside, so that one is claimed as if it were opened itself.
+fn pass_through(
+    target: &Target,
+    namespace: &Namespace,
+    opening: &Opening,
+    file: &File,
+) -> Result<Passthrough, TargetError> {
+    let name = || target.name.clone();
+    let id = host::nvme::namespace_of(file).map_err(|cause| TargetError::Passthrough {
+        name: name(),
+        cause: format!("the device does not tell its namespace ({cause})"),
+        remedy: format!("measure {}", namespace.block_device),
+    })?;
+    if id != namespace.id {
+        return Err(TargetError::Changed { name: name(), what: "it is another namespace" });
+    }
+    let claims = opening.writes && !opening.overwrite.destroys(target);
+    let claim = match claims.then(|| host::nvme::claim(namespace)) {
+        None => None,
+        Some(Ok(claim)) => {
+            let number = target.layers.first().and_then(|layer| layer.device);
+            let path = Path::new(&namespace.block_device);
+            refuse_in_use(target, number.map_or_else(Vec::new, |n| host::marks(n, path)))?;
+            Some(claim)
+        }
+        Some(Err(cause)) if cause.raw_os_error() == Some(libc::EBUSY) => {
+            let device = namespace.block_device.clone();
+            return Err(TargetError::InUse {
+                name: name(),
+                uses: Vec::from([InUse::Exclusive { device }]),
+            });
+        }
+        Some(Err(cause)) => {
+            return Err(TargetError::Passthrough {
+                name: name(),
+                cause: format!(
+                    "{}, which has the same data, cannot be claimed ({cause})",
+                    namespace.block_device
+                ),
+                remedy: "see that its node is there and that this user may read it".to_owned(),
+            });
+        }
+    };
+    Ok(Passthrough {
+        namespace: id,
+        block_shift: namespace.logical_block.0.trailing_zeros(),
+        force_unit_access: opening.access.write_through,
+        _claim: claim,
     })
 }
 
@@ -593,6 +720,13 @@ fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
         TargetKind::Simulated => {
             return Err(TargetError::Special { name: name(), what: "a simulated device" });
         }
+        TargetKind::NvmeGeneric if opening.access.cache == Cache::Buffered => {
+            return Err(TargetError::Passthrough {
+                name: name(),
+                cause: "there is no page cache on their way".to_owned(),
+                remedy: "drop --buffered, or measure the block device".to_owned(),
+            });
+        }
         TargetKind::CharacterDevice if opening.writes && target.path != "/dev/null" => {
             return Err(TargetError::Special {
                 name: name(),
@@ -612,7 +746,8 @@ fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
         return Err(TargetError::ReadOnly { name: name(), mount_point });
     }
     let number = target.layers.first().and_then(|layer| layer.device);
-    if target.kind == TargetKind::BlockDevice && number.is_some_and(host::is_read_only) {
+    let is_device = matches!(target.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric);
+    if is_device && number.is_some_and(host::is_read_only) {
         return Err(TargetError::ReadOnly { name: name(), mount_point: None });
     }
     if opening.overwrite.destroys(target) {
@@ -647,6 +782,14 @@ fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> 
                 return changed("it is another device");
             }
         }
+        TargetKind::NvmeGeneric => {
+            let number = metadata.rdev();
+            let number = (rustix::fs::major(number), rustix::fs::minor(number));
+            let same = target.namespace.as_ref().is_some_and(|it| it.device == number);
+            if !kind.is_char_device() || !same {
+                return changed("it is another device");
+            }
+        }
         TargetKind::CharacterDevice if !kind.is_char_device() => {
             return changed("it was a character device");
         }
@@ -661,10 +804,12 @@ fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> 
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::RingMode;
+
     use super::*;
 
     const READ: Opening = Opening {
-        access: Access { cache: Cache::Direct, write_through: false },
+        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         writes: false,
         overwrite: Overwrite { allowed: false, destroy: Vec::new() },
     };

@@ -12,7 +12,7 @@ use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally,
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
-use crate::backend::{Backend, Completion, Io};
+use crate::backend::{Backend, Completion, Io, failure};
 use crate::pattern::{Request, Source};
 use crate::payload::Payload;
 use crate::schedule::Schedule;
@@ -399,7 +399,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     #[cold]
     fn put_aside(&mut self, completion: Completion) {
         if completion.result != self.job.block_size as i32 {
-            self.note_failure(completion.slot, kind_of(completion.result), self.at);
+            self.note_failure(completion.slot, failure(completion.result), self.at);
             if self.expected.is_some() {
                 self.ledger.failed += 1;
                 self.tally.failed += 1;
@@ -511,7 +511,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.free_count += 1;
         self.ledger.in_flight += 1;
         if completion.result != self.job.block_size as i32 {
-            self.note_failure(completion.slot, kind_of(completion.result), completion.at);
+            self.note_failure(completion.slot, failure(completion.result), completion.at);
         }
     }
 
@@ -525,14 +525,6 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             self.note_failure(slot as u32, ErrorKind::Lost, ended);
         }
         self.ledger.lost = self.in_flight();
-    }
-}
-
-/// What a result that is not the whole block means.
-fn kind_of(result: i32) -> ErrorKind {
-    match u32::try_from(result) {
-        Ok(bytes) => ErrorKind::Short(bytes),
-        Err(_) => ErrorKind::Errno(result.wrapping_neg()),
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Access, BackendKind, Cache};
+use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
 use fathom_engine::aio::Aio;
 use fathom_engine::backend::{Io, RealBackend, Shape};
 use fathom_engine::choose;
@@ -31,8 +31,9 @@ const FORBID: &str = "FATHOM_TEST_FORBID";
 /// What the child prints when everything held, so that a child that did nothing does not pass.
 const HELD: &str = "everything held under the filter";
 
-const DIRECT: Access = Access { cache: Cache::Direct, write_through: false };
-const BUFFERED: Access = Access { cache: Cache::Buffered, write_through: false };
+const DIRECT: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+const BUFFERED: Access =
+    Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL };
 
 /// Keeps tests, also those of another run, from seeing the sysctl changed: they would take the
 /// changed value for the one to put back.
@@ -77,10 +78,11 @@ fn target(folder: &tempfile::TempDir) -> OpenTarget {
     let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
     let file = open(libc::O_DIRECT).or_else(|_| open(0)).unwrap();
     let name = path.display().to_string();
-    OpenTarget { name, file, size: Bytes(1 << 16), alignment: Bytes(4096) }
+    OpenTarget { name, file, size: Bytes(1 << 16), alignment: Bytes(4096), passthrough: None }
 }
 
-const SHAPE: Shape = Shape { slots: 4, block_size: 4096, reads: true, writes: true, seed: 1 };
+const SHAPE: Shape =
+    Shape { slots: 4, block_size: 4096, reads: true, writes: true, seed: 1, ring: RingMode::USUAL };
 
 /// A backend opens and carries I/Os.
 fn works<B: RealBackend>() {

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, ErrorKind, Record};
-use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{
+    Arrivals, BackendKind, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
@@ -44,7 +46,7 @@ fn target(folder: &Path, name: &str, size: u64) -> OpenTarget {
     let direct = options().custom_flags(libc::O_DIRECT).open(&path);
     let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
     let file = direct.unwrap_or_else(|_| options().open(&path).unwrap());
-    OpenTarget { name: name.to_owned(), file, size: Bytes(size), alignment }
+    OpenTarget { name: name.to_owned(), file, size: Bytes(size), alignment, passthrough: None }
 }
 
 fn point(targets: u32, pacing: Pacing, workers: Workers, read_share: f64) -> Point {
@@ -69,7 +71,7 @@ fn point(targets: u32, pacing: Pacing, workers: Workers, read_share: f64) -> Poi
 
 fn run(point: &Point, targets: &[OpenTarget], backend: BackendKind) -> (Record, Log) {
     let mut log = Log::default();
-    let devices = Devices::Real { targets, backend };
+    let devices = Devices::Real { targets, backend, ring: RingMode::USUAL };
     let record = run_point(point, devices, &AtomicBool::new(false), &mut log).unwrap();
     assert!(record.ledger().balances());
     (record, log)
@@ -151,7 +153,7 @@ fn a_run_that_is_stopped_at_once_ends_and_balances() {
     let targets = [target(folder.path(), "a", SIZE)];
     for backend in BACKENDS {
         let point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(2), 1.0);
-        let devices = Devices::Real { targets: &targets, backend };
+        let devices = Devices::Real { targets: &targets, backend, ring: RingMode::USUAL };
         let record =
             run_point(&point, devices, &AtomicBool::new(true), &mut Log::default()).unwrap();
         assert!(record.interrupted && record.ledger().balances());
@@ -165,7 +167,8 @@ fn a_backend_that_cannot_be_opened_is_an_error_and_ends_every_worker() {
     let mut point = point(1, Pacing::Closed { queue_depth: 64 }, Workers::Total(4), 0.0);
     // 40,000 for each worker, more than a ring can have.
     point.streams[0].pacing = Pacing::Closed { queue_depth: 160_000 };
-    let devices = Devices::Real { targets: &targets, backend: BackendKind::Uring };
+    let devices =
+        Devices::Real { targets: &targets, backend: BackendKind::Uring, ring: RingMode::USUAL };
     let error = run_point(&point, devices, &AtomicBool::new(false), &mut Log::default());
     let text = error.unwrap_err().to_string();
     assert!(text.contains("uring") && text.contains("32768"), "{text}");
@@ -180,7 +183,7 @@ fn a_run_that_is_stopped_in_its_window_ends_for_all_workers_at_once() {
         point.window = Span::from_secs(60);
         let stop = AtomicBool::new(false);
         let mut log = Stopper { log: Log::default(), stop: &stop };
-        let devices = Devices::Real { targets: &targets, backend };
+        let devices = Devices::Real { targets: &targets, backend, ring: RingMode::USUAL };
         let record = run_point(&point, devices, &stop, &mut log).unwrap();
         assert!(record.interrupted && record.ledger().balances());
         assert!(record.window > Span(0) && record.window < point.window);

@@ -9,14 +9,15 @@ use std::process::Command;
 
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
-use fathom_core::spec::{Access, Cache};
+use fathom_core::spec::{Access, Cache, RingMode};
 use fathom_engine::host;
 use fathom_engine::target::{OpenTarget, Opening, Overwrite, TargetError, open};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 const MIB: u64 = 1 << 20;
-const DIRECT: Access = Access { cache: Cache::Direct, write_through: false };
-const BUFFERED: Access = Access { cache: Cache::Buffered, write_through: false };
+const DIRECT: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+const BUFFERED: Access =
+    Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL };
 
 fn to_read(access: Access) -> Opening {
     Opening { access, writes: false, overwrite: Overwrite::default() }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -224,13 +224,13 @@ fn target(folder: &Path) -> OpenTarget {
     let direct = options().custom_flags(libc::O_DIRECT).open(&path);
     let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
     let file = direct.unwrap_or_else(|_| options().open(&path).expect("it was just written"));
-    OpenTarget { name: "target".to_owned(), file, size: Bytes(SIZE), alignment }
+    OpenTarget { name: "target".to_owned(), file, size: Bytes(SIZE), alignment, passthrough: None }
 }
 
 fn workers_on_real_files_allocate_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let targets = [target(folder.path())];
-    let access = Access { cache: Cache::Direct, write_through: false };
+    let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
     let all = [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync];
     // What this machine forbids cannot be measured; pread and pwrite work everywhere.
     let works = |kind: &BackendKind| choose(Some(*kind), access).is_ok();
@@ -242,7 +242,7 @@ fn workers_on_real_files_allocate_nothing() {
                 let (window, interval) = (Span::from_ms(500), Span::from_ms(100));
                 let point = point(pacing, pattern, window, interval);
                 let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
-                let devices = Devices::Real { targets: &targets, backend };
+                let devices = Devices::Real { targets: &targets, backend, ring: RingMode::USUAL };
                 let never = AtomicBool::new(false);
                 let record = run_point(&point, devices, &never, &mut watch);
                 let record = record.expect("the backend was chosen because it works");

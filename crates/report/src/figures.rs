@@ -4,11 +4,11 @@
 use fathom_core::errno::{self, Meaning};
 use fathom_core::measure::{Direction, Flow, Histogram, Stretch};
 use fathom_core::stats::{self, Estimate};
-use fathom_core::{Bytes, Quantile, Span, typed_word};
+use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
     Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, Pacing, Pattern,
-    Stream, Target, Trial, Workers,
+    Stream, SubmissionThread, Target, Trial, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -242,14 +242,22 @@ pub fn load(stream: &Stream) -> String {
     )
 }
 
-/// "direct", "buffered, write-through".
+/// "direct I/O", "buffered I/O, write-through", "direct I/O, polled".
 pub fn access(access: Access) -> String {
     let cache = match access.cache {
         Cache::Direct => "direct I/O",
         Cache::Buffered => "buffered I/O",
     };
     let through = if access.write_through { ", write-through" } else { "" };
-    format!("{cache}{through}")
+    let polled = if access.polled { ", polled" } else { "" };
+    let thread = match access.submission_thread {
+        None => String::new(),
+        Some(SubmissionThread { cpu: None }) => ", with a submission thread".to_owned(),
+        Some(SubmissionThread { cpu: Some(cpu) }) => {
+            format!(", with a submission thread on CPU {cpu}")
+        }
+    };
+    format!("{cache}{through}{polled}{thread}")
 }
 
 /// "after a warm-up of 5 s", "without a warm-up".
@@ -423,6 +431,10 @@ pub fn failure(failure: Failure) -> String {
             Meaning { name: Some(name), words, .. } => format!("{name} (errno {errno}): {words}"),
             Meaning { name: None, .. } => format!("errno {errno}"),
         },
+        Failure::NvmeStatus(status) => {
+            let name = nvme::meaning(status).name.unwrap_or("without a name here");
+            format!("NVMe status {name} ({})", nvme::numbers(status))
+        }
         Failure::ShortBytes(0) => {
             "0 bytes moved: the end of the target, or it was unplugged".to_owned()
         }

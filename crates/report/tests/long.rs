@@ -4,7 +4,7 @@
 use fathom_core::experiment::Trial;
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
 use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Span, stats};
@@ -68,7 +68,7 @@ fn long() -> Trial {
     };
     Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false },
+        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Uring,
         backend_reason: "it was asked for".to_owned(),
         started_unix_ns: 0,

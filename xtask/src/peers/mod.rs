@@ -270,7 +270,7 @@ fn met(ratios: &[f64], goal: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, BackendKind, Cache};
+    use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
 
     use super::*;
 
@@ -280,7 +280,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let access = Access { cache: Cache::Direct, write_through: false };
+        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -208,6 +208,8 @@ impl Ledger {
 pub enum ErrorKind {
     /// The kernel answered with this errno.
     Errno(i32),
+    /// The device answered with this NVMe status, where commands reach it as they are.
+    Nvme(u16),
     /// Fewer bytes moved than asked: this many. Zero is what an unplugged device gives.
     Short(u32),
     /// The I/O did not come back while we waited for it.

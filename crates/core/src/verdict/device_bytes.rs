@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::case::{Case, listed, percent};
 use super::{Judgement, Severity};
-use crate::facts::{Layer, LayerKind, Target};
+use crate::facts::{Layer, LayerKind, Target, TargetKind};
 use crate::measure::Direction;
 use crate::units::Bytes;
 
@@ -76,6 +76,15 @@ pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
     if case.trial.counters.is_none() {
         for code in ["cached-below", "foreign-io"] {
             judgement.cannot(code, "the devices' counters in the window are not known");
+        }
+        return;
+    }
+    if case.used().any(|(_, target)| target.kind == TargetKind::NvmeGeneric) {
+        for code in ["cached-below", "foreign-io"] {
+            judgement.cannot(
+                code,
+                "the kernel does not count NVMe commands that pass by its block layer",
+            );
         }
         return;
     }
@@ -332,6 +341,16 @@ mod tests {
         device.read_bytes = Bytes(device.read_bytes.0 / 1000 * thousandths);
         device.written_bytes = Bytes(device.written_bytes.0 / 1000 * thousandths);
         invented
+    }
+
+    #[test]
+    fn commands_past_the_block_layer_are_not_counted_there() {
+        let mut invented = at_device(Invented::reads(), 0);
+        invented.has("cached-below", Severity::Void);
+        invented.target().kind = TargetKind::NvmeGeneric;
+        invented.has_none_of(&["cached-below", "foreign-io"]);
+        invented.is_unchecked("cached-below");
+        invented.is_unchecked("foreign-io");
     }
 
     #[test]

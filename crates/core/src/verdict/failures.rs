@@ -6,6 +6,7 @@ use super::case::{Case, counted};
 use super::{Judgement, Severity};
 use crate::errno::meaning;
 use crate::measure::{Direction, ErrorKind, IoError};
+use crate::nvme;
 use crate::units::Span;
 
 /// Every kind of failure on its own, for each target and direction.
@@ -67,6 +68,15 @@ fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError,
                 "{what} failed with {} ({errno}: {}), {place}.",
                 meaning.name.unwrap_or("an errno without a name here"),
                 meaning.words
+            );
+            ("io-errors", evidence, meaning.advice)
+        }
+        ErrorKind::Nvme(status) => {
+            let meaning = nvme::meaning(status);
+            let evidence = format!(
+                "{what} failed with the NVMe status {} ({}), {place}.",
+                meaning.name.unwrap_or("that has no name here"),
+                nvme::numbers(status)
             );
             ("io-errors", evidence, meaning.advice)
         }
@@ -175,6 +185,7 @@ mod tests {
             error(ErrorKind::Errno(5)),
             error(ErrorKind::Errno(5)),
             error(ErrorKind::Errno(28)),
+            error(ErrorKind::Nvme(0x4281)),
             error(ErrorKind::Short(512)),
             error(ErrorKind::Short(1024)),
             error(ErrorKind::Short(0)),
@@ -191,8 +202,12 @@ mod tests {
              the I/O), the first at offset 8192, 4 KiB long, 1.5 s into the window."
         );
         assert!(evidence[1].starts_with("1 read of data.bin failed with ENOSPC (28"));
-        assert!(evidence[2].starts_with("1 read of data.bin moved no bytes"));
-        assert!(evidence[3].starts_with("2 reads of data.bin moved fewer bytes than asked"));
+        assert!(evidence[2].starts_with(
+            "1 read of data.bin failed with the NVMe status Unrecovered Read Error (status code type \
+             2h, status code 81h), the first"
+        ));
+        assert!(evidence[3].starts_with("1 read of data.bin moved no bytes"));
+        assert!(evidence[4].starts_with("2 reads of data.bin moved fewer bytes than asked"));
     }
 
     #[test]

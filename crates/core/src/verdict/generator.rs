@@ -75,6 +75,14 @@ pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     if workers.is_empty() || window <= 0.0 {
         return;
     }
+    let ring = case.trial.access.ring;
+    if ring.polled && ring.submission_thread.is_none() {
+        judgement.cannot(
+            "worker-busy",
+            "looking for completions takes all of a worker's CPU, however little it has to do",
+        );
+        return;
+    }
     if workers.iter().any(Option::is_none) {
         judgement.cannot("worker-busy", "this backend cannot tell its workers' CPU time");
         return;
@@ -201,6 +209,35 @@ pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
     }
 }
 
+/// Submission threads that had to take turns with the workers that they serve: each looks at its
+/// queue all the time, and while one of the two runs the other cannot.
+pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement) {
+    if case.trial.access.ring.submission_thread.is_none() {
+        return;
+    }
+    let workers: u64 = case.streams().iter().map(|stream| u64::from(worker_count(stream))).sum();
+    if case.host.cpus == 0 {
+        judgement.cannot("submission-threads-crowded", "the number of CPUs is not known");
+        return;
+    }
+    let cpus = f64::from(case.host.cpus);
+    let allowed = case.host.cpu_limit.map_or(cpus, |limit| limit.min(cpus));
+    if allowed < (2 * workers) as f64 {
+        judgement.find(
+            "submission-threads-crowded",
+            Severity::Suspect,
+            format!(
+                "{} and as many submission threads of the kernel shared {} {}.",
+                counted(workers, "worker"),
+                figure(allowed).trim_end_matches('0').trim_end_matches('.'),
+                if allowed == 1.0 { "CPU" } else { "CPUs" },
+            ),
+            "Leave a CPU for each worker and one for its submission thread, or drop --sqpoll: without \
+             a CPU of its own such a thread makes everything slower, often many times.",
+        );
+    }
+}
+
 /// Workers are not pinned, so on a machine of several nodes their distance is not known.
 pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
     if case.host.numa_nodes <= 1 {
@@ -227,7 +264,7 @@ pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::spec::Workers;
+    use crate::spec::{SubmissionThread, Workers};
 
     /// An open loop of 1000 I/Os of 1 ms that started so late.
     fn late(count: u64, delay_ns: u64) -> Invented {
@@ -312,6 +349,40 @@ mod tests {
         invented.has("more-workers-than-cpus", Severity::Note);
         invented.host.cpus = 0;
         invented.is_unchecked("more-workers-than-cpus");
+    }
+
+    #[test]
+    fn a_submission_thread_needs_a_cpu_beside_its_worker() {
+        let mut invented = Invented::reads();
+        invented.stream().workers = Workers::Total(3);
+        invented.has_none_of(&["submission-threads-crowded"]);
+        invented.trial.access.ring.submission_thread = Some(SubmissionThread { cpu: None });
+        let finding = invented.has("submission-threads-crowded", Severity::Suspect);
+        assert_eq!(
+            finding.evidence,
+            "3 workers and as many submission threads of the kernel shared 4 CPUs."
+        );
+        invented.stream().workers = Workers::Total(2);
+        invented.has_none_of(&["submission-threads-crowded"]);
+        invented.host.cpu_limit = Some(1.5);
+        let finding = invented.has("submission-threads-crowded", Severity::Suspect);
+        assert!(finding.evidence.ends_with("shared 1.5 CPUs."), "{}", finding.evidence);
+        invented.host.cpus = 0;
+        invented.is_unchecked("submission-threads-crowded");
+    }
+
+    #[test]
+    fn a_worker_that_polls_is_busy_by_itself() {
+        let mut invented = Invented::reads();
+        let window = invented.trial.record.window;
+        invented.worker().cpu = Some(window);
+        invented.has("worker-busy", Severity::Suspect);
+        invented.trial.access.ring.polled = true;
+        invented.has_none_of(&["worker-busy"]);
+        invented.is_unchecked("worker-busy");
+        // Then it is the kernel's thread that looks.
+        invented.trial.access.ring.submission_thread = Some(SubmissionThread { cpu: None });
+        invented.has("worker-busy", Severity::Suspect);
     }
 
     #[test]

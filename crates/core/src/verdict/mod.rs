@@ -19,7 +19,7 @@ use crate::facts::{Host, Target};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 34] = [
+pub const CODES: [&str; 35] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -49,6 +49,7 @@ pub const CODES: [&str; 34] = [
     "queue-too-deep",
     "short-ios",
     "small-footprint",
+    "submission-threads-crowded",
     "trend",
     "unwritten-reads",
     "volatile-write-cache",
@@ -155,7 +156,7 @@ const OF_EVERY_TRIAL: [Check; 9] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 18] = [
+const OF_REAL_TARGETS: [Check; 19] = [
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
@@ -172,6 +173,7 @@ const OF_REAL_TARGETS: [Check; 18] = [
     storage::alignment,
     storage::small_footprint,
     generator::more_workers_than_cpus,
+    generator::submission_threads_crowded,
     generator::numa_remote,
     generator::cpu_share,
 ];

@@ -19,7 +19,11 @@ const MEMORY_FACTOR: u64 = 2;
 /// Reads of blocks that were never written: they are answered with zeros, without the medium.
 pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
     for (place, target) in case.used() {
-        if !matches!(target.kind, TargetKind::File | TargetKind::BlockDevice) {
+        let is_storage = matches!(
+            target.kind,
+            TargetKind::File | TargetKind::BlockDevice | TargetKind::NvmeGeneric
+        );
+        if !is_storage {
             continue;
         }
         let read = case.footprint(place, |stream| stream_does(stream, Direction::Read));
@@ -88,7 +92,7 @@ fn by_command(target: &Target) -> String {
 
 fn unknown_extents(target: &Target) -> String {
     match target.kind {
-        TargetKind::BlockDevice => format!(
+        TargetKind::BlockDevice | TargetKind::NvmeGeneric => format!(
             "a block device does not tell which blocks were ever written: if {} is new, thin or was \
              trimmed, write it fully before reading",
             target.name

@@ -8,7 +8,7 @@ use crate::facts::{
 };
 use crate::measure::{Cell, Direction, Errors, Flow, Interval, Ledger, Record, WorkerRecord};
 use crate::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use crate::units::{Bytes, Rate, Span};
 
@@ -64,7 +64,7 @@ impl Invented {
         };
         let trial = Trial {
             point,
-            access: Access { cache: Cache::Direct, write_through: false },
+            access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
             backend: BackendKind::Uring,
             backend_reason: String::new(),
             started_unix_ns: 0,
@@ -272,5 +272,6 @@ fn target() -> Target {
         extents: Some(Extents { written: SIZE, count: 800, ..Extents::default() }),
         layers: Vec::from([partition, disk]),
         in_use: Vec::new(),
+        namespace: None,
     }
 }

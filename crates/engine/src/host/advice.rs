@@ -10,7 +10,10 @@ pub fn advice(host: &Host, target: &Target) -> Vec<String> {
     match target.kind {
         // Nothing below, and nothing that could be done about it.
         TargetKind::Simulated | TargetKind::CharacterDevice => return found,
-        TargetKind::File | TargetKind::BlockDevice | TargetKind::Folder => {}
+        TargetKind::File
+        | TargetKind::BlockDevice
+        | TargetKind::NvmeGeneric
+        | TargetKind::Folder => {}
     }
     writing(target, &mut found);
     data(target, &mut found);

@@ -9,6 +9,7 @@ mod fiemap;
 mod io_wq;
 mod machine;
 mod mounts;
+pub(crate) mod nvme;
 mod signature;
 mod stack;
 mod system;
@@ -63,6 +64,12 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
         target.kind = TargetKind::CharacterDevice;
         target.size = CHARACTER_DEVICE_SIZE;
         return Ok(target);
+    }
+    let number = split_number(metadata.rdev());
+    if kind.is_char_device()
+        && let Some(name) = nvme::generic_name(&system, number)
+    {
+        return nvme::generic(&system, target, number, &name);
     }
     if !kind.is_file() {
         return Err(TargetError::Special { name: target.name, what: special(&kind) });
@@ -141,6 +148,7 @@ fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
         extents: None,
         layers: Vec::new(),
         in_use: Vec::new(),
+        namespace: None,
     };
     Ok((target, metadata))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{Pacing, Point};
+use fathom_core::spec::{Pacing, Point, RingMode};
 use fathom_core::{Instant, Span};
 
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
@@ -34,6 +34,7 @@ pub(super) struct Run<'a> {
     pub(super) point: &'a Point,
     pub(super) plans: &'a [WorkerPlan],
     pub(super) targets: &'a [OpenTarget],
+    pub(super) ring: RingMode,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -174,6 +175,7 @@ impl Run<'_> {
             reads: stream.read_share > 0.0,
             writes: stream.read_share < 1.0,
             seed: plan.seed,
+            ring: self.ring,
         };
         let (backend, answer) = match self.open_backend::<B>(plan, &shape) {
             Ok(backend) => (Some(backend), Ok(())),
@@ -440,7 +442,8 @@ mod tests {
         std::fs::write(&path, vec![1; 1 << 20]).unwrap();
         let file = std::fs::File::open(&path).unwrap();
         let (size, alignment) = (Bytes(1 << 20), Bytes(1));
-        let target = OpenTarget { name: "target".to_owned(), file, size, alignment };
+        let target =
+            OpenTarget { name: "target".to_owned(), file, size, alignment, passthrough: None };
         let rate = 200.0;
         let distances: Vec<f64> = (0..4)
             .map(|seed| {
@@ -450,6 +453,7 @@ mod tests {
                     point: &point,
                     plans: &plans,
                     targets: std::slice::from_ref(&target),
+                    ring: RingMode::USUAL,
                     stop: &AtomicBool::new(false),
                 };
                 run.go::<Spy>(&mut Silent).unwrap();
@@ -476,7 +480,8 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 20).unwrap();
         let name = "target".to_owned();
-        let target = OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1) };
+        let target =
+            OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1), passthrough: None };
         // Nobody would wait a day for this test.
         let point = Point { window: Span::from_secs(86_400), ..poisson_point(100.0, 1) };
         let plans = fathom_core::plan::divide(&point);
@@ -485,6 +490,7 @@ mod tests {
                 point: &point,
                 plans: &plans,
                 targets: std::slice::from_ref(&target),
+                ring: RingMode::USUAL,
                 stop: &AtomicBool::new(false),
             };
             run.go::<Sync>(&mut Faulty).map(|_| ())
@@ -498,7 +504,8 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 20).unwrap();
         let name = "target".to_owned();
-        let target = OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1) };
+        let target =
+            OpenTarget { name, file, size: Bytes(1 << 20), alignment: Bytes(1), passthrough: None };
         let point = Point { interval: Span::from_ms(300), ..poisson_point(100.0, 1) };
         let stop = AtomicBool::new(false);
         let _ = crate::run_point::run_on::<Sync>(

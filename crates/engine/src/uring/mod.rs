@@ -9,7 +9,10 @@
     reason = "the kernel reads and writes the buffers behind the compiler's back"
 )]
 
+mod commands;
+mod entries;
 mod memory;
+mod modes;
 mod nonblock;
 mod nop;
 mod ring;
@@ -24,14 +27,17 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
 
 use fathom_core::measure::{Direction, Waits};
-use fathom_core::spec::BackendKind;
+use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::{Bytes, Instant, Span};
-use io_uring::types::{Fixed, Timespec};
-use io_uring::{IoUring, opcode, squeue};
+use io_uring::Submitter;
+use io_uring::types::Timespec;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::thread::NanosleepRelativeResult;
 
+pub use entries::{Commands, Entries, Files};
 use memory::Share;
+pub(crate) use modes::try_out;
 pub(crate) use nop::{NopRing, no_target};
 use ring::Ring;
 pub use setup::Setup;
@@ -50,25 +56,34 @@ const MOST_ENTRIES: u32 = 32_768;
 /// call costs less than 1 % of them all.
 const LOOK_EVERY: u32 = 64;
 
-/// io_uring.
-pub struct Uring {
+/// io_uring with reads and writes of files and block devices.
+pub type Uring = UringOf<Files>;
+
+/// io_uring with NVMe commands to NVMe generic devices.
+pub type CommandUring = UringOf<Commands>;
+
+/// io_uring, with entries of one kind.
+pub struct UringOf<E: Entries> {
     /// Not closed while I/Os are in flight.
-    ring: Ring,
+    ring: Ring<E>,
     /// Not freed while I/Os are in flight.
     buffers: ManuallyDrop<Buffers>,
     /// The lockable memory that registered buffers take, as long as they do.
     share: ManuallyDrop<Option<Share>>,
     /// Open as long as the ring refers to them by number.
     _files: Vec<File>,
-    slots: Box<[Slot]>,
-    /// Each target's number for the ring: its place, or its descriptor where none are registered.
-    targets: Box<[i32]>,
-    /// Taken by the kernel and not yet completed.
+    slots: Box<[Slot<E>]>,
+    /// What an entry has to know of each target.
+    targets: Box<[E::Aim]>,
+    /// Taken by the kernel and not yet completed. What a submission thread can see counts as taken.
     in_kernel: usize,
     /// Whether something had completed when the last start returned.
     completes_inline: bool,
     /// How often it was waited, to look now and then.
     waits: u32,
+    way: Way,
+    /// Of what is queued, how much a submission thread could see when it was last looked.
+    shown: usize,
     clock: Clock,
     pacer: Pacer,
     facts: Facts,
@@ -89,6 +104,27 @@ pub struct Facts {
     pub timed_wait: bool,
 }
 
+/// How a ring's completions come to be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The kernel puts them into the ring by itself, or when it is entered.
+    Usual,
+    /// The kernel looks for them in the devices' queues each time it is entered (IOPOLL).
+    Polled,
+    /// A thread of the kernel takes what is submitted, and looks for them if that is needed (SQPOLL).
+    Threaded,
+}
+
+impl Way {
+    fn of(mode: RingMode) -> Self {
+        match mode {
+            RingMode { submission_thread: Some(_), .. } => Self::Threaded,
+            RingMode { polled: true, .. } => Self::Polled,
+            RingMode::USUAL => Self::Usual,
+        }
+    }
+}
+
 /// The most that a ring may use. Tests lower it to walk the paths of older kernels.
 #[derive(Clone, Copy, Debug)]
 struct Ceiling {
@@ -107,71 +143,11 @@ impl Ceiling {
     };
 }
 
-/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
-/// keeps its fields to itself, and building an entry with it writes all of them twice.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct RawEntry {
-    opcode: Opcode,
-    target: i32,
-    offset: u64,
-    address: u64,
-    length: u32,
-    rw_flags: u32,
-    user_data: u64,
-    buffer: Buffer,
-    rest: [u64; 2],
-}
-
-/// What to do. Aligned, so that its parts are copied together.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(4))]
-struct Opcode {
-    code: u8,
-    flags: u8,
-    ioprio: u16,
-}
-
-/// With which buffer. Aligned, so that its parts are copied together.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(8))]
-struct Buffer {
-    index: u16,
-    personality: u16,
-    splice_fd: i32,
-}
-
-const _: () = assert!(size_of::<RawEntry>() == size_of::<squeue::Entry>());
-const _: () = assert!(align_of::<RawEntry>() == align_of::<squeue::Entry>());
-
-impl RawEntry {
-    fn of(entry: squeue::Entry) -> Self {
-        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which this type
-        // is a description, and any bits are valid in it.
-        unsafe { std::mem::transmute(entry) }
-    }
-
-    #[inline]
-    fn into_entry(self) -> squeue::Entry {
-        // SAFETY: as above, in the other direction.
-        unsafe { std::mem::transmute(self) }
-    }
-}
-
-/// What every read or every write of a slot has in common.
-#[derive(Clone, Copy, Debug)]
-struct Prepared {
-    opcode: Opcode,
-    rw_flags: u32,
-    address: u64,
-    buffer: Buffer,
-}
-
 /// A place for an I/O.
 #[derive(Debug)]
-struct Slot {
+struct Slot<E: Entries> {
     /// By direction.
-    prepared: [Prepared; 2],
+    prepared: [E::Prepared; 2],
     /// Whether it is in flight. Asserted, because the kernel owns its buffer then.
     is_busy: bool,
 }
@@ -187,7 +163,7 @@ enum Entered {
     Early,
 }
 
-impl RealBackend for Uring {
+impl<E: Entries> RealBackend for UringOf<E> {
     const KIND: BackendKind = BackendKind::Uring;
 
     fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
@@ -208,7 +184,7 @@ impl RealBackend for Uring {
     }
 }
 
-impl Uring {
+impl<E: Entries> UringOf<E> {
     /// How this ring works.
     pub fn facts(&self) -> Facts {
         self.facts
@@ -216,14 +192,9 @@ impl Uring {
 
     fn open_below(ceiling: Ceiling, targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
         let slots = shape.slots;
-        if slots == 0 || slots > MOST_ENTRIES {
-            let message = format!(
-                "io_uring takes a queue depth from 1 to {MOST_ENTRIES} for each worker, not {slots}"
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
+        let entries = entries_for(shape)?;
         let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
-        let (ring, setup) = setup::build_best(ceiling.setup, slots.next_power_of_two())
+        let (ring, setup) = setup::build_best::<E>(ceiling.setup, entries, shape.ring)
             .map_err(|error| explain(error, slots))?;
         // Registering a file notes what the ring can do with it.
         nonblock::spare_hand_over(targets, setup);
@@ -236,7 +207,7 @@ impl Uring {
         let registered_files =
             ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
         let share = match ceiling.register_buffers {
-            true => register_buffers(&ring, &addresses, shape.block_size),
+            true => register_buffers(&ring.submitter(), &addresses, shape.block_size),
             false => None,
         };
         let facts = Facts {
@@ -247,27 +218,36 @@ impl Uring {
                 || (ceiling.timed_wait && ring.params().is_feature_ext_arg()),
         };
         clock::request_exact_timers();
+        let length = shape.block_size;
+        let prepared = |slot, direction| {
+            let place = buffers.place(direction, slot);
+            let address = addresses[place as usize];
+            // The kernel numbers registered buffers with 16 bits, and takes no more of them.
+            let buffer = entries::Buffer { slot, direction, address, length, place: place as u16 };
+            E::prepare(&buffer, facts)
+        };
+        // Where files are registered the ring knows them by their place, else by their descriptor.
+        let number = |(place, target)| match registered_files {
+            true => E::aim_at(target, place as i32, length),
+            false => E::aim_at(target, descriptors[place], length),
+        };
         Ok(Self {
             ring: Ring::new(ring),
             slots: (0..slots)
                 .map(|slot| Slot {
-                    prepared: Direction::BOTH.map(|direction| {
-                        let place = buffers.place(direction, slot);
-                        prepare(direction, facts, place, addresses[place as usize])
-                    }),
+                    prepared: Direction::BOTH.map(|direction| prepared(slot, direction)),
                     is_busy: false,
                 })
                 .collect(),
+            targets: targets.iter().enumerate().map(number).collect(),
             buffers: ManuallyDrop::new(buffers),
             share: ManuallyDrop::new(share),
             _files: files,
-            targets: match registered_files {
-                true => (0..descriptors.len() as i32).collect(),
-                false => descriptors.into(),
-            },
             in_kernel: 0,
             completes_inline: false,
             waits: 0,
+            way: Way::of(shape.ring),
+            shown: 0,
             clock: Clock::default(),
             pacer: Pacer::new(Clock::default()),
             facts,
@@ -285,10 +265,17 @@ impl Uring {
     }
 
     /// Starts what is queued and lets the kernel handle what it put off, without waiting. Enters
-    /// the kernel only if there is one or the other.
+    /// the kernel only if there is one or the other, I/Os that it has to look for, or a thread to be
+    /// woken.
     #[inline]
     fn start(&mut self) -> Entered {
-        if self.ring.queued() == 0 && !self.ring.has_work() {
+        let is_needed = match self.way {
+            Way::Usual => self.ring.queued() > 0 || self.ring.has_work(),
+            Way::Polled => self.ring.queued() > 0 || self.in_kernel > 0,
+            // The call itself sees whether its thread sleeps.
+            Way::Threaded => self.in_kernel > 0,
+        };
+        if !is_needed {
             return Entered::Fully;
         }
         let result = self.ring.submit();
@@ -298,6 +285,9 @@ impl Uring {
     /// Starts what is queued and waits for a completion, at most `span`.
     #[inline]
     fn start_and_sleep(&mut self, span: Span) -> Entered {
+        if self.way == Way::Polled {
+            return self.start_and_look(span);
+        }
         if !self.facts.timed_wait {
             return self.start_and_poll(span);
         }
@@ -305,6 +295,37 @@ impl Uring {
             Timespec::new().sec(span.0 / 1_000_000_000).nsec((span.0 % 1_000_000_000) as u32);
         let result = self.ring.submit_and_wait(&time);
         self.entered(result)
+    }
+
+    /// Starts what is queued and looks for completions once. To wait in the kernel would mean to
+    /// wait for as long as the device likes: it looks at no clock there. Without anything to look
+    /// for it sleeps.
+    fn start_and_look(&mut self, span: Span) -> Entered {
+        if self.ring.queued() == 0 && self.in_kernel == 0 {
+            return match rustix::thread::nanosleep(&clock::timespec(span)) {
+                NanosleepRelativeResult::Ok => Entered::TimeOut,
+                _ => Entered::Early,
+            };
+        }
+        match self.start() {
+            // To look again at once is what polling is.
+            Entered::Fully => Entered::TimeOut,
+            early => early,
+        }
+    }
+
+    /// Shows what was pushed to the submission thread, and wakes the thread if it sleeps. A call that
+    /// a signal cuts short is made again by the wait.
+    fn show_to_thread(&mut self) {
+        self.in_kernel += self.ring.queued() - self.shown;
+        self.look_at_thread();
+        self.start();
+    }
+
+    /// Sees which places the submission thread has given back.
+    fn look_at_thread(&mut self) {
+        self.ring.publish();
+        self.shown = self.ring.queued();
     }
 
     /// The same in two calls, for kernels whose one call cannot watch the time. They have plain
@@ -324,8 +345,48 @@ impl Uring {
         }
     }
 
+    /// Starts what the kernel can see, and waits for a completion or until `deadline`.
+    #[inline]
+    fn wait_for_completions(&mut self, deadline: Instant) {
+        self.pacer.begin();
+        loop {
+            if self.has_started_all() && self.ring.has_completions() {
+                return;
+            }
+            if !self.has_started_all() && self.looks_first() {
+                self.start();
+                self.completes_inline = self.ring.has_completions();
+                match self.completes_inline {
+                    true => return,
+                    false => continue,
+                }
+            }
+            let wait = self.pacer.step(deadline, self.ring.queued() > 0 || self.in_kernel > 0);
+            let entered = match wait {
+                Wait::Over | Wait::Spin => self.start(),
+                Wait::Sleep(span) => self.start_and_sleep(span),
+            };
+            if self.ring.has_completions() || wait == Wait::Over || entered == Entered::Early {
+                return;
+            }
+            match wait {
+                // A call that started something says so and keeps quiet about a signal.
+                Wait::Sleep(_) if self.pacer.woke() && entered == Entered::Fully => return,
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+
+    /// Whether the kernel, or its thread, has everything that was pushed.
+    #[inline]
+    fn has_started_all(&self) -> bool {
+        self.ring.queued() == 0 || self.way == Way::Threaded
+    }
+
     fn entered(&mut self, result: io::Result<usize>) -> Entered {
         match result {
+            // What its thread can see was counted when it was shown.
+            Ok(_) if self.way == Way::Threaded => Entered::Fully,
             Ok(taken) => {
                 self.in_kernel += taken;
                 // The kernel has moved on in the queue.
@@ -342,7 +403,7 @@ impl Uring {
     }
 }
 
-impl Backend for Uring {
+impl<E: Entries> Backend for UringOf<E> {
     const PREPARES_EARLY: Span = pacer::PREPARES_EARLY;
 
     #[inline]
@@ -370,55 +431,24 @@ impl Backend for Uring {
             let slot = &mut slots[io.slot as usize];
             assert!(!slot.is_busy);
             slot.is_busy = true;
-            let Prepared { opcode, rw_flags, address, buffer } =
-                slot.prepared[io.direction as usize];
-            let entry = RawEntry {
-                opcode,
-                target: targets[io.target as usize],
-                offset: io.offset,
-                address,
-                length: io.length,
-                rw_flags,
-                user_data: u64::from(io.slot),
-                buffer,
-                rest: [0; 2],
-            };
+            let prepared = &slot.prepared[io.direction as usize];
+            let entry = E::entry(prepared, &targets[io.target as usize], io);
             // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed
             // nor handed out until the entry has completed, and not freed at all if it never does.
-            unsafe { ring.push(&entry.into_entry()) };
+            unsafe { ring.push(&entry) };
         }
     }
 
     #[inline]
     fn wait(&mut self, deadline: Instant) {
-        self.ring.publish();
-        self.pacer.begin();
-        loop {
-            if self.ring.queued() == 0 && self.ring.has_completions() {
-                return;
-            }
-            if self.ring.queued() > 0 && self.looks_first() {
-                self.start();
-                self.completes_inline = self.ring.has_completions();
-                match self.completes_inline {
-                    true => return,
-                    false => continue,
-                }
-            }
-            let wait = self.pacer.step(deadline, self.ring.queued() > 0 || self.in_kernel > 0);
-            let entered = match wait {
-                Wait::Over | Wait::Spin => self.start(),
-                Wait::Sleep(span) => self.start_and_sleep(span),
-            };
-            if self.ring.has_completions() || wait == Wait::Over || entered == Entered::Early {
-                return;
-            }
-            match wait {
-                // A call that started something says so and keeps quiet about a signal.
-                Wait::Sleep(_) if self.pacer.woke() && entered == Entered::Fully => return,
-                _ => std::hint::spin_loop(),
-            }
+        if self.way != Way::Threaded {
+            self.ring.publish();
+            return self.wait_for_completions(deadline);
         }
+        self.show_to_thread();
+        self.wait_for_completions(deadline);
+        // The places of what has completed are needed for what is pushed next.
+        self.look_at_thread();
     }
 
     /// All with one time stamp.
@@ -432,21 +462,22 @@ impl Backend for Uring {
         assert!(count <= self.in_kernel);
         self.in_kernel -= count;
         let at = self.clock.now();
+        let length = self.buffers.length() as u32;
         for entry in completions {
-            let slot = entry.user_data() as u32;
+            let (slot, result) = E::outcome(&entry, length);
             let is_busy = &mut self.slots[slot as usize].is_busy;
             assert!(*is_busy);
             *is_busy = false;
-            take(Completion { slot, result: entry.result(), at });
+            take(Completion { slot, result, at });
         }
     }
 }
 
-impl Drop for Uring {
+impl<E: Entries> Drop for UringOf<E> {
     fn drop(&mut self) {
         // What has completed in the meantime is no reason to leak. What was queued and not taken
         // must not start now.
-        if self.ring.queued() == 0 {
+        if self.has_started_all() {
             self.start();
         }
         if self.ring.has_completions() {
@@ -468,34 +499,31 @@ impl Drop for Uring {
     }
 }
 
-/// What every I/O in this direction with the buffer in this place has in common.
-fn prepare(direction: Direction, facts: Facts, place: u32, address: *mut u8) -> Prepared {
-    let (file, none) = (Fixed(0), std::ptr::null_mut());
-    // The kernel numbers registered buffers with 16 bits, and takes no more of them.
-    let number = place as u16;
-    let entry = match (direction, facts.registered_buffers) {
-        (Direction::Read, true) => opcode::ReadFixed::new(file, none, 0, number).build(),
-        (Direction::Write, true) => opcode::WriteFixed::new(file, none, 0, number).build(),
-        (Direction::Read, false) => opcode::Read::new(file, none, 0).build(),
-        (Direction::Write, false) => opcode::Write::new(file, none, 0).build(),
-    };
-    let entry = match facts.registered_files {
-        true => entry,
-        false => entry.clear_flags(),
-    };
-    let RawEntry { opcode, rw_flags, buffer, .. } = RawEntry::of(entry);
-    Prepared { opcode, rw_flags, address: address as u64, buffer }
+/// How many entries the submission queue needs.
+fn entries_for(shape: &Shape) -> io::Result<u32> {
+    // A submission thread gives places back only when it has taken all that it saw, and by then
+    // some of that may have completed and been pushed again.
+    let each = if shape.ring.submission_thread.is_some() { 2 } else { 1 };
+    let most = MOST_ENTRIES / each;
+    if (1..=most).contains(&shape.slots) {
+        return Ok(shape.slots.next_power_of_two() * each);
+    }
+    let message = format!(
+        "io_uring takes a queue depth from 1 to {most} for each worker here, not {}",
+        shape.slots
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// Registers the buffers where the limits allow it.
-fn register_buffers(ring: &IoUring, addresses: &[*mut u8], length: u32) -> Option<Share> {
+fn register_buffers(ring: &Submitter<'_>, addresses: &[*mut u8], length: u32) -> Option<Share> {
     let share = Share::take(addresses.len() as u64 * u64::from(length).next_multiple_of(4096))?;
     let vectors: Vec<libc::iovec> = addresses
         .iter()
         .map(|address| libc::iovec { iov_base: address.cast(), iov_len: length as usize })
         .collect();
     // SAFETY: the buffers are freed after the ring or never.
-    unsafe { ring.submitter().register_buffers(&vectors) }.ok().map(|()| share)
+    unsafe { ring.register_buffers(&vectors) }.ok().map(|()| share)
 }
 
 /// Says what to do where a ring could not be made.

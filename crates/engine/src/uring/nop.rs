@@ -122,7 +122,13 @@ impl Backend for NopRing {
 /// A target for rings that do nothing: an I/O has to name one, and a ring to register it.
 pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
     let file = rustix::fs::memfd_create("fathom-nothing", MemfdFlags::CLOEXEC)?.into();
-    Ok(OpenTarget { name: "nothing".to_owned(), file, size, alignment: Bytes(1) })
+    Ok(OpenTarget {
+        name: "nothing".to_owned(),
+        file,
+        size,
+        alignment: Bytes(1),
+        passthrough: None,
+    })
 }
 
 /// Has every entry that the ring will send do nothing. The rest of it is filled in for each I/O as
@@ -143,6 +149,8 @@ fn refused(result: i32) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::RingMode;
+
     use super::*;
     use crate::uring::tests::here;
 
@@ -152,7 +160,14 @@ mod tests {
             return;
         }
         let nothing = no_target(Bytes(1 << 20)).unwrap();
-        let shape = Shape { slots: 4, block_size: 512, reads: true, writes: true, seed: 1 };
+        let shape = Shape {
+            slots: 4,
+            block_size: 512,
+            reads: true,
+            writes: true,
+            seed: 1,
+            ring: RingMode::USUAL,
+        };
         for flags in [INJECT_RESULT, 0] {
             let mut ring =
                 NopRing::open_with(flags, std::slice::from_ref(&nothing), &shape).unwrap();

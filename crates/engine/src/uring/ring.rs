@@ -7,20 +7,22 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::NonNull;
 
 use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, squeue};
+use io_uring::{CompletionQueue, SubmissionQueue, Submitter};
+
+use super::entries::{Entries, KernelRing};
 
 /// A ring that belongs to one thread. It stays open when this is dropped, because the kernel may
 /// still write for it: to be closed with [`Ring::close`].
-pub(super) struct Ring {
+pub(super) struct Ring<E: Entries> {
     submitter: Submitter<'static>,
     // Dropping a queue would do nothing but tell the kernel about its ends.
-    submission: ManuallyDrop<SubmissionQueue<'static>>,
-    completion: ManuallyDrop<CompletionQueue<'static>>,
-    ring: NonNull<IoUring>,
+    submission: ManuallyDrop<SubmissionQueue<'static, E::Submission>>,
+    completion: ManuallyDrop<CompletionQueue<'static, E::Completion>>,
+    ring: NonNull<KernelRing<E>>,
 }
 
-impl Ring {
-    pub(super) fn new(ring: IoUring) -> Self {
+impl<E: Entries> Ring<E> {
+    pub(super) fn new(ring: KernelRing<E>) -> Self {
         let ring = NonNull::from(Box::leak(Box::new(ring)));
         // SAFETY: the box is leaked, and freed by `close` only, which takes this whole value. So
         // what is borrowed here lives as long as it, and nobody else can reach the ring.
@@ -57,7 +59,7 @@ impl Ring {
     ///
     /// The entry's buffer is neither freed nor used until it has completed.
     #[inline]
-    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+    pub(super) unsafe fn push(&mut self, entry: &E::Submission) {
         // SAFETY: see above.
         let pushed = unsafe { self.submission.push(entry) };
         assert!(pushed.is_ok(), "the submission queue has room for as many as there are slots");
@@ -91,7 +93,7 @@ impl Ring {
 
     /// The completions that were there when it was last looked.
     #[inline]
-    pub(super) fn completions(&mut self) -> impl ExactSizeIterator<Item = cqueue::Entry> {
+    pub(super) fn completions(&mut self) -> impl ExactSizeIterator<Item = E::Completion> {
         self.completion.by_ref()
     }
 
@@ -108,7 +110,7 @@ impl Ring {
     }
 }
 
-impl AsRawFd for Ring {
+impl<E: Entries> AsRawFd for Ring<E> {
     fn as_raw_fd(&self) -> RawFd {
         // SAFETY: open until `close`, after which nothing is used.
         unsafe { self.ring.as_ref() }.as_raw_fd()

@@ -5,14 +5,21 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use fathom_core::spec::{RingMode, SubmissionThread};
 use io_uring::{IoUring, Probe, opcode};
 use rustix::io::Errno;
+
+use super::entries::{Entries, Files, KernelRing};
 
 /// The kernel takes a closed ring apart some time later, and until then its memory counts against
 /// the limit. So a ring that finds too little memory tries again this often,
 const PATIENCE: u32 = 25;
 /// after such a pause: a second together, where freeing takes some tens of milliseconds.
 const PAUSE: Duration = Duration::from_millis(40);
+
+/// A submission thread that finds nothing for so long goes to sleep, and has to be woken. Longer than
+/// the pauses of any load that somebody would use such a thread for.
+const THREAD_IDLE_MS: u32 = 1000;
 
 /// How a ring was set up. The order is the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,8 +41,19 @@ impl Setup {
         [Self::DeferredDirect, Self::Deferred, Self::Cooperative, Self::Plain];
 
     /// Makes a ring with exactly this setup.
-    pub(super) fn build(self, entries: u32) -> io::Result<IoUring> {
-        let mut builder = IoUring::builder();
+    pub(super) fn build<E: Entries>(
+        self,
+        entries: u32,
+        mode: RingMode,
+    ) -> io::Result<KernelRing<E>> {
+        let mut builder = IoUring::<E::Submission, E::Completion>::builder();
+        if mode.polled {
+            builder.setup_iopoll();
+        }
+        if let Some(SubmissionThread { cpu }) = mode.submission_thread {
+            builder.setup_sqpoll(THREAD_IDLE_MS);
+            cpu.map(|cpu| builder.setup_sqpoll_cpu(cpu));
+        }
         if self < Self::Plain {
             // With the flag in memory a spinning thread sees that there is something to be handled
             // without entering the kernel to ask. Submitting all means that one I/O that the
@@ -64,12 +82,22 @@ impl fmt::Display for Setup {
 }
 
 /// Makes a ring with the best setup that this kernel accepts, from `first` on.
-pub(super) fn build_best(first: Setup, entries: u32) -> io::Result<(IoUring, Setup)> {
+pub(super) fn build_best<E: Entries>(
+    first: Setup,
+    entries: u32,
+    mode: RingMode,
+) -> io::Result<(KernelRing<E>, Setup)> {
+    // Who submits, and whom completions interrupt, is not this thread's matter where another one
+    // submits: the kernel refuses both together.
+    let first = match mode.submission_thread {
+        Some(_) => Setup::Plain,
+        None => first,
+    };
     let mut patience = PATIENCE;
     let mut refusal = io::Error::from(Errno::INVAL);
     for setup in Setup::ALL.into_iter().filter(|setup| *setup >= first) {
         loop {
-            let error = match setup.build(entries) {
+            let error = match setup.build::<E>(entries, mode) {
                 Ok(ring) => return Ok((ring, setup)),
                 Err(error) => error,
             };
@@ -93,7 +121,7 @@ pub(super) fn build_best(first: Setup, entries: u32) -> io::Result<(IoUring, Set
 /// Finds out whether io_uring works here, by sending a small ring round once: a sandbox may allow
 /// the ring to be made and forbid it to be used.
 pub(crate) fn probe() -> io::Result<Setup> {
-    let (mut ring, setup) = build_best(Setup::DeferredDirect, 4)?;
+    let (mut ring, setup) = build_best::<Files>(Setup::DeferredDirect, 4, RingMode::USUAL)?;
     let mut known = Probe::new();
     let too_old = || {
         io::Error::new(io::ErrorKind::Unsupported, "this kernel's io_uring is older than Linux 5.6")

@@ -6,17 +6,25 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
+use fathom_core::spec::RingMode;
 use tempfile::TempDir;
 
 use super::*;
 
-const SHAPE: Shape = Shape { slots: 5, block_size: 4096, reads: true, writes: true, seed: 1 };
+const SHAPE: Shape =
+    Shape { slots: 5, block_size: 4096, reads: true, writes: true, seed: 1, ring: RingMode::USUAL };
 const HANG: Span = Span::from_secs(60);
 
 fn target(path: &Path) -> OpenTarget {
     let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
     let file = open(libc::O_DIRECT).or_else(|_| open(0)).unwrap();
-    OpenTarget { name: path.display().to_string(), file, size: Bytes(1 << 16), alignment: Bytes(1) }
+    OpenTarget {
+        name: path.display().to_string(),
+        file,
+        size: Bytes(1 << 16),
+        alignment: Bytes(1),
+        passthrough: None,
+    }
 }
 
 /// io_uring may be forbidden where the tests run.
@@ -92,6 +100,7 @@ fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
         file: zero,
         size: Bytes(1 << 20),
         alignment: Bytes(1),
+        passthrough: None,
     };
     drop(Uring::open(std::slice::from_ref(&zero), &SHAPE).unwrap());
     assert!(!is_nonblock(&zero));
@@ -139,7 +148,8 @@ fn hanging(folder: &TempDir, ceiling: Ceiling) -> (Uring, File) {
     let fifo = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let other_end = fifo.try_clone().unwrap();
     let name = path.display().to_string();
-    let targets = [OpenTarget { name, file: fifo, size: Bytes(0), alignment: Bytes(1) }];
+    let targets =
+        [OpenTarget { name, file: fifo, size: Bytes(0), alignment: Bytes(1), passthrough: None }];
     let mut ring = Uring::open_below(ceiling, &targets, &SHAPE).unwrap();
     for slot in 0..3 {
         ring.push(Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 4096 });

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Access, Cache};
+use fathom_core::spec::{Access, Cache, RingMode};
 use fathom_core::{Bytes, Instant, Span};
 use fathom_engine::backend::{Backend, Completion, Io, RealBackend, Shape};
 use fathom_engine::choose;
@@ -46,10 +46,14 @@ pub fn open(path: &Path, write: bool) -> OpenTarget {
     };
     let name = path.display().to_string();
     match options().custom_flags(libc::O_DIRECT).open(path) {
-        Ok(file) => OpenTarget { name, file, size, alignment: Bytes(4096) },
-        Err(_) => {
-            OpenTarget { name, file: options().open(path).unwrap(), size, alignment: Bytes(1) }
-        }
+        Ok(file) => OpenTarget { name, file, size, alignment: Bytes(4096), passthrough: None },
+        Err(_) => OpenTarget {
+            name,
+            file: options().open(path).unwrap(),
+            size,
+            alignment: Bytes(1),
+            passthrough: None,
+        },
     }
 }
 
@@ -57,7 +61,13 @@ pub fn open(path: &Path, write: bool) -> OpenTarget {
 pub fn open_buffered(path: &Path) -> OpenTarget {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let size = Bytes(path.metadata().unwrap().len());
-    OpenTarget { name: path.display().to_string(), file, size, alignment: Bytes(1) }
+    OpenTarget {
+        name: path.display().to_string(),
+        file,
+        size,
+        alignment: Bytes(1),
+        passthrough: None,
+    }
 }
 
 /// Writes the content that belongs there to a whole file.
@@ -143,7 +153,7 @@ pub fn drive(
 
 /// Whether a backend works where the tests run; says so if not.
 pub fn works_here<B: RealBackend>() -> bool {
-    let access = Access { cache: Cache::Direct, write_through: false };
+    let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
     match choose(Some(B::KIND), access) {
         Ok(_) => true,
         Err(error) => {
@@ -156,7 +166,7 @@ pub fn works_here<B: RealBackend>() -> bool {
 
 /// The shape of a backend that reads and writes.
 pub fn shape(slots: u32, block_size: u32) -> Shape {
-    Shape { slots, block_size, reads: true, writes: true, seed: 1 }
+    Shape { slots, block_size, reads: true, writes: true, seed: 1, ring: RingMode::USUAL }
 }
 
 /// Opens a backend of the given type that reads and writes.

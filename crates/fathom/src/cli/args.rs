@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use fathom_core::spec::{self, Workers};
+use fathom_core::spec::{self, SubmissionThread, Workers};
 use fathom_core::{Bytes, Span};
 
 use super::values::{self, Backend, Depth, Load};
@@ -130,7 +130,8 @@ pub struct Quick {
 /// `fathom run`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Run {
-    /// Files or block devices, or one simulated device such as sim:ssd (`fathom run sim:help`)
+    /// Files, block devices or NVMe generic devices (/dev/ng0n1), or one simulated device such as
+    /// sim:ssd (`fathom run sim:help`)
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
     /// The load.
@@ -218,6 +219,15 @@ pub struct AccessArgs {
     /// What carries the I/Os: auto, uring, aio, sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,
+    /// io_uring looks for completions in the device's queue instead of waiting for its interrupt
+    /// (IOPOLL); the device's driver needs poll queues
+    #[arg(long)]
+    pub polled: bool,
+    /// A kernel thread for each worker takes what io_uring is given (SQPOLL), on any CPU or on this
+    /// one; it keeps a CPU busy by itself
+    #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
+          default_missing_value = "any", value_parser = values::submission_thread)]
+    pub sqpoll: Option<SubmissionThread>,
 }
 
 /// How offsets follow each other.

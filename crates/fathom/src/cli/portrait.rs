@@ -2,7 +2,7 @@
 
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{Overwrite, check_region};
@@ -97,6 +97,7 @@ pub fn portrait(
     let access = Access {
         cache: if args.buffered { Cache::Buffered } else { Cache::Direct },
         write_through: false,
+        ring: RingMode::USUAL,
     };
     let mut points = Vec::with_capacity(shapes.len());
     for (index, shape) in (0..).zip(&shapes) {

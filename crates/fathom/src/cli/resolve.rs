@@ -4,12 +4,13 @@
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream,
+    SubmissionThread, Workers,
 };
 use fathom_core::{Bytes, Span, typed_path};
-use fathom_engine::target::Overwrite;
+use fathom_engine::target::{Overwrite, check_command_size};
 
-use super::args::{Consent, Run};
+use super::args::{AccessArgs, Consent, Run};
 use super::values::{Backend, Depth, MOST};
 use crate::error::Error;
 
@@ -86,6 +87,7 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     let access = Access {
         cache: if args.access.buffered { Cache::Buffered } else { Cache::Direct },
         write_through: args.access.write_through,
+        ring: RingMode { polled: args.access.polled, submission_thread: args.access.sqpoll },
     };
     let interval = interval("--duration", args.load.duration, args.load.interval)?;
     let regions = regions(args, &targets, access)?;
@@ -105,7 +107,8 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
     enough_cpus(&stream, machine.cpus)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
     enough_memory(&stream, machine.memory)?;
-    ring_holds(&stream, backend)?;
+    ring_holds(&stream, backend, access.ring)?;
+    own_cpu(&stream, access.ring)?;
     let point = Point {
         name: stream.name.clone(),
         streams: Vec::from([stream]),
@@ -153,6 +156,28 @@ fn contradictions(args: &Run) -> Result<(), Error> {
     if args.access.size == Some(Bytes(0)) {
         return Err(Error::option("--size 0", "there is nothing to address", "drop it"));
     }
+    of_io_uring_alone(&args.access)
+}
+
+/// Refuses what only io_uring can do where something else is to carry the I/Os, and polling where
+/// nothing is to be polled.
+fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
+    let typed = [("--polled", access.polled), ("--sqpoll", access.sqpoll.is_some())];
+    let Some((option, _)) = typed.iter().find(|(_, typed)| *typed) else { return Ok(()) };
+    if let Backend::Named(kind @ (BackendKind::Aio | BackendKind::Sync)) = access.backend {
+        return Err(Error::option(
+            *option,
+            format!("only io_uring can do this, not the {} backend", kind.name()),
+            "drop it, or use --backend uring",
+        ));
+    }
+    if access.polled && access.buffered {
+        return Err(Error::option(
+            "--polled",
+            "the page cache completes I/Os by itself, so there is no queue to look into",
+            "drop it, or drop --buffered",
+        ));
+    }
     Ok(())
 }
 
@@ -186,6 +211,12 @@ fn without_effect_in_simulation(args: &Run) -> Result<(), Error> {
     }
     if args.access.backend != Backend::Auto {
         return refuse("--backend");
+    }
+    if args.access.polled {
+        return refuse("--polled");
+    }
+    if args.access.sqpoll.is_some() {
+        return refuse("--sqpoll");
     }
     if args.consent.overwrite {
         return refuse("--overwrite");
@@ -299,6 +330,7 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
                 format!("choose {} bytes", length.0 - length.0 % block.0),
             ));
         }
+        check_command_size(target, block).map_err(|refusal| Error::Refused(refusal.to_string()))?;
         if access.cache == Cache::Direct {
             let alignment = target.direct_alignment.unwrap_or(Bytes(1));
             aligned("--block-size", block, alignment, &target.name)?;
@@ -403,18 +435,41 @@ fn possible_rate(pacing: &Pacing, args: &Run) -> Result<(), Error> {
 }
 
 /// Refuses what no io_uring can hold, wherever io_uring may be what carries it.
-fn ring_holds(stream: &Stream, backend: Backend) -> Result<(), Error> {
+fn ring_holds(stream: &Stream, backend: Backend, ring: RingMode) -> Result<(), Error> {
     let (depth, workers) = (stream.pacing.queue_depth(), worker_count(stream));
     let each = depth.div_ceil(workers);
     let may_be_uring = matches!(backend, Backend::Auto | Backend::Named(BackendKind::Uring));
-    if each <= RING || !may_be_uring {
+    // A submission thread gives the places back some time after it took what was in them.
+    let (most, with) = match ring.submission_thread {
+        Some(_) => (RING / 2, " with --sqpoll"),
+        None => (RING, ""),
+    };
+    if each <= most || !may_be_uring {
         return Ok(());
     }
     Err(Error::option(
         format!("--queue-depth {depth}"),
-        format!("io_uring holds at most {RING} I/Os for each worker, not {each}"),
-        "choose fewer, more --workers, or --backend aio",
+        format!("io_uring holds at most {most} I/Os for each worker{with}, not {each}"),
+        match ring {
+            RingMode::USUAL => "choose fewer, more --workers, or --backend aio",
+            _ => "choose fewer, or more --workers",
+        },
     ))
+}
+
+/// Refuses a CPU for the submission thread that several of them would have to share.
+fn own_cpu(stream: &Stream, ring: RingMode) -> Result<(), Error> {
+    let workers = worker_count(stream);
+    match ring.submission_thread {
+        Some(SubmissionThread { cpu: Some(cpu) }) if 1 < workers => Err(Error::option(
+            format!("--sqpoll={cpu}"),
+            format!(
+                "each of the {workers} workers has a thread of its own, and all would share it"
+            ),
+            "drop the CPU, or use one worker",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn enough_depth(stream: &Stream) -> Result<(), Error> {

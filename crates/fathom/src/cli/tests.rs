@@ -3,7 +3,10 @@
 
 use clap::{CommandFactory, Parser};
 use fathom_core::facts::{Target, TargetKind};
-use fathom_core::spec::{Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Stream, Workers};
+use fathom_core::spec::{
+    Arrivals, BackendKind, Cache, Pacing, Pattern, Point, RingMode, Stream, SubmissionThread,
+    Workers,
+};
 use fathom_core::{Bytes, Rate, Span};
 
 use super::args::{Args, Command};
@@ -136,6 +139,14 @@ const RUN: &[Row] = &[
     }),
     ("backend", &["f", "--backend", "aio"], |s| s.backend == Backend::Named(BackendKind::Aio)),
     ("backend", &["sim:queue"], |s| s.backend == Backend::Named(BackendKind::Sim)),
+    ("polled", &["f"], |s| s.access.ring == RingMode::USUAL),
+    ("polled", &["f", "--polled"], |s| s.access.ring.polled),
+    ("sqpoll", &["--sqpoll", "f"], |s| {
+        s.access.ring.submission_thread == Some(SubmissionThread { cpu: None })
+    }),
+    ("sqpoll", &["f", "--sqpoll=3", "--backend", "uring"], |s| {
+        s.access.ring.submission_thread == Some(SubmissionThread { cpu: Some(3) })
+    }),
     ("overwrite", &["f", "--overwrite", "--read-share", "50%"], |s| {
         s.consent.allowed && s.consent.destroy.is_empty() && s.writes()
     }),
@@ -203,11 +214,19 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--rate", "-5"], &["--rate", "'-5'", "write 10k"]),
     (&["f", "--read-share", "-1%"], &["--read-share", "'-1%'", "70% or 0.7"]),
     (&["f", "-q", "65536"], &["--queue-depth 65536", "32768", "--backend aio"]),
+    (&["f", "-q", "32768", "--sqpoll"], &["--queue-depth 32768", "16384", "with --sqpoll"]),
+    (&["f", "--polled", "--backend", "aio"], &["--polled", "only io_uring", "--backend uring"]),
+    (&["f", "--sqpoll", "--backend", "sync"], &["--sqpoll", "not the sync backend"]),
+    (&["f", "--polled", "--buffered"], &["--polled", "page cache", "drop --buffered"]),
+    (&["f", "--sqpoll=x"], &["--sqpoll", "'x' is no CPU", "--sqpoll=3"]),
+    (&["f", "--sqpoll=1", "-w", "2"], &["--sqpoll=1", "2 workers", "one worker"]),
     (&["f", "--pattern", "zigzag"], &["--pattern", "random", "sequential"]),
     (&["sim:queue", "f"], &["measured alone"]),
     (&["sim:queue", "-w", "2"], &["--workers", "--queue-depth"]),
     (&["sim:queue", "--buffered"], &["--buffered", "simulated", "drop it"]),
     (&["sim:queue", "--backend", "aio"], &["--backend", "simulated", "drop it"]),
+    (&["sim:queue", "--polled"], &["--polled", "simulated", "drop it"]),
+    (&["sim:queue", "--sqpoll"], &["--sqpoll", "simulated", "drop it"]),
     (&["sim:queue", "--overwrite", "--read-share", "0"], &["--overwrite", "simulated"]),
     (&["sim:queue", "--destroy", "f", "--read-share", "0"], &["--destroy", "simulated"]),
     (

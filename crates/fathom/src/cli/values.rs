@@ -1,7 +1,7 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
-use fathom_core::spec::{BackendKind, Workers};
+use fathom_core::spec::{BackendKind, SubmissionThread, Workers};
 use fathom_core::{Bytes, ParseUnitError, Rate};
 
 /// A queue depth as typed.
@@ -178,6 +178,17 @@ pub fn backend(text: &str) -> Result<Backend, String> {
         "aio" | "libaio" => Ok(Backend::Named(BackendKind::Aio)),
         "sync" => Ok(Backend::Named(BackendKind::Sync)),
         _ => Err("the backends are auto, uring, aio and sync".to_owned()),
+    }
+}
+
+/// Reads `any` and `3`: where a submission thread runs.
+pub fn submission_thread(text: &str) -> Result<SubmissionThread, String> {
+    match text.trim() {
+        "any" => Ok(SubmissionThread { cpu: None }),
+        number => match number.parse() {
+            Ok(cpu) => Ok(SubmissionThread { cpu: Some(cpu) }),
+            Err(_) => Err(format!("'{text}' is no CPU: write its number, such as --sqpoll=3")),
+        },
     }
 }
 

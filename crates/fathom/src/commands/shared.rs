@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use fathom_core::Bytes;
 use fathom_core::experiment::Experiment;
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::BackendKind;
+use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
-use fathom_engine::{Choice, Devices, choose, host, sim};
+use fathom_engine::{Choice, Devices, choose_for, host, sim};
 use fathom_report::document::{self, Document};
 use fathom_report::{csv, html, terminal};
 
@@ -156,6 +156,8 @@ pub enum Opened {
         targets: Vec<OpenTarget>,
         /// What works here.
         choice: Choice,
+        /// What io_uring is asked for.
+        ring: RingMode,
     },
 }
 
@@ -164,7 +166,9 @@ impl Opened {
     pub fn devices(&self) -> Devices<'_> {
         match self {
             Self::Simulated(options) => Devices::Simulated(options),
-            Self::Real { targets, choice } => Devices::Real { targets, backend: choice.kind },
+            Self::Real { targets, choice, ring } => {
+                Devices::Real { targets, backend: choice.kind, ring: *ring }
+            }
         }
     }
 
@@ -204,9 +208,12 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
-    let choice = choose(requested, spec.access)
-        .map_err(|refusal| Error::Refused(format!("--backend: {refusal}")))?;
-    Ok(Opened::Real { targets, choice })
+    let choice =
+        choose_for(requested, spec.access, facts, &targets).map_err(|refusal| match requested {
+            Some(_) => Error::Refused(format!("--backend: {refusal}")),
+            None => Error::Refused(refusal.to_string()),
+        })?;
+    Ok(Opened::Real { targets, choice, ring: spec.access.ring })
 }
 
 /// Everything that a session needs.

@@ -59,6 +59,8 @@ pub enum TargetKind {
     CharacterDevice,
     /// A folder: the place of files that do not exist yet. It is only inspected.
     Folder,
+    /// An NVMe generic device, which takes NVMe commands as they are, past the block layer.
+    NvmeGeneric,
 }
 
 /// A target and everything below it.
@@ -298,6 +300,7 @@ impl From<&facts::Target> for Target {
                 facts::TargetKind::Simulated => TargetKind::Simulated,
                 facts::TargetKind::CharacterDevice => TargetKind::CharacterDevice,
                 facts::TargetKind::Folder => TargetKind::Folder,
+                facts::TargetKind::NvmeGeneric => TargetKind::NvmeGeneric,
             },
             size_bytes: target.size.0,
             direct_alignment_bytes: bytes(target.direct_alignment),
@@ -413,6 +416,7 @@ impl TargetKind {
             Self::Simulated => "simulated device",
             Self::CharacterDevice => "character device",
             Self::Folder => "folder",
+            Self::NvmeGeneric => "NVMe generic device",
         }
     }
 }

@@ -152,6 +152,8 @@ pub enum IoDirection {
 pub enum Failure {
     /// The kernel answered with this errno.
     Errno(i32),
+    /// The device answered with this NVMe status, where commands reached it as they were.
+    NvmeStatus(u16),
     /// Fewer bytes moved than asked: this many.
     ShortBytes(u32),
     /// It did not come back while we waited for it.
@@ -372,6 +374,7 @@ impl From<&measure::Errors> for Errors {
             length_bytes: error.length.0,
             failure: match error.kind {
                 measure::ErrorKind::Errno(errno) => Failure::Errno(errno),
+                measure::ErrorKind::Nvme(status) => Failure::NvmeStatus(status),
                 measure::ErrorKind::Short(moved) => Failure::ShortBytes(moved),
                 measure::ErrorKind::Lost => Failure::Lost,
             },

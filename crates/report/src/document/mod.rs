@@ -29,7 +29,10 @@ pub use measure::{
 };
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
-pub use spec::{Access, Arrivals, Backend, Cache, Pacing, Pattern, Point, Region, Stream, Workers};
+pub use spec::{
+    Access, Arrivals, Backend, Cache, Pacing, Pattern, Point, Region, Stream, SubmissionThread,
+    Workers,
+};
 pub use write::write_trial;
 
 /// What the first line of every result file says it is.

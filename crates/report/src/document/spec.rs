@@ -111,6 +111,20 @@ pub struct Access {
     pub cache: Cache,
     /// Whether a write completed only when the target said that it was durable (O_DSYNC).
     pub write_through: bool,
+    /// Whether completions were looked for in the device's own queue (IOPOLL).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polled: bool,
+    /// The kernel's threads that took what was submitted (SQPOLL), one for each worker; none if the
+    /// workers submitted by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission_thread: Option<SubmissionThread>,
+}
+
+/// A kernel thread that watches a submission queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubmissionThread {
+    /// The CPU that it was bound to; any if none.
+    pub cpu: Option<u32>,
 }
 
 /// Whether the page cache was between the load and the target.
@@ -202,6 +216,11 @@ impl From<spec::Access> for Access {
                 spec::Cache::Buffered => Cache::Buffered,
             },
             write_through: access.write_through,
+            polled: access.ring.polled,
+            submission_thread: access
+                .ring
+                .submission_thread
+                .map(|thread| SubmissionThread { cpu: thread.cpu }),
         }
     }
 }

@@ -12,7 +12,7 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, Stream, Workers,
+    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
@@ -139,6 +139,7 @@ pub fn file(name: &str) -> Target {
         extents: Some(Extents { written: Bytes(8 << 30), count: 64, ..Extents::default() }),
         layers: Vec::from([partition(), nvme()]),
         in_use: Vec::new(),
+        namespace: None,
     }
 }
 
@@ -277,7 +278,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
     Trial {
         record: run(point.clone(), speed, window),
         point,
-        access: Access { cache: Cache::Direct, write_through: false },
+        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Uring,
         backend_reason: "the kernel has every feature that is used".to_owned(),
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
@@ -510,7 +511,7 @@ pub fn interrupted() -> Document {
     let trial = Trial {
         record,
         point,
-        access: Access { cache: Cache::Buffered, write_through: true },
+        access: Access { cache: Cache::Buffered, write_through: true, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: CREATED_NS + 2_500_000_000,

@@ -1,0 +1,203 @@
+//! NVMe read and write commands as the kernel takes them in an io_uring entry (IORING_OP_URING_CMD,
+//! Linux 5.19; with registered buffers Linux 6.1). They reach the device as they are: no scheduler, no
+//! merging, no cutting, and no page cache.
+
+#![expect(unsafe_code, reason = "the entry's layout is the kernel's")]
+
+use fathom_core::measure::Direction;
+use io_uring::{opcode, squeue, types::Fixed};
+
+use super::Facts;
+use super::entries::Buffer;
+use crate::backend::Io;
+use crate::target::Passthrough;
+
+/// `NVME_URING_CMD_IO`: _IOWR('N', 0x80, struct nvme_uring_cmd).
+const PASS_THROUGH: u32 = 3 << 30 | (size_of::<Command>() as u32) << 16 | (b'N' as u32) << 8 | 0x80;
+const _: () = assert!(PASS_THROUGH == 0xC048_4E80);
+
+/// The opcodes of the NVM command set.
+const WRITE: u8 = 0x01;
+const READ: u8 = 0x02;
+
+/// In command dword 12: the write completes only when it is durable.
+const FORCE_UNIT_ACCESS: u32 = 1 << 30;
+
+/// `struct nvme_uring_cmd`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Command {
+    opcode: u8,
+    flags: u8,
+    reserved1: u16,
+    namespace: u32,
+    dword2: u32,
+    dword3: u32,
+    metadata: u64,
+    address: u64,
+    metadata_length: u32,
+    length: u32,
+    /// The first logical block, its low half.
+    dword10: u32,
+    /// Its high half.
+    dword11: u32,
+    /// How many logical blocks, less one, and flags.
+    dword12: u32,
+    dword13: u32,
+    dword14: u32,
+    dword15: u32,
+    timeout_ms: u32,
+    reserved2: u32,
+}
+
+const _: () = assert!(size_of::<Command>() == 72);
+
+/// The kernel's submission queue entry of 128 bytes with an NVMe command in it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CommandEntry {
+    opcode: u8,
+    flags: u8,
+    ioprio: u16,
+    fd: i32,
+    kernel: [u64; 5],
+    command: Command,
+    rest: u64,
+}
+
+const _: () = assert!(size_of::<CommandEntry>() == size_of::<squeue::Entry128>());
+const _: () = assert!(align_of::<CommandEntry>() == align_of::<squeue::Entry128>());
+const _: () = assert!(std::mem::offset_of!(CommandEntry, command) == 48);
+
+impl CommandEntry {
+    fn of(entry: squeue::Entry128) -> Self {
+        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which this type
+        // is a description, and any bits are valid in it.
+        unsafe { std::mem::transmute(entry) }
+    }
+
+    #[inline]
+    pub(super) fn into_entry(self) -> squeue::Entry128 {
+        // SAFETY: as above, in the other direction.
+        unsafe { std::mem::transmute(self) }
+    }
+}
+
+/// What every command in one direction to one target says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aim {
+    /// Its number for the ring.
+    target: i32,
+    namespace: u32,
+    block_shift: u32,
+    /// Command dword 12, by direction.
+    dword12: [u32; 2],
+}
+
+impl Aim {
+    pub(super) fn new(target: &Passthrough, number: i32, length: u32) -> Self {
+        assert!(length.is_multiple_of(1 << target.block_shift));
+        // The command has 16 bits for it; what its device can do is less.
+        let blocks = (length >> target.block_shift) - 1;
+        assert!(blocks <= 0xFFFF);
+        let write = if target.force_unit_access { FORCE_UNIT_ACCESS } else { 0 };
+        Self {
+            target: number,
+            namespace: target.namespace,
+            block_shift: target.block_shift,
+            dword12: [blocks, blocks | write],
+        }
+    }
+
+    /// The entry for an I/O at this target.
+    #[inline]
+    pub(super) fn at(&self, prepared: CommandEntry, io: Io) -> CommandEntry {
+        let mut entry = prepared;
+        let first = io.offset >> self.block_shift;
+        entry.fd = self.target;
+        entry.command.namespace = self.namespace;
+        entry.command.dword10 = first as u32;
+        entry.command.dword11 = (first >> 32) as u32;
+        entry.command.dword12 = self.dword12[io.direction as usize];
+        entry
+    }
+}
+
+/// What every command with this buffer has in common.
+pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
+    let &Buffer { slot, direction, address, length, place } = buffer;
+    let place = facts.registered_buffers.then_some(place);
+    let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(place).build();
+    let entry = match facts.registered_files {
+        true => entry,
+        false => entry.clear_flags(),
+    };
+    let mut entry = CommandEntry::of(entry.user_data(u64::from(slot)));
+    entry.command = Command {
+        opcode: match direction {
+            Direction::Read => READ,
+            Direction::Write => WRITE,
+        },
+        address: address as u64,
+        length,
+        ..Command::default()
+    };
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::uring::entries::{Commands, Entries};
+    use crate::uring::setup::Setup;
+
+    /// The bytes of an entry, as the kernel reads them.
+    fn bytes(entry: &squeue::Entry128) -> [u8; 128] {
+        // SAFETY: an entry is 128 bytes of plain data.
+        unsafe { std::ptr::from_ref(entry).cast::<[u8; 128]>().read() }
+    }
+
+    fn word(bytes: &[u8; 128], at: usize) -> u32 {
+        u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+    }
+
+    #[test]
+    fn a_command_lies_in_its_entry_where_the_kernel_looks_for_it() {
+        let mut data = [0u8; 8192];
+        let facts = Facts {
+            setup: Setup::Plain,
+            registered_buffers: true,
+            registered_files: true,
+            timed_wait: true,
+        };
+        let buffer = Buffer {
+            slot: 7,
+            direction: Direction::Write,
+            address: data.as_mut_ptr(),
+            length: 8192,
+            place: 9,
+        };
+        let target = Passthrough::invented(3, 12, true);
+        let aim = Aim::new(&target, 5, 8192);
+        let offset = 0x12_3456_7800_0000;
+        let io = Io { slot: 7, target: 0, direction: Direction::Write, offset, length: 8192 };
+        let raw = bytes(&Commands::entry(&prepare(&buffer, facts), &aim, io));
+        // IORING_OP_URING_CMD to a registered file, with a registered buffer.
+        assert_eq!((raw[0], raw[1], word(&raw, 4)), (46, 1, 5));
+        assert_eq!((word(&raw, 8), word(&raw, 28)), (0xC048_4E80, 1));
+        assert_eq!((raw[32], raw[40]), (7, 9));
+        assert_eq!((raw[48], word(&raw, 52)), (WRITE, 3));
+        assert_eq!(raw[72..80], (data.as_ptr() as u64).to_le_bytes());
+        assert_eq!(word(&raw, 84), 8192);
+        let first = offset >> 12;
+        assert_eq!((word(&raw, 88), word(&raw, 92)), (first as u32, (first >> 32) as u32));
+        assert_eq!(word(&raw, 96), FORCE_UNIT_ACCESS | 1);
+
+        // Without anything registered, and for reads.
+        let facts = Facts { registered_buffers: false, registered_files: false, ..facts };
+        let prepared = prepare(&Buffer { direction: Direction::Read, ..buffer }, facts);
+        let read = Io { direction: Direction::Read, ..io };
+        let raw = bytes(&Commands::entry(&prepared, &aim, read));
+        assert_eq!((raw[1], word(&raw, 28), raw[48], word(&raw, 96)), (0, 0, READ, 1));
+    }
+}

@@ -1,0 +1,208 @@
+//! What a ring's entries are: reads and writes of files, or NVMe commands to a device.
+//!
+//! NVMe commands need entries of twice the usual size both ways. So a ring is made for one kind or
+//! the other, and the code that fills and reaps it is compiled for each: nothing is decided for an
+//! I/O.
+
+#![expect(unsafe_code, reason = "the entries' layout is the kernel's")]
+
+use std::fmt;
+
+use fathom_core::measure::Direction;
+use io_uring::{IoUring, cqueue, opcode, squeue, types::Fixed};
+
+use super::Facts;
+use super::commands::{self, Aim, CommandEntry};
+use crate::backend::{Io, nvme_failure};
+use crate::target::OpenTarget;
+
+/// A kind of entries.
+pub trait Entries: 'static {
+    /// What is submitted.
+    type Submission: squeue::EntryMarker;
+    /// What comes back.
+    type Completion: cqueue::EntryMarker;
+    /// What every entry with the same buffer has in common.
+    type Prepared: Copy + fmt::Debug;
+    /// What an entry has to know of its target.
+    type Aim;
+
+    /// What there is to know of the target that the ring knows by this number, for I/Os of this
+    /// length.
+    fn aim_at(target: &OpenTarget, number: i32, length: u32) -> Self::Aim;
+
+    /// What every I/O with this buffer has in common.
+    fn prepare(buffer: &Buffer, facts: Facts) -> Self::Prepared;
+
+    /// The entry for an I/O.
+    fn entry(prepared: &Self::Prepared, aim: &Self::Aim, io: Io) -> Self::Submission;
+
+    /// Which slot came back, and the bytes that moved or how it failed.
+    fn outcome(completion: &Self::Completion, length: u32) -> (u32, i32);
+}
+
+/// The ring itself, with entries of one kind.
+pub(super) type KernelRing<E> = IoUring<<E as Entries>::Submission, <E as Entries>::Completion>;
+
+/// A buffer that an entry is made for.
+pub struct Buffer {
+    /// The slot it belongs to.
+    pub(super) slot: u32,
+    /// Whether it is read into or written from.
+    pub(super) direction: Direction,
+    /// Where it is.
+    pub(super) address: *mut u8,
+    /// Its length.
+    pub(super) length: u32,
+    /// Its place among all, by which it is registered.
+    pub(super) place: u16,
+}
+
+/// Reads and writes of files and block devices.
+pub enum Files {}
+
+/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
+/// keeps its fields to itself, and building an entry with it writes all of them twice.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct RawEntry {
+    opcode: Opcode,
+    target: i32,
+    offset: u64,
+    address: u64,
+    length: u32,
+    rw_flags: u32,
+    user_data: u64,
+    buffer: BufferFields,
+    rest: [u64; 2],
+}
+
+/// What to do. Aligned, so that its parts are copied together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(4))]
+pub(super) struct Opcode {
+    pub(super) code: u8,
+    flags: u8,
+    ioprio: u16,
+}
+
+/// With which buffer. Aligned, so that its parts are copied together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+struct BufferFields {
+    index: u16,
+    personality: u16,
+    splice_fd: i32,
+}
+
+const _: () = assert!(size_of::<RawEntry>() == size_of::<squeue::Entry>());
+const _: () = assert!(align_of::<RawEntry>() == align_of::<squeue::Entry>());
+
+impl RawEntry {
+    fn of(entry: squeue::Entry) -> Self {
+        // SAFETY: a submission queue entry is plain data in the kernel's layout, of which this type
+        // is a description, and any bits are valid in it.
+        unsafe { std::mem::transmute(entry) }
+    }
+
+    #[inline]
+    fn into_entry(self) -> squeue::Entry {
+        // SAFETY: as above, in the other direction.
+        unsafe { std::mem::transmute(self) }
+    }
+}
+
+/// What every read or every write of a slot has in common.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedFile {
+    pub(super) opcode: Opcode,
+    pub(super) rw_flags: u32,
+    address: u64,
+    buffer: BufferFields,
+}
+
+impl Entries for Files {
+    type Submission = squeue::Entry;
+    type Completion = cqueue::Entry;
+    type Prepared = PreparedFile;
+    type Aim = i32;
+
+    fn aim_at(_: &OpenTarget, number: i32, _: u32) -> i32 {
+        number
+    }
+
+    fn prepare(buffer: &Buffer, facts: Facts) -> PreparedFile {
+        let &Buffer { direction, address, place, .. } = buffer;
+        let (file, none) = (Fixed(0), std::ptr::null_mut());
+        let entry = match (direction, facts.registered_buffers) {
+            (Direction::Read, true) => opcode::ReadFixed::new(file, none, 0, place).build(),
+            (Direction::Write, true) => opcode::WriteFixed::new(file, none, 0, place).build(),
+            (Direction::Read, false) => opcode::Read::new(file, none, 0).build(),
+            (Direction::Write, false) => opcode::Write::new(file, none, 0).build(),
+        };
+        let entry = match facts.registered_files {
+            true => entry,
+            false => entry.clear_flags(),
+        };
+        let RawEntry { opcode, rw_flags, buffer, .. } = RawEntry::of(entry);
+        PreparedFile { opcode, rw_flags, address: address as u64, buffer }
+    }
+
+    #[inline]
+    fn entry(prepared: &PreparedFile, target: &i32, io: Io) -> squeue::Entry {
+        let PreparedFile { opcode, rw_flags, address, buffer } = *prepared;
+        let entry = RawEntry {
+            opcode,
+            target: *target,
+            offset: io.offset,
+            address,
+            length: io.length,
+            rw_flags,
+            user_data: u64::from(io.slot),
+            buffer,
+            rest: [0; 2],
+        };
+        entry.into_entry()
+    }
+
+    #[inline]
+    fn outcome(completion: &cqueue::Entry, _: u32) -> (u32, i32) {
+        (completion.user_data() as u32, completion.result())
+    }
+}
+
+/// NVMe commands to an NVMe generic device.
+pub enum Commands {}
+
+impl Entries for Commands {
+    type Submission = squeue::Entry128;
+    type Completion = cqueue::Entry32;
+    type Prepared = CommandEntry;
+    type Aim = Aim;
+
+    fn aim_at(target: &OpenTarget, number: i32, length: u32) -> Aim {
+        let passthrough = target.passthrough.as_ref();
+        let passthrough = passthrough.expect("only such targets are given to this ring");
+        Aim::new(passthrough, number, length)
+    }
+
+    fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
+        commands::prepare(buffer, facts)
+    }
+
+    #[inline]
+    fn entry(prepared: &CommandEntry, aim: &Aim, io: Io) -> squeue::Entry128 {
+        aim.at(*prepared, io).into_entry()
+    }
+
+    #[inline]
+    fn outcome(completion: &cqueue::Entry32, length: u32) -> (u32, i32) {
+        let result = match completion.result() {
+            // A command that succeeds does not say how much it moved: all of it.
+            0 => length as i32,
+            status @ 1.. => nvme_failure(status as u16),
+            errno => errno,
+        };
+        (completion.user_data() as u32, result)
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether what io_uring was asked for works with these targets: found out by one read of each,
+//! because whether a driver can be polled, a thread be had or a command be sent shows nowhere else
+//! for certain. A refusal says what stands in the way and what would help.
+
+use std::io;
+
+use fathom_core::Span;
+use fathom_core::facts::{Layer, Target};
+use fathom_core::measure::{Direction, ErrorKind};
+use fathom_core::spec::{RingMode, SubmissionThread};
+use rustix::io::Errno;
+
+use super::{Commands, Entries, Facts, Files, UringOf};
+use crate::backend::{Backend, Io, RealBackend, Shape, failure};
+use crate::choice::Refusal;
+use crate::target::OpenTarget;
+
+/// How long one read may take. What takes longer is no matter of the mode, and is measured.
+const PATIENCE: Span = Span::from_secs(5);
+
+/// The least that is read.
+const SECTOR: u64 = 512;
+
+/// Reads once from each target in the mode that was asked for, and says how the rings were set up.
+///
+/// # Errors
+///
+/// When the kernel, the user's rights, a file system or a driver do not allow the mode. A read that
+/// fails as it would in any mode is none: the run will tell.
+pub(crate) fn try_out(
+    facts: &[Target],
+    targets: &[OpenTarget],
+    mode: RingMode,
+) -> Result<Facts, Refusal> {
+    let mut found = None;
+    for (facts, target) in facts.iter().zip(targets) {
+        if mode.polled {
+            pollable(facts)?;
+        }
+        let one = std::slice::from_ref(target);
+        let (ring, result) = match target.passthrough {
+            Some(_) => read_once::<Commands>(one, mode),
+            None => read_once::<Files>(one, mode),
+        }
+        .map_err(|cause| refusal_of_ring(&cause, target, mode))?;
+        if let Some(result) = result {
+            understand(result, target, mode)?;
+        }
+        found = Some(ring);
+    }
+    Ok(found.expect("a run has targets"))
+}
+
+/// What one read of the target's beginning gives; nothing if it took too long.
+fn read_once<E: Entries>(
+    target: &[OpenTarget],
+    mode: RingMode,
+) -> io::Result<(Facts, Option<i32>)> {
+    let length = target[0].alignment.0.max(SECTOR) as u32;
+    let shape =
+        Shape { slots: 1, block_size: length, reads: true, writes: false, seed: 0, ring: mode };
+    let mut ring = UringOf::<E>::open(target, &shape)?;
+    ring.push(Io { slot: 0, target: 0, direction: Direction::Read, offset: 0, length });
+    let deadline = ring.now() + PATIENCE;
+    let mut completions = Vec::with_capacity(1);
+    while completions.is_empty() && ring.now() < deadline {
+        ring.wait_and_reap(deadline, &mut completions);
+    }
+    Ok((ring.facts(), completions.first().map(|completion| completion.result)))
+}
+
+/// Refuses what the kernel would not poll, as far as sysfs tells. Older kernels take such I/Os and
+/// complete them by interrupts all the same, without a word.
+fn pollable(target: &Target) -> Result<(), Refusal> {
+    let has_none =
+        |layer: &&Layer| layer.queue.as_ref().is_some_and(|queue| queue.polling == Some(false));
+    match target.layers.iter().rev().find(has_none) {
+        Some(layer) => Err(Refusal {
+            cause: format!(
+                "{0} cannot be polled: its driver has set up no queue for it \
+                 (/sys/block/{0}/queue/io_poll is 0)",
+                layer.name
+            ),
+            remedy: poll_queues(&layer.name),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// How a driver is told to set up queues for polling.
+fn poll_queues(device: &str) -> String {
+    let drivers = [("nvme", "nvme"), ("vd", "virtio_blk"), ("nullb", "null_blk")];
+    match drivers.iter().find(|(stem, _)| device.starts_with(stem)) {
+        Some((_, driver)) => format!(
+            "load the driver with them ({driver}.poll_queues=1 on the kernel's command line, or as an \
+             option of the module), or drop --polled"
+        ),
+        None => "measure a device whose driver can (NVMe can), or drop --polled".to_owned(),
+    }
+}
+
+/// What it means that a ring could not be had in this mode, where it can be had in the usual one.
+fn refusal_of_ring(cause: &io::Error, target: &OpenTarget, mode: RingMode) -> Refusal {
+    let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
+    match (errno, mode.submission_thread) {
+        (Some(Errno::INVAL), Some(SubmissionThread { cpu: Some(cpu) })) => Refusal {
+            cause: format!("the submission thread cannot run on CPU {cpu}"),
+            remedy:
+                "name a CPU that is online and that this process may use (`nproc --all`, `taskset \
+                     -p $$`), or none"
+                    .to_owned(),
+        },
+        (Some(Errno::PERM | Errno::ACCESS), Some(_)) => Refusal {
+            cause:
+                "this user may have no submission thread, which kernels before Linux 5.13 give to \
+                    root alone"
+                    .to_owned(),
+            remedy: "run fathom as root, or drop --sqpoll".to_owned(),
+        },
+        (Some(Errno::INVAL), _) if target.passthrough.is_some() => too_old_for_commands(target),
+        _ => Refusal {
+            cause: format!("io_uring cannot be set up as asked ({cause})"),
+            remedy: format!("drop {}", options(mode)),
+        },
+    }
+}
+
+fn too_old_for_commands(target: &OpenTarget) -> Refusal {
+    Refusal {
+        cause: format!("this kernel does not take NVMe commands for {} by io_uring", target.name),
+        remedy: "use Linux 6.1 or later, or measure the block device".to_owned(),
+    }
+}
+
+fn options(mode: RingMode) -> &'static str {
+    match (mode.polled, mode.submission_thread) {
+        (true, Some(_)) => "--polled and --sqpoll",
+        (true, None) => "--polled",
+        (false, Some(_)) => "--sqpoll",
+        (false, None) => "what was asked",
+    }
+}
+
+/// Tells what the mode is to blame for from what any I/O to this target would have met.
+fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Refusal> {
+    let ErrorKind::Errno(errno) = failure(result) else { return Ok(()) };
+    match Errno::from_raw_os_error(errno) {
+        Errno::PERM | Errno::ACCESS if target.passthrough.is_some() => Err(Refusal {
+            cause: format!("this user may send no NVMe commands to {}", target.name),
+            remedy: "run fathom as root (CAP_SYS_ADMIN), or measure the block device".to_owned(),
+        }),
+        Errno::INVAL | Errno::OPNOTSUPP if mode.polled => Err(Refusal {
+            cause: format!(
+                "{} cannot be polled: its file system or its driver does not know how",
+                target.name
+            ),
+            remedy: "measure a file or a device on NVMe with poll queues (nvme.poll_queues=1), or \
+                     drop --polled"
+                .to_owned(),
+        }),
+        Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY if target.passthrough.is_some() => {
+            Err(too_old_for_commands(target))
+        }
+        Errno::BADF if mode.submission_thread.is_some() => Err(Refusal {
+            cause:
+                "this kernel's submission threads take registered files only, and these could not \
+                    be registered"
+                    .to_owned(),
+            remedy:
+                "raise the limit of open files (`ulimit -n`), use Linux 5.11 or later, or drop \
+                     --sqpoll"
+                    .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
