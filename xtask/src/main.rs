@@ -5,6 +5,7 @@ mod bare_loop;
 mod bench;
 mod instructions;
 mod memory;
+mod open_loop;
 mod payload;
 mod peers;
 mod publish;
@@ -28,6 +29,7 @@ usage: cargo xtask COMMAND
            payload       writes of a unique payload beside those of a constant one
            instructions  how many instructions of its own an I/O takes (needs valgrind)
            peers         fathom beside fio, with its goals (needs root; some minutes)
+           open-loop     how exactly open loops keep their schedule, beside fio (two minutes)
            memory        how much memory a run of a day takes, and its report (a minute)
            --write       put the tables into docs/performance.md
 ";
@@ -91,7 +93,7 @@ fn schema() -> Result<(), String> {
 }
 
 /// Every bench, in the order of docs/performance.md.
-const BENCHES: [Bench; 6] = [
+const BENCHES: [Bench; 7] = [
     Bench { name: "engine", run: || Ok(bench::table(&bench::all(bench::Size::FULL)?)) },
     Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::Size::FULL)?.table()) },
     Bench { name: "payload", run: || payload::all(payload::Size::FULL) },
@@ -99,6 +101,10 @@ const BENCHES: [Bench; 6] = [
     Bench {
         name: "peers",
         run: || Ok(peers::all(peers::Size::FULL, peers::Profile::Release)?.table()),
+    },
+    Bench {
+        name: "open-loop",
+        run: || Ok(open_loop::table(&open_loop::all(open_loop::Size::FULL)?)),
     },
     Bench { name: "memory", run: memory::bench },
 ];
