@@ -7,13 +7,14 @@ vm=$FATHOM_ROOT/tests/vm
 
 # Boots with one of the guest's scripts; its results are in $guest.
 guest=
-in_guest() { # SCRIPT QEMU-ARGUMENTS
+in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   guest=$FATHOM_BED/$1
   mkdir -p "$guest"
   cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
-  local status=0
-  "$vm/boot.sh" run -t 100 -f "$fathom:/bin/fathom" -q "$2" -o "$guest" "$1.sh" || status=$?
-  [[ $status -lt 124 ]] || fail "the guest of $1.sh lives to its end" "status $status"
+  local status=0 script=$1 drives=$2
+  shift 2
+  "$vm/boot.sh" run -t 100 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" || status=$?
+  [[ $status -lt 124 ]] || fail "the guest of $script.sh lives to its end" "status $status"
 }
 # Looks at one of the guest's runs with the words of lib.sh.
 look_at() { # NAME
@@ -51,6 +52,44 @@ look_at write
 check "null_blk is written: exit code" status_is 0
 check "null_blk is written" test "$(trial 'ios > 10 and failures == 0')" = true
 
+if [[ ! -x ${FATHOM_NVME_BIN:-} ]]; then
+  skip "NVMe commands, polled queues, submission threads" "nvme-check was not built"
+else
+  truncate -s 64M "$FATHOM_BED"/nvme{0,1}.img
+  in_guest modes "-drive if=none,id=n0,format=raw,cache=unsafe,file=$FATHOM_BED/nvme0.img -device nvme,id=nv0,serial=nv0,drive=n0
+    -drive if=none,id=n1,format=raw,cache=unsafe,file=$FATHOM_BED/nvme1.img -device nvme,id=nv1,serial=nv1,drive=n1" \
+    -a nvme.poll_queues=1 -f "$FATHOM_NVME_BIN:/bin/nvme-check"
+  look_at check
+  check "NVMe commands carry data to where it belongs, in every mode" status_is 0
+  look_at inspect
+  check "inspect knows an NVMe generic device" says 'NVMe generic device of 64 MiB'
+  for run in read read-polled block-polled read-threaded; do
+    look_at $run
+    check "$run: measured without failures" test "$(trial 'ios > 100 and failures == 0')" = true
+  done
+  look_at read-polled
+  check "the document says that it was polled" test "$(trial .access.polled)" = true
+  check "the report says that commands passed by the block layer" says 'NVMe commands past'
+  look_at write
+  check "every write by command reached the device, and no other" \
+    test "$(($(cat "$guest/after") - $(cat "$guest/before")))" -eq "$(trial 'ledger.due')"
+  # A hash for each 4 KiB of what the block device holds then.
+  pieces=$(split -b 4096 --filter=md5sum "$guest/written" | sort -u | wc -l)
+  check "every block that was written holds data of its own" test "$pieces" = 256
+  look_at large
+  check "a block beyond the device's limit is refused: exit code 3" status_is 3
+  check "a block beyond the device's limit is refused: names the limit" says 'queue/max_'
+  for run in cached aio mixed; do
+    look_at $run
+    check "$run: what commands cannot do is refused" test "$status" -ne 0 -a ! -s "$result"
+  done
+  look_at unpolled
+  check "a device without poll queues is refused: exit code 3" status_is 3
+  check "a device without poll queues is refused: says so" says 'cannot be polled'
+  look_at used
+  check "what is mounted is not written to by commands either: exit code 3" status_is 3
+  check "what is mounted is not written to by commands either: says so" says 'is mounted on'
+fi
 in_guest stack ""
 look_at inspect0
 check "inspect knows RAID 0: level" says 'raid ?0'

@@ -1,0 +1,36 @@
+# modes.sh, in the guest: NVMe commands past the block layer, polled queues, submission threads.
+# The kernel was started with nvme.poll_queues=1.
+modprobe nvme
+# QEMU's own count of the writes to a drive, from its monitor.
+writes_of() {
+  (timeout 2 cat /dev/ttyS2 >/tmp/monitor) &
+  sleep 0.3
+  hmp 'info blockstats'
+  wait
+  tr -d '\r' </tmp/monitor | sed -n "s/^$1: .*wr_operations=\([0-9]*\).*/\1/p" | tail -n 1
+}
+nvme-check /dev/ng0n1 /dev/nvme0n1 >/out/check.txt 2>&1
+echo $? >/out/check.status
+f inspect inspect /dev/ng0n1
+s="-b 4k -q 8 --warm-up 0s -d 1s"
+r read /dev/ng0n1 $s
+r read-polled /dev/ng0n1 $s --polled
+r block-polled /dev/nvme0n1 $s --polled
+r read-threaded /dev/ng0n1 $s --sqpoll
+writes_of n1 >/out/before
+r write /dev/ng1n1 $s --read-share 0% --pattern sequential --size 1m --overwrite --polled
+writes_of n1 >/out/after
+dd if=/dev/nvme1n1 of=/out/written bs=1M count=1 iflag=direct 2>/dev/null
+r large /dev/ng0n1 -b 4m -q 1 --warm-up 0s -d 1s
+r cached /dev/ng0n1 $s --buffered
+r aio /dev/ng0n1 $s --backend aio
+r mixed /dev/ng0n1 /dev/nvme1n1 $s
+modprobe brd rd_nr=1 rd_size=16384
+r unpolled /dev/ram0 $s --polled
+# What is mounted as a block device is not written to as commands.
+mke2fs /dev/nvme1n1 >/dev/null 2>&1
+modprobe ext4
+mkdir -p /mnt/used
+mount -t ext4 /dev/nvme1n1 /mnt/used 2>/dev/null || mount -t ext2 /dev/nvme1n1 /mnt/used
+r used /dev/ng1n1 $s --read-share 0% --overwrite
+umount /mnt/used
