@@ -22,7 +22,7 @@ usage: cargo xtask COMMAND
 
   tidy     check the rules that neither the compiler nor clippy knows (also a test)
   golden   rewrite the stored outputs that the golden tests compare with; read the difference
-  schema   write docs/schema/result-1.json from the types of the document
+  schema   write docs/schema/*.json from the types of the documents
   bench    what fathom itself costs; all of them: cargo run --release -p xtask -- bench all
            engine        nanoseconds for each I/O and each part of a report (also without a name)
            ring          the engine beside a loop that only submits and reaps
@@ -80,16 +80,24 @@ fn run_tidy() -> Result<(), String> {
     }
 }
 
-/// Where the schema of the result file is kept, from the root.
-const SCHEMA: &str = "docs/schema/result-1.json";
+/// Makes a schema from the types that it describes.
+type Make = fn() -> String;
+
+/// The schemas: where each is kept, from the root, and what makes it.
+const SCHEMAS: [(&str, Make); 2] = [
+    ("docs/schema/result-1.json", fathom_report::document::schema),
+    ("docs/schema/calibration-1.json", fathom_report::document::calibration_schema),
+];
 
 fn schema() -> Result<(), String> {
-    let path = root().join(SCHEMA);
-    let write = || {
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        std::fs::write(&path, fathom_report::document::schema())
-    };
-    write().map_err(|error| format!("{}: {error}", path.display()))
+    SCHEMAS.iter().try_for_each(|(name, make)| {
+        let path = root().join(name);
+        let write = || {
+            std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            std::fs::write(&path, make())
+        };
+        write().map_err(|error| format!("{}: {error}", path.display()))
+    })
 }
 
 /// Every bench, in the order of docs/performance.md.
@@ -151,9 +159,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schema_in_the_repository_is_that_of_the_types() {
-        let stored = std::fs::read_to_string(root().join(SCHEMA)).unwrap_or_default();
-        let current = fathom_report::document::schema();
-        assert!(stored == current, "{SCHEMA} is out of date: run `cargo xtask schema`");
+    fn the_schemas_in_the_repository_are_those_of_the_types() {
+        for (name, make) in SCHEMAS {
+            let stored = std::fs::read_to_string(root().join(name)).unwrap_or_default();
+            assert!(stored == make(), "{name} is out of date: run `cargo xtask schema`");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What is known about the host and the targets, as plain data. The engine's `host` fills it in;
 //! the verdict and the document read it. What could not be found out is `None`, never zero.
 
+use crate::calibration::Ceiling;
 use crate::units::{Bytes, Span};
 
 /// The machine that generates the load.
@@ -30,6 +31,8 @@ pub struct Host {
     pub root: bool,
     /// The clock that stamps I/Os.
     pub clock: Clock,
+    /// What the load generator can do here at most; none where it was not measured.
+    pub ceiling: Option<Ceiling>,
 }
 
 /// The clock that stamps I/Os.
@@ -125,6 +128,14 @@ pub struct Namespace {
     pub largest: Bytes,
     /// Which of the kernel's limits that is: "queue/max_hw_sectors_kb".
     pub limit: &'static str,
+}
+
+impl Host {
+    /// The CPUs' worth of time that this process can have at most.
+    pub fn cpu_time(&self) -> f64 {
+        let cpus = f64::from(self.cpus);
+        self.cpu_limit.map_or(cpus, |limit| limit.min(cpus))
+    }
 }
 
 impl Target {

@@ -5,6 +5,7 @@
 //! tested without a device, and gives the same answer for the same input for ever.
 
 mod calendar;
+pub mod calibration;
 pub mod errno;
 pub mod experiment;
 pub mod facts;

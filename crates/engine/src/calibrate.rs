@@ -3,19 +3,94 @@
 //! It is found with the real loop, the real histograms and the real backend, on targets that cost
 //! nothing or next to nothing: a ring that does nothing, and /dev/zero. Nothing is written anywhere.
 
+mod ceiling;
+mod wake_up;
+
+use std::fs::File;
+use std::io;
 use std::sync::atomic::AtomicBool;
 
+use fathom_core::calibration::{NullTarget, Row};
 use fathom_core::measure::Record;
 use fathom_core::spec::{BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Span};
 
+use crate::aio::Aio;
 use crate::run_point::{Observer, Phase, Progress, RunError, run_on};
-use crate::uring::{NopRing, no_target};
+use crate::sync::Sync;
+use crate::target::OpenTarget;
+use crate::uring::{NopRing, Uring, no_target};
 
-/// How much of a target is addressed: as offsets cost the same everywhere, only that there are many.
+pub use ceiling::ceiling;
+pub use wake_up::wake_up;
+
+/// How much of a target is addressed: offsets cost the same everywhere.
 const SIZE: Bytes = Bytes(1 << 30);
 /// Bytes of one I/O.
 const BLOCK: Bytes = Bytes(4096);
+/// What is always there to be read, and costs the kernel as little as reading can.
+const ZEROS: &str = "/dev/zero";
+/// The queue depths on a ring that does nothing: what sharing a call is worth.
+const NOP_DEPTHS: [u32; 5] = [1, 4, 8, 16, 32];
+/// The queue depths elsewhere, and with all CPUs.
+const DEPTHS: [u32; 2] = [1, 32];
+
+/// One run of a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is read.
+    pub target: NullTarget,
+    /// I/Os in flight for each worker.
+    pub queue_depth: u32,
+    /// Threads.
+    pub workers: u32,
+}
+
+/// The runs of a calibration of a backend, on a host with so many CPUs for us: with one worker, and
+/// with one for each CPU.
+pub fn steps(backend: BackendKind, cpus: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut add = |target, depths: &[u32], workers| {
+        steps.extend(depths.iter().map(|&queue_depth| Step { target, queue_depth, workers }));
+    };
+    if backend == BackendKind::Uring {
+        add(NullTarget::NopRing, &NOP_DEPTHS, 1);
+    }
+    add(NullTarget::Zeros, &DEPTHS, 1);
+    if cpus > 1 {
+        if backend == BackendKind::Uring {
+            add(NullTarget::NopRing, &DEPTHS, cpus);
+        }
+        add(NullTarget::Zeros, &DEPTHS, cpus);
+    }
+    steps
+}
+
+/// Makes one run.
+///
+/// # Errors
+///
+/// When a backend, a thread or /dev/zero is not to be had, or reading it fails.
+///
+/// # Panics
+///
+/// When a step has no worker, no queue depth or no window, or is a simulated one.
+pub fn run(step: Step, backend: BackendKind, window: Span) -> Result<Row, RunError> {
+    let Step { target, queue_depth, workers } = step;
+    let record = match target {
+        NullTarget::NopRing => nop_ring(queue_depth, workers, window)?,
+        NullTarget::Zeros => zeros(queue_depth, workers, window, backend)?,
+    };
+    let alone = backend != BackendKind::Sync || queue_depth == 1;
+    let cpu = record.workers.iter().map(|worker| worker.cpu);
+    let cpu = cpu.reduce(|sum, one| Some(sum? + one?)).flatten().filter(|_| alone);
+    if let Some(error) = record.workers.iter().find_map(|worker| worker.errors.first.first()) {
+        let cause = io::Error::other(format!("an I/O of the calibration failed: {:?}", error.kind));
+        return Err(RunError::Backend { backend, cause });
+    }
+    let service_time = record.total(None).service_time;
+    Ok(Row { target, queue_depth, workers, window: record.window, cpu, service_time })
+}
 
 /// Runs the engine's loop on rings that do nothing: closed loops of random reads of 4 KiB, so many
 /// in flight for each worker.
@@ -28,7 +103,6 @@ const BLOCK: Bytes = Bytes(4096);
 ///
 /// Without a worker, a queue depth or a window.
 pub fn nop_ring(queue_depth: u32, workers: u32, window: Span) -> Result<Record, RunError> {
-    assert!(queue_depth > 0 && workers > 0 && window > Span(0));
     let nothing = no_target(SIZE)
         .map_err(|cause| RunError::Backend { backend: BackendKind::Uring, cause })?;
     let point = point(queue_depth, workers, window);
@@ -36,8 +110,40 @@ pub fn nop_ring(queue_depth: u32, workers: u32, window: Span) -> Result<Record, 
     run_on::<NopRing>(&point, std::slice::from_ref(&nothing), &stop, &mut Nobody)
 }
 
+/// The same on /dev/zero.
+fn zeros(
+    queue_depth: u32,
+    workers: u32,
+    window: Span,
+    backend: BackendKind,
+) -> Result<Record, RunError> {
+    let target = open_zeros().map_err(|cause| RunError::Backend { backend, cause })?;
+    let targets = std::slice::from_ref(&target);
+    let point = point(queue_depth, workers, window);
+    let stop = AtomicBool::new(false);
+    match backend {
+        BackendKind::Uring => run_on::<Uring>(&point, targets, &stop, &mut Nobody),
+        BackendKind::Aio => run_on::<Aio>(&point, targets, &stop, &mut Nobody),
+        BackendKind::Sync => run_on::<Sync>(&point, targets, &stop, &mut Nobody),
+        BackendKind::Sim => unreachable!("a simulated device is as fast as it says it is"),
+    }
+}
+
+fn open_zeros() -> io::Result<OpenTarget> {
+    let file = File::open(ZEROS)
+        .map_err(|cause| io::Error::new(cause.kind(), format!("{ZEROS}: {cause}")))?;
+    Ok(OpenTarget {
+        name: ZEROS.to_owned(),
+        file,
+        size: SIZE,
+        alignment: Bytes(1),
+        passthrough: None,
+    })
+}
+
 /// A closed loop of random reads on one target, in one interval.
 fn point(queue_depth: u32, workers: u32, window: Span) -> Point {
+    assert!(queue_depth > 0 && workers > 0 && window > Span(0));
     let stream = Stream {
         name: "calibration".to_owned(),
         regions: Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
@@ -72,22 +178,69 @@ mod tests {
 
     use super::*;
 
+    fn uring_works() -> bool {
+        match crate::uring::probe() {
+            Ok(_) => true,
+            Err(error) => {
+                // Past the harness, which keeps to itself what a test that passes has printed.
+                let _ =
+                    writeln!(std::io::stderr(), "SKIPPED: io_uring does not work here: {error}");
+                false
+            }
+        }
+    }
+
+    /// On a machine that is busy with other things nothing may complete in 5 ms, but not for ever.
+    fn windows() -> impl Iterator<Item = Span> {
+        (0..14).map(|doublings| Span::from_ms(5 << doublings))
+    }
+
     #[test]
     fn a_ring_that_does_nothing_carries_every_io_of_every_worker() {
-        if let Err(error) = crate::uring::probe() {
-            // Past the harness, which keeps to itself what a test that passes has printed.
-            let _ = writeln!(std::io::stderr(), "SKIPPED: io_uring does not work here: {error}");
+        if !uring_works() {
             return;
         }
         for (depth, workers) in [(1, 1), (32, 1), (3, 2)] {
-            let record = nop_ring(depth, workers, Span::from_ms(5)).unwrap();
+            let mut records = windows().map(|window| nop_ring(depth, workers, window).unwrap());
+            let record = records.find(|record| record.ledger().completed > 0).unwrap();
             let ledger = record.ledger();
             assert_eq!(record.errors(), 0);
-            assert!(ledger.balances() && ledger.completed > 0, "{ledger:?}");
+            assert!(ledger.balances(), "{ledger:?}");
             let total = record.total(None);
             assert_eq!(total.ios(), ledger.completed);
             assert_eq!(total.bytes.0, ledger.completed * BLOCK.0);
             assert_eq!(record.workers.len(), workers as usize);
         }
+    }
+
+    #[test]
+    fn every_step_of_every_backend_runs_at_a_tiny_size() {
+        for backend in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
+            let works = match backend {
+                BackendKind::Uring => uring_works(),
+                BackendKind::Aio => crate::aio::probe().is_ok(),
+                _ => true,
+            };
+            if !works {
+                continue;
+            }
+            for step in steps(backend, 2) {
+                let mut rows = windows().map(|window| run(step, backend, window).unwrap());
+                let row = rows.find(|row| row.ios() > 0).unwrap();
+                let helped = backend == BackendKind::Sync && step.queue_depth > 1;
+                assert_eq!(row.cpu.is_none(), helped, "{row:?}");
+                assert_eq!((row.target, row.workers), (step.target, step.workers));
+            }
+        }
+    }
+
+    #[test]
+    fn only_io_uring_has_a_ring_and_only_several_cpus_have_more_than_one_worker() {
+        let uring = steps(BackendKind::Uring, 1);
+        assert!(uring.iter().all(|step| step.workers == 1));
+        assert_eq!(uring.len(), NOP_DEPTHS.len() + DEPTHS.len());
+        let sync = steps(BackendKind::Sync, 8);
+        assert!(sync.iter().all(|step| step.target == NullTarget::Zeros));
+        assert_eq!(sync.iter().filter(|step| step.workers == 8).count(), DEPTHS.len());
     }
 }

@@ -164,7 +164,7 @@ pub(crate) fn run_on<B: RealBackend>(
 }
 
 /// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.
-fn drive_plan<B: Backend, K: Sink>(
+pub(crate) fn drive_plan<B: Backend, K: Sink>(
     job: &Job<'_>,
     stream: &spec::Stream,
     backend: &mut B,

@@ -331,6 +331,16 @@ fn accounts() -> Vec<Column> {
             });
             optional(per_io.map(|ns| format!("{ns:.1}")))
         }),
+        column(
+            "generator_ceiling_iops",
+            &format!(
+                "I/Os per second that these workers could do with nothing behind the backend; {of}"
+            ),
+            |row| {
+                let ceiling = row.is_total().then(|| figures::ceiling(row.document, row.trial));
+                optional(ceiling.flatten().map(|ceiling| format!("{:.0}", ceiling.iops)))
+            },
+        ),
     ])
 }
 

@@ -1,14 +1,15 @@
 //! What every renderer reads out of a document, and how a figure is written: one place, so that the
 //! same number looks the same in the terminal, in the table and in the chart.
 
+use fathom_core::calibration::Demand;
 use fathom_core::errno::{self, Meaning};
 use fathom_core::measure::{Direction, Flow, Histogram, Stretch};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, Pacing, Pattern,
-    Stream, SubmissionThread, Target, Trial, Workers,
+    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, NullTarget, Pacing,
+    Pattern, Stream, SubmissionThread, Target, Trial, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -187,6 +188,81 @@ pub fn iops_deviation(trial: &Trial, direction: Option<Direction>) -> Option<f64
     }
 }
 
+/// What the load generator could have done in a trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ceiling {
+    /// I/Os per second with nothing behind the backend.
+    pub iops: f64,
+    /// How many times as many that are as the trial did; none if it did none.
+    pub times: Option<f64>,
+    /// What was behind the backend instead.
+    pub target: NullTarget,
+}
+
+/// What the load generator could have done with a trial's workers and queue depth; none where it is
+/// not known.
+pub fn ceiling(document: &Document, trial: &Trial) -> Option<Ceiling> {
+    let host = &document.header.host;
+    let ceiling = host.ceiling.as_ref().filter(|ceiling| ceiling.backend == trial.backend)?;
+    let demands: Vec<Demand> = trial
+        .point
+        .streams
+        .iter()
+        .zip(0..)
+        .map(|(stream, index)| {
+            let workers: Vec<_> =
+                trial.workers.iter().filter(|worker| worker.stream == index).collect();
+            let cells = workers.iter().flat_map(|worker| &worker.cells);
+            let ios: u64 = cells.map(|cell| cell.read.ios + cell.write.ios).sum();
+            let cpu = workers.iter().map(|worker| worker.cpu_ns.map(|ns| ns as f64));
+            let cpu = cpu.reduce(|sum, one| Some(sum? + one?)).flatten();
+            Demand {
+                workers: workers.len() as u32,
+                queue_depth: stream.pacing.queue_depth(),
+                open: stream.pacing.is_open(),
+                spent_ns: cpu.filter(|_| ios > 0).map(|cpu| cpu / ios as f64),
+            }
+        })
+        .collect();
+    let cpus = f64::from(host.cpus);
+    let cpus = host.cpu_limit.map_or(cpus, |limit| limit.min(cpus));
+    let iops = ceiling.to_core().iops(&demands, cpus).filter(|iops| iops.is_finite())?;
+    let done = per_second(trial.total(None).ios(), trial.window()).filter(|done| *done > 0.0);
+    Some(Ceiling { iops, times: done.map(|done| iops / done), target: ceiling.target })
+}
+
+/// "42 times as many: 8.77M IOPS from 1 worker on a ring that does nothing".
+pub fn ceiling_in_words(ceiling: &Ceiling, trial: &Trial) -> String {
+    format!(
+        "{}{} IOPS from {} on {}",
+        ceiling.times.map_or(String::new(), |times| format!("{}: ", times_as_many(times))),
+        short_rate(ceiling.iops),
+        counted_workers(trial.workers.len() as u64),
+        null_target(ceiling.target)
+    )
+}
+
+/// "42 times as many", "1.3 times as many"; two digits are all that it is good for.
+pub fn times_as_many(times: f64) -> String {
+    let text = match times {
+        t if t < 9.95 => format!("{t:.1}"),
+        t if t < 99.5 => format!("{t:.0}"),
+        t => {
+            let unit = 10_f64.powi(t.log10().floor() as i32 - 1);
+            count(((t / unit).round() * unit) as u64)
+        }
+    };
+    format!("{text} times as many")
+}
+
+/// What stands in the place of a device when the generator is measured by itself.
+pub fn null_target(target: NullTarget) -> &'static str {
+    match target {
+        NullTarget::NopRing => "a ring that does nothing",
+        NullTarget::Zeros => "/dev/zero",
+    }
+}
+
 /// "sequential", "random".
 pub fn pattern_name(pattern: Pattern) -> &'static str {
     match pattern {
@@ -225,11 +301,16 @@ pub fn pacing(pacing: &Pacing) -> String {
 
 /// "1 worker", "4 workers per target", "2 workers".
 pub fn workers(stream: &Stream) -> String {
-    let plural = |n: u32| if n == 1 { "1 worker".to_owned() } else { format!("{n} workers") };
+    let plural = |n: u32| counted_workers(u64::from(n));
     match stream.workers {
         Workers::PerTarget(n) if stream.regions.len() > 1 => format!("{} per target", plural(n)),
         Workers::PerTarget(n) | Workers::Total(n) => plural(n),
     }
+}
+
+/// "1 worker", "2 workers".
+pub fn counted_workers(number: u64) -> String {
+    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
 }
 
 /// What a stream does, in one sentence without its pace.
@@ -476,6 +557,14 @@ mod tests {
         assert_eq!(count(1_000), "1,000");
         assert_eq!(count(999), "999");
         assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn a_ceiling_is_told_with_two_digits() {
+        for (times, text) in [(0.94, "0.9"), (1.26, "1.3"), (41.7, "42"), (999.0, "1,000")] {
+            assert_eq!(times_as_many(times), format!("{text} times as many"));
+        }
+        assert_eq!(times_as_many(12_345.0), "12,000 times as many");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The stored documents, and what every renderer makes of them. `UPDATE_GOLDEN=1` rewrites what is
 //! stored (`cargo xtask golden`): whoever does so reads the difference.
 
+mod calibrations;
 mod samples;
 
 use std::fs;
@@ -84,7 +85,29 @@ fn inspect_shows_the_device_stack() {
 }
 
 #[test]
-fn the_schema_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/result-1.json");
-    check(&path, document::schema().as_bytes());
+fn calibrations_are_written_and_shown() {
+    for (name, calibration) in calibrations::all() {
+        check(&data().join(format!("{name}.json")), (calibration.to_json() + "\n").as_bytes());
+        for width in [80, 140] {
+            let style = Style { width, ..Style::default() };
+            let text = terminal::calibration(&calibration, &style);
+            check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_calibration_of_nothing_is_shown_too() {
+    let (_, mut calibration) = calibrations::all().remove(0);
+    calibration.rows.clear();
+    calibration.wake_up = None;
+    let text = terminal::calibration(&calibration, &Style::default());
+    assert!(text.contains("not measured"), "{text}");
+}
+
+#[test]
+fn the_schemas_are_up_to_date() {
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    check(&schemas.join("result-1.json"), document::schema().as_bytes());
+    check(&schemas.join("calibration-1.json"), document::calibration_schema().as_bytes());
 }

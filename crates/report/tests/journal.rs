@@ -39,6 +39,23 @@ fn a_result_of_a_version_that_did_not_look_at_the_rings_threads_is_read() {
 }
 
 #[test]
+fn a_result_from_before_the_ceiling_was_measured_is_read_without_one() {
+    let text = String::from_utf8(samples::bytes(&samples::quick())).unwrap();
+    let (head, rest) = text.split_once(r#","ceiling":{"#).unwrap();
+    let (_, rest) = rest.split_once("}]}").unwrap();
+    let document = document::read(format!("{head}{rest}").as_bytes()).unwrap();
+    assert_eq!(document.header.host.ceiling, None);
+    assert_eq!(document.trials.len(), samples::quick().trials.len());
+    for text in [
+        terminal::document(&document, &Style::default()),
+        terminal::portrait(&document, &Style::default()),
+        html::document_without_library(&document),
+    ] {
+        assert!(!text.contains("could have done"), "{text}");
+    }
+}
+
+#[test]
 fn distributions_survive_the_file() {
     let mut whole = Histogram::default();
     (0..10_000u64).for_each(|nth| whole.record(nth * nth * 37 + 5));

@@ -2,8 +2,9 @@
 
 use super::case::{Case, counted, figure, listed, percent};
 use super::{Judgement, Severity};
+use crate::calibration::Demand;
 use crate::facts::CpuTime;
-use crate::measure::{Histogram, StartDelay};
+use crate::measure::{Flow, Histogram, StartDelay};
 use crate::plan::worker_count;
 use crate::stats::carries;
 use crate::units::{Quantile, Span};
@@ -12,6 +13,9 @@ use crate::units::{Quantile, Span};
 const LATE_SHARE_MAX: f64 = 0.1;
 /// A worker with less of its CPU left than this sets the pace itself.
 const WORKER_BUSY: f64 = 0.9;
+/// A closed loop that does more than this share of what the generator can do at all spends as much
+/// of each I/O's time in the generator as anywhere else.
+const CEILING_SHARE_MAX: f64 = 0.5;
 const STEAL_MAX: f64 = 0.01;
 const THROTTLED_MAX: f64 = 0.001;
 /// Above this share of all CPUs little is left for the application that the load stands for.
@@ -102,6 +106,69 @@ pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
             ),
             "Use more workers, on CPUs that nobody else uses.",
         );
+    }
+}
+
+/// A closed loop that came near to what the generator can do with nothing behind it. In an open loop
+/// lateness is seen directly.
+pub(super) fn generator_ceiling(case: &Case, judgement: &mut Judgement) {
+    const CODE: &str = "generator-ceiling";
+    let closed = case.streams().iter().enumerate().filter(|(_, stream)| !stream.pacing.is_open());
+    let indices: Vec<usize> = closed.map(|(index, _)| index).collect();
+    let workers: usize = indices.iter().map(|&index| case.workers(index).count()).sum();
+    let window = case.trial.record.window.as_secs_f64();
+    if workers == 0 || window <= 0.0 {
+        return;
+    }
+    let ceiling = case.host.ceiling.as_ref();
+    let Some(ceiling) = ceiling.filter(|ceiling| ceiling.backend == case.trial.backend) else {
+        judgement.cannot(CODE, "what the load generator can do at most was not measured");
+        return;
+    };
+    let demands: Vec<Demand> = indices.iter().map(|&index| demand(case, index)).collect();
+    let Some(most) = ceiling.iops(&demands, case.host.cpu_time()) else {
+        let why = "what the load generator can do at most with this queue depth was not measured";
+        judgement.cannot(CODE, why);
+        return;
+    };
+    let ios: u64 = indices.iter().map(|&index| ios(case, index)).sum();
+    let iops = ios as f64 / window;
+    if iops > CEILING_SHARE_MAX * most {
+        judgement.find(
+            CODE,
+            Severity::Suspect,
+            format!(
+                "{} IOPS are {} of the {} that {} can do here with nothing behind it ({}; more than \
+                 {} is near): the load generator may have set the pace, not the target.",
+                figure(iops),
+                percent(iops / most),
+                figure(most),
+                counted(workers as u64, "worker"),
+                ceiling.target.name(),
+                percent(CEILING_SHARE_MAX),
+            ),
+            "Use more workers, on CPUs that nobody else uses, or a larger queue depth for each.",
+        );
+    }
+}
+
+/// I/Os of a stream that completed in the window.
+fn ios(case: &Case, stream: usize) -> u64 {
+    let flows = case.workers(stream).flat_map(|worker| &worker.cells).flat_map(|cell| &cell.flows);
+    flows.map(Flow::ios).sum()
+}
+
+/// What a stream asks of the generator.
+fn demand(case: &Case, index: usize) -> Demand {
+    let pacing = &case.streams()[index].pacing;
+    let cpu = case.workers(index).map(|worker| worker.cpu);
+    let cpu = cpu.reduce(|sum, one| Some(sum? + one?)).flatten();
+    let ios = ios(case, index);
+    Demand {
+        workers: case.workers(index).count() as u32,
+        queue_depth: pacing.queue_depth(),
+        open: pacing.is_open(),
+        spent_ns: cpu.filter(|_| ios > 0).map(|cpu| cpu.0 as f64 / ios as f64),
     }
 }
 
@@ -264,7 +331,8 @@ pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::spec::{SubmissionThread, Workers};
+    use crate::calibration::Cost;
+    use crate::spec::{BackendKind, Pacing, SubmissionThread, Workers};
 
     /// An open loop of 1000 I/Os of 1 ms that started so late.
     fn late(count: u64, delay_ns: u64) -> Invented {
@@ -297,6 +365,48 @@ mod tests {
         invented.worker().cpu = None;
         invented.has_none_of(&["worker-busy"]);
         invented.is_unchecked("worker-busy");
+    }
+
+    #[test]
+    fn a_closed_loop_near_the_generators_ceiling_is_suspect() {
+        // 1000 IOPS with one worker: 400 us for each I/O are 2500 at most, and 600 us are 1667.
+        let mut invented = Invented::reads();
+        invented.worker().cpu = None;
+        let set = |invented: &mut Invented, per_io_us: f64| {
+            let ceiling = invented.host.ceiling.as_mut().unwrap();
+            ceiling.costs = Vec::from([Cost { queue_depth: 1, per_io_ns: per_io_us * 1e3 }]);
+        };
+        set(&mut invented, 400.0);
+        invented.has_none_of(&["generator-ceiling"]);
+        set(&mut invented, 600.0);
+        let finding = invented.has("generator-ceiling", Severity::Suspect);
+        let expected = "1000 IOPS are 60 % of the 1667 that 1 worker can do here with nothing \
+                        behind it (NOP ring; more than 50 % is near)";
+        assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
+        // What it needed for each I/O shows that it can do more than the calibration found.
+        invented.worker().cpu = Some(Span::from_secs(6));
+        invented.has_none_of(&["generator-ceiling"]);
+        // Half a CPU is as much as half a worker.
+        invented.worker().cpu = None;
+        set(&mut invented, 400.0);
+        invented.host.cpu_limit = Some(0.5);
+        invented.has("generator-ceiling", Severity::Suspect);
+    }
+
+    #[test]
+    fn a_ceiling_that_is_not_known_is_not_taken_for_a_high_one() {
+        let mut open = Invented::open_reads(1000.0);
+        open.host.ceiling = None;
+        assert!(open.judge().unchecked.is_empty());
+        let mut invented = Invented::reads();
+        invented.trial.backend = BackendKind::Sync;
+        invented.is_unchecked("generator-ceiling");
+        invented.host.ceiling.as_mut().unwrap().backend = BackendKind::Sync;
+        assert!(invented.judge().unchecked.is_empty());
+        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.is_unchecked("generator-ceiling");
+        invented.host.ceiling = None;
+        invented.is_unchecked("generator-ceiling");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::facts::{Host, Target};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 35] = [
+pub const CODES: [&str; 36] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -32,6 +32,7 @@ pub const CODES: [&str; 35] = [
     "few-samples",
     "foreign-io",
     "gave-up",
+    "generator-ceiling",
     "generator-late",
     "interrupted",
     "io-errors",
@@ -156,7 +157,7 @@ const OF_EVERY_TRIAL: [Check; 9] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 19] = [
+const OF_REAL_TARGETS: [Check; 20] = [
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
@@ -164,6 +165,7 @@ const OF_REAL_TARGETS: [Check; 19] = [
     generator::generator_late,
     generator::worker_busy,
     io_wq::io_wq,
+    generator::generator_ceiling,
     generator::cpu_steal,
     generator::cpu_throttled,
     load::queue_too_deep,

@@ -1,6 +1,7 @@
 //! Invented trials for the tests: a clean one, to be spoiled in one way at a time.
 
 use super::{Finding, Judgement, Severity, judge};
+use crate::calibration::{Ceiling, Cost, NullTarget};
 use crate::experiment::Trial;
 use crate::facts::{
     Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
@@ -77,7 +78,19 @@ impl Invented {
             },
             counters: Some(counters(direction)),
         };
-        let host = Host { cpus: 4, numa_nodes: 1, memory: Bytes(16 << 30), ..Host::default() };
+        let cost = |queue_depth, per_io_ns| Cost { queue_depth, per_io_ns };
+        let ceiling = Ceiling {
+            backend: BackendKind::Uring,
+            target: NullTarget::NopRing,
+            costs: Vec::from([cost(1, 600.0), cost(32, 110.0)]),
+        };
+        let host = Host {
+            cpus: 4,
+            numa_nodes: 1,
+            memory: Bytes(16 << 30),
+            ceiling: Some(ceiling),
+            ..Host::default()
+        };
         let mut invented = Self { trial, host, targets: Vec::from([target()]), direction };
         invented.set_times(IOS, 900_000);
         invented.set_series([1000; SECONDS as usize]);

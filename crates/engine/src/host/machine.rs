@@ -24,6 +24,7 @@ pub(crate) fn host(system: &System) -> Host {
         virtualization: virtualization(system),
         root: rustix::process::geteuid().is_root(),
         clock: Clock::default(),
+        ceiling: None,
     }
 }
 

@@ -12,6 +12,7 @@ use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
+use fathom_engine::calibrate;
 use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
 use fathom_engine::{Choice, Devices, choose_for, host, sim};
@@ -177,6 +178,17 @@ impl Opened {
         matches!(self, Self::Simulated(_))
     }
 
+    /// Whether the backend works as it does by itself: the ceiling of a ring that polls, has a thread
+    /// submit, or sends commands of the device is another one, and not known.
+    fn is_usual(&self) -> bool {
+        match self {
+            Self::Simulated(_) => false,
+            Self::Real { targets, ring, .. } => {
+                *ring == RingMode::USUAL && targets.iter().all(|one| one.passthrough.is_none())
+            }
+        }
+    }
+
     /// The backend's name and why it was chosen.
     pub fn backend(&self) -> (BackendKind, &str) {
         match self {
@@ -239,11 +251,14 @@ pub struct Work<'a> {
 /// When the machine or the result file does not allow it.
 pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
     let Work { command, host, spec, opened, experiment, seed } = work;
-    let (_, backend_reason) = opened.backend();
+    let (backend, backend_reason) = opened.backend();
     signals::be_orderly();
-    session::begin(journal, command, (host, &spec.targets), seed, experiment.points())?;
+    // Right before the first I/O, when nothing else of ours runs.
+    let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
+    let host = Host { ceiling, ..host.clone() };
+    session::begin(journal, command, (&host, &spec.targets), seed, experiment.points())?;
     let session = Session {
-        host,
+        host: &host,
         targets: &spec.targets,
         devices: opened.devices(),
         access: spec.access,

@@ -5,6 +5,8 @@ use fathom_core::{Bytes, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Ceiling;
+
 /// The machine that generated the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
@@ -32,6 +34,9 @@ pub struct Host {
     pub root: bool,
     /// The clock that stamped the I/Os.
     pub clock: Clock,
+    /// What the load generator could do here at most, measured before the first I/O; none where it
+    /// was not measured.
+    pub ceiling: Option<Ceiling>,
 }
 
 /// The clock that stamped the I/Os.
@@ -285,6 +290,7 @@ impl From<&facts::Host> for Host {
                 resolution_ns: host.clock.resolution_ns,
                 cost_ns: host.clock.cost_ns,
             },
+            ceiling: host.ceiling.as_ref().map(Ceiling::from),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! rate in `_iops`; what is not known is `null`. Distributions are kept whole: whoever reads
 //! chooses the percentile, and no percentile is ever stored.
 
+mod calibration;
 mod facts;
 mod measure;
 mod read;
@@ -19,6 +20,10 @@ use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use calibration::{
+    CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
+    Ceiling, Cost, LeftOut, NullTarget, WakeUp, calibration_schema,
+};
 pub use facts::{
     Clock, Disk, Extents, FileSystem, Host, InUse, Layer, LayerKind, Queue, Stripe, Target,
     TargetKind,

@@ -246,6 +246,16 @@ impl Backend {
             Self::Sim => "sim",
         }
     }
+
+    /// As the core has it.
+    pub fn to_core(self) -> spec::BackendKind {
+        match self {
+            Self::Uring => spec::BackendKind::Uring,
+            Self::Aio => spec::BackendKind::Aio,
+            Self::Sync => spec::BackendKind::Sync,
+            Self::Sim => spec::BackendKind::Sim,
+        }
+    }
 }
 
 impl Pacing {

@@ -213,7 +213,7 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
     flows(out, document, trial);
     percentiles(out, trial);
     accounts(out, trial);
-    processors(out, trial);
+    processors(out, document, trial);
     errors(out, document, trial);
     out.push_str("</section>\n");
 }
@@ -416,10 +416,21 @@ fn accounts(out: &mut String, trial: &Trial) {
     );
 }
 
+/// What the load generator could have done.
+fn ceiling(out: &mut String, document: &Document, trial: &Trial) {
+    let Some(ceiling) = figures::ceiling(document, trial) else { return };
+    let text = format!(
+        "The load generator could have done {}.",
+        figures::ceiling_in_words(&ceiling, trial)
+    );
+    put!(out, "<p>{}</p>\n", escape(&text));
+}
+
 /// CPUs and devices.
-fn processors(out: &mut String, trial: &Trial) {
+fn processors(out: &mut String, document: &Document, trial: &Trial) {
     let Some(counters) = &trial.counters else { return };
     out.push_str("<details><summary>CPUs and devices during the window</summary>\n");
+    ceiling(out, document, trial);
     let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
     let ios = trial.total(None).ios();
     let per_io = (ios > 0).then(|| used / ios as f64);

@@ -293,6 +293,7 @@ fn accounts(out: &mut String, document: &Document, trial: &Trial, style: &Style)
     );
     wrap(out, "queue depth  ", &text, Tint::Plain, style);
     offered(out, trial, style);
+    ceiling(out, document, trial, style);
     let l = trial.ledger();
     let parts = [
         (l.completed_in_warm_up, "completed in the warm-up"),
@@ -342,6 +343,14 @@ fn offered(out: &mut String, trial: &Trial, style: &Style) {
     }
     text += &format!(", {} never started", figures::count(unstarted));
     wrap(out, "load         ", &text, Tint::Plain, style);
+}
+
+/// What the load generator could have done: whether it, and not the target, was the limit.
+fn ceiling(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
+    let Some(ceiling) = figures::ceiling(document, trial) else { return };
+    let text =
+        format!("the generator could have done {}", figures::ceiling_in_words(&ceiling, trial));
+    wrap(out, "ceiling      ", &text, Tint::Plain, style);
 }
 
 fn cpu(out: &mut String, trial: &Trial, style: &Style) {

@@ -1,11 +1,13 @@
 //! What a person reads in the terminal. Every line fits the given width as far as its words do,
 //! and text from the document cannot steer the terminal.
 
+mod calibration;
 mod details;
 mod portrait;
 mod target;
 mod text;
 
+pub use calibration::calibration;
 pub use details::document;
 pub use portrait::portrait;
 pub use target::target;

@@ -24,6 +24,9 @@ pub fn portrait(document: &Document, style: &Style) -> String {
     if !document.trials.is_empty() {
         table(&mut out, document, style);
         wrap(&mut out, "", &legend(&document.trials), Tint::Dim, style);
+        if let Some(text) = ceiling(document) {
+            wrap(&mut out, "", &text, Tint::Dim, style);
+        }
         push_line(&mut out, "");
         doubts(&mut out, &document.trials, style);
     }
@@ -47,6 +50,24 @@ fn legend(trials: &[Trial]) -> String {
         false => access,
     };
     format!("p50, p99, p99.9: {time}; {how}. ±: half of the 95 % interval.")
+}
+
+/// How far the load generator was from its own limit, in the step that came nearest to it.
+fn ceiling(document: &Document) -> Option<String> {
+    let trials = document.trials.iter().enumerate();
+    let known = trials.filter_map(|(place, trial)| {
+        let ceiling = figures::ceiling(document, trial)?;
+        Some((place + 1, ceiling.times?, ceiling.target))
+    });
+    let (step, times, target) = known.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let many = document.trials.len() > 1;
+    let least = if many { "at least " } else { "" };
+    let nearest = if many { format!(" (step {step} is the nearest)") } else { String::new() };
+    Some(format!(
+        "The generator could have done {least}{}{nearest}: on {} instead of the target.",
+        figures::times_as_many(times),
+        figures::null_target(target),
+    ))
 }
 
 fn table(out: &mut String, document: &Document, style: &Style) {

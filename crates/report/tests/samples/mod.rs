@@ -1,6 +1,7 @@
 //! Invented runs, from which the stored documents of the golden tests are made: repeatable, without
 //! a device, and each with something that a renderer has to cope with.
 
+use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 use fathom_core::experiment::Trial;
 use fathom_core::facts::{
     Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, IoWq, Layer,
@@ -75,6 +76,13 @@ pub fn host() -> Host {
         virtualization: Some("kvm".to_owned()),
         root: true,
         clock: Clock { source: "tsc".to_owned(), resolution_ns: 0.5, cost_ns: 9.6 },
+        ceiling: Some(Ceiling {
+            backend: BackendKind::Uring,
+            target: NullTarget::NopRing,
+            costs: [(1, 247.4), (32, 87.25)]
+                .map(|(queue_depth, per_io_ns)| Cost { queue_depth, per_io_ns })
+                .to_vec(),
+        }),
     }
 }
 
