@@ -171,7 +171,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         let scale = 1.0 + 0.2 * chance.uniform();
         let ios = IOS - (chance.next() % 50) as usize;
         for number in 0..ios {
-            let flow = &mut tally.cells[0].flows[usize::from(reads <= number)];
+            let flow = &mut tally.flows[usize::from(reads <= number)];
             flow.service_time.record((drawn[chance.next() as usize % DRAWN] * scale) as u64);
             flow.bytes.0 += 4096;
         }

@@ -21,7 +21,7 @@ pub struct Io {
     pub direction: Direction,
     /// Where, in bytes from the target's start.
     pub offset: u64,
-    /// How many bytes; at most the buffer's length.
+    /// How many bytes: as many as the buffer has.
     pub length: u32,
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Histogram, Record, Series, Stretch, Tally, WorkerRecord};
+use fathom_core::measure::{Cell, Flow, Histogram, Record, Series, Stretch, Tally, WorkerRecord};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
@@ -73,9 +73,8 @@ impl<'a> Collector<'a> {
         self.failed += tally.failed;
         if tally.in_window {
             let merged = &mut self.merged[worker];
-            for (sum, cell) in merged.tally.cells.iter_mut().zip(&tally.cells) {
-                sum.flows.iter_mut().zip(&cell.flows).for_each(|(sum, flow)| sum.merge(flow));
-            }
+            let sums = merged.tally.flows.iter_mut();
+            sums.zip(&tally.flows).for_each(|(sum, flow)| sum.merge(flow));
             if let (Some(sum), Some(late)) = (&mut merged.tally.start_delay, &tally.start_delay) {
                 sum.merge(late);
             }
@@ -155,7 +154,7 @@ impl<'a> Collector<'a> {
         let workers = workers.map(|((plan, merged), outcome)| WorkerRecord {
             stream: plan.stream,
             worker: plan.worker,
-            cells: merged.tally.cells,
+            cells: cells(plan, merged.tally.flows),
             ledger: outcome.ledger,
             errors: outcome.errors,
             queue_depth: match window {
@@ -204,19 +203,24 @@ impl Slice {
         self.end = self.end.max(tally.end);
         self.covered += tally.end.since(tally.start).0;
         self.failed += tally.failed;
-        for cell in &tally.cells {
-            for (index, flow) in cell.flows.iter().enumerate() {
-                self.bytes[index].0 += flow.bytes.0;
-                self.response_time[index].merge(flow.response_time());
-            }
+        for (index, flow) in tally.flows.iter().enumerate() {
+            self.bytes[index % 2].0 += flow.bytes.0;
+            self.response_time[index % 2].merge(flow.response_time());
         }
     }
 }
 
 /// A tally of the shape that a worker needs.
 pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
-    let targets: Vec<u32> = plan.regions.iter().map(|region| region.target).collect();
-    Box::new(Tally::new(&targets, plan.pacing.is_open()))
+    Box::new(Tally::new(plan.regions.len(), plan.pacing.is_open()))
+}
+
+/// What the worker did to each of its regions.
+fn cells(plan: &WorkerPlan, flows: Vec<Flow>) -> Vec<Cell> {
+    let mut flows = flows.into_iter();
+    let pairs = std::iter::from_fn(|| Some([flows.next()?, flows.next()?]));
+    let regions = plan.regions.iter().zip(pairs);
+    regions.map(|(region, flows)| Cell { target: region.target, flows }).collect()
 }
 
 #[cfg(test)]
@@ -260,7 +264,7 @@ mod tests {
             let mut tally = *empty_tally(&plans[worker]);
             (tally.start, tally.end) = (Instant(from * TENTH), Instant(to * TENTH));
             tally.in_window = true;
-            (from..to).for_each(|_| tally.cells[0].flows[0].service_time.record(1000));
+            (from..to).for_each(|_| tally.flows[0].service_time.record(1000));
             collector.add(worker, &mut tally);
         }
         while let Some((key, slice)) = collector.open.pop_first() {

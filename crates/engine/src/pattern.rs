@@ -7,7 +7,7 @@
 use fathom_core::measure::Direction;
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
-use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::Xoshiro256Plus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// What an I/O will do.
@@ -29,9 +29,15 @@ impl Request {
     }
 
     /// The region's place in the worker's plan.
-    #[inline]
-    pub(crate) fn region(self) -> usize {
+    #[cfg(test)]
+    fn region(self) -> usize {
         (self.lane >> 1) as usize
+    }
+
+    /// The place of its flow in the worker's tally.
+    #[inline]
+    pub(crate) fn flow(self) -> usize {
+        self.lane as usize
     }
 
     /// Whether it reads or writes.
@@ -133,7 +139,7 @@ impl Blocks {
 pub(crate) struct Random {
     block_size: u64,
     regions: Vec<Blocks>,
-    random: Xoshiro256PlusPlus,
+    random: Xoshiro256Plus,
 }
 
 impl Random {
@@ -141,7 +147,7 @@ impl Random {
         Self {
             block_size,
             regions: plan.regions.iter().map(|region| Blocks::of(region, block_size)).collect(),
-            random: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
+            random: Xoshiro256Plus::seed_from_u64(plan.seed),
         }
     }
 }
@@ -170,9 +176,10 @@ impl Pattern for Random {
 }
 
 #[inline]
-fn uniform(blocks: Blocks, block_size: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
+fn uniform(blocks: Blocks, block_size: u64, random: &mut Xoshiro256Plus) -> u64 {
     // The high half of the product is uniform over the blocks to within count / 2^64, without a
-    // division.
+    // division. It rests on the upper bits of the random number, which is what this generator is for:
+    // the lowest three are linear, and would matter in a region of 2^61 blocks.
     let block = (u128::from(random.next_u64()) * u128::from(blocks.count)) >> 64;
     blocks.start + block as u64 * block_size
 }
@@ -216,14 +223,14 @@ const ALL: u64 = 1 << 63;
 pub(crate) struct Mix {
     /// Of [`ALL`] equally likely values, those that mean a read.
     reads: u64,
-    random: Xoshiro256PlusPlus,
+    random: Xoshiro256Plus,
 }
 
 impl Mix {
     pub(crate) fn new(read_share: f64, seed: u64) -> Self {
         Self {
             reads: (read_share * ALL as f64) as u64,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6d69_7800),
+            random: Xoshiro256Plus::seed_from_u64(seed ^ 0x6d69_7800),
         }
     }
 

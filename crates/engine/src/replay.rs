@@ -30,8 +30,7 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
             tally.in_window = true;
             (tally.start, tally.end) = (Instant(start), Instant(start + point.interval.0));
             fill(worker, Span(start), tally);
-            let flows = tally.cells.iter().flat_map(|cell| &cell.flows);
-            completed[worker] += flows.map(Flow::ios).sum::<u64>();
+            completed[worker] += tally.flows.iter().map(Flow::ios).sum::<u64>();
             collector.add(worker, tally);
         }
     }
@@ -73,7 +72,7 @@ mod tests {
             seed: 1,
         };
         let record = replay(&point, &mut |worker, start, tally| {
-            let flow = &mut tally.cells[0].flows[0];
+            let flow = &mut tally.flows[0];
             (0..=worker).for_each(|_| flow.service_time.record(1000 + start.0));
             flow.bytes.0 += 4096 * (worker as u64 + 1);
         });

@@ -90,6 +90,9 @@ pub(crate) struct Outcome {
     pub(crate) waits: Option<Waits>,
 }
 
+/// A result that no I/O has.
+const NEVER: i64 = i64::MIN;
+
 #[derive(Clone, Copy, Default)]
 struct Slot {
     intended: Instant,
@@ -120,14 +123,16 @@ struct Loop<'a, S, K> {
     at: Instant,
     /// The result of an I/O that completes in full within the window: the block size, and nothing
     /// that exists once the window is over. So one comparison tells the usual case from all others.
-    expected: Option<i32>,
+    expected: i64,
     /// When a slot last became free after none was: what fell due before it had to wait for the
     /// target, not for us. Open loops only.
     full_until: Instant,
     started: u64,
     /// I/Os that completed in full in this phase: the warm-up, or the window.
     completed: u64,
+    /// I/Os that failed since this many had completed.
     failures_in_row: u64,
+    completed_before_failures: u64,
     /// When the first of them failed.
     failing_since: Instant,
     ledger: Ledger,
@@ -161,11 +166,12 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
         boundary: table.boundary_after(table.start),
         in_window: table.window_start <= table.start,
         at: table.start,
-        expected: Some(job.block_size as i32),
+        expected: i64::from(job.block_size),
         full_until: table.start,
         started: 0,
         completed: 0,
         failures_in_row: 0,
+        completed_before_failures: 0,
         failing_since: table.start,
         ledger: Ledger::default(),
         errors: Errors::with_room(),
@@ -209,11 +215,13 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             if !self.stopping && (self.job.stopped)() {
                 self.stop(backend.now());
             }
-            let free = self.free_count;
-            backend.reap(|completion| self.complete(completion));
+            let before = self.free_count;
+            let mut free = before;
+            backend.reap(|completion| self.complete(completion, &mut free));
+            self.free_count = free;
             // What came back has just been stamped, which is now for a closed loop. For an open one
             // the time that it took to look at it all would make the next I/O late.
-            now = match free == self.free_count || S::OPEN {
+            now = match free == before || S::OPEN {
                 true => backend.now(),
                 false => self.at,
             };
@@ -237,7 +245,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.timetable.window_end = self.timetable.window_end.min(end);
         self.boundary = self.boundary.min(self.timetable.window_end);
         if self.timetable.window_end <= self.at {
-            self.expected = None;
+            self.expected = NEVER;
         }
     }
 
@@ -353,7 +361,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.integrate_depth(to);
         if self.timetable.window_end <= to {
-            self.expected = None;
+            self.expected = NEVER;
         }
     }
 
@@ -372,22 +380,26 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
 
     // A call for each I/O would cost more than what it does.
     #[inline(always)]
-    fn complete(&mut self, completion: Completion) {
-        self.advance(completion.at);
-        if S::OPEN && self.free_count == 0 {
+    fn complete(&mut self, completion: Completion, free: &mut usize) {
+        if self.at < completion.at {
+            self.free_count = *free;
+            self.advance(completion.at);
+        }
+        if S::OPEN && *free == 0 {
             self.full_until = self.at;
         }
-        self.free[self.free_count] = completion.slot;
-        self.free_count += 1;
-        if Some(completion.result) != self.expected {
+        self.free[*free] = completion.slot;
+        *free += 1;
+        if i64::from(completion.result) != self.expected {
             return self.put_aside(completion);
         }
-        self.failures_in_row = 0;
         self.completed += 1;
         let slot = &self.slots[completion.slot as usize];
-        let cell = &mut self.tally.cells[slot.request.region()];
-        let flow = &mut cell.flows[slot.request.direction() as usize];
-        flow.service_time.record(completion.at.since(slot.submitted).0);
+        let flow = &mut self.tally.flows[slot.request.flow()];
+        flow.service_time.record(match completion.at.0.checked_sub(slot.submitted.0) {
+            Some(ns) => ns,
+            None => stamped_too_early(),
+        });
         if S::OPEN
             && let Some(response_time) = &mut flow.response_time
         {
@@ -400,12 +412,12 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     fn put_aside(&mut self, completion: Completion) {
         if completion.result != self.job.block_size as i32 {
             self.note_failure(completion.slot, failure(completion.result), self.at);
-            if self.expected.is_some() {
+            if self.expected != NEVER {
                 self.ledger.failed += 1;
                 self.tally.failed += 1;
             }
         }
-        if self.expected.is_none() {
+        if self.expected == NEVER {
             self.ledger.in_flight += 1;
         }
     }
@@ -414,7 +426,9 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     #[cold]
     fn note_failure(&mut self, slot: u32, kind: ErrorKind, at: Instant) {
         let request = self.slots[slot as usize].request;
-        if self.failures_in_row == 0 {
+        if self.failures_in_row == 0 || self.completed_before_failures != self.completed {
+            self.failures_in_row = 0;
+            self.completed_before_failures = self.completed;
             self.failing_since = at;
         }
         self.failures_in_row += 1;
@@ -429,7 +443,9 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     }
 
     fn is_hopeless(&self, now: Instant) -> bool {
-        self.failures_in_row >= GIVE_UP_FAILURES && now.since(self.failing_since) >= GIVE_UP_AFTER
+        self.failures_in_row >= GIVE_UP_FAILURES
+            && self.completed_before_failures == self.completed
+            && now.since(self.failing_since) >= GIVE_UP_AFTER
     }
 
     /// Closes every interval that ended by `at`. An interval in which nothing completed is handed
@@ -451,6 +467,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             }
             if opens {
                 self.in_window = true;
+                self.failures_in_row = 0;
                 self.ledger.completed_in_warm_up = std::mem::take(&mut self.completed);
             }
             self.tally.in_window = self.in_window;
@@ -464,7 +481,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     /// Gives the sink the tally, if it can take it.
     fn hand_over(&mut self) -> bool {
         // All blocks are equal, so that the loop need not count their bytes.
-        for flow in self.tally.cells.iter_mut().flat_map(|cell| &mut cell.flows) {
+        for flow in &mut self.tally.flows {
             flow.bytes = Bytes(flow.ios() * u64::from(self.job.block_size));
         }
         self.sink.hand_over(&mut self.tally)
@@ -526,6 +543,13 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.ledger.lost = self.in_flight();
     }
+}
+
+/// The service time of an I/O that seems to have ended before it began: another processor stamped
+/// it, whose clock is behind by less than an I/O takes.
+#[cold]
+fn stamped_too_early() -> u64 {
+    0
 }
 
 #[cfg(test)]
@@ -669,7 +693,7 @@ mod tests {
 
     fn ios(tallies: &[Tally], in_window: bool) -> u64 {
         let wanted = tallies.iter().filter(|tally| tally.in_window == in_window);
-        wanted.flat_map(|tally| &tally.cells[0].flows).map(|flow| flow.ios()).sum()
+        wanted.flat_map(|tally| &tally.flows).map(|flow| flow.ios()).sum()
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn replayed(seconds: u64) -> (usize, Record) {
     let point = point(Span::from_secs(seconds), Span::from_secs(1));
     peak_of(|| {
         replay(&point, &mut |_, start, tally| {
-            let flow = &mut tally.cells[0].flows[0];
+            let flow = &mut tally.flows[0];
             (0..100).for_each(|k| flow.service_time.record(100_000 + 1_000 * k + start.0 % 977));
             flow.bytes.0 += 409_600;
         })

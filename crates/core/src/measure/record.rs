@@ -99,8 +99,8 @@ pub struct Tally {
     pub end: Instant,
     /// Whether it lies in the window, rather than in the warm-up or after the end.
     pub in_window: bool,
-    /// One for each region of the worker's plan, in its order.
-    pub cells: Vec<Cell>,
+    /// Reads, then writes, of each region of the worker's plan, in its order.
+    pub flows: Vec<Flow>,
     /// I/Os that failed in the interval.
     pub failed: u64,
     /// In-flight I/Os integrated over the interval, in I/O nanoseconds.
@@ -133,14 +133,13 @@ impl StartDelay {
 }
 
 impl Tally {
-    /// An empty tally for a worker with these targets.
-    pub fn new(targets: &[u32], open_loop: bool) -> Self {
-        let cell = |&target: &u32| Cell { target, flows: [(); 2].map(|()| Flow::new(open_loop)) };
+    /// An empty tally for a worker with so many regions.
+    pub fn new(regions: usize, open_loop: bool) -> Self {
         Self {
             start: Instant(0),
             end: Instant(0),
             in_window: false,
-            cells: targets.iter().map(cell).collect(),
+            flows: (0..2 * regions).map(|_| Flow::new(open_loop)).collect(),
             failed: 0,
             depth_ns: 0,
             start_delay: open_loop.then(StartDelay::default),
@@ -149,7 +148,7 @@ impl Tally {
 
     /// Forgets everything but its shape.
     pub fn clear(&mut self) {
-        self.cells.iter_mut().flat_map(|cell| &mut cell.flows).for_each(Flow::clear);
+        self.flows.iter_mut().for_each(Flow::clear);
         self.failed = 0;
         self.depth_ns = 0;
         self.start_delay.iter_mut().for_each(StartDelay::clear);

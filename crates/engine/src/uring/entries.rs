@@ -34,7 +34,7 @@ pub trait Entries: 'static {
     /// What every I/O with this buffer has in common.
     fn prepare(buffer: &Buffer, facts: Facts) -> Self::Prepared;
 
-    /// The entry for an I/O.
+    /// The entry for an I/O, which is as long as the buffer.
     fn entry(prepared: &Self::Prepared, aim: &Self::Aim, io: Io) -> Self::Submission;
 
     /// Which slot came back, and the bytes that moved or how it failed.
@@ -70,8 +70,7 @@ struct RawEntry {
     target: i32,
     offset: u64,
     address: u64,
-    length: u32,
-    rw_flags: u32,
+    length: Length,
     user_data: u64,
     buffer: BufferFields,
     rest: [u64; 2],
@@ -84,6 +83,14 @@ pub(super) struct Opcode {
     pub(super) code: u8,
     flags: u8,
     ioprio: u16,
+}
+
+/// How much. Aligned, so that its parts are copied together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(super) struct Length {
+    bytes: u32,
+    pub(super) rw_flags: u32,
 }
 
 /// With which buffer. Aligned, so that its parts are copied together.
@@ -112,13 +119,14 @@ impl RawEntry {
     }
 }
 
-/// What every read or every write of a slot has in common.
+/// What every read or every write of a slot has in common, in the order of the entry.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct PreparedFile {
-    pub(super) opcode: Opcode,
-    pub(super) rw_flags: u32,
     address: u64,
+    pub(super) length: Length,
     buffer: BufferFields,
+    pub(super) opcode: Opcode,
 }
 
 impl Entries for Files {
@@ -132,32 +140,33 @@ impl Entries for Files {
     }
 
     fn prepare(buffer: &Buffer, facts: Facts) -> PreparedFile {
-        let &Buffer { direction, address, place, .. } = buffer;
-        let (file, none) = (Fixed(0), std::ptr::null_mut());
+        let &Buffer { direction, address, length, place, .. } = buffer;
+        let file = Fixed(0);
         let entry = match (direction, facts.registered_buffers) {
-            (Direction::Read, true) => opcode::ReadFixed::new(file, none, 0, place).build(),
-            (Direction::Write, true) => opcode::WriteFixed::new(file, none, 0, place).build(),
-            (Direction::Read, false) => opcode::Read::new(file, none, 0).build(),
-            (Direction::Write, false) => opcode::Write::new(file, none, 0).build(),
+            (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, place).build(),
+            (Direction::Write, true) => {
+                opcode::WriteFixed::new(file, address, length, place).build()
+            }
+            (Direction::Read, false) => opcode::Read::new(file, address, length).build(),
+            (Direction::Write, false) => opcode::Write::new(file, address, length).build(),
         };
         let entry = match facts.registered_files {
             true => entry,
             false => entry.clear_flags(),
         };
-        let RawEntry { opcode, rw_flags, buffer, .. } = RawEntry::of(entry);
-        PreparedFile { opcode, rw_flags, address: address as u64, buffer }
+        let RawEntry { opcode, address, length, buffer, .. } = RawEntry::of(entry);
+        PreparedFile { address, length, buffer, opcode }
     }
 
     #[inline]
     fn entry(prepared: &PreparedFile, target: &i32, io: Io) -> squeue::Entry {
-        let PreparedFile { opcode, rw_flags, address, buffer } = *prepared;
+        let PreparedFile { address, length, buffer, opcode } = *prepared;
         let entry = RawEntry {
             opcode,
             target: *target,
             offset: io.offset,
             address,
-            length: io.length,
-            rw_flags,
+            length,
             user_data: u64::from(io.slot),
             buffer,
             rest: [0; 2],

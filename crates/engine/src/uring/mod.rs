@@ -424,18 +424,15 @@ impl<E: Entries> Backend for UringOf<E> {
 
     #[inline]
     fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
-        let Self { ring, slots, targets, buffers, .. } = self;
-        let (slots, targets, longest) = (&mut **slots, &**targets, buffers.length());
-        for io in ios {
-            assert!(io.length as usize <= longest);
-            let slot = &mut slots[io.slot as usize];
-            assert!(!slot.is_busy);
-            slot.is_busy = true;
-            let prepared = &slot.prepared[io.direction as usize];
-            let entry = E::entry(prepared, &targets[io.target as usize], io);
-            // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed
-            // nor handed out until the entry has completed, and not freed at all if it never does.
-            unsafe { ring.push(&entry) };
+        let length = self.buffers.length();
+        let Self { ring, slots, targets, .. } = self;
+        // Most workers have one target, which then need not be looked up.
+        match &**targets {
+            [target] => queue(ring, slots, length, ios, |io| {
+                debug_assert!(io.target == 0);
+                target
+            }),
+            targets => queue(ring, slots, length, ios, |io| &targets[io.target as usize]),
         }
     }
 
@@ -465,9 +462,9 @@ impl<E: Entries> Backend for UringOf<E> {
         let length = self.buffers.length() as u32;
         for entry in completions {
             let (slot, result) = E::outcome(&entry, length);
-            let is_busy = &mut self.slots[slot as usize].is_busy;
-            assert!(*is_busy);
-            *is_busy = false;
+            // SAFETY: the kernel gives back the number of a slot that an entry was pushed with.
+            // That it does so once for each is what the memory of a ring rests on anyway.
+            unsafe { self.slots.get_unchecked_mut(slot as usize) }.is_busy = false;
             take(Completion { slot, result, at });
         }
     }
@@ -513,6 +510,27 @@ fn entries_for(shape: &Shape) -> io::Result<u32> {
         shape.slots
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
+/// Puts I/Os into the submission queue, each with what is known of its target.
+#[inline]
+fn queue<'a, E: Entries>(
+    ring: &mut Ring<E>,
+    slots: &mut [Slot<E>],
+    length: usize,
+    ios: impl Iterator<Item = Io>,
+    aim: impl Fn(&Io) -> &'a E::Aim,
+) {
+    for io in ios {
+        assert!(io.length as usize == length, "an I/O is as long as its buffer");
+        let slot = &mut slots[io.slot as usize];
+        assert!(!slot.is_busy);
+        slot.is_busy = true;
+        let entry = E::entry(&slot.prepared[io.direction as usize], aim(&io), io);
+        // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
+        // handed out until the entry has completed, and not freed at all if it never does.
+        unsafe { ring.push(&entry) };
+    }
 }
 
 /// Registers the buffers where the limits allow it.

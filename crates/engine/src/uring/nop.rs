@@ -102,6 +102,11 @@ impl Backend for NopRing {
     }
 
     #[inline]
+    fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
+        self.ring.push_all(ios);
+    }
+
+    #[inline]
     fn wait(&mut self, deadline: Instant) {
         self.ring.wait(deadline);
     }
@@ -136,7 +141,7 @@ pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
 fn do_nothing(ring: &mut Uring, flags: u32) {
     for prepared in ring.slots.iter_mut().flat_map(|slot| &mut slot.prepared) {
         prepared.opcode.code = Nop::CODE;
-        prepared.rw_flags = flags;
+        prepared.length.rw_flags = flags;
     }
 }
 
