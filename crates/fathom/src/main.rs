@@ -42,6 +42,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Run(args) => commands::run::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),
+        Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),
     }
 }

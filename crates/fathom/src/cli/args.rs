@@ -56,6 +56,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Create a file and really write it, with unique data, to measure on
     Prepare(Prepare),
+    /// Measure what fathom itself can do on this host, in a few seconds
+    Calibrate(Calibrate),
     /// Show the report of a result file again, or write it as HTML or CSV
     Report(Report),
 }
@@ -298,6 +300,23 @@ pub struct Prepare {
     /// Remove what a killed `prepare` of this file has left, without asking
     #[arg(long)]
     pub remove_leftovers: bool,
+}
+
+/// `fathom calibrate`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Calibrate {
+    /// How long each of some ten runs takes, from 10ms to 60s
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "200ms")]
+    pub duration: Span,
+    /// What carries the I/Os: auto, uring, aio, sync
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
+    pub backend: Backend,
+    /// Write what was found as JSON [default: nothing is written]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print what was found as JSON to stdout and everything else to stderr
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `fathom report`.

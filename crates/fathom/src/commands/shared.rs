@@ -415,7 +415,11 @@ pub fn distinct(paths: [&Option<PathBuf>; 3]) -> Result<(), Error> {
 }
 
 /// Refuses a file that exists before a measurement is wasted on it.
-fn free(path: &Path) -> Result<(), Error> {
+///
+/// # Errors
+///
+/// When it exists, or its folder does not.
+pub fn free(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
         Ok(_) => Err(Error::write(
             path,

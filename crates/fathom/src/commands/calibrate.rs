@@ -1,0 +1,129 @@
+//! `fathom calibrate`: what the load generator itself can do on this host. It reads /dev/zero, and
+//! writes nothing but the file that the user names.
+
+use std::io::{self, IsTerminal};
+
+use fathom_core::Span;
+use fathom_core::calibration::{Calibration, LeftOut, NullTarget};
+use fathom_core::facts::Host;
+use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
+use fathom_engine::calibrate::{self, Step};
+use fathom_engine::{Choice, choose};
+use fathom_report::document::{self, CalibrationInput};
+use fathom_report::terminal;
+
+use super::shared;
+use crate::cli::args::Calibrate;
+use crate::cli::values::Backend;
+use crate::error::{Error, exit};
+use crate::live::{Live, grouped};
+use crate::{journal, output, session};
+
+/// Sleeps whose ends are looked at: enough for a p99.
+const SLEEPS: u32 = 1000;
+
+/// The windows that make sense: shorter ones are noise, and longer ones tell nothing more.
+const SHORTEST: Span = Span::from_ms(10);
+const LONGEST: Span = Span::from_secs(60);
+
+/// How every access to a real target is meant unless told otherwise: the backend that is chosen for
+/// it is the one whose ceiling matters.
+const ACCESS: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+
+/// Measures and shows it.
+///
+/// # Errors
+///
+/// When the backend that was asked for does not work here, nothing could be measured, or the file
+/// cannot be written.
+pub fn perform(args: &Calibrate) -> Result<u8, Error> {
+    if args.json {
+        output::leave_stdout_to_the_document();
+    }
+    let requested = match args.backend {
+        Backend::Auto => None,
+        Backend::Named(kind) => Some(kind),
+    };
+    let choice = choose(requested, ACCESS)
+        .map_err(|refusal| Error::Refused(format!("--backend: {refusal}")))?;
+    if args.duration < SHORTEST || args.duration > LONGEST {
+        return Err(Error::option(
+            format!("--duration {}", args.duration),
+            "each run of the calibration takes so long",
+            format!("give from {SHORTEST} to {LONGEST}"),
+        ));
+    }
+    args.out.iter().try_for_each(|path| shared::free(path))?;
+    let created_unix_ns = session::unix_ns();
+    let host = shared::this_host();
+    let found = measure(args.duration, &choice, &host);
+    if found.rows.is_empty() {
+        let why = found.left_out.first().map_or("nothing to run", |one| one.why.as_str());
+        return Err(Error::Refused(format!(
+            "nothing could be calibrated ({why}): see what --backend sync says"
+        )));
+    }
+    let document = document::Calibration::new(CalibrationInput {
+        fathom_version: env!("CARGO_PKG_VERSION"),
+        created_unix_ns,
+        host: &host,
+        backend: choice.kind,
+        backend_reason: &choice.reason,
+        found: &found,
+    });
+    let line = document.to_json() + "\n";
+    if let Some(path) = &args.out {
+        journal::write_new(path, &line)?;
+    }
+    if args.json {
+        output::print(line.as_bytes())?;
+    }
+    output::say(terminal::calibration(&document, &shared::style()).trim_end_matches('\n'))?;
+    Ok(exit::MEASURED)
+}
+
+/// Runs every step. What cannot be run is told, and no reason to leave out the others.
+fn measure(window: Span, choice: &Choice, host: &Host) -> Calibration {
+    let steps = calibrate::steps(choice.kind, host.cpus);
+    let time = Span(window.0.saturating_mul(steps.len() as u64));
+    // Some seconds are worth a line that redraws itself, and no lines in a log.
+    let mut live = io::stderr().is_terminal().then(|| Live::new(steps.len() + 1, time));
+    let mut found = Calibration::default();
+    if choice.kind != BackendKind::Uring {
+        let backend = choice.kind.name();
+        let why = format!("it needs io_uring, and the backend is {backend}");
+        found.left_out.push(LeftOut { what: NullTarget::NopRing.name().to_owned(), why });
+    }
+    for step in steps {
+        let name = name(step);
+        if let Some(live) = &mut live {
+            live.step(&name, window);
+        }
+        match calibrate::run(step, choice.kind, window) {
+            Ok(row) => {
+                let iops = row.ios() as f64 / row.window.as_secs_f64();
+                if let Some(live) = &mut live {
+                    live.done(&format!("{} IOPS", grouped(iops)));
+                }
+                found.rows.push(row);
+            }
+            Err(error) => {
+                found.left_out.push(LeftOut { what: name, why: error.to_string() });
+            }
+        }
+    }
+    if let Some(live) = &mut live {
+        live.step("how late sleeps end", Span(0));
+    }
+    found.wake_up = calibrate::wake_up(SLEEPS);
+    found
+}
+
+/// A step for people.
+fn name(step: Step) -> String {
+    let workers = match step.workers {
+        1 => "1 worker".to_owned(),
+        n => format!("{n} workers"),
+    };
+    format!("{}, {workers}, queue depth {}", step.target.name(), step.queue_depth)
+}

@@ -1,0 +1,50 @@
+//! What a user gets from `fathom calibrate`: a table, a document where one was asked for, and no file
+//! that was not.
+
+mod common;
+
+use common::{Place, assert_has, code, stderr, stdout};
+use fathom_report::document::CALIBRATION_FORMAT;
+
+#[test]
+fn a_calibration_is_shown_and_nothing_is_written() {
+    let place = Place::new();
+    let output = place.run(&["calibrate", "--duration", "10ms"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["backend", "clock", "wake-up", "/dev/zero, 1 worker", "IOPS"]);
+    assert!(stderr(&output).is_empty(), "{}", stderr(&output));
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_calibration_is_a_document_on_stdout_and_in_the_file_that_was_named() {
+    let place = Place::new();
+    let args = ["calibrate", "--backend", "sync", "--duration", "10ms", "--json", "--out", "found"];
+    let output = place.run(&args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert_eq!(std::fs::read_to_string(place.join("found")).unwrap(), text);
+    assert_eq!(text.lines().count(), 1);
+    let start = format!(r#"{{"format":"{CALIBRATION_FORMAT}","format_version":1,"#);
+    assert!(text.starts_with(&start), "{text}");
+    assert_has(&text, &[r#""backend":"sync""#, r#""target":"zeros""#, "needs io_uring"]);
+    assert!(!text.contains("nop_ring"), "{text}");
+    assert_has(&stderr(&output), &["wake-up", "left out"]);
+    // It is not written over, and that is known before anything is measured.
+    let again = place.run(&args);
+    assert_eq!(code(&again), 5, "{}", stderr(&again));
+    assert!(stdout(&again).is_empty());
+    assert_eq!(std::fs::read_to_string(place.join("found")).unwrap(), text);
+}
+
+#[test]
+fn a_calibration_that_cannot_be_is_refused() {
+    let place = Place::new();
+    for duration in ["0", "9ms", "2m"] {
+        let output = place.run(&["calibrate", "--duration", duration]);
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert_has(&stderr(&output), &["--duration", "from 10 ms"]);
+    }
+    let output = place.run(&["calibrate", "--backend", "sim"]);
+    assert!([2, 3].contains(&code(&output)), "{}", stderr(&output));
+}
