@@ -5,10 +5,10 @@
 //!   thread wakes up late. The margin follows the wake-ups that are seen.
 //! - With I/Os in flight a worker of an open loop spins, because a sleep would make the service time
 //!   longer by a wake-up. It does so for a bounded time: what takes longer than that cannot be made
-//!   longer by more than [`SLEEP_SHARE`] of itself.
+//!   longer by more than `SLEEP_SHARE` of itself.
 //! - With real-time priority it rests often enough that the kernel never has to stop it.
 //!
-//! The rules are plain arithmetic on times that come in as arguments; only [`Pacer`] looks at a
+//! The rules are plain arithmetic on times that come in as arguments; only `Pacer` looks at a
 //! clock.
 
 use fathom_core::facts::WakeUp;
