@@ -10,7 +10,7 @@ cd clone
 check "the README names the first command" grep -q 'cargo run --release -- quick' README.md
 target=$(dirname "$(dirname "$FATHOM_BIN")")
 status=0
-CARGO_TARGET_DIR=$target timeout 200 cargo run --release -- quick --size 64m --duration 1s \
+CARGO_TARGET_DIR=$target timeout 500 cargo run --release -- quick --size 64m --duration 1s \
   >"$out" 2>"$FATHOM_BED/err.txt" || status=$?
 cat "$FATHOM_BED/err.txt" "$out"
 check "quick: exit code" status_is 0

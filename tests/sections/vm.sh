@@ -13,7 +13,7 @@ in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
   local status=0 script=$1 drives=$2
   shift 2
-  "$vm/boot.sh" run -t 100 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" || status=$?
+  "$vm/boot.sh" run -t 140 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" || status=$?
   [[ $status -lt 124 ]] || fail "the guest of $script.sh lives to its end" "status $status"
 }
 # Looks at one of the guest's runs with the words of lib.sh.
@@ -73,9 +73,12 @@ else
   look_at write
   check "every write by command reached the device, and no other" \
     test "$(($(cat "$guest/after") - $(cat "$guest/before")))" -eq "$(trial 'ledger.due')"
-  # A hash for each 4 KiB of what the block device holds then.
+  # A hash for each 4 KiB of what the block device holds then. On a slow machine the writes do not
+  # reach the end of the 256 blocks: those that are left are zeros, which are one piece more.
   pieces=$(split -b 4096 --filter=md5sum "$guest/written" | sort -u | wc -l)
-  check "every block that was written holds data of its own" test "$pieces" = 256
+  written=$(trial ledger.due)
+  check "every block that was written holds data of its own" \
+    test "$pieces" -eq "$((written < 256 ? written + 1 : 256))"
   look_at large
   check "a block beyond the device's limit is refused: exit code 3" status_is 3
   check "a block beyond the device's limit is refused: names the limit" says 'queue/max_'

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant as WallInstant};
 
 use fathom_core::Span;
 use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, RingMode};
+use fathom_core::spec::BackendKind;
 use fathom_engine::{Devices, calibrate, run_point};
 use io_uring::types::Fixed;
 use io_uring::{IoUring, opcode, squeue};
@@ -169,7 +169,7 @@ fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
             let point = random_reads(queue_depth, ZEROS, run);
             let targets = std::slice::from_ref(&target);
             let devices =
-                Devices::Real { targets, backend: BackendKind::Uring, ring: RingMode::USUAL };
+                Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
             run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
         }
     };

@@ -14,7 +14,8 @@ use std::time::Instant as WallInstant;
 use fathom_core::experiment::Trial;
 use fathom_core::measure::{Histogram, Record};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+    Arrivals, BackendKind, Distribution, Extent, HotRange, Order, Pacing, Pattern, Point, Region,
+    Stream,
 };
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Quantile, Rate, Span};
@@ -139,29 +140,18 @@ fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (Row, T) {
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&mut self, _: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
     fn progress(&mut self, _: &Progress) {}
 }
 
 /// One worker that reads blocks of 4 KiB at random, so many at once.
 pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
+    let region = Region { target: 0, offset: Bytes(0), length };
     let stream = Stream {
-        name: "random read 4 KiB".to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length }]),
-        pattern: Pattern::Random,
-        block_size: Bytes(4096),
-        read_share: 1.0,
         pacing: Pacing::Closed { queue_depth },
-        workers: Workers::Total(1),
+        ..Stream::reading("random read 4 KiB", Vec::from([region]))
     };
-    Point {
-        name: stream.name.clone(),
-        streams: Vec::from([stream]),
-        warm_up: Span(0),
-        window,
-        interval: window.min(Span::from_ms(100)),
-        seed: 1,
-    }
+    Point::of(Vec::from([stream]), window)
 }
 
 /// The engine alone: the device answers in virtual time and costs a heap operation.
@@ -189,7 +179,7 @@ pub fn open_device(name: &str) -> Result<OpenTarget, String> {
     let file = file.map_err(|error| format!("{name}: {error}"))?;
     Ok(OpenTarget {
         name: name.to_owned(),
-        file,
+        file: file.into(),
         size: ZEROS,
         alignment: Bytes(1),
         passthrough: None,
@@ -206,7 +196,7 @@ fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Re
     let targets = std::slice::from_ref(target);
     let stop = AtomicBool::new(false);
     let (row, record) = timed(&what, || {
-        let devices = Devices::Real { targets, backend, ring: RingMode::USUAL };
+        let devices = Devices::Real { streams: &[targets.to_vec()], backend };
         let record = run_point(&point, devices, &stop, &mut Nobody);
         (record.as_ref().map_or(0, |record| record.ledger().completed), record)
     });
@@ -217,10 +207,18 @@ fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Re
 fn parts(size: Size) -> Vec<Row> {
     let count = u64::from(size.repeats) * 1000;
     let mut rows = Vec::new();
+    let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
+    let hot_range = HotRange { io_share: 0.9, extent: Extent::Share(0.1) };
+    let hot = Distribution::Hot(Vec::from([hot_range]));
     for (name, pattern, read_share) in [
-        ("requests, random", Pattern::Random, 1.0),
-        ("requests, random, half of them writes", Pattern::Random, 0.5),
-        ("requests, sequential", Pattern::Sequential, 1.0),
+        ("requests, random", Pattern::RANDOM, 1.0),
+        ("requests, random, half of them writes", Pattern::RANDOM, 0.5),
+        ("requests, sequential", Pattern::SEQUENTIAL, 1.0),
+        ("requests, random without repetition", Pattern::Shuffled, 1.0),
+        ("requests, interlocked", Pattern::Interlocked { stride: None }, 1.0),
+        ("requests, zipf 1.1", Pattern::Random(zipf), 1.0),
+        ("requests, hot ranges", Pattern::Random(hot), 1.0),
+        ("requests, mixed", Pattern::mixed(0.3, Distribution::Uniform), 1.0),
     ] {
         let mut point = random_reads(32, ZEROS, Span::from_ms(100));
         point.streams[0].pattern = pattern;
@@ -277,7 +275,6 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
     let (_, (point, record)) = simulated("", 32, size)?;
     let trial = Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: 0,

@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::spec::{
-    Arrivals, BackendKind, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
-};
+use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::{Devices, run_point};
 
@@ -40,7 +38,7 @@ impl Size {
 }
 
 /// What one I/O after the other is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Load {
     name: &'static str,
     backend: BackendKind,
@@ -54,7 +52,7 @@ struct Load {
 const DEEP: Load = Load {
     name: "io_uring, queue depth 32, random reads",
     backend: BackendKind::Uring,
-    pattern: Pattern::Random,
+    pattern: Pattern::RANDOM,
     read_share: 1.0,
     pacing: Pacing::Closed { queue_depth: 32 },
     goal: None,
@@ -65,7 +63,7 @@ const LOADS: [Load; 7] = [
     Load { goal: Some(150.0), ..DEEP },
     Load {
         name: "io_uring, queue depth 32, sequential reads",
-        pattern: Pattern::Sequential,
+        pattern: Pattern::SEQUENTIAL,
         ..DEEP
     },
     Load { name: "io_uring, queue depth 32, random, half of them writes", read_share: 0.5, ..DEEP },
@@ -98,23 +96,16 @@ const LOADS: [Load; 7] = [
 impl Load {
     fn point(&self, window: Span) -> Point {
         let stream = Stream {
-            name: self.name.to_owned(),
-            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
-            pattern: self.pattern,
-            block_size: Bytes(4096),
+            pattern: self.pattern.clone(),
             read_share: self.read_share,
             pacing: self.pacing,
-            workers: Workers::Total(1),
+            ..Stream::reading(
+                self.name,
+                Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
+            )
         };
-        Point {
-            name: stream.name.clone(),
-            streams: Vec::from([stream]),
-            warm_up: Span(0),
-            window,
-            // One slice, as long as the window, so that both runs merge the same number of them.
-            interval: window,
-            seed: 1,
-        }
+        // One slice, as long as the window, so that both runs merge the same number of them.
+        Point { interval: window, ..Point::of(Vec::from([stream]), window) }
     }
 }
 
@@ -145,7 +136,7 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
     };
     fs::create_dir_all(&profiles).map_err(|error| format!("{}: {error}", profiles.display()))?;
     let mut rows = Vec::new();
-    for (index, &load) in LOADS.iter().enumerate() {
+    for (index, load) in LOADS.into_iter().enumerate() {
         eprintln!("xtask: {}", load.name);
         let out = profiles.join(format!("{index}.callgrind"));
         let once = |_| difference(&program, index, size.windows_ms, &out);
@@ -255,7 +246,7 @@ pub fn child(load: &str, window_ms: &str) -> Result<(), String> {
     let target = zeros()?;
     let point = load.point(Span::from_ms(number(window_ms)?));
     let targets = std::slice::from_ref(&target);
-    let devices = Devices::Real { targets, backend: load.backend, ring: RingMode::USUAL };
+    let devices = Devices::Real { streams: &[targets.to_vec()], backend: load.backend };
     let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
         .map_err(|error| error.to_string())?;
     let ledger = record.ledger();
@@ -265,7 +256,7 @@ pub fn child(load: &str, window_ms: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, Cache};
+    use fathom_core::spec::Access;
 
     use super::*;
 
@@ -275,7 +266,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+        let access = Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;
@@ -291,7 +282,7 @@ mod tests {
     #[test]
     fn the_goal_is_compared_with_the_median() {
         let outcome = |instructions: [f64; 3]| Outcome {
-            rows: Vec::from([Row { load: LOADS[0], instructions: instructions.to_vec() }]),
+            rows: Vec::from([Row { load: LOADS[0].clone(), instructions: instructions.to_vec() }]),
             valgrind: "valgrind-3.19.0".to_owned(),
             profiles: PathBuf::new(),
         };

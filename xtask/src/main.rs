@@ -10,6 +10,7 @@ mod payload;
 mod peers;
 mod publish;
 mod source;
+mod start;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
            instructions  how many instructions of its own an I/O takes (needs valgrind)
            peers         fathom beside fio, with its goals (needs root; some minutes)
            open-loop     how exactly open loops keep their schedule, beside fio (two minutes)
+           start         from the start to the first I/O, and between two points (five minutes)
            memory        how much memory a run of a day takes, and its report (a minute)
            --write       put the tables into docs/performance.md
 ";
@@ -97,11 +99,27 @@ fn schema() -> Result<(), String> {
             std::fs::write(&path, make())
         };
         write().map_err(|error| format!("{}: {error}", path.display()))
-    })
+    })?;
+    workload_schema()
+}
+
+/// The schema of workload files is made from the command line's options, which only the binary has.
+/// One of its tests compares.
+fn workload_schema() -> Result<(), String> {
+    let path = root().join("docs/schema/workload-1.json");
+    let made = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["run", "--quiet", "--package", "fathom", "--", "workloads", "--schema"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cargo could not be started: {error}"))?;
+    if !made.status.success() {
+        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+    }
+    std::fs::write(&path, made.stdout).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Every bench, in the order of docs/performance.md.
-const BENCHES: [Bench; 7] = [
+const BENCHES: [Bench; 8] = [
     Bench { name: "engine", run: || Ok(bench::table(&bench::all(bench::Size::FULL)?)) },
     Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::Size::FULL)?.table()) },
     Bench { name: "payload", run: || payload::all(payload::Size::FULL) },
@@ -113,6 +131,10 @@ const BENCHES: [Bench; 7] = [
     Bench {
         name: "open-loop",
         run: || Ok(open_loop::table(&open_loop::all(open_loop::Size::FULL)?)),
+    },
+    Bench {
+        name: "start",
+        run: || Ok(start::all(start::Size::FULL, peers::Profile::Release)?.table()),
     },
     Bench { name: "memory", run: memory::bench },
 ];

@@ -14,9 +14,7 @@ use std::process::Command;
 use fathom_core::experiment::Trial;
 use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Tally;
-use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
-};
+use fathom_core::spec::{BackendKind, Point, Region, Stream};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
 use fathom_engine::replay;
@@ -144,21 +142,16 @@ impl Chance {
 
 fn point(seconds: u64, read_share: f64) -> Point {
     let stream = |number: usize| Stream {
-        name: format!("stream {number}"),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 40) }]),
-        pattern: Pattern::Random,
-        block_size: Bytes(4096),
         read_share,
-        pacing: Pacing::Closed { queue_depth: 1 },
-        workers: Workers::Total(1),
+        ..Stream::reading(
+            format!("stream {number}"),
+            Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 40) }]),
+        )
     };
     Point {
         name: "24 hours".to_owned(),
-        streams: (0..STREAMS).map(stream).collect(),
-        warm_up: Span(0),
-        window: Span::from_secs(seconds),
         interval: Span::from_secs(1),
-        seed: 1,
+        ..Point::of((0..STREAMS).map(stream).collect(), Span::from_secs(seconds))
     }
 }
 
@@ -180,7 +173,6 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
     let record = replay(&point, fill);
     let trial = Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the tallies are invented".to_owned(),
         started_unix_ns: 0,

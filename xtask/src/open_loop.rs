@@ -11,9 +11,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Record, StartDelay};
-use fathom_core::spec::{
-    Arrivals, BackendKind, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
-};
+use fathom_core::spec::{Arrivals, BackendKind, Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
@@ -86,7 +84,8 @@ pub struct Row {
 pub fn all(size: Size) -> Result<Vec<Row>, String> {
     let name = "/dev/zero".to_owned();
     let file = File::open(&name).map_err(|error| format!("{name}: {error}"))?;
-    let target = OpenTarget { name, file, size: ZEROS, alignment: Bytes(1), passthrough: None };
+    let target =
+        OpenTarget { name, file: file.into(), size: ZEROS, alignment: Bytes(1), passthrough: None };
     let mut rows = Vec::new();
     let mut generators = Vec::from([Generator::Fathom, Generator::FathomRealtime]);
     generators.extend(size.peers.then_some(Generator::Fio));
@@ -111,7 +110,7 @@ pub fn all(size: Size) -> Result<Vec<Row>, String> {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&mut self, _: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
     fn progress(&mut self, _: &Progress) {}
 }
 
@@ -123,29 +122,24 @@ fn fathom(
     size: Size,
 ) -> Result<Row, String> {
     let stream = Stream {
-        name: "random read 4 KiB".to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
-        pattern: Pattern::Random,
-        block_size: Bytes(4096),
-        read_share: 1.0,
         pacing: Pacing::Open {
             offered_load: Rate(asked),
             arrivals,
             queue_depth_max: DEPTH,
             realtime: generator == Generator::FathomRealtime,
         },
-        workers: Workers::Total(1),
+        ..Stream::reading(
+            "random read 4 KiB",
+            Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
+        )
     };
     let point = Point {
-        name: stream.name.clone(),
-        streams: Vec::from([stream]),
         warm_up: size.warm_up,
-        window: size.window,
         interval: Span::from_ms(100),
-        seed: 1,
+        ..Point::of(Vec::from([stream]), size.window)
     };
     let targets = std::slice::from_ref(target);
-    let devices = Devices::Real { targets, backend: BackendKind::Uring, ring: RingMode::default() };
+    let devices = Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
     let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody)
         .map_err(|error| error.to_string())?;
     Ok(of_record(&record, generator, arrivals, asked, point.warm_up + point.window))
@@ -276,11 +270,7 @@ mod tests {
 
     #[test]
     fn every_rate_is_offered_as_asked_at_the_smoke_size() {
-        let access = fathom_core::spec::Access {
-            cache: fathom_core::spec::Cache::Direct,
-            write_through: false,
-            ring: RingMode::default(),
-        };
+        let access = fathom_core::spec::Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

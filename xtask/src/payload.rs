@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::spec::{BackendKind, Point, RingMode};
+use fathom_core::spec::{BackendKind, Point};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, bench, run_point};
@@ -74,7 +74,7 @@ fn file_in_memory() -> std::io::Result<OpenTarget> {
     fcntl_setfl(&file, OFlags::NONBLOCK)?;
     Ok(OpenTarget {
         name: "memory".to_owned(),
-        file,
+        file: file.into(),
         size: FILE,
         alignment: Bytes(1),
         passthrough: None,
@@ -129,7 +129,7 @@ fn run(point: &Point, target: &OpenTarget, constant: bool) -> Result<f64, String
     let record = if constant {
         bench::run_with_constant_payload(point, targets, &stop, &mut Nobody)
     } else {
-        let devices = Devices::Real { targets, backend: BackendKind::Uring, ring: RingMode::USUAL };
+        let devices = Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
         run_point(point, devices, &stop, &mut Nobody)
     };
     let record = record.map_err(|error| error.to_string())?;
@@ -138,13 +138,13 @@ fn run(point: &Point, target: &OpenTarget, constant: bool) -> Result<f64, String
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, Cache, RingMode};
+    use fathom_core::spec::Access;
 
     use super::*;
 
     #[test]
     fn both_payloads_are_written_at_the_smoke_size() {
-        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+        let access = Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_constant_payload_stays_and_the_unique_one_does_not() {
         use std::os::unix::fs::FileExt;
-        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+        let access = Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -46,17 +46,6 @@ pub struct Clock {
     pub cost_ns: f64,
 }
 
-/// How late a sleeping thread wakes up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakeUp {
-    /// How many sleeps were looked at.
-    pub sleeps: u32,
-    /// Half of them ended at most so late.
-    pub median: Span,
-    /// The latest of them.
-    pub longest: Span,
-}
-
 /// What kind of thing a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
@@ -365,6 +354,9 @@ pub struct Counters {
     pub process_kernel: Span,
     /// Time that the cgroup kept us off the CPUs.
     pub throttled: Option<Span>,
+    /// Time that threads of ours with real-time priority were ready to run and did not, added up;
+    /// only looked at where there are such threads.
+    pub realtime_wait: Option<Span>,
     /// What io_uring's own threads did for us; only looked at where io_uring carries the I/Os.
     pub io_wq: Option<IoWq>,
 }
@@ -490,16 +482,19 @@ impl Counters {
             devices,
             process_user: self.process_user - earlier.process_user,
             process_kernel: self.process_kernel - earlier.process_kernel,
-            throttled: match (self.throttled, earlier.throttled) {
-                (Some(now), Some(then)) => Some(now - then),
-                _ => None,
-            },
+            throttled: difference(self.throttled, earlier.throttled),
+            realtime_wait: difference(self.realtime_wait, earlier.realtime_wait),
             io_wq: match (&self.io_wq, &earlier.io_wq) {
                 (Some(now), Some(then)) => Some(now.since(then)),
                 _ => None,
             },
         }
     }
+}
+
+/// What passed, where both ends are known.
+fn difference(now: Option<Span>, then: Option<Span>) -> Option<Span> {
+    Some(now? - then?)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! any of them starts.
 
 use crate::spec::{Pacing, Point, Region, Stream, Workers};
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 
 /// What one worker does.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,10 +19,14 @@ pub struct WorkerPlan {
     pub share: u32,
     /// Where it reads and writes, in turn.
     pub regions: Vec<Region>,
+    /// The place in the stream's regions of the first of these.
+    pub first_region: u32,
     /// Its part of the stream's pacing.
     pub pacing: Pacing,
     /// Its own seed.
     pub seed: u64,
+    /// The seed of what all workers of the stream have to agree on.
+    pub stream_seed: u64,
 }
 
 /// The number of workers of a stream.
@@ -33,8 +37,15 @@ pub fn worker_count(stream: &Stream) -> u32 {
     }
 }
 
+/// How many workers share each region of a stream.
+pub fn sharers(stream: &Stream) -> u32 {
+    match stream.workers {
+        Workers::PerTarget(n) | Workers::Total(n) => n,
+    }
+}
+
 /// Divides every stream of a point among its workers: queue depth as evenly as it can be, offered
-/// load evenly.
+/// load evenly, and where they have zones the regions too.
 ///
 /// # Panics
 ///
@@ -45,11 +56,18 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
         let workers = worker_count(stream);
         assert!(workers > 0 && stream.pacing.queue_depth() >= workers);
         for worker in 0..workers {
-            let (regions, sharers, share) = match stream.workers {
-                Workers::Total(n) => (stream.regions.clone(), n, worker),
+            let sharers = sharers(stream);
+            let (regions, first_region, share) = match stream.workers {
+                Workers::Total(_) => (stream.regions.clone(), 0, worker),
                 Workers::PerTarget(n) => {
-                    (Vec::from([stream.regions[(worker / n) as usize]]), n, worker % n)
+                    let region = worker / n;
+                    (Vec::from([stream.regions[region as usize]]), region, worker % n)
                 }
+            };
+            let zone = |region: &Region| zone(region, stream.alignment(), share, sharers);
+            let (regions, sharers, share) = match stream.zones {
+                true => (regions.iter().map(zone).collect(), 1, 0),
+                false => (regions, sharers, share),
             };
             plans.push(WorkerPlan {
                 stream: index as u32,
@@ -58,12 +76,29 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
                 sharers,
                 share,
                 regions,
+                first_region,
                 pacing: share_of(stream.pacing, workers, worker),
                 seed: worker_seed(point.seed, index as u64, u64::from(worker)),
+                // A worker that no stream has.
+                stream_seed: worker_seed(point.seed, index as u64, u64::MAX >> 1),
             });
         }
     }
     plans
+}
+
+/// A worker's part of a region. Parts are whole units, but for what is left at the region's end, and
+/// differ in length by at most one of them (and what is left).
+fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
+    let units = u128::from(region.length.0 / unit.0);
+    let begin = |share: u32| (units * u128::from(share) / u128::from(sharers)) as u64 * unit.0;
+    let start = begin(share);
+    let end = if share + 1 == sharers { region.length.0 } else { begin(share + 1) };
+    Region {
+        target: region.target,
+        offset: Bytes(region.offset.0 + start),
+        length: Bytes(end - start),
+    }
 }
 
 fn share_of(pacing: Pacing, workers: u32, worker: u32) -> Pacing {
@@ -93,26 +128,23 @@ fn worker_seed(seed: u64, stream: u64, worker: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Arrivals, Pattern};
-    use crate::units::{Bytes, Span};
+    use crate::spec::Arrivals;
+    use crate::units::Span;
 
     fn point(workers: Workers, pacing: Pacing, targets: u32) -> Point {
         let region = |target| Region { target, offset: Bytes(0), length: Bytes(1 << 20) };
         Point {
             name: "test".to_owned(),
-            streams: Vec::from([Stream {
-                name: "test".to_owned(),
-                regions: (0..targets).map(region).collect(),
-                pattern: Pattern::Random,
-                block_size: Bytes(4096),
-                read_share: 1.0,
-                pacing,
-                workers,
-            }]),
-            warm_up: Span(0),
-            window: Span::from_secs(1),
             interval: Span::from_ms(100),
             seed: 7,
+            ..Point::of(
+                Vec::from([Stream {
+                    pacing,
+                    workers,
+                    ..Stream::reading("test", (0..targets).map(region).collect())
+                }]),
+                Span::from_secs(1),
+            )
         }
     }
 
@@ -137,7 +169,36 @@ mod tests {
         assert_eq!(targets, [0, 0, 1, 1]);
         assert_eq!(plans[1].share, 1);
         assert!(plans.iter().all(|p| p.regions.len() == 1 && p.pacing.queue_depth() == 16));
-        let seeds: std::collections::BTreeSet<u64> = plans.iter().map(|p| p.seed).collect();
-        assert_eq!(seeds.len(), 4);
+        assert!(plans.iter().map(|p| p.first_region).eq([0, 0, 1, 1]));
+        let own = plans.iter().map(|p| p.seed);
+        let seeds: std::collections::BTreeSet<u64> =
+            own.chain(plans.iter().map(|p| p.stream_seed)).collect();
+        assert_eq!(seeds.len(), 5, "each worker has its own, and all share one");
+    }
+
+    #[test]
+    fn zones_are_whole_units_that_lie_side_by_side_and_leave_nothing_out() {
+        for (workers, length, unit) in [(1, 1 << 20, 4096), (3, 1 << 20, 4096), (7, 100_000, 512)] {
+            let mut point = point(Workers::Total(workers), Pacing::Closed { queue_depth: 7 }, 2);
+            let stream = &mut point.streams[0];
+            stream.zones = true;
+            stream.align = Some(Bytes(unit));
+            for region in &mut stream.regions {
+                (region.offset, region.length) = (Bytes(512), Bytes(length));
+            }
+            let plans = divide(&point);
+            for region in 0..2 {
+                let mut next = 512;
+                for plan in &plans {
+                    let zone = plan.regions[region];
+                    assert_eq!((zone.offset.0, zone.target), (next, region as u32));
+                    assert!((zone.offset.0 - 512).is_multiple_of(unit));
+                    assert!(zone.length.0.abs_diff(length / u64::from(workers)) < 2 * unit);
+                    assert_eq!((plan.sharers, plan.share), (1, 0));
+                    next += zone.length.0;
+                }
+                assert_eq!(next, 512 + length);
+            }
+        }
     }
 }

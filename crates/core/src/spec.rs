@@ -1,5 +1,16 @@
 //! What to measure, resolved: after this there is no option that means "default".
 
+mod pattern;
+
+use std::fmt;
+use std::path::PathBuf;
+
+pub use pattern::{
+    Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
+    check as check_pattern,
+};
+
+use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
 
 /// All parameters of one measurement.
@@ -19,6 +30,21 @@ pub struct Point {
     pub seed: u64,
 }
 
+impl Point {
+    /// A point that is named after its first stream and measures at once: no warm-up, intervals of
+    /// 100 ms (or one that is as long as a shorter window), seed 1.
+    pub fn of(streams: Vec<Stream>, window: Span) -> Self {
+        Self {
+            name: streams.first().map(|stream| stream.name.clone()).unwrap_or_default(),
+            streams,
+            warm_up: Span(0),
+            window,
+            interval: window.min(Span::from_ms(100)),
+            seed: 1,
+        }
+    }
+}
+
 /// One workload with its own pattern, mix and pacing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
@@ -28,18 +54,148 @@ pub struct Stream {
     pub regions: Vec<Region>,
     /// How offsets follow each other.
     pub pattern: Pattern,
+    /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
+    /// smallest block size.
+    pub align: Option<Bytes>,
+    /// Whether each of the workers that share a region has a part of it to itself, which is then its
+    /// region.
+    pub zones: bool,
     /// Bytes moved by one I/O.
-    pub block_size: Bytes,
+    pub block_sizes: BlockSizes,
     /// Share of reads, from 0 to 1.
     pub read_share: f64,
+    /// What is written.
+    pub payload: Payload,
     /// What sets the pace.
     pub pacing: Pacing,
     /// How many threads issue the load.
     pub workers: Workers,
+    /// How its data reaches the targets.
+    pub access: Access,
+}
+
+impl Stream {
+    /// What a stream does unless it is told otherwise: random reads of 4 KiB in these regions, one
+    /// after the other, by one worker.
+    pub fn reading(name: impl Into<String>, regions: Vec<Region>) -> Self {
+        Self {
+            name: name.into(),
+            regions,
+            pattern: Pattern::RANDOM,
+            align: None,
+            zones: false,
+            block_sizes: BlockSizes::one(Bytes(4096)),
+            read_share: 1.0,
+            payload: Payload::UNIQUE,
+            pacing: Pacing::Closed { queue_depth: 1 },
+            workers: Workers::Total(1),
+            access: Access::DIRECT,
+        }
+    }
+
+    /// What offsets by chance are multiples of, counted from the region's start.
+    pub fn alignment(&self) -> Bytes {
+        self.align.unwrap_or(self.block_sizes.smallest())
+    }
+}
+
+/// How many bytes one I/O moves: always the same, or one of several sizes by chance, independently of
+/// everything else. Reads and writes may differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockSizes {
+    reads: Vec<SizeShare>,
+    writes: Vec<SizeShare>,
+}
+
+/// A block size and how often it occurs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeShare {
+    /// Bytes moved, at least 1.
+    pub size: Bytes,
+    /// The share of the I/Os of its direction that have it, above 0; all together are 1.
+    pub share: f64,
+}
+
+impl BlockSizes {
+    /// Every I/O has this size.
+    pub fn one(size: Bytes) -> Self {
+        Self::weighted(&[(size, 1.0)], &[(size, 1.0)])
+    }
+
+    /// Sizes by weight; only the proportions of the weights matter.
+    ///
+    /// # Panics
+    ///
+    /// Without a size, or when a size or a weight is not above 0, which resolving a spec rules out.
+    pub fn weighted(reads: &[(Bytes, f64)], writes: &[(Bytes, f64)]) -> Self {
+        let shares = |weights: &[(Bytes, f64)]| {
+            let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
+            assert!(total > 0.0 && weights.iter().all(|&(size, w)| size > Bytes(0) && w > 0.0));
+            weights.iter().map(|&(size, w)| SizeShare { size, share: w / total }).collect()
+        };
+        Self { reads: shares(reads), writes: shares(writes) }
+    }
+
+    /// The sizes of one direction, at least one.
+    pub fn of(&self, direction: Direction) -> &[SizeShare] {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        }
+    }
+
+    /// The size of every I/O, where there is only one.
+    pub fn only(&self) -> Option<Bytes> {
+        let first = self.smallest();
+        self.all().all(|size| size == first).then_some(first)
+    }
+
+    /// The smallest size of all. Random offsets are multiples of it, counted from the region's start.
+    pub fn smallest(&self) -> Bytes {
+        self.all().min().expect("there is at least one size")
+    }
+
+    /// The largest size of all.
+    pub fn largest(&self) -> Bytes {
+        self.all().max().expect("there is at least one size")
+    }
+
+    /// Bytes that an I/O moves in the mean, when so many of them are reads.
+    pub fn mean(&self, read_share: f64) -> f64 {
+        let mean = |sizes: &[SizeShare]| -> f64 {
+            sizes.iter().map(|one| one.size.0 as f64 * one.share).sum()
+        };
+        mean(&self.reads) * read_share + mean(&self.writes) * (1.0 - read_share)
+    }
+
+    /// Every size that occurs, some perhaps twice.
+    pub fn all(&self) -> impl Iterator<Item = Bytes> {
+        self.reads.iter().chain(&self.writes).map(|one| one.size)
+    }
+}
+
+impl fmt::Display for BlockSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, sizes: &[SizeShare]| match sizes {
+            [one] => write!(f, "{}", one.size),
+            several => several.iter().enumerate().try_for_each(|(place, one)| {
+                let comma = if place > 0 { ", " } else { "" };
+                let percent = (one.share * 1e4).round() / 1e2;
+                write!(f, "{comma}{percent} % {}", one.size)
+            }),
+        };
+        list(f, &self.reads)?;
+        if self.reads != self.writes {
+            f.write_str(" (writes ")?;
+            list(f, &self.writes)?;
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
 }
 
 /// The range of a target that is addressed. Offset and length are multiples of the block size's
-/// alignment; the length is at least one block.
+/// alignment; the length is at least one block, the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The target's place in the list of targets of the run.
@@ -50,13 +206,41 @@ pub struct Region {
     pub length: Bytes,
 }
 
-/// How offsets follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// Block after block, from a start that is separate for each worker, around the region.
-    Sequential,
-    /// Uniform over the region's blocks, with replacement.
-    Random,
+/// What is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Payload {
+    /// Random bytes, block by block of 4 KiB.
+    Random {
+        /// The share of each block that a compressor saves, from 0 to 1.
+        compressible: f64,
+        /// The share of blocks that equal one written before, from 0 to 1.
+        dedup: f64,
+    },
+    /// Zeros.
+    Zeros,
+    /// These bytes over and over, at least one, from the start of each I/O.
+    Pattern(Box<[u8]>),
+    /// Each I/O takes the bytes from a random place in a pool, at a multiple of 512.
+    Pool {
+        /// How long the pool is: at least a block, at most [`Payload::LARGEST_POOL`].
+        size: Bytes,
+        /// The file whose beginning it holds, over and over if that is shorter; none for random
+        /// bytes.
+        file: Option<PathBuf>,
+    },
+}
+
+impl Payload {
+    /// The default: no two blocks are equal, and none can be compressed.
+    pub const UNIQUE: Self = Self::Random { compressible: 0.0, dedup: 0.0 };
+
+    /// Every worker has a copy of its pool.
+    pub const LARGEST_POOL: Bytes = Bytes(Bytes::GIB);
+
+    /// The bytes from 0 to 255 in their order, which DiskSpd writes by default.
+    pub fn ramp() -> Self {
+        Self::Pattern((0..=u8::MAX).collect())
+    }
 }
 
 /// What sets the pace.
@@ -114,7 +298,7 @@ pub enum Workers {
     Total(u32),
 }
 
-/// How a target's data reaches it.
+/// How a stream's data reaches its targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Whether the page cache is in between.
@@ -123,6 +307,12 @@ pub struct Access {
     pub write_through: bool,
     /// What io_uring is asked for beyond its habits.
     pub ring: RingMode,
+}
+
+impl Access {
+    /// Past the page cache, as the device has it, and io_uring as it is by itself.
+    pub const DIRECT: Self =
+        Self { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
 }
 
 /// What io_uring is asked for beyond its habits. No other backend can do any of it.
@@ -148,7 +338,7 @@ pub struct SubmissionThread {
 }
 
 /// Whether the page cache is between the load and the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// It is not (O_DIRECT).
     Direct,

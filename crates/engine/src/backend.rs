@@ -7,6 +7,7 @@ use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::{Instant, Span};
 
 use crate::pacer::Pace;
+pub use crate::payload::{Content, Random};
 use crate::target::OpenTarget;
 
 /// An I/O to be started.
@@ -21,7 +22,7 @@ pub struct Io {
     pub direction: Direction,
     /// Where, in bytes from the target's start.
     pub offset: u64,
-    /// How many bytes: as many as the buffer has.
+    /// How many bytes: at least one, and at most as many as the buffer has.
     pub length: u32,
 }
 
@@ -54,11 +55,11 @@ pub fn failure(result: i32) -> ErrorKind {
 }
 
 /// What a worker needs of a real backend when it is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// The most I/Os in flight; slots are numbered from 0.
     pub slots: u32,
-    /// The length of each slot's buffer.
+    /// The length of each slot's buffer: that of the largest I/O.
     pub block_size: u32,
     /// Whether there will be reads.
     pub reads: bool,
@@ -67,8 +68,23 @@ pub struct Shape {
     pub writes: bool,
     /// Repeats the buffers' random content.
     pub seed: u64,
+    /// What is written.
+    pub content: Content,
     /// What io_uring is asked for; the other backends are only opened with nothing.
     pub ring: RingMode,
+}
+
+impl Shape {
+    /// One slot that reads and writes blocks of 4 KiB, random bytes.
+    pub const USUAL: Self = Self {
+        slots: 1,
+        block_size: 4096,
+        reads: true,
+        writes: true,
+        seed: 1,
+        content: Content::RANDOM,
+        ring: RingMode::USUAL,
+    };
 }
 
 /// Serves I/Os and owns the clock: a simulated target has simulated time.
@@ -82,9 +98,10 @@ pub trait Backend {
     /// The current time of this backend.
     fn now(&mut self) -> Instant;
 
-    /// The buffer that a slot writes from, while it is not in flight, to be filled before a write
-    /// is pushed. A simulated target gives an empty one.
-    fn buffer(&mut self, slot: u32) -> &mut [u8];
+    /// Prepares a write of so many bytes by a slot that is not in flight: gives its buffer content
+    /// that was not written before, unless it was asked for something else. A simulated target has
+    /// none.
+    fn refresh(&mut self, slot: u32, length: u32);
 
     /// Queues an I/O. It starts at the next `wait`.
     fn push(&mut self, io: Io);
@@ -125,6 +142,10 @@ pub trait RealBackend: Backend + Sized {
     ///
     /// When the kernel refuses what it needs, or there is too little memory.
     fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self>;
+
+    /// What a slot writes next, while it is not in flight and before [`Backend::refresh`] is called
+    /// for it once more.
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8];
 
     /// The buffer that a slot reads into, while it is not in flight.
     fn read_buffer(&mut self, slot: u32) -> &mut [u8];

@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::measure::{Record, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{Arrivals, BackendKind, Point};
-use fathom_core::{Instant, Rate, Span};
+use fathom_core::{Bytes, Instant, Rate, Span};
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::pacer::Pace;
-use crate::pattern::Request;
-use crate::payload::Payload;
-use crate::run_point::{Observer, RunError, run_on, source};
+use crate::pattern::{Pointers, Request, source};
+use crate::payload::{Deal, Frame, Random, Rotation};
+use crate::run_point::{Observer, RunError, run_on};
 use crate::schedule::{OpenLoop, Poisson, Schedule, Uniform};
 use crate::target::OpenTarget;
 use crate::uring::Uring;
@@ -28,7 +28,8 @@ const BATCH: usize = 64;
 #[must_use]
 pub fn draw_requests(point: &Point, count: u64) -> (u64, u64) {
     let plans = plan::divide(point);
-    let mut source = source(&point.streams[0], &plans[0]);
+    let pointers = Pointers::new(point);
+    let mut source = source(&point.streams[0], &plans[0], &pointers);
     let mut batch = [Request::default(); BATCH];
     let (mut drawn, mut sum) = (0, 0_u64);
     while drawn < count {
@@ -44,11 +45,13 @@ pub fn draw_requests(point: &Point, count: u64) -> (u64, u64) {
 #[must_use]
 pub fn refresh_payloads(buffers: usize, count: u64) -> Vec<u8> {
     let mut memory = vec![1; buffers * BLOCK];
-    let mut payload = Payload::new(1);
-    let mut place = 0;
+    let frame = Frame { length: BLOCK, stride: BLOCK };
+    let random = Random { compressible: 0.0, dedup: 0.0, commons: 1, rotation: Bytes(0) };
+    let mut slots = [0];
+    let mut rotation = Rotation::new(&random, frame, (1, 1), Deal::ALL, &mut memory, &mut slots);
     for _ in 0..count {
-        payload.refresh(&mut memory[place..place + BLOCK]);
-        place = (place + BLOCK) % (buffers * BLOCK);
+        slots[0] = rotation.turn(slots[0]);
+        rotation.mark(slots[0], &mut memory[slots[0]..slots[0] + BLOCK]);
     }
     memory
 }
@@ -95,6 +98,10 @@ impl RealBackend for ConstantPayload {
         Uring::open(targets, shape).map(Self)
     }
 
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.0.write_buffer(slot)
+    }
+
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         self.0.read_buffer(slot)
     }
@@ -117,9 +124,7 @@ impl Backend for ConstantPayload {
     }
 
     #[inline]
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
-        &mut []
-    }
+    fn refresh(&mut self, _: u32, _: u32) {}
 
     #[inline]
     fn push(&mut self, io: Io) {

@@ -1,5 +1,8 @@
-//! The memory that I/Os move: aligned buffers for each slot, those for writes filled with what cannot be
-//! compressed, so that a target that compresses does not look faster than it is.
+//! The memory that I/Os move: aligned buffers for each slot, those for writes filled with what is to
+//! be written.
+//!
+//! A slot always reads into the same buffer. What it writes from may be another place each time: the
+//! next one of a rotation, or any one of a pool.
 
 use std::io;
 
@@ -9,11 +12,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::backend::Shape;
+use crate::payload::{Content, Deal, Frame, Rotation, places};
 use crate::target::OpenTarget;
 
 /// The least alignment of a buffer: a page, which every device accepts and which keeps buffers from
 /// sharing a page when the kernel pins them.
 const PAGE: usize = 4096;
+
+/// What memory and lengths of direct I/O have to be multiples of on all usual devices.
+const SECTOR: usize = 512;
+
+/// The most that a ring registers as one buffer.
+const AREA: usize = 1 << 30;
 
 /// One allocation that holds the buffers of all slots.
 #[derive(Debug)]
@@ -21,13 +31,31 @@ pub(crate) struct Buffers {
     memory: Vec<u8>,
     /// Where the first buffer starts: the allocation itself is not aligned.
     start: usize,
-    /// The distance between two buffers, a multiple of the alignment.
-    stride: usize,
-    length: usize,
+    frame: Frame,
     slots: u32,
-    /// The place of slot 0's buffer for reads and for writes: the same where all I/Os have one
-    /// direction.
-    first: [u32; 2],
+    /// How long all that is read into is, ...
+    reads: usize,
+    /// ... and all that is written from, which lies behind it.
+    writes: usize,
+    /// Where in that each slot writes from.
+    places: Box<[usize]>,
+    refill: Refill,
+}
+
+/// What happens to a slot's buffer before a write.
+#[derive(Debug)]
+enum Refill {
+    /// Nothing.
+    Stay,
+    /// The slot takes the next one.
+    Rotate(Rotation),
+    /// The slot takes any place.
+    Wander {
+        /// Chooses it.
+        random: Xoshiro256PlusPlus,
+        /// The distance between two places.
+        step: usize,
+    },
 }
 
 impl Buffers {
@@ -37,22 +65,40 @@ impl Buffers {
     ///
     /// When there is not so much memory.
     pub(crate) fn new(shape: &Shape, alignment: usize) -> io::Result<Self> {
+        Self::dealt(shape, alignment, Deal::ALL)
+    }
+
+    /// The same for one of several that have one worker's buffers together.
+    ///
+    /// # Errors
+    ///
+    /// When there is not so much memory.
+    pub(crate) fn dealt(shape: &Shape, alignment: usize, deal: Deal) -> io::Result<Self> {
         assert!(alignment.is_power_of_two() && alignment >= PAGE);
         let length = shape.block_size as usize;
-        let stride = length.next_multiple_of(alignment);
-        let sets = if shape.reads && shape.writes { 2 } else { 1 };
+        let frame = Frame { length, stride: length.next_multiple_of(alignment) };
         let out_of_memory = || {
             let message = format!(
                 "there is not enough memory for {} buffers of {}: lower the queue depth or the \
                  block size",
-                sets * u64::from(shape.slots),
-                Bytes(stride as u64)
+                u64::from(shape.reads) * u64::from(shape.slots)
+                    + u64::from(shape.writes) * u64::from(shape.slots),
+                Bytes(frame.stride as u64)
             );
             io::Error::new(io::ErrorKind::OutOfMemory, message)
         };
-        let set = stride.checked_mul(shape.slots as usize).ok_or_else(out_of_memory)?;
-        let total = set
-            .checked_mul(sets as usize)
+        let set = frame.stride.checked_mul(shape.slots as usize).ok_or_else(out_of_memory)?;
+        let reads = if shape.reads { set } else { 0 };
+        let writes = match (&shape.content, shape.writes) {
+            (_, false) => 0,
+            (Content::Random(random), true) => places(random, shape.slots, frame.stride, deal)
+                .checked_mul(frame.stride)
+                .ok_or_else(out_of_memory)?,
+            (Content::Repeated(_), true) => set,
+            (Content::Pool(pool), true) => pool.len().next_multiple_of(alignment),
+        };
+        let total = reads
+            .checked_add(writes)
             .and_then(|total| total.checked_add(alignment))
             .ok_or_else(out_of_memory)?;
         let mut memory = Vec::new();
@@ -61,44 +107,136 @@ impl Buffers {
         memory.resize(total, 0);
         let start = memory.as_ptr().align_offset(alignment);
         assert!(start < alignment);
+        let mut buffers = Self {
+            memory,
+            start,
+            frame,
+            slots: shape.slots,
+            reads,
+            writes,
+            places: vec![0; shape.slots as usize].into(),
+            refill: Refill::Stay,
+        };
         if shape.writes {
-            // From the first buffer on, so that the content does not depend on where the
-            // allocation is.
-            let written = &mut memory[start..start + set];
-            Xoshiro256PlusPlus::seed_from_u64(shape.seed).fill_bytes(written);
+            buffers.fill(shape, deal);
         }
-        let first = [if sets == 2 { shape.slots } else { 0 }, 0];
-        Ok(Self { memory, start, stride, length, slots: shape.slots, first })
+        Ok(buffers)
     }
 
-    /// The place of a slot's buffer among all.
+    /// Fills what is written from, and says where each slot begins.
+    fn fill(&mut self, shape: &Shape, deal: Deal) {
+        // From the first buffer on, so that the content does not depend on where the allocation is.
+        let first = self.start + self.reads;
+        let written = &mut self.memory[first..first + self.writes];
+        let seed = shape.seed;
+        // An odd factor keeps the seeds of neighboring slots and workers apart.
+        let writer = seed ^ u64::from(deal.which).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let stride = self.frame.stride;
+        self.refill = match &shape.content {
+            Content::Random(random) => {
+                let seeds = (seed, writer);
+                let places = &mut self.places;
+                Refill::Rotate(Rotation::new(random, self.frame, seeds, deal, written, places))
+            }
+            Content::Repeated(bytes) => {
+                for (slot, buffer) in written.chunks_mut(stride).enumerate() {
+                    buffer.iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);
+                    self.places[slot] = slot * stride;
+                }
+                Refill::Stay
+            }
+            Content::Pool(bytes) => {
+                assert!(self.frame.length <= bytes.len(), "a pool has room for a block");
+                written[..bytes.len()].copy_from_slice(bytes);
+                self.writes = bytes.len();
+                Refill::Wander { random: Xoshiro256PlusPlus::seed_from_u64(writer), step: SECTOR }
+            }
+        };
+    }
+
+    /// Prepares a write of so many bytes: gives the slot other content, as far as there is other.
+    /// Says whether the slot's buffer is somewhere else now.
     #[inline]
-    pub(crate) fn place(&self, direction: Direction, slot: u32) -> u32 {
+    pub(crate) fn refresh(&mut self, slot: u32, length: u32) -> bool {
+        let place = &mut self.places[slot as usize];
+        match &mut self.refill {
+            Refill::Stay => false,
+            Refill::Rotate(rotation) => {
+                *place = rotation.turn(*place);
+                let first = self.start + self.reads + *place;
+                rotation.mark(*place, &mut self.memory[first..first + length as usize]);
+                true
+            }
+            Refill::Wander { random, step } => {
+                let room = (self.writes - self.frame.length) / *step + 1;
+                let chosen = (u128::from(random.next_u64()) * room as u128) >> 64;
+                *place = chosen as usize * *step;
+                true
+            }
+        }
+    }
+
+    /// Where a slot's buffer begins, from the first one on.
+    #[inline]
+    fn offset(&self, direction: Direction, slot: u32) -> usize {
         assert!(slot < self.slots);
-        self.first[direction as usize] + slot
+        match direction {
+            Direction::Read if 0 < self.reads => slot as usize * self.frame.stride,
+            // Who only reads has no other, and who only writes neither.
+            Direction::Write if self.writes == 0 => slot as usize * self.frame.stride,
+            Direction::Read | Direction::Write => self.reads + self.places[slot as usize],
+        }
     }
 
     /// The buffer that a slot reads into or writes from.
     #[inline]
     pub(crate) fn get(&mut self, direction: Direction, slot: u32) -> &mut [u8] {
-        let start = self.start + self.place(direction, slot) as usize * self.stride;
-        &mut self.memory[start..start + self.length]
+        let start = self.start + self.offset(direction, slot);
+        &mut self.memory[start..start + self.frame.length]
+    }
+
+    /// Where it is.
+    #[inline]
+    pub(crate) fn address(&mut self, direction: Direction, slot: u32) -> *mut u8 {
+        self.get(direction, slot).as_mut_ptr()
     }
 
     /// How long each is.
+    #[inline]
     pub(crate) fn length(&self) -> usize {
-        self.length
+        self.frame.length
     }
 
-    /// Where each is, in the order of their places.
-    pub(crate) fn addresses(&mut self) -> Vec<*mut u8> {
-        let count = self.slots + self.first[0];
-        (0..count as usize)
-            .map(|place| {
-                let start = self.start + place * self.stride;
-                self.memory[start..start + self.length].as_mut_ptr()
-            })
-            .collect()
+    /// All memory in the areas that a ring can register. No buffer is in two of them.
+    pub(crate) fn areas(&mut self) -> Vec<(*mut u8, usize)> {
+        let (read, written) = self.memory[self.start..].split_at_mut(self.reads);
+        let length = self.frame.area();
+        let written = &mut written[..self.writes];
+        let written = match self.refill {
+            Refill::Wander { .. } => written.chunks_mut(self.writes),
+            Refill::Stay | Refill::Rotate(_) => written.chunks_mut(length),
+        };
+        read.chunks_mut(length).chain(written).map(|area| (area.as_mut_ptr(), area.len())).collect()
+    }
+
+    /// The area that a slot's buffer is in.
+    #[inline]
+    pub(crate) fn area(&self, direction: Direction, slot: u32) -> u16 {
+        let offset = self.offset(direction, slot);
+        let length = self.frame.area();
+        let area = match (offset.checked_sub(self.reads), &self.refill) {
+            (None, _) => offset / length,
+            (Some(_), Refill::Wander { .. }) => self.reads.div_ceil(length),
+            (Some(written), _) => self.reads.div_ceil(length) + written / length,
+        };
+        area as u16
+    }
+}
+
+impl Frame {
+    /// How long the areas are that such buffers are registered in.
+    fn area(&self) -> usize {
+        (AREA / self.stride).max(1) * self.stride
     }
 }
 
@@ -125,30 +263,39 @@ pub(crate) fn alignment(targets: &[OpenTarget]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::RingMode;
+    use std::collections::HashSet;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::payload::Random;
 
     fn shape(slots: u32, block_size: u32, reads: bool, writes: bool) -> Shape {
-        Shape { slots, block_size, reads, writes, seed: 1, ring: RingMode::USUAL }
+        Shape { slots, block_size, reads, writes, ..Shape::USUAL }
+    }
+
+    fn writing(slots: u32, block_size: u32, content: Content) -> Shape {
+        Shape { content, ..shape(slots, block_size, false, true) }
+    }
+
+    fn random(compressible: f64, dedup: f64, rotation: u64) -> Content {
+        Content::Random(Random { compressible, dedup, commons: 64, rotation: Bytes(rotation) })
     }
 
     #[test]
     fn buffers_are_aligned_apart_and_unlike_each_other() {
         let mut buffers = Buffers::new(&shape(5, 6000, true, true), 8192).unwrap();
-        let addresses = buffers.addresses();
-        assert_eq!(addresses.len(), 10);
         let mut contents = Vec::new();
         for slot in 0..5 {
-            let place = buffers.place(Direction::Write, slot) as usize;
+            buffers.refresh(slot, 6000);
+            let address = buffers.address(Direction::Write, slot);
             let buffer = buffers.get(Direction::Write, slot);
             assert_eq!(buffer.len(), 6000);
             assert_eq!(buffer.as_ptr().addr() % 8192, 0);
-            assert_eq!(buffer.as_mut_ptr(), addresses[place]);
+            assert_eq!(buffer.as_mut_ptr(), address);
             contents.push(buffer.to_vec());
-            let place = buffers.place(Direction::Read, slot) as usize;
+            let address = buffers.address(Direction::Read, slot);
             let buffer = buffers.get(Direction::Read, slot);
-            assert_eq!(buffer.as_mut_ptr(), addresses[place]);
+            assert_eq!(buffer.as_mut_ptr(), address);
             buffer.fill(7);
         }
         for slot in 0..5 {
@@ -163,12 +310,21 @@ mod tests {
     }
 
     #[test]
-    fn one_direction_has_one_buffer_for_each_slot() {
-        for (reads, writes) in [(true, false), (false, true)] {
-            let mut buffers = Buffers::new(&shape(3, 512, reads, writes), PAGE).unwrap();
-            assert_eq!(buffers.addresses().len(), 3);
-            let write = buffers.get(Direction::Write, 2).as_mut_ptr();
-            assert_eq!(buffers.get(Direction::Read, 2).as_mut_ptr(), write);
+    fn every_buffer_lies_in_its_area() {
+        let pool = Content::Pool(vec![1; 10_000].into());
+        for content in [Content::RANDOM, Content::Repeated(Arc::from([3, 4])), pool] {
+            for (reads, writes) in [(true, false), (false, true), (true, true)] {
+                let shape = Shape { content: content.clone(), ..shape(3, 4096, reads, writes) };
+                let mut buffers = Buffers::new(&shape, PAGE).unwrap();
+                let areas = buffers.areas();
+                for (slot, direction) in (0..300).map(|n| (n % 3, Direction::BOTH[n as usize % 2]))
+                {
+                    buffers.refresh(slot, 4096);
+                    let (start, length) = areas[usize::from(buffers.area(direction, slot))];
+                    let at = buffers.address(direction, slot).addr() - start.addr();
+                    assert!(at + 4096 <= length, "{direction:?}: {at} of {length}");
+                }
+            }
         }
     }
 
@@ -176,7 +332,9 @@ mod tests {
     fn the_seed_repeats_the_content() {
         let content = |seed| {
             let shape = Shape { seed, ..shape(2, 512, false, true) };
-            Buffers::new(&shape, PAGE).unwrap().get(Direction::Write, 1).to_vec()
+            let mut buffers = Buffers::new(&shape, PAGE).unwrap();
+            buffers.refresh(1, 512);
+            buffers.get(Direction::Write, 1).to_vec()
         };
         assert_eq!(content(1), content(1));
         assert_ne!(content(1), content(2));
@@ -186,5 +344,125 @@ mod tests {
     fn more_than_there_is_memory_is_an_error() {
         let error = Buffers::new(&shape(u32::MAX, u32::MAX, true, true), PAGE).unwrap_err();
         assert!(error.to_string().contains("lower the queue depth"), "{error}");
+    }
+
+    /// What so many writes of these lengths write, by slots in an order of their own.
+    fn written(parts: &mut [Buffers], slots: u32, lengths: &[u32], count: usize) -> Vec<Vec<u8>> {
+        let mut units = Vec::new();
+        for i in 0..count {
+            let turn = (i * 7 / 3) as u32 % (slots * parts.len() as u32);
+            let (part, slot) = (&mut parts[(turn / slots) as usize], turn % slots);
+            let length = lengths[i % lengths.len()];
+            part.refresh(slot, length);
+            let buffer = &part.get(Direction::Write, slot)[..length as usize];
+            units.extend(buffer.chunks(4096).map(<[u8]>::to_vec));
+        }
+        units
+    }
+
+    /// The share of units that equal one before them.
+    fn duplicates(units: &[Vec<u8>]) -> f64 {
+        let different: HashSet<&Vec<u8>> = units.iter().collect();
+        1.0 - different.len() as f64 / units.len() as f64
+    }
+
+    #[test]
+    fn no_block_is_ever_written_twice() {
+        for (slots, block, rotation) in [(1, 4096, 0), (3, 12_800, 1 << 18), (8, 512, 1 << 14)] {
+            let shape = writing(slots, block, random(0.0, 0.0, rotation));
+            let mut buffers = [Buffers::new(&shape, PAGE).unwrap()];
+            let units = written(&mut buffers, slots, &[block], 600);
+            assert_eq!(units.iter().collect::<HashSet<_>>().len(), units.len());
+        }
+    }
+
+    #[test]
+    fn slots_never_share_a_buffer_and_take_all_in_turn() {
+        let shape = writing(4, 4096, random(0.0, 0.0, 16 * 4096));
+        let mut buffers = Buffers::new(&shape, PAGE).unwrap();
+        let mut used = HashSet::new();
+        for write in 0..100 {
+            buffers.refresh(write % 3, 4096);
+            used.insert(buffers.address(Direction::Write, write % 3));
+            let now: HashSet<_> =
+                (0..4).map(|slot| buffers.address(Direction::Write, slot)).collect();
+            assert_eq!(now.len(), 4);
+        }
+        // One slot was never free.
+        assert_eq!(used.len(), 15);
+    }
+
+    #[test]
+    fn what_is_written_at_different_times_does_not_resemble_each_other() {
+        let shape = writing(1, 4096, random(0.0, 0.0, 1 << 20));
+        let mut buffers = [Buffers::new(&shape, PAGE).unwrap()];
+        let units = written(&mut buffers, 1, &[4096], 256);
+        let bodies: HashSet<&[u8]> = units.iter().map(|unit| &unit[16..48]).collect();
+        assert_eq!(bodies.len(), 256);
+    }
+
+    #[test]
+    fn the_share_of_duplicates_is_as_asked_from_the_start_on() {
+        for dedup in [0.05, 0.3, 0.5, 0.9] {
+            for (slots, block) in [(1, 4096), (32, 4096), (4, 16_384), (1, 131_072), (8, 131_072)] {
+                for count in [200, 3000] {
+                    let shape = writing(slots, block, random(0.5, dedup, 4 << 20));
+                    let mut buffers = [Buffers::new(&shape, PAGE).unwrap()];
+                    let count = (count / (block as usize / 4096)).max(8);
+                    let units = written(&mut buffers, slots, &[block], count);
+                    let share = duplicates(&units);
+                    let text = format!("{dedup} {slots} {block} {count}: {share}");
+                    assert!((share - dedup).abs() <= 0.01 + 2.0 / units.len() as f64, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_several_sizes_have_the_share_too() {
+        let shape = writing(8, 65_536, random(0.0, 0.3, 8 << 20));
+        let mut buffers = [Buffers::new(&shape, PAGE).unwrap()];
+        let units = written(&mut buffers, 8, &[4096, 65_536, 4096, 4096, 8192, 4096], 6000);
+        assert!((duplicates(&units) - 0.3).abs() < 0.02, "{}", duplicates(&units));
+    }
+
+    #[test]
+    fn slots_that_have_their_own_buffers_have_the_share_together() {
+        let shape = writing(1, 8192, random(0.0, 0.3, 4 << 20));
+        let deal = |which| Buffers::dealt(&shape, PAGE, Deal { among: 8, which }).unwrap();
+        let mut parts: Vec<Buffers> = (0..8).map(deal).collect();
+        // All of them, and as if the others were never free.
+        for some in [0..8, 2..4, 7..8] {
+            let units = written(&mut parts[some], 1, &[8192], 4000);
+            assert!((duplicates(&units) - 0.3).abs() < 0.01, "{}", duplicates(&units));
+        }
+    }
+
+    #[test]
+    fn what_repeats_begins_anew_in_every_buffer() {
+        let shape = writing(2, 10, Content::Repeated(Arc::from([1, 2, 3])));
+        let mut buffers = Buffers::new(&shape, PAGE).unwrap();
+        for slot in [0, 1, 0] {
+            assert!(!buffers.refresh(slot, 10));
+            assert_eq!(buffers.get(Direction::Write, slot), [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]);
+        }
+    }
+
+    #[test]
+    fn a_pool_gives_what_is_at_any_of_its_places() {
+        let pool: Arc<[u8]> = (0..4096u32).flat_map(u32::to_le_bytes).collect();
+        let shape = writing(2, 4096, Content::Pool(Arc::clone(&pool)));
+        let mut buffers = Buffers::new(&shape, PAGE).unwrap();
+        let mut places = HashSet::new();
+        for write in 0..1000 {
+            assert!(buffers.refresh(write % 2, 512));
+            let buffer = buffers.get(Direction::Write, write % 2);
+            let place = pool.windows(8).position(|window| window == &buffer[..8]).unwrap();
+            assert_eq!(buffer, &pool[place..place + 4096]);
+            assert!(place.is_multiple_of(512));
+            places.insert(place);
+        }
+        // From the first to the last place at which a block fits.
+        assert_eq!(places.len(), (16_384 - 4096) / 512 + 1);
     }
 }

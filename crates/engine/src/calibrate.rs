@@ -4,25 +4,24 @@
 //! nothing or next to nothing: a ring that does nothing, and /dev/zero. Nothing is written anywhere.
 
 mod ceiling;
-mod wake_up;
 
 use std::fs::File;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::calibration::{NullTarget, Row};
+use fathom_core::calibration::{NullTarget, Row, WakeUp};
 use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Span};
 
 use crate::aio::Aio;
+use crate::clock;
 use crate::run_point::{Observer, Phase, Progress, RunError, run_on};
 use crate::sync::Sync;
 use crate::target::OpenTarget;
 use crate::uring::{NopRing, Uring, no_target};
 
 pub use ceiling::ceiling;
-pub use wake_up::wake_up;
 
 /// How much of a target is addressed: offsets cost the same everywhere.
 const SIZE: Bytes = Bytes(1 << 30);
@@ -92,6 +91,13 @@ pub fn run(step: Step, backend: BackendKind, window: Span) -> Result<Row, RunErr
     Ok(Row { target, queue_depth, workers, window: record.window, cpu, service_time })
 }
 
+/// Sleeps so many times as an idle worker of an open loop does, and says how late that ended. None
+/// where no sleep came to its end.
+pub fn wake_up(sleeps: u32) -> Option<WakeUp> {
+    let late = clock::late_sleeps(sleeps);
+    (late.count() > 0).then_some(WakeUp { asked: clock::TRIAL_SLEEP, late })
+}
+
 /// Runs the engine's loop on rings that do nothing: closed loops of random reads of 4 KiB, so many
 /// in flight for each worker.
 ///
@@ -134,7 +140,7 @@ fn open_zeros() -> io::Result<OpenTarget> {
         .map_err(|cause| io::Error::new(cause.kind(), format!("{ZEROS}: {cause}")))?;
     Ok(OpenTarget {
         name: ZEROS.to_owned(),
-        file,
+        file: file.into(),
         size: SIZE,
         alignment: Bytes(1),
         passthrough: None,
@@ -145,29 +151,22 @@ fn open_zeros() -> io::Result<OpenTarget> {
 fn point(queue_depth: u32, workers: u32, window: Span) -> Point {
     assert!(queue_depth > 0 && workers > 0 && window > Span(0));
     let stream = Stream {
-        name: "calibration".to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
-        pattern: Pattern::Random,
-        block_size: BLOCK,
-        read_share: 1.0,
+        block_sizes: BlockSizes::one(BLOCK),
         pacing: Pacing::Closed { queue_depth: queue_depth * workers },
         workers: Workers::Total(workers),
+        ..Stream::reading(
+            "calibration",
+            Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
+        )
     };
-    Point {
-        name: stream.name.clone(),
-        streams: Vec::from([stream]),
-        warm_up: Span(0),
-        window,
-        interval: window,
-        seed: 1,
-    }
+    Point { interval: window, ..Point::of(Vec::from([stream]), window) }
 }
 
 /// Nobody watches.
 struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&mut self, _: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
 
     fn progress(&mut self, _: &Progress) {}
 }
@@ -232,6 +231,13 @@ mod tests {
                 assert_eq!((row.target, row.workers), (step.target, step.workers));
             }
         }
+    }
+
+    #[test]
+    fn sleeps_that_end_are_told_and_none_is_no_figure() {
+        let found = wake_up(2).unwrap();
+        assert_eq!((found.asked, found.late.count()), (clock::TRIAL_SLEEP, 2));
+        assert_eq!(wake_up(0), None);
     }
 
     #[test]

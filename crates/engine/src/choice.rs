@@ -27,6 +27,9 @@ pub struct Choice {
 pub struct ChoiceError {
     /// Which was asked for.
     pub kind: BackendKind,
+    /// The options that the backend cannot follow here, such as "--polled"; none where it is of no
+    /// use at all.
+    pub options: Option<&'static str>,
     /// What is wrong.
     pub cause: String,
     /// What to do.
@@ -35,8 +38,11 @@ pub struct ChoiceError {
 
 impl fmt::Display for ChoiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, cause, remedy } = self;
-        write!(f, "the {} backend cannot be used: {cause}: {remedy}", kind.name())
+        let Self { kind, options, cause, remedy } = self;
+        match options {
+            Some(options) => write!(f, "{options}: {cause}: {remedy}"),
+            None => write!(f, "the {} backend cannot be used: {cause}: {remedy}", kind.name()),
+        }
     }
 }
 
@@ -51,30 +57,40 @@ pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, 
     choose_from(requested, access.cache, &Here)
 }
 
-/// Chooses what carries the I/Os to these targets, as [`choose`] does, and tries out what the access
-/// asks of io_uring and what NVMe generic devices need of it. `facts` are those of the open targets.
+/// How a stream reaches its targets.
+#[derive(Clone, Debug)]
+pub struct Way<'a> {
+    /// How it accesses them.
+    pub access: Access,
+    /// What is known about each target, and the target opened for this access.
+    pub targets: Vec<(&'a Target, &'a OpenTarget)>,
+}
+
+/// Chooses what carries the I/Os of these streams, as [`choose`] does, and tries out what their
+/// access asks of io_uring and what NVMe generic devices need of it.
 ///
 /// # Errors
 ///
 /// When the backend that was asked for does not work here, or cannot do what is asked of it.
-pub fn choose_for(
-    requested: Option<BackendKind>,
-    access: Access,
-    facts: &[Target],
-    targets: &[OpenTarget],
-) -> Result<Choice, ChoiceError> {
-    let commands = targets.iter().find(|target| target.passthrough.is_some());
-    if access.ring == RingMode::USUAL && commands.is_none() {
+pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Choice, ChoiceError> {
+    let targets = || ways.iter().flat_map(|way| &way.targets).map(|(_, open)| *open);
+    let commands = targets().find(|target| target.passthrough.is_some());
+    if commands.is_none() && ways.iter().all(|way| way.access.ring == RingMode::USUAL) {
+        // The same backend carries all streams: one that is good for the page cache too.
+        let buffered = ways.iter().find(|way| way.access.cache == Cache::Buffered);
+        let access = buffered.or(ways.first()).map_or(Access::DIRECT, |way| way.access);
         return choose(requested, access);
     }
-    let refuse = |kind, cause: String, remedy: String| Err(ChoiceError { kind, cause, remedy });
+    let refuse = |kind, cause: String, remedy: String| {
+        Err(ChoiceError { kind, options: None, cause, remedy })
+    };
     let kind = requested.unwrap_or(BackendKind::Uring);
     if let (true, Some(target)) = (kind != BackendKind::Uring, commands) {
         let cause = format!("it sends no NVMe commands, and {} takes nothing else", target.name);
         return refuse(kind, cause, "use --backend uring, or measure the block device".to_owned());
     }
     assert!(kind == BackendKind::Uring, "the command line refuses modes of other backends");
-    let plain = targets.iter().find(|target| target.passthrough.is_none());
+    let plain = targets().find(|target| target.passthrough.is_none());
     if let (Some(commands), Some(plain)) = (commands, plain) {
         let cause = format!(
             "{} takes NVMe commands and {} takes none, and a ring carries one or the other",
@@ -85,22 +101,43 @@ pub fn choose_for(
     if let Err(Refusal { cause, remedy }) = Here.uring() {
         return refuse(kind, cause, format!("{remedy}; no other backend can do what is asked"));
     }
-    match uring::try_out(facts, targets, access.ring) {
-        Ok(ring) => Ok(Choice { kind, reason: reason_of_mode(access, commands.is_some(), ring) }),
-        Err(Refusal { cause, remedy }) => refuse(kind, cause, remedy),
+    let mut found = Vec::new();
+    for (index, way) in ways.iter().enumerate() {
+        let mode = way.access.ring;
+        let tried = |name: &str| {
+            let before = ways[..index].iter().filter(|other| other.access.ring == mode);
+            before.flat_map(|other| &other.targets).any(|(_, open)| open.name == name)
+        };
+        let new = way.targets.iter().filter(|(_, open)| !tried(&open.name)).copied();
+        match uring::try_out(new, mode) {
+            Ok(Some(ring)) => found.push((mode, ring)),
+            Ok(None) => {}
+            Err(Refusal { cause, remedy }) => {
+                // With commands it may be these that do not work.
+                let options = commands.is_none().then(|| uring::options(mode));
+                return Err(ChoiceError { kind, options, cause, remedy });
+            }
+        }
     }
+    let reasons =
+        found.into_iter().map(|(mode, ring)| reason_of_mode(mode, commands.is_some(), ring));
+    let mut reasons: Vec<String> = reasons.collect();
+    reasons.dedup();
+    let reason =
+        format!("io_uring works here as asked: {}", reasons.join("; for another stream: "));
+    Ok(Choice { kind, reason })
 }
 
 /// What io_uring was asked for and does here.
-fn reason_of_mode(access: Access, commands: bool, ring: uring::Facts) -> String {
+fn reason_of_mode(mode: RingMode, commands: bool, ring: uring::Facts) -> String {
     let mut parts = Vec::new();
     if commands {
         parts.push("NVMe commands past the block layer".to_owned());
     }
-    if access.ring.polled {
+    if mode.polled {
         parts.push("completions polled for in the device's queue (IOPOLL)".to_owned());
     }
-    match access.ring.submission_thread {
+    match mode.submission_thread {
         Some(SubmissionThread { cpu: Some(cpu) }) => {
             parts.push(format!("a submission thread of the kernel on CPU {cpu} (SQPOLL)"));
         }
@@ -110,7 +147,7 @@ fn reason_of_mode(access: Access, commands: bool, ring: uring::Facts) -> String 
         None => {}
     }
     parts.push(ring.setup.to_string());
-    format!("io_uring works here as asked: {}", parts.join("; "))
+    parts.join("; ")
 }
 
 /// What answers whether a backend works. Tests answer as other hosts do.
@@ -138,6 +175,7 @@ fn choose_from(
         let Refusal { cause, remedy } = refusal;
         ChoiceError {
             kind,
+            options: None,
             cause,
             remedy: format!("{remedy}, or let --backend auto find one that works"),
         }
@@ -162,6 +200,7 @@ fn choose_from(
         BackendKind::Sim => {
             return Err(ChoiceError {
                 kind,
+                options: None,
                 cause: "it does not reach real targets".to_owned(),
                 remedy: "name a sim: target, such as sim:ssd, or leave out --backend".to_owned(),
             });
@@ -280,7 +319,10 @@ fn filtered() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::Bytes;
+
     use super::*;
+    use crate::target::Passthrough;
 
     struct Host {
         uring: Result<(), (Errno, Option<u64>)>,
@@ -372,5 +414,89 @@ mod tests {
         let error = choose_from(Some(BackendKind::Aio), Cache::Direct, &full).unwrap_err();
         assert!(error.to_string().contains("sysctl fs.aio-max-nr"), "{error}");
         assert!(choose_from(Some(BackendKind::Sim), Cache::Direct, &ALL_WORKS).is_err());
+    }
+
+    fn target(name: &str, commands: bool) -> OpenTarget {
+        OpenTarget {
+            name: name.to_owned(),
+            file: tempfile::tempfile().unwrap().into(),
+            size: Bytes(1 << 20),
+            alignment: Bytes(1),
+            passthrough: commands.then(|| Passthrough::invented(1, 9, false)),
+        }
+    }
+
+    fn refused(requested: Option<BackendKind>, targets: &[OpenTarget]) -> String {
+        let facts: Vec<Target> =
+            targets.iter().map(|target| Target::simulated(&target.name, target.size)).collect();
+        let way = Way { access: Access::DIRECT, targets: facts.iter().zip(targets).collect() };
+        choose_for(requested, &[way]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn commands_are_refused_to_backends_that_send_none() {
+        let targets = [target("file", false), target("/dev/ng0n1", true)];
+        for kind in [BackendKind::Aio, BackendKind::Sync] {
+            assert_eq!(
+                refused(Some(kind), &targets),
+                format!(
+                    "the {} backend cannot be used: it sends no NVMe commands, and /dev/ng0n1 takes \
+                     nothing else: use --backend uring, or measure the block device",
+                    kind.name()
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn one_ring_does_not_carry_commands_and_plain_ios() {
+        for order in [[true, false], [false, true]] {
+            let name = |commands| if commands { "/dev/ng0n1" } else { "file" };
+            let targets = order.map(|commands| target(name(commands), commands));
+            assert_eq!(
+                refused(None, &targets),
+                "the uring backend cannot be used: /dev/ng0n1 takes NVMe commands and file takes \
+                 none, and a ring carries one or the other: measure them one after the other"
+            );
+        }
+    }
+
+    #[test]
+    fn what_takes_no_commands_is_refused_after_one_was_tried() {
+        // Where io_uring is forbidden that is the reason, and the refusal says so as well.
+        let told = refused(None, &[target("not-nvme", true)]);
+        assert!(told.starts_with("the uring backend cannot be used: "), "{told}");
+        if uring::probe().is_ok() {
+            assert!(told.contains("does not take NVMe commands for not-nvme"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_mode_that_does_not_work_is_told_by_its_option() {
+        let refusal = ChoiceError {
+            kind: BackendKind::Uring,
+            options: Some("--polled"),
+            cause: "vda cannot be polled".to_owned(),
+            remedy: "drop --polled".to_owned(),
+        };
+        assert_eq!(refusal.to_string(), "--polled: vda cannot be polled: drop --polled");
+    }
+
+    #[test]
+    fn the_reason_names_every_mode_that_was_asked_for() {
+        let ring = uring::Facts {
+            setup: uring::Setup::Plain,
+            registered_buffers: true,
+            registered_files: true,
+            timed_wait: true,
+        };
+        for (thread, told) in [(Some(3), "on CPU 3 (SQPOLL)"), (None, "for each worker (SQPOLL)")] {
+            let thread = Some(SubmissionThread { cpu: thread });
+            let ring_mode = RingMode { polled: true, submission_thread: thread };
+            let reason = reason_of_mode(ring_mode, true, ring);
+            for part in ["NVMe commands", "(IOPOLL)", told] {
+                assert!(reason.contains(part), "{reason} lacks {part}");
+            }
+        }
     }
 }

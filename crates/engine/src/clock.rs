@@ -7,8 +7,9 @@
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
 
-use fathom_core::facts::WakeUp;
-use fathom_core::{Instant, Span, facts};
+use fathom_core::measure::Histogram;
+use fathom_core::{Instant, Quantile, Span, facts};
+use rustix::thread::NanosleepRelativeResult;
 use rustix::time::{ClockId, Timespec};
 
 /// Where the kernel says what it keeps time by.
@@ -16,7 +17,7 @@ const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current
 
 /// How long a sleep lasts that is made to see how late it ends: longer than idle CPUs of virtual
 /// machines go on polling before they really stop (200 us), so that what is seen is the usual case.
-const TRIAL_SLEEP: Span = Span::from_us(300);
+pub(crate) const TRIAL_SLEEP: Span = Span::from_us(300);
 /// How many of them tell enough for a run, in less than 3 ms.
 const TRIAL_SLEEPS: u32 = 8;
 
@@ -101,37 +102,35 @@ impl Clock {
     }
 }
 
-/// How late a sleeping thread of this host wakes up, measured when the process first asks and then
-/// kept. Takes some milliseconds.
-pub fn wake_up() -> WakeUp {
-    static WAKE_UP: OnceLock<WakeUp> = OnceLock::new();
-    *WAKE_UP.get_or_init(|| measure_wake_up(TRIAL_SLEEPS))
+/// How late half of the sleeps of this host end at most, measured when the process first asks and
+/// then kept. Takes some milliseconds.
+pub fn wake_up() -> Span {
+    static WAKE_UP: OnceLock<Span> = OnceLock::new();
+    *WAKE_UP.get_or_init(|| {
+        let late = late_sleeps(TRIAL_SLEEPS);
+        // Where signals cut every one of them short the pacer has to learn by itself.
+        Span(late.quantile(Quantile(0.5)).unwrap_or_default())
+    })
 }
 
-/// Sleeps so often for 0.3 ms and sees how late that ends, with timers as exact as those of a
-/// worker.
-///
-/// # Panics
-///
-/// Without any sleep.
-pub fn measure_wake_up(sleeps: u32) -> WakeUp {
-    assert!(sleeps > 0);
+/// Sleeps so often for [`TRIAL_SLEEP`] and sees how late that ends, in nanoseconds, with timers as
+/// exact as those of a worker. A sleep that a signal cuts short is none.
+pub(crate) fn late_sleeps(sleeps: u32) -> Histogram {
     let before = rustix::thread::current_timer_slack();
     request_exact_timers();
     let clock = Clock::default();
-    let mut late: Vec<Span> = (0..sleeps)
-        .map(|_| {
-            let due = clock.now() + TRIAL_SLEEP;
-            // One that a signal cuts short counts as one that was not late.
-            let _ = rustix::thread::nanosleep(&timespec(TRIAL_SLEEP));
-            clock.now().since(due)
-        })
-        .collect();
+    let mut late = Histogram::default();
+    for _ in 0..sleeps {
+        let due = clock.now() + TRIAL_SLEEP;
+        let slept = rustix::thread::nanosleep(&timespec(TRIAL_SLEEP));
+        if matches!(slept, NanosleepRelativeResult::Ok) {
+            late.record(clock.now().since(due).0);
+        }
+    }
     if let Ok(slack) = before {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
     }
-    late.sort_unstable();
-    WakeUp { sleeps, median: late[late.len() / 2], longest: late[late.len() - 1] }
+    late
 }
 
 /// Has the kernel wake this thread as exactly as it can, where it may. Without it a sleep ends up
@@ -189,11 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_up_is_measured_and_leaves_the_threads_timers_as_they_were() {
+    fn every_sleep_is_counted_and_the_threads_timers_stay_as_they_were() {
         let before = rustix::thread::current_timer_slack().ok();
-        let measured = measure_wake_up(3);
-        assert_eq!(measured.sleeps, 3);
-        assert!(measured.median <= measured.longest);
+        assert_eq!(late_sleeps(3).count(), 3);
+        assert_eq!(late_sleeps(0).count(), 0);
         assert_eq!(rustix::thread::current_timer_slack().ok(), before);
         assert_eq!(wake_up(), wake_up());
     }

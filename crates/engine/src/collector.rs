@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Cell, Flow, Histogram, Record, Series, Stretch, Tally, WorkerRecord};
+use fathom_core::measure::{
+    Cell, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
+};
 use fathom_core::plan::WorkerPlan;
+use fathom_core::spec::Region;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::run_point::Progress;
@@ -20,6 +23,8 @@ const OPEN_SLICES: usize = 16;
 struct Merged {
     tally: Tally,
     depth_ns: u128,
+    /// For each region.
+    spreads: Vec<Spread>,
 }
 
 /// A slice of the series to which not every worker has contributed yet.
@@ -49,7 +54,11 @@ pub(crate) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// A collector for these workers.
     pub(crate) fn new(plans: &'a [WorkerPlan], timetable: Timetable) -> Self {
-        let merged = plans.iter().map(|plan| Merged { tally: *empty_tally(plan), depth_ns: 0 });
+        let merged = plans.iter().map(|plan| Merged {
+            tally: *empty_tally(plan),
+            depth_ns: 0,
+            spreads: Vec::from_iter(plan.regions.iter().map(|_| Spread::default())),
+        });
         let mut contributors = BTreeMap::new();
         for plan in plans {
             *contributors.entry(plan.stream).or_default() += 1;
@@ -79,6 +88,11 @@ impl<'a> Collector<'a> {
                 sum.merge(late);
             }
             merged.depth_ns += tally.depth_ns;
+            let length = tally.end.since(tally.start).0;
+            let intervals = (length + self.timetable.interval.0 / 2) / self.timetable.interval.0;
+            for (spread, flows) in merged.spreads.iter_mut().zip(tally.flows.chunks_exact(2)) {
+                spread.add(intervals, [flows[0].ios(), flows[1].ios()]);
+            }
         }
         let (key, mut slice) = self.take_overlapping(stream, tally);
         slice.add(tally);
@@ -154,7 +168,7 @@ impl<'a> Collector<'a> {
         let workers = workers.map(|((plan, merged), outcome)| WorkerRecord {
             stream: plan.stream,
             worker: plan.worker,
-            cells: cells(plan, merged.tally.flows),
+            cells: cells(plan, merged.tally.flows, merged.spreads),
             ledger: outcome.ledger,
             errors: outcome.errors,
             queue_depth: match window {
@@ -216,17 +230,22 @@ pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
 }
 
 /// What the worker did to each of its regions.
-fn cells(plan: &WorkerPlan, flows: Vec<Flow>) -> Vec<Cell> {
+fn cells(plan: &WorkerPlan, flows: Vec<Flow>, spreads: Vec<Spread>) -> Vec<Cell> {
     let mut flows = flows.into_iter();
     let pairs = std::iter::from_fn(|| Some([flows.next()?, flows.next()?]));
-    let regions = plan.regions.iter().zip(pairs);
-    regions.map(|(region, flows)| Cell { target: region.target, flows }).collect()
+    let regions = plan.regions.iter().zip(pairs).zip(spreads);
+    let cell = |((region, flows), spread): ((&Region, _), _)| Cell {
+        target: region.target,
+        flows,
+        spread,
+    };
+    regions.map(cell).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use fathom_core::measure::Interval;
-    use fathom_core::spec::{Pacing, Region};
+    use fathom_core::spec::Pacing;
 
     use super::*;
 
@@ -251,6 +270,8 @@ mod tests {
             regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(4096) }]),
             pacing: Pacing::Closed { queue_depth: 1 },
             seed: 1,
+            stream_seed: 1,
+            first_region: 0,
         }
     }
 
@@ -274,6 +295,25 @@ mod tests {
             (interval.start.0 / TENTH, interval.length.0 / TENTH, interval.ios[0])
         };
         collector.series.finish().0.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_spread_over_the_intervals_is_counted_for_each_region() {
+        const TENTH: u64 = 100_000_000;
+        let plans = [plan(0)];
+        let mut collector = Collector::new(&plans, TABLE);
+        for (from, to, ios) in [(0, 1, 3), (1, 3, 10)] {
+            let mut tally = *empty_tally(&plans[0]);
+            (tally.start, tally.end) = (Instant(from * TENTH), Instant(to * TENTH));
+            tally.in_window = true;
+            tally.flows[0].service_time.record_many(1000, ios);
+            tally.flows[1].service_time.record_many(1000, 2 * ios);
+            collector.add(0, &mut tally);
+        }
+        // 3, 5 and 5 reads.
+        let spread = collector.merged[0].spreads[0];
+        assert_eq!(spread.intervals, 3);
+        assert_eq!(spread.squares, [59.0, 4.0 * 59.0, 9.0 * 59.0]);
     }
 
     #[test]

@@ -31,6 +31,6 @@ pub mod target;
 pub mod uring;
 mod worker;
 
-pub use choice::{Choice, ChoiceError, choose, choose_for};
+pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
 pub use replay::replay;
 pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point};

@@ -11,7 +11,6 @@
 //! The rules are plain arithmetic on times that come in as arguments; only `Pacer` looks at a
 //! clock.
 
-use fathom_core::facts::WakeUp;
 use fathom_core::measure::Waits;
 use fathom_core::{Instant, Span};
 use rustix::thread::NanosleepRelativeResult;
@@ -47,8 +46,8 @@ pub(crate) enum Wait {
 /// What a worker's waiting is to be like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// What was measured of this host's wake-ups; none where being late by one harms nobody.
-    pub wake_up: Option<WakeUp>,
+    /// How late half of this host's sleeps end; none where being late by so much harms nobody.
+    pub wake_up: Option<Span>,
     /// Whether to spin while I/Os are in flight.
     pub spins_in_flight: bool,
     /// The share of each second, in thousandths, that the kernel leaves to real-time priority,
@@ -85,10 +84,10 @@ impl Pacer {
 
     /// Waits like this from now on.
     pub(crate) fn set(&mut self, pace: Pace) {
-        let twice = |wake_up: WakeUp| Span(wake_up.median.0.saturating_mul(2));
+        let twice = |wake_up: Span| Span(wake_up.0.saturating_mul(2));
         self.margin = Margin::new(pace.wake_up.map_or(Margin::UNKNOWN, twice));
         self.spin_in_flight = match pace.wake_up {
-            Some(wake_up) if pace.spins_in_flight => longest_spin(wake_up.median),
+            Some(wake_up) if pace.spins_in_flight => longest_spin(wake_up),
             _ => Span(0),
         };
         self.rests = pace.realtime.map(|share| Rests::new(share, self.clock.now(), cpu_time()));
@@ -302,10 +301,6 @@ mod tests {
         Instant(us * 1000)
     }
 
-    fn wakes_up_in(us: u64) -> WakeUp {
-        WakeUp { sleeps: 8, median: Span::from_us(us), longest: Span::from_us(3 * us) }
-    }
-
     #[test]
     fn an_idle_wait_sleeps_until_the_margin_then_spins_then_ends() {
         let step = |now| divide(at(now), at(1000), at(0), MARGIN);
@@ -336,8 +331,8 @@ mod tests {
         let mut pacer = Pacer::new(Clock::default());
         let pace = |wake_up, spins_in_flight| Pace { wake_up, spins_in_flight, realtime: None };
         for (set, spins, margin) in [
-            (pace(Some(wakes_up_in(20)), true), Span::from_ms(1), Span::from_us(40)),
-            (pace(Some(wakes_up_in(20)), false), Span(0), Span::from_us(40)),
+            (pace(Some(Span::from_us(20)), true), Span::from_ms(1), Span::from_us(40)),
+            (pace(Some(Span::from_us(20)), false), Span(0), Span::from_us(40)),
             (pace(None, true), Span(0), Margin::UNKNOWN),
         ] {
             pacer.set(set);
@@ -454,7 +449,7 @@ mod tests {
     #[test]
     fn a_deadline_is_not_missed_by_returning_early() {
         let mut pacer = Pacer::new(Clock::default());
-        let wake_up = Some(wakes_up_in(5));
+        let wake_up = Some(Span::from_us(5));
         pacer.set(Pace { wake_up, spins_in_flight: true, realtime: None });
         let deadline = pacer.clock.now() + Span::from_ms(3);
         pacer.sleep_until(deadline);

@@ -1,49 +1,105 @@
 //! How offsets follow each other. A new access pattern is a type here that implements [`Pattern`],
-//! a variant in `fathom_core::spec::Pattern`, and a line in `run_point`'s choice.
+//! a variant in `fathom_core::spec::Pattern`, and a line in [`source`]. One of `fathom_core`'s
+//! distributions is a type in `distribution` that implements `Draw`, and a line in [`over`].
 //!
 //! The hot loop takes requests in batches from a [`Source`]. So it need not be compiled anew for every
 //! pattern, and what a pattern is costs one indirect call for a batch.
 
+#[cfg(test)]
+mod as_described;
+mod distribution;
+mod grid;
+mod mixed;
+mod permutation;
+mod random;
+mod sequential;
+#[cfg(test)]
+mod testing;
+
+use fathom_core::Bytes;
 use fathom_core::measure::Direction;
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::Region;
-use rand_xoshiro::Xoshiro256Plus;
+use fathom_core::spec::{self, BlockSizes, Distribution, Region, Stream};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::{Xoshiro256Plus, Xoshiro256PlusPlus};
+
+use distribution::{Hot, Normal, Pareto, Ranked, Uniform, Zipf};
+use grid::Grid;
+use mixed::Mixed;
+pub(crate) use random::Random;
+use random::{Draw, Scattered, Shuffled};
+pub(crate) use sequential::Pointers;
+use sequential::{Backward, Interlocked, Sequential};
 
 /// What an I/O will do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Where, in bytes from the target's start.
     pub(crate) offset: u64,
-    /// The target's place in the list of targets of the run.
-    pub(crate) target: u32,
-    /// The region's place in the worker's plan and the direction, together: without padding a
-    /// request is copied at once.
-    lane: u32,
+    what: What,
 }
 
-impl Request {
-    #[inline]
-    fn new(offset: u64, target: u32, region: usize, direction: Direction) -> Self {
-        Self { offset, target, lane: (region as u32) << 1 | direction as u32 }
-    }
+/// What I/Os of one kind have in common, in one word that is compared and copied at once: from the
+/// lowest bit, the bytes (32 bits), the target's place in the list of targets of the run (16), and the
+/// lane (16), which is the region's place in the worker's plan and the direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct What(u64);
 
-    /// The region's place in the worker's plan.
-    #[cfg(test)]
-    fn region(self) -> usize {
-        (self.lane >> 1) as usize
+impl What {
+    /// Nothing is of this kind: it has no bytes.
+    pub(crate) const NOTHING: Self = Self(0);
+
+    /// How many bytes.
+    #[inline]
+    pub(crate) fn length(self) -> u32 {
+        self.0 as u32
     }
 
     /// The place of its flow in the worker's tally.
     #[inline]
     pub(crate) fn flow(self) -> usize {
-        self.lane as usize
+        (self.0 >> 48) as usize
+    }
+}
+
+/// The most targets of a run, and the most regions of a stream.
+pub(crate) const MOST_REGIONS: usize = 1 << 15;
+
+impl Request {
+    #[inline]
+    fn new(offset: u64, length: u32, target: u16, region: usize, direction: Direction) -> Self {
+        let lane = (region as u64) << 1 | direction as u64;
+        Self { offset, what: What(u64::from(length) | u64::from(target) << 32 | lane << 48) }
+    }
+
+    /// All of it but the place.
+    #[inline]
+    pub(crate) fn what(self) -> What {
+        self.what
+    }
+
+    /// How many bytes.
+    #[inline]
+    pub(crate) fn length(self) -> u32 {
+        self.what.length()
+    }
+
+    /// The target's place in the list of targets of the run.
+    #[inline]
+    pub(crate) fn target(self) -> u32 {
+        u32::from((self.what.0 >> 32) as u16)
+    }
+
+    /// The region's place in the worker's plan.
+    #[cfg(test)]
+    fn region(self) -> usize {
+        (self.what.0 >> 49) as usize
     }
 
     /// Whether it reads or writes.
     #[inline]
     pub(crate) fn direction(self) -> Direction {
-        if self.lane & 1 == 0 { Direction::Read } else { Direction::Write }
+        if self.what.0 >> 48 & 1 == 0 { Direction::Read } else { Direction::Write }
     }
 }
 
@@ -51,23 +107,138 @@ impl Request {
 pub(crate) trait Source {
     /// The next requests. How many are drawn at once changes none of them.
     fn draw(&mut self, into: &mut [Request]);
+
+    /// Whether more may be drawn than is started at once. Where workers share the next place they
+    /// take what they start and no more.
+    fn ahead(&self) -> bool {
+        true
+    }
 }
 
-/// A pattern in each of a worker's regions, taken in turn, with a mix of reads and writes.
+/// What draws the requests of a worker of this stream. Interlocked workers share the pointers.
+pub(crate) fn source<'a>(
+    stream: &Stream,
+    plan: &WorkerPlan,
+    pointers: &'a Pointers,
+) -> Box<dyn Source + 'a> {
+    fn boxed<'a, P: Pattern + 'a>(
+        plan: &WorkerPlan,
+        stream: &Stream,
+        pattern: P,
+    ) -> Box<dyn Source + 'a> {
+        Box::new(Requests::new(plan, stream, pattern))
+    }
+    match &stream.pattern {
+        spec::Pattern::Sequential(sequence) if sequence.backward => {
+            boxed(plan, stream, Backward::new(plan, stream, *sequence))
+        }
+        spec::Pattern::Sequential(sequence) => {
+            boxed(plan, stream, Sequential::new(plan, stream, *sequence))
+        }
+        spec::Pattern::Interlocked { .. } => {
+            boxed(plan, stream, Interlocked::new(plan, stream, pointers))
+        }
+        spec::Pattern::Random(Distribution::Uniform) => {
+            boxed(plan, stream, Random::new(plan, stream))
+        }
+        spec::Pattern::Shuffled => boxed(plan, stream, Shuffled::new(plan, stream)),
+        spec::Pattern::Random(distribution) => over(distribution, stream, plan, None),
+        spec::Pattern::Mixed { random_share, distribution } => {
+            over(distribution, stream, plan, Some(*random_share))
+        }
+    }
+}
+
+/// What draws requests over a distribution: all of them, or this share of them.
+fn over(
+    distribution: &Distribution,
+    stream: &Stream,
+    plan: &WorkerPlan,
+    random_share: Option<f64>,
+) -> Box<dyn Source> {
+    fn placed<D: Draw + 'static>(
+        stream: &Stream,
+        plan: &WorkerPlan,
+        random_share: Option<f64>,
+        draw: impl FnOnce(&Grid, Xoshiro256PlusPlus) -> D,
+    ) -> Box<dyn Source> {
+        match random_share {
+            None => {
+                let pattern = Scattered::new(plan, stream, draw);
+                Box::new(Requests::new(plan, stream, pattern))
+            }
+            Some(random_share) => Box::new(Mixed::new(plan, stream, random_share, draw)),
+        }
+    }
+    match *distribution {
+        Distribution::Uniform => placed(stream, plan, random_share, Uniform::new),
+        Distribution::Zipf { theta, order } => {
+            placed(stream, plan, random_share, |grid, random| {
+                Ranked::new(plan, order, grid, random, |count| Zipf::new(count, theta))
+            })
+        }
+        Distribution::Pareto { h, order } => placed(stream, plan, random_share, |grid, random| {
+            Ranked::new(plan, order, grid, random, |count| Pareto::new(count, h))
+        }),
+        Distribution::Normal { deviation, center } => {
+            placed(stream, plan, random_share, |grid, random| {
+                Normal::new(grid, random, center, deviation)
+            })
+        }
+        Distribution::Hot(ref ranges) => placed(stream, plan, random_share, |grid, random| {
+            Hot::new(grid, random, ranges, stream.alignment().0)
+        }),
+    }
+}
+
+/// A pattern in each of a worker's regions, taken in turn, with a mix of reads and writes and of
+/// block sizes.
 pub(crate) struct Requests<P> {
     pattern: P,
     mix: Mix,
-    targets: Box<[u32]>,
+    sizes: Sizes,
+    turns: Turns,
+}
+
+/// Takes a worker's regions in turn.
+struct Turns {
+    /// The target of each region.
+    targets: Box<[u16]>,
     turn: usize,
 }
 
+impl Turns {
+    /// # Panics
+    ///
+    /// When there are more targets or regions than a request can name, which resolving a spec rules
+    /// out.
+    fn new(plan: &WorkerPlan) -> Self {
+        assert!(plan.regions.len() <= MOST_REGIONS);
+        let target = |region: &Region| {
+            u16::try_from(region.target).expect("a request can name every target of a run")
+        };
+        Self { targets: plan.regions.iter().map(target).collect(), turn: 0 }
+    }
+
+    /// The place of the next region, and its target.
+    #[inline]
+    fn next(&mut self) -> (usize, u16) {
+        let region = self.turn;
+        self.turn += 1;
+        if self.turn == self.targets.len() {
+            self.turn = 0;
+        }
+        (region, self.targets[region])
+    }
+}
+
 impl<P: Pattern> Requests<P> {
-    pub(crate) fn new(plan: &WorkerPlan, pattern: P, read_share: f64) -> Self {
+    pub(crate) fn new(plan: &WorkerPlan, stream: &Stream, pattern: P) -> Self {
         Self {
             pattern,
-            mix: Mix::new(read_share, plan.seed),
-            targets: plan.regions.iter().map(|region| region.target).collect(),
-            turn: 0,
+            mix: Mix::new(stream.read_share, plan.seed),
+            sizes: Sizes::new(&stream.block_sizes, plan.seed),
+            turns: Turns::new(plan),
         }
     }
 
@@ -76,143 +247,140 @@ impl<P: Pattern> Requests<P> {
         &mut self,
         into: &mut [Request],
         mut direction: impl FnMut(&mut Mix) -> Direction,
+        mut size: impl FnMut(&mut Sizes, Direction) -> Size,
     ) {
-        if let [target] = *self.targets {
-            let mix = &mut self.mix;
-            let request = |offset| Request::new(offset, target, 0, direction(mix));
-            return self.pattern.fill(0, into, request);
-        }
         for request in into {
-            let region = self.turn;
-            self.turn += 1;
-            if self.turn == self.targets.len() {
-                self.turn = 0;
-            }
-            let offset = self.pattern.next(region);
-            *request = Request::new(offset, self.targets[region], region, direction(&mut self.mix));
+            let (region, target) = self.turns.next();
+            let direction = direction(&mut self.mix);
+            let size = size(&mut self.sizes, direction);
+            let offset = self.pattern.next(region, size);
+            *request = Request::new(offset, size.bytes, target, region, direction);
         }
+    }
+
+    /// The same where there is one region and one size: most workloads, and the fastest ones.
+    #[inline]
+    fn draw_plain(
+        &mut self,
+        size: Size,
+        into: &mut [Request],
+        mut direction: impl FnMut(&mut Mix) -> Direction,
+    ) {
+        let (mix, target) = (&mut self.mix, self.turns.targets[0]);
+        let request = |offset| Request::new(offset, size.bytes, target, 0, direction(mix));
+        self.pattern.fill(0, size, into, request);
     }
 }
 
 impl<P: Pattern> Source for Requests<P> {
     fn draw(&mut self, into: &mut [Request]) {
         // No coin is tossed whose outcome is certain.
-        match self.mix.certain() {
-            Some(direction) => self.draw_with(into, |_| direction),
-            None => self.draw_with(into, Mix::toss),
+        match (self.sizes.certain(), self.mix.certain(), self.turns.targets.len()) {
+            (Some(size), Some(direction), 1) => self.draw_plain(size, into, |_| direction),
+            (Some(size), None, 1) => self.draw_plain(size, into, Mix::toss),
+            (Some(size), _, _) => self.draw_with(into, Mix::next, |_, _| size),
+            (None, _, _) => self.draw_with(into, Mix::next, Sizes::toss),
         }
+    }
+
+    fn ahead(&self) -> bool {
+        P::AHEAD
+    }
+}
+
+/// One of a stream's block sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Its place among them: what a pattern knows of it beforehand lies there.
+    pub(crate) place: usize,
+    /// The size itself.
+    pub(crate) bytes: u32,
+}
+
+/// The block sizes of a stream without repetition, in the order in which a [`Size`] counts them.
+pub(crate) fn distinct(sizes: &BlockSizes) -> Vec<u32> {
+    let size = |bytes: Bytes| u32::try_from(bytes.0).expect("a block is smaller than 4 GiB");
+    let mut distinct: Vec<u32> = sizes.all().map(size).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct
+}
+
+/// Tosses the die for each I/O's size, independently of everything else.
+struct Sizes {
+    /// For reads and for writes: the sizes, each with the end of its part of [`ALL`] values.
+    parts: [Box<[(u64, Size)]>; 2],
+    random: Xoshiro256Plus,
+}
+
+impl Sizes {
+    fn new(sizes: &BlockSizes, seed: u64) -> Self {
+        let distinct = distinct(sizes);
+        let parts = |direction| {
+            let mut below = 0.0;
+            let mut parts: Box<[(u64, Size)]> = sizes
+                .of(direction)
+                .iter()
+                .map(|one| {
+                    below += one.share;
+                    let bytes = one.size.0 as u32;
+                    let place = distinct.binary_search(&bytes).expect("all sizes are there");
+                    ((below * ALL as f64) as u64, Size { place, bytes })
+                })
+                .collect();
+            // Whatever rounding did.
+            if let Some((end, _)) = parts.last_mut() {
+                *end = ALL;
+            }
+            parts
+        };
+        Self {
+            parts: Direction::BOTH.map(parts),
+            random: Xoshiro256Plus::seed_from_u64(seed ^ 0x7369_7a65),
+        }
+    }
+
+    /// The size of every I/O, where there is only one.
+    fn certain(&self) -> Option<Size> {
+        match &self.parts {
+            [reads, writes] if reads.len() == 1 && writes.len() == 1 => {
+                (reads[0].1 == writes[0].1).then_some(reads[0].1)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn toss(&mut self, direction: Direction) -> Size {
+        let parts = &self.parts[direction as usize];
+        if let [(_, only)] = **parts {
+            return only;
+        }
+        let chance = self.random.next_u64() >> 1;
+        let part = parts.iter().find(|(end, _)| chance < *end);
+        part.expect("the last part ends behind every value").1
     }
 }
 
 /// Chooses the offset of each I/O.
 pub(crate) trait Pattern {
-    /// The offset of the next I/O in the region with this place in the worker's plan, in bytes from
-    /// the target's start.
-    fn next(&mut self, region: usize) -> u64;
+    /// Whether offsets may be drawn long before they are used.
+    const AHEAD: bool = true;
+
+    /// The offset of the next I/O, which has this size, in the region with this place in the worker's
+    /// plan, in bytes from the target's start.
+    fn next(&mut self, region: usize, size: Size) -> u64;
 
     /// Makes a whole batch of requests from the next offsets in one region.
     #[inline]
     fn fill(
         &mut self,
         region: usize,
+        size: Size,
         into: &mut [Request],
         mut request: impl FnMut(u64) -> Request,
     ) {
-        into.iter_mut().for_each(|place| *place = request(self.next(region)));
-    }
-}
-
-/// The first block of a region and how many whole ones it has.
-#[derive(Clone, Copy, Debug)]
-struct Blocks {
-    start: u64,
-    count: u64,
-}
-
-impl Blocks {
-    fn of(region: &Region, block_size: u64) -> Self {
-        Self { start: region.offset.0, count: region.length.0 / block_size }
-    }
-}
-
-/// Uniform over the region's blocks, with replacement.
-pub(crate) struct Random {
-    block_size: u64,
-    regions: Vec<Blocks>,
-    random: Xoshiro256Plus,
-}
-
-impl Random {
-    pub(crate) fn new(plan: &WorkerPlan, block_size: u64) -> Self {
-        Self {
-            block_size,
-            regions: plan.regions.iter().map(|region| Blocks::of(region, block_size)).collect(),
-            random: Xoshiro256Plus::seed_from_u64(plan.seed),
-        }
-    }
-}
-
-impl Pattern for Random {
-    #[inline]
-    fn next(&mut self, region: usize) -> u64 {
-        uniform(self.regions[region], self.block_size, &mut self.random)
-    }
-
-    #[inline]
-    fn fill(
-        &mut self,
-        region: usize,
-        into: &mut [Request],
-        mut request: impl FnMut(u64) -> Request,
-    ) {
-        let (blocks, block_size) = (self.regions[region], self.block_size);
-        // A copy can stay in registers for the whole batch.
-        let mut random = self.random.clone();
-        for place in into {
-            *place = request(uniform(blocks, block_size, &mut random));
-        }
-        self.random = random;
-    }
-}
-
-#[inline]
-fn uniform(blocks: Blocks, block_size: u64, random: &mut Xoshiro256Plus) -> u64 {
-    // The high half of the product is uniform over the blocks to within count / 2^64, without a
-    // division. It rests on the upper bits of the random number, which is what this generator is for:
-    // the lowest three are linear, and would matter in a region of 2^61 blocks.
-    let block = (u128::from(random.next_u64()) * u128::from(blocks.count)) >> 64;
-    blocks.start + block as u64 * block_size
-}
-
-/// Block after block around the region. Workers that share a region start at equal distances, so
-/// that they do not read each other's footsteps from a cache.
-pub(crate) struct Sequential {
-    block_size: u64,
-    regions: Vec<(Blocks, u64)>,
-}
-
-impl Sequential {
-    pub(crate) fn new(plan: &WorkerPlan, block_size: u64) -> Self {
-        let begin = |region: &Region| {
-            let blocks = Blocks::of(region, block_size);
-            let first =
-                u128::from(blocks.count) * u128::from(plan.share) / u128::from(plan.sharers);
-            (blocks, first as u64)
-        };
-        Self { block_size, regions: plan.regions.iter().map(begin).collect() }
-    }
-}
-
-impl Pattern for Sequential {
-    #[inline]
-    fn next(&mut self, region: usize) -> u64 {
-        let (blocks, next) = &mut self.regions[region];
-        let block = *next;
-        *next += 1;
-        if *next == blocks.count {
-            *next = 0;
-        }
-        blocks.start + block * self.block_size
+        into.iter_mut().for_each(|place| *place = request(self.next(region, size)));
     }
 }
 
@@ -243,6 +411,12 @@ impl Mix {
         }
     }
 
+    /// The next direction, certain or not.
+    #[inline]
+    fn next(&mut self) -> Direction {
+        self.certain().unwrap_or_else(|| self.toss())
+    }
+
     #[inline]
     fn toss(&mut self) -> Direction {
         if self.random.next_u64() >> 1 < self.reads { Direction::Read } else { Direction::Write }
@@ -252,8 +426,9 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_core::Bytes;
-    use fathom_core::spec::Pacing;
+    use fathom_core::spec::{Pacing, Sequence};
+
+    const KIB4: Size = Size { place: 0, bytes: 4096 };
 
     fn plan(share: u32, sharers: u32) -> WorkerPlan {
         let region = Region { target: 0, offset: Bytes(8192), length: Bytes(10 * 4096 + 100) };
@@ -266,13 +441,19 @@ mod tests {
             regions: Vec::from([region]),
             pacing: Pacing::Closed { queue_depth: 1 },
             seed: 5,
+            stream_seed: 5,
+            first_region: 0,
         }
+    }
+
+    fn reads() -> Stream {
+        Stream::reading("test", Vec::new())
     }
 
     #[test]
     fn sequential_workers_start_apart_and_go_around_the_whole_blocks() {
-        let mut second = Sequential::new(&plan(1, 2), 4096);
-        let offsets: Vec<u64> = (0..11).map(|_| second.next(0)).collect();
+        let mut second = Sequential::new(&plan(1, 2), &reads(), Sequence::default());
+        let offsets: Vec<u64> = (0..11).map(|_| second.next(0, KIB4)).collect();
         let expected: Vec<u64> =
             [5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5].iter().map(|block| 8192 + block * 4096).collect();
         assert_eq!(offsets, expected);
@@ -280,10 +461,10 @@ mod tests {
 
     #[test]
     fn random_offsets_cover_the_region_evenly_and_never_leave_it() {
-        let mut random = Random::new(&plan(0, 1), 4096);
+        let mut random = Random::new(&plan(0, 1), &reads());
         let mut hits = [0u32; 10];
         for _ in 0..100_000 {
-            let offset = random.next(0) - 8192;
+            let offset = random.next(0, KIB4) - 8192;
             assert_eq!(offset % 4096, 0);
             hits[(offset / 4096) as usize] += 1;
         }
@@ -303,12 +484,82 @@ mod tests {
         }
     }
 
+    /// Three sizes for reads, another one for writes.
+    fn mixed_stream() -> Stream {
+        let weights = [(Bytes(4096), 5.0), (Bytes(8192), 3.0), (Bytes(16384), 2.0)];
+        Stream {
+            block_sizes: BlockSizes::weighted(&weights, &[(Bytes(12288), 1.0)]),
+            read_share: 0.6,
+            ..Stream::reading("mixed", Vec::new())
+        }
+    }
+
+    #[test]
+    fn sizes_come_in_their_shares_independently_of_the_direction() {
+        let (plan, stream) = (plan(0, 1), mixed_stream());
+        let random = Random::new(&plan, &stream);
+        let mut source = Requests::new(&plan, &stream, random);
+        let mut drawn = vec![Request::default(); 100_000];
+        source.draw(&mut drawn);
+        let count = |direction, length| {
+            let is = |one: &&Request| one.direction() == direction && one.length() == length;
+            drawn.iter().filter(is).count() as f64
+        };
+        // Five standard deviations of a binomial count.
+        for (direction, length, share) in [
+            (Direction::Read, 4096, 0.30),
+            (Direction::Read, 8192, 0.18),
+            (Direction::Read, 16384, 0.12),
+            (Direction::Write, 12288, 0.40),
+            (Direction::Write, 4096, 0.0),
+        ] {
+            let allowed = 5.0 * f64::sqrt(1e5 * share * (1.0 - share));
+            let found = count(direction, length);
+            assert!((found - 1e5 * share).abs() <= allowed, "{direction:?} {length}: {found}");
+        }
+    }
+
+    #[test]
+    fn every_size_stays_in_the_region_and_can_start_everywhere_it_fits() {
+        let (plan, stream) = (plan(0, 1), mixed_stream());
+        let end = 8192 + 10 * 4096 + 100;
+        let random = Random::new(&plan, &stream);
+        let mut source = Requests::new(&plan, &stream, random);
+        let mut drawn = vec![Request::default(); 10_000];
+        source.draw(&mut drawn);
+        assert!(drawn.iter().all(|one| (one.offset - 8192).is_multiple_of(4096)));
+        assert!(drawn.iter().all(|one| one.offset + u64::from(one.length()) <= end));
+        for (length, starts) in [(4096, 10), (8192, 9), (12288, 8), (16384, 7)] {
+            let of_length = drawn.iter().filter(|one| one.length() == length);
+            let seen: std::collections::HashSet<u64> = of_length.map(|one| one.offset).collect();
+            assert_eq!(seen.len(), starts, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_sequential_stream_of_several_sizes_continues_where_it_ended_until_one_does_not_fit() {
+        let (plan, stream) = (plan(0, 1), mixed_stream());
+        let end = 8192 + 10 * 4096 + 100;
+        let sequential = Sequential::new(&plan, &stream, Sequence::default());
+        let mut source = Requests::new(&plan, &stream, sequential);
+        let mut drawn = vec![Request::default(); 1000];
+        source.draw(&mut drawn);
+        let mut next = 8192;
+        for one in drawn {
+            let fits = next + u64::from(one.length()) <= end;
+            assert_eq!(one.offset, if fits { next } else { 8192 });
+            next = one.offset + u64::from(one.length());
+        }
+    }
+
     #[test]
     fn requests_are_the_same_however_many_are_drawn_at_once() {
         let mut plan = plan(0, 1);
         plan.regions.push(Region { target: 7, offset: Bytes(1 << 20), length: Bytes(1 << 20) });
         let draw = |share: f64, at_once: &[usize]| -> Vec<Request> {
-            let mut source = Requests::new(&plan, Random::new(&plan, 4096), share);
+            let stream = Stream { read_share: share, ..reads() };
+            let random = Random::new(&plan, &stream);
+            let mut source = Requests::new(&plan, &stream, random);
             let mut drawn = Vec::new();
             for &count in at_once {
                 let mut block = vec![Request::default(); count];
@@ -323,7 +574,7 @@ mod tests {
             assert_eq!(draw(share, &[64, 7, 49]), at_once);
             let reads = at_once.iter().filter(|r| r.direction() == Direction::Read).count();
             assert!([(0.0, 0), (1.0, 120)].iter().all(|&(s, n)| share != s || reads == n));
-            let regions = at_once.iter().map(|request| (request.region(), request.target));
+            let regions = at_once.iter().map(|request| (request.region(), request.target()));
             assert!(regions.eq([(0, 0), (1, 7)].into_iter().cycle().take(120)));
         }
     }

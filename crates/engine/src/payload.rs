@@ -1,54 +1,130 @@
-//! What is written: no two blocks of 4 KiB are equal, and none can be compressed.
+//! What is written: by default no two blocks of 4 KiB are equal, none can be compressed, and none
+//! resembles another one that a compressor could see together with it.
 //!
-//! A backend's buffers hold random bytes. Before each write every 4 KiB of the buffer gets a header
-//! of its own, so that neither the device nor an array can find a block that it has seen, and the
-//! cost is 16 bytes in 4096 rather than all of them.
+//! Random bytes for every write would cost more than the rest of the loop. So each worker has more
+//! buffers than it has slots, all unlike each other, and its writes take them in turn: what is in a
+//! buffer comes again only after megabytes of other data. Before each write every 4 KiB gets a header
+//! of its own, so that no block ever equals another one, at the cost of 16 bytes in 4096.
+
+mod dedup;
+mod rotation;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use fathom_core::Bytes;
+use fathom_core::spec::{self, Region};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+pub(crate) use dedup::Dedup;
+pub(crate) use rotation::{Deal, Frame, Rotation, places};
 
 /// The unit in which devices look for equal blocks.
-const UNIT: usize = 4096;
+pub(crate) const UNIT: usize = 4096;
 
-/// Gives each 4 KiB that a worker writes a header of its own.
-pub(crate) struct Payload {
-    worker: u64,
-    written: u64,
+/// What makes a unit unlike all others: who wrote it, and how many it had written.
+const HEADER: usize = 16;
+
+/// The buffers for writes of all workers of a run together. What is in one comes again only after so
+/// much: more than zstd looks back at its default level, and of random writes that lie in the same
+/// 128 KiB only one in seventy resembles another.
+const ROTATION: Bytes = Bytes(8 * Bytes::MIB);
+/// What a worker has of it at least.
+const ROTATION_MIN: Bytes = Bytes(Bytes::MIB);
+
+/// How many different blocks all duplicates are taken from, at most: few enough to be found again
+/// soon, and more than a compressor sees together.
+pub(crate) const COMMONS: u64 = 256;
+/// The blocks that a common block stands for in the region, at least: where most of what was written
+/// is overwritten, the first of each kind that is left is no duplicate.
+const BLOCKS_PER_COMMON: u64 = 128;
+
+/// What the buffers for writes hold, and what becomes of it between two writes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Random bytes in units of 4 KiB.
+    Random(Random),
+    /// These bytes over and over, from the start of each buffer. They stay as they are.
+    Repeated(Arc<[u8]>),
+    /// Each write takes these bytes from a random place.
+    Pool(Arc<[u8]>),
 }
 
-impl Payload {
-    /// The payload of the worker with this seed, which no other worker of the run has.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { worker: seed, written: 0 }
-    }
+/// Random bytes of which a share can be saved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Random {
+    /// The share of each unit that a compressor saves.
+    pub compressible: f64,
+    /// The share of units that equal one before them.
+    pub dedup: f64,
+    /// How many different units all those are taken from.
+    pub commons: u64,
+    /// How long the buffers that take turns are together, unless there are more slots.
+    pub rotation: Bytes,
+}
 
-    /// Makes the buffer different from everything that was written before.
-    #[inline]
-    pub(crate) fn refresh(&mut self, buffer: &mut [u8]) {
-        for unit in buffer.chunks_mut(UNIT) {
-            self.written += 1;
-            if let Some((header, _)) = unit.split_first_chunk_mut::<16>() {
-                header[..8].copy_from_slice(&self.worker.to_le_bytes());
-                header[8..].copy_from_slice(&self.written.to_le_bytes());
+impl Content {
+    /// Random bytes that no compressor saves anything of, and no two units alike.
+    pub const RANDOM: Self =
+        Self::Random(Random { compressible: 0.0, dedup: 0.0, commons: 1, rotation: ROTATION_MIN });
+
+    /// Makes what a stream's workers write.
+    ///
+    /// # Errors
+    ///
+    /// When the file that it is taken from cannot be read, or is empty.
+    pub(crate) fn load(payload: &spec::Payload, seed: u64) -> io::Result<Self> {
+        Ok(match payload {
+            spec::Payload::Random { compressible, dedup } => Self::Random(Random {
+                compressible: *compressible,
+                dedup: *dedup,
+                commons: COMMONS,
+                rotation: ROTATION,
+            }),
+            spec::Payload::Zeros => Self::Repeated(Arc::from([0])),
+            spec::Payload::Pattern(bytes) => Self::Repeated(Arc::from(&**bytes)),
+            spec::Payload::Pool { size, file: None } => {
+                let mut bytes = vec![0; size.0 as usize];
+                Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut bytes);
+                Self::Pool(bytes.into())
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn no_block_is_ever_written_twice() {
-        let mut seen = HashSet::new();
-        for worker in 0..3 {
-            let mut payload = Payload::new(worker);
-            let mut buffer = vec![7; 3 * UNIT + 512];
-            for _ in 0..100 {
-                payload.refresh(&mut buffer);
-                for unit in buffer.chunks(UNIT) {
-                    assert!(seen.insert(unit.to_vec()));
+            spec::Payload::Pool { size, file: Some(path) } => {
+                let mut bytes = Vec::new();
+                File::open(path)?.take(size.0).read_to_end(&mut bytes)?;
+                if bytes.is_empty() {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
                 }
+                // A shorter file comes again until the pool is full.
+                let all = bytes.iter().copied().cycle().take(size.0 as usize);
+                Self::Pool(all.collect())
             }
-        }
+        })
     }
+
+    /// The part of it that one of so many workers has, which write to these regions.
+    pub(crate) fn share(&self, workers: u32, regions: &[Region], lockable: Option<u64>) -> Self {
+        let mut own = self.clone();
+        if let Self::Random(Random { commons, rotation, .. }) = &mut own {
+            let workers = u64::from(workers.max(1));
+            let units = regions.iter().map(|region| region.length.0).sum::<u64>() / UNIT as u64;
+            *commons = (units / (BLOCKS_PER_COMMON * workers)).clamp(1, COMMONS);
+            // Buffers that are registered with a ring count against the limit of lockable memory,
+            // of which they may have half.
+            let all = lockable.map_or(rotation.0, |limit| rotation.0.min(limit / 16 * 7));
+            *rotation = Bytes((all / workers).clamp(ROTATION_MIN.0.min(all), rotation.0));
+        }
+        own
+    }
+}
+
+/// Fills a unit: what comes first is random and repeated by the seed and its number, what comes then
+/// are zeros, as much as a compressor is to save.
+pub(crate) fn fill(seed: u64, number: u64, compressible: f64, unit: &mut [u8]) {
+    let random = (unit.len() as f64 * (1.0 - compressible)).round() as usize;
+    let (random, rest) = unit.split_at_mut(random.max(HEADER).min(unit.len()));
+    let mark = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ mark).fill_bytes(random);
+    rest.fill(0);
 }

@@ -2,7 +2,8 @@
 //! were written read as zeros without the medium, and equal or compressible ones may be stored as
 //! nothing.
 //!
-//! Every byte is random and follows from the seed and its offset alone. Several writers take turns
+//! Every byte is random, unless it was asked for something else, and follows from the seed and its
+//! offset alone. Several writers take turns
 //! in the order of the offsets, so that a file grows from its start to its end.
 
 use std::fmt;
@@ -17,14 +18,12 @@ use std::time::Duration;
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
-use fathom_core::spec::RingMode;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 
 use crate::backend::Shape;
 use crate::buffers::Buffers;
+use crate::payload::{self, Dedup};
 
 /// Content follows from the seed and the number of the page. Direct blocks begin and end on one:
 /// no device asks for more than the few that ask for whole blocks of their own.
@@ -34,7 +33,7 @@ const PAGE: u64 = 4096;
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// How to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// How many threads write, at least one.
     pub writers: u32,
@@ -42,6 +41,10 @@ pub struct Options {
     pub block: Bytes,
     /// Repeats the content.
     pub seed: u64,
+    /// The share of each block of 4 KiB that a compressor saves, from 0 to 1.
+    pub compressible: f64,
+    /// The share of these blocks that equal one before them, from 0 to 1.
+    pub dedup: f64,
 }
 
 /// What was written.
@@ -83,7 +86,7 @@ impl fmt::Display for PrefillError {
 
 impl std::error::Error for PrefillError {}
 
-/// Writes random data from byte `from` up to byte `to` of a file that is open for writing, and has
+/// Writes data from byte `from` up to byte `to` of a file that is open for writing, and has
 /// the device make it durable. `progress` is called on this thread with what was written so far.
 ///
 /// # Errors
@@ -234,21 +237,15 @@ impl<'a> Task<'a> {
     fn write(&self) -> io::Result<()> {
         let block_size =
             u32::try_from(self.options.block.0).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let shape = Shape {
-            slots: 1,
-            block_size,
-            reads: false,
-            writes: true,
-            seed: 0,
-            ring: RingMode::USUAL,
-        };
+        // What it holds is made below, block by block.
+        let shape = Shape { block_size, reads: true, writes: false, ..Shape::USUAL };
         let mut buffers = Buffers::new(&shape, PAGE as usize)?;
-        let buffer = buffers.get(Direction::Write, 0);
+        let buffer = buffers.get(Direction::Read, 0);
         while !self.stop.load(Ordering::Relaxed) && !self.failed.load(Ordering::Relaxed) {
             let Some((start, end)) = self.take() else { return Ok(()) };
             let first_page = start / PAGE * PAGE;
             let content = &mut buffer[..(end.next_multiple_of(PAGE) - first_page) as usize];
-            fill(self.options.seed, first_page, content);
+            fill(self.options, first_page, content);
             self.write_block(&content[(start - first_page) as usize..], start, end)?;
         }
         Ok(())
@@ -315,9 +312,11 @@ impl<'a> Task<'a> {
 }
 
 /// The content of whole pages from `offset` on.
-fn fill(seed: u64, offset: u64, content: &mut [u8]) {
+fn fill(options: Options, offset: u64, content: &mut [u8]) {
+    let Options { seed, compressible, dedup, .. } = options;
+    let mut numbers = Dedup::after(offset / PAGE, dedup, payload::COMMONS);
     for (page, content) in (offset / PAGE..).zip(content.chunks_mut(PAGE as usize)) {
-        let mark = (page + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Xoshiro256PlusPlus::seed_from_u64(seed ^ mark).fill_bytes(content);
+        let number = numbers.next(Dedup::is_duplicate(dedup, page, 0.0));
+        payload::fill(seed, number, compressible, content);
     }
 }

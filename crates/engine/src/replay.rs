@@ -48,28 +48,25 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
 #[cfg(test)]
 mod tests {
     use fathom_core::Bytes;
-    use fathom_core::spec::{Pacing, Pattern, Region, Stream, Workers};
+    use fathom_core::spec::{Pacing, Region, Stream, Workers};
 
     use super::*;
 
     #[test]
     fn what_is_filled_in_is_in_the_record() {
         let stream = Stream {
-            name: "invented".to_owned(),
-            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) }]),
-            pattern: Pattern::Random,
-            block_size: Bytes(4096),
-            read_share: 1.0,
             pacing: Pacing::Closed { queue_depth: 2 },
             workers: Workers::Total(2),
+            ..Stream::reading(
+                "invented",
+                Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) }]),
+            )
         };
         let point = Point {
             name: "invented".to_owned(),
-            streams: Vec::from([stream.clone(), stream]),
             warm_up: Span::from_secs(1),
-            window: Span::from_secs(20),
             interval: Span::from_secs(1),
-            seed: 1,
+            ..Point::of(Vec::from([stream.clone(), stream]), Span::from_secs(20))
         };
         let record = replay(&point, &mut |worker, start, tally| {
             let flow = &mut tally.flows[0];

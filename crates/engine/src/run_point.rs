@@ -8,14 +8,15 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
-use fathom_core::plan::{self, WorkerPlan};
-use fathom_core::spec::{self, BackendKind, Pacing, Point, RingMode};
+use fathom_core::plan;
+use fathom_core::spec::{self, BackendKind, Pacing, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
 use crate::collector::empty_tally;
-use crate::pattern::{Random, Requests, Sequential, Source};
+use crate::pattern::{self, Pointers};
+use crate::payload::Content;
 use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
 use crate::sim;
 use crate::sync::Sync;
@@ -36,14 +37,13 @@ const TALLIES: usize = 128;
 /// What a point is run against.
 #[derive(Clone, Copy, Debug)]
 pub enum Devices<'a> {
-    /// Open files and devices; a region's `target` is a place in this list.
+    /// Open files and devices.
     Real {
-        /// The targets.
-        targets: &'a [OpenTarget],
+        /// For each stream of a point, an open target for each of its regions, opened as the
+        /// stream's access has it.
+        streams: &'a [Vec<OpenTarget>],
         /// What carries the I/Os to them.
         backend: BackendKind,
-        /// What io_uring is asked for beyond its habits, where it is the backend.
-        ring: RingMode,
     },
     /// One simulated device, in virtual time. Its points have one worker.
     Simulated(&'a sim::Options),
@@ -79,9 +79,10 @@ pub struct Progress {
 
 /// Told about a run while it goes on, on the thread that called [`run_point`].
 pub trait Observer {
-    /// A phase began; called within a few milliseconds of the moment it names. A simulated device
-    /// has no such moments: there it is never called.
-    fn phase(&mut self, phase: Phase);
+    /// A phase began, and that was `ago`: a few milliseconds at most, where the workers leave a CPU
+    /// to the thread that calls this. A simulated device has no such moments: there it is never
+    /// called.
+    fn phase(&mut self, phase: Phase, ago: Span);
 
     /// An interval ended.
     fn progress(&mut self, progress: &Progress);
@@ -101,6 +102,13 @@ pub enum RunError {
     Thread(io::Error),
     /// A worker did not get real-time priority.
     Realtime(io::Error),
+    /// What a stream is to write could not be had.
+    Payload {
+        /// Where it is.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -111,6 +119,9 @@ impl fmt::Display for RunError {
             }
             Self::Thread(cause) => write!(f, "a worker thread could not be started: {cause}"),
             Self::Realtime(cause) => write!(f, "real-time priority cannot be had: {cause}"),
+            Self::Payload { path, cause } => {
+                write!(f, "what is to be written cannot be read from {path}: {cause}")
+            }
         }
     }
 }
@@ -137,12 +148,13 @@ pub fn run_point(
     let plans = plan::divide(point);
     match devices {
         Devices::Simulated(options) => Ok(simulated::run(point, &plans, options, stop, observer)),
-        Devices::Real { targets, backend, ring } => {
-            let run = threads::Run { point, plans: &plans, targets, ring, stop };
+        Devices::Real { streams, backend } => {
+            let contents = &contents(point)?;
+            let pointers = Pointers::new(point);
+            let run = threads::Run { point, plans: &plans, streams, contents, stop, pointers };
+            let commands = streams.iter().flatten().any(|target| target.passthrough.is_some());
             match backend {
-                BackendKind::Uring if targets.iter().any(|target| target.passthrough.is_some()) => {
-                    run.go::<CommandUring>(observer)
-                }
+                BackendKind::Uring if commands => run.go::<CommandUring>(observer),
                 BackendKind::Uring => run.go::<Uring>(observer),
                 BackendKind::Aio => run.go::<Aio>(observer),
                 BackendKind::Sync => run.go::<Sync>(observer),
@@ -152,7 +164,7 @@ pub fn run_point(
     }
 }
 
-/// Runs a point on a backend that no user can name, such as a ring that does nothing.
+/// Runs a point of one stream on a backend that no user can name, such as a ring that does nothing.
 pub(crate) fn run_on<B: RealBackend>(
     point: &Point,
     targets: &[OpenTarget],
@@ -160,20 +172,42 @@ pub(crate) fn run_on<B: RealBackend>(
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
     let plans = plan::divide(point);
-    threads::Run { point, plans: &plans, targets, ring: RingMode::USUAL, stop }.go::<B>(observer)
+    let contents = &contents(point)?;
+    let (streams, pointers) = (&[targets.to_vec()], Pointers::new(point));
+    threads::Run { point, plans: &plans, streams, contents, stop, pointers }.go::<B>(observer)
+}
+
+/// What each stream writes.
+fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
+    let load = |stream: &spec::Stream| {
+        Content::load(&stream.payload, point.seed).map_err(|cause| RunError::Payload {
+            path: match &stream.payload {
+                spec::Payload::Pool { file: Some(path), .. } => path.display().to_string(),
+                _ => "memory".to_owned(),
+            },
+            cause,
+        })
+    };
+    // Who only reads needs none, whatever the stream would write.
+    point
+        .streams
+        .iter()
+        .map(|stream| if stream.read_share < 1.0 { load(stream) } else { Ok(Content::RANDOM) })
+        .collect()
 }
 
 /// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.
 pub(crate) fn drive_plan<B: Backend, K: Sink>(
     job: &Job<'_>,
     stream: &spec::Stream,
+    pointers: &Pointers,
     backend: &mut B,
     sink: &mut K,
 ) -> Outcome {
     let plan = job.plan;
     let start = job.timetable.start;
     let tally = empty_tally(plan);
-    let source = &mut *source(stream, plan);
+    let source = &mut *pattern::source(stream, plan, pointers);
     match plan.pacing {
         Pacing::Closed { .. } => worker::drive(job, backend, ClosedLoop, source, sink, tally),
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Uniform, .. } => {
@@ -184,20 +218,6 @@ pub(crate) fn drive_plan<B: Backend, K: Sink>(
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Poisson, .. } => {
             let schedule = OpenLoop::new(start, Poisson::new(offered_load, plan.seed));
             worker::drive(job, backend, schedule, source, sink, tally)
-        }
-    }
-}
-
-/// What draws the worker's requests.
-pub(crate) fn source(stream: &spec::Stream, plan: &WorkerPlan) -> Box<dyn Source> {
-    let block_size = stream.block_size.0;
-    let share = stream.read_share;
-    match stream.pattern {
-        spec::Pattern::Random => {
-            Box::new(Requests::new(plan, Random::new(plan, block_size), share))
-        }
-        spec::Pattern::Sequential => {
-            Box::new(Requests::new(plan, Sequential::new(plan, block_size), share))
         }
     }
 }

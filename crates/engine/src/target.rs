@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, Namespace, Target, TargetKind};
@@ -18,13 +19,13 @@ use fathom_core::typed_path;
 
 use crate::host;
 
-/// A file or device that is open for a run.
-#[derive(Debug)]
+/// A file or device that is open for a run. A clone is the same open file.
+#[derive(Clone, Debug)]
 pub struct OpenTarget {
     /// As the user named it.
     pub name: String,
     /// The open file.
-    pub file: File,
+    pub file: Arc<File>,
     /// How large it is.
     pub size: Bytes,
     /// What offsets, lengths and memory have to be multiples of; 1 when buffered.
@@ -34,7 +35,7 @@ pub struct OpenTarget {
 }
 
 /// What every NVMe command to a target says.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Passthrough {
     /// The namespace.
     pub namespace: u32,
@@ -43,7 +44,7 @@ pub struct Passthrough {
     /// Whether a write completes only when it is durable.
     pub force_unit_access: bool,
     /// The block device with the same data, claimed as long as it may be written to.
-    _claim: Option<File>,
+    _claim: Option<Arc<File>>,
 }
 
 #[cfg(test)]
@@ -61,6 +62,8 @@ pub struct Opening {
     pub access: Access,
     /// Whether it will be written to.
     pub writes: bool,
+    /// Whether the run has claimed it already, because it is open for writing in another way.
+    pub claimed: bool,
     /// What the user allowed.
     pub overwrite: Overwrite,
 }
@@ -608,7 +611,8 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
     let direct = opening.access.cache == Cache::Direct && !is_character;
     let destroys = opening.overwrite.destroys(target);
     // Claiming is what mounting does too: from here on nobody can.
-    let claims = target.kind == TargetKind::BlockDevice && opening.writes && !destroys;
+    let claims =
+        target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !destroys;
     let flags = libc::O_CLOEXEC
         | libc::O_NOFOLLOW
         | if direct { libc::O_DIRECT } else { 0 }
@@ -635,7 +639,7 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
     };
     Ok(OpenTarget {
         name: target.name.clone(),
-        file,
+        file: Arc::new(file),
         size: target.size,
         alignment: alignment(target, opening.access),
         passthrough,
@@ -659,14 +663,14 @@ fn pass_through(
     if id != namespace.id {
         return Err(TargetError::Changed { name: name(), what: "it is another namespace" });
     }
-    let claims = opening.writes && !opening.overwrite.destroys(target);
+    let claims = opening.writes && !opening.claimed && !opening.overwrite.destroys(target);
     let claim = match claims.then(|| host::nvme::claim(namespace)) {
         None => None,
         Some(Ok(claim)) => {
             let number = target.layers.first().and_then(|layer| layer.device);
             let path = Path::new(&namespace.block_device);
             refuse_in_use(target, number.map_or_else(Vec::new, |n| host::marks(n, path)))?;
-            Some(claim)
+            Some(Arc::new(claim))
         }
         Some(Err(cause)) if cause.raw_os_error() == Some(libc::EBUSY) => {
             let device = namespace.block_device.clone();
@@ -713,7 +717,11 @@ fn open_with(target: &Target, opening: &Opening, flags: i32) -> Result<File, Tar
 }
 
 /// Decides by what is known, before anything is opened.
-fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
+///
+/// # Errors
+///
+/// When the target cannot be opened so, or must not be written to.
+pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
     let name = || target.name.clone();
     match target.kind {
         TargetKind::Folder => return Err(TargetError::Folder { name: name() }),
@@ -811,6 +819,7 @@ mod tests {
     const READ: Opening = Opening {
         access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         writes: false,
+        claimed: false,
         overwrite: Overwrite { allowed: false, destroy: Vec::new() },
     };
 

@@ -8,13 +8,14 @@
 //! What can be done once for all I/Os that came back together is not done for each: time moves on,
 //! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
 
+use std::ops::Range;
+
 use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Waits};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::backend::{Backend, Completion, Io, failure};
-use crate::pattern::{Request, Source};
-use crate::payload::Payload;
+use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
 
 /// How often an idle loop looks whether it should stop.
@@ -65,7 +66,6 @@ pub(crate) trait Sink {
 /// What a worker needs besides its backend, schedule and pattern.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a WorkerPlan,
-    pub(crate) block_size: u32,
     /// Whether there will be writes.
     pub(crate) writes: bool,
     pub(crate) timetable: Timetable,
@@ -90,14 +90,43 @@ pub(crate) struct Outcome {
     pub(crate) waits: Option<Waits>,
 }
 
-/// A result that no I/O has.
-const NEVER: i64 = i64::MIN;
+/// How many requests are drawn at once, at least: at queue depth 1 to draw them one by one would cost
+/// more than what is drawn.
+const DRAWN_AHEAD: usize = 64;
+/// What no result of an I/O differs from its length by.
+const NEVER: i64 = 1 << 40;
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
     intended: Instant,
     submitted: Instant,
     request: Request,
+}
+
+/// I/Os of one flow that started at one stamp and came back at one stamp: all that were started by
+/// one system call and had completed by the time it returned. They took the same time, so that one
+/// entry in the histogram counts them all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Alike {
+    what: What,
+    submitted: Instant,
+    completed: Instant,
+}
+
+impl Alike {
+    /// Like no I/O.
+    const NONE: Self = Self { what: What::NOTHING, submitted: Instant(0), completed: Instant(0) };
+}
+
+/// What one look at the completions has found so far. It lives for that look only, so that it can
+/// stay in registers.
+struct Back {
+    /// The slots that are free.
+    free: usize,
+    /// What the latest completions have in common, ...
+    alike: Alike,
+    /// ... and how many of them are not recorded yet.
+    count: u64,
 }
 
 /// The state of the loop.
@@ -108,10 +137,13 @@ struct Loop<'a, S, K> {
     stopping: bool,
     schedule: S,
     source: &'a mut dyn Source,
-    /// Room for what is drawn for a batch.
+    /// What is drawn, at the end, ...
     requests: Box<[Request]>,
+    /// ... and the place of the first that is not started.
+    next: usize,
+    /// How many are drawn at once, unless more are started.
+    ahead: usize,
     sink: &'a mut K,
-    payload: Payload,
     slots: Box<[Slot]>,
     /// The first `free_count` are free; what was started last lies behind them.
     free: Box<[u32]>,
@@ -121,9 +153,10 @@ struct Loop<'a, S, K> {
     in_window: bool,
     /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
     at: Instant,
-    /// The result of an I/O that completes in full within the window: the block size, and nothing
-    /// that exists once the window is over. So one comparison tells the usual case from all others.
-    expected: i64,
+    /// What the result of an I/O exceeds its length by if it completes in full within the window:
+    /// nothing, and what cannot be once the window is over. So one comparison tells the usual case
+    /// from all others.
+    excess: i64,
     /// When a slot last became free after none was: what fell due before it had to wait for the
     /// target, not for us. Open loops only.
     full_until: Instant,
@@ -149,16 +182,18 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     tally: Box<Tally>,
 ) -> Outcome {
     let depth = job.plan.pacing.queue_depth();
+    let most = DRAWN_AHEAD.max(depth as usize);
     let table = job.timetable;
     let mut state = Loop {
         job,
         timetable: table,
         stopping: false,
         schedule,
+        ahead: if source.ahead() { most } else { 0 },
         source,
-        requests: vec![Request::default(); depth as usize].into(),
+        requests: vec![Request::default(); most].into(),
+        next: most,
         sink,
-        payload: Payload::new(job.plan.seed),
         slots: vec![Slot::default(); depth as usize].into(),
         free: (0..depth).rev().collect(),
         free_count: depth as usize,
@@ -166,7 +201,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
         boundary: table.boundary_after(table.start),
         in_window: table.window_start <= table.start,
         at: table.start,
-        expected: i64::from(job.block_size),
+        excess: 0,
         full_until: table.start,
         started: 0,
         completed: 0,
@@ -216,8 +251,10 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
                 self.stop(backend.now());
             }
             let before = self.free_count;
-            let mut free = before;
-            backend.reap(|completion| self.complete(completion, &mut free));
+            let mut back = Back { free: before, alike: Alike::NONE, count: 0 };
+            backend.reap(|completion| self.complete(completion, &mut back));
+            self.record(&mut back);
+            let free = back.free;
             self.free_count = free;
             // What came back has just been stamped, which is now for a closed loop. For an open one
             // the time that it took to look at it all would make the next I/O late.
@@ -245,7 +282,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.timetable.window_end = self.timetable.window_end.min(end);
         self.boundary = self.boundary.min(self.timetable.window_end);
         if self.timetable.window_end <= self.at {
-            self.expected = NEVER;
+            self.excess = NEVER;
         }
     }
 
@@ -270,8 +307,12 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         if count == 0 {
             return;
         }
-        self.source.draw(&mut self.requests[..count]);
-        self.push(free, backend);
+        if self.requests.len() - self.next < count {
+            self.draw(count);
+        }
+        let drawn = self.next..self.next + count;
+        self.next = drawn.end;
+        self.push(free, drawn.clone(), backend);
         if S::OPEN {
             while backend.now() < not_before {
                 std::hint::spin_loop();
@@ -285,7 +326,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         let batch = free..self.free_count;
         self.free_count = free;
         self.started += count as u64;
-        for (&slot, &request) in self.free[batch].iter().zip(&self.requests) {
+        for (&slot, &request) in self.free[batch].iter().zip(&self.requests[drawn]) {
             let slot = &mut self.slots[slot as usize];
             slot.request = request;
             slot.submitted = submitted;
@@ -315,23 +356,32 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.schedule.take((now + B::PREPARES_EARLY).min(last))
     }
 
+    /// Draws as many requests as are started now, or else as many as there is room for.
+    #[inline(never)]
+    fn draw(&mut self, count: usize) {
+        let first = self.requests.len() - self.ahead.max(count);
+        let left = self.requests.len() - self.next;
+        self.requests.copy_within(self.next.., first);
+        self.source.draw(&mut self.requests[first + left..]);
+        self.next = first;
+    }
+
     /// Queues what was drawn in the free slots from this one on.
     #[inline]
-    fn push(&mut self, free: usize, backend: &mut impl Backend) {
-        let length = self.job.block_size;
-        let batch = || self.free[free..self.free_count].iter().zip(&self.requests);
+    fn push(&mut self, free: usize, drawn: Range<usize>, backend: &mut impl Backend) {
+        let requests = &self.requests[drawn];
+        let batch = || self.free[free..self.free_count].iter().zip(requests);
         if self.job.writes {
             for (&slot, request) in batch() {
                 if request.direction() == Direction::Write {
-                    let buffer = backend.buffer(slot);
-                    let length = buffer.len().min(length as usize);
-                    self.payload.refresh(&mut buffer[..length]);
+                    backend.refresh(slot, request.length());
                 }
             }
         }
         backend.push_all(batch().map(|(&slot, request)| {
-            let (direction, offset) = (request.direction(), request.offset);
-            Io { slot, target: request.target, direction, offset, length }
+            let (offset, length) = (request.offset, request.length());
+            let (target, direction) = (request.target(), request.direction());
+            Io { slot, target, direction, offset, length }
         }));
     }
 
@@ -361,7 +411,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.integrate_depth(to);
         if self.timetable.window_end <= to {
-            self.expected = NEVER;
+            self.excess = NEVER;
         }
     }
 
@@ -380,46 +430,72 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
 
     // A call for each I/O would cost more than what it does.
     #[inline(always)]
-    fn complete(&mut self, completion: Completion, free: &mut usize) {
+    fn complete(&mut self, completion: Completion, back: &mut Back) {
         if self.at < completion.at {
-            self.free_count = *free;
+            self.record(back);
+            self.free_count = back.free;
             self.advance(completion.at);
         }
-        if S::OPEN && *free == 0 {
+        if S::OPEN && back.free == 0 {
             self.full_until = self.at;
         }
-        self.free[*free] = completion.slot;
-        *free += 1;
-        if i64::from(completion.result) != self.expected {
+        self.free[back.free] = completion.slot;
+        back.free += 1;
+        let slot = &self.slots[completion.slot as usize];
+        let what = slot.request.what();
+        if i64::from(completion.result) != i64::from(what.length()) + self.excess {
+            self.record(back);
             return self.put_aside(completion);
         }
-        self.completed += 1;
-        let slot = &self.slots[completion.slot as usize];
-        let flow = &mut self.tally.flows[slot.request.flow()];
-        flow.service_time.record(match completion.at.0.checked_sub(slot.submitted.0) {
-            Some(ns) => ns,
-            None => stamped_too_early(),
-        });
+        let alike = Alike { what, submitted: slot.submitted, completed: completion.at };
         if S::OPEN
-            && let Some(response_time) = &mut flow.response_time
+            && let Some(response_time) = &mut self.tally.flows[what.flow()].response_time
         {
             response_time.record(completion.at.since(slot.intended).0);
         }
+        if alike != back.alike {
+            self.record(back);
+            back.alike = alike;
+        }
+        back.count += 1;
+    }
+
+    /// Records what came back so far and was alike.
+    #[inline(never)]
+    fn record(&mut self, back: &mut Back) {
+        let count = std::mem::take(&mut back.count);
+        if count == 0 {
+            return;
+        }
+        self.completed += count;
+        let Alike { what, submitted, completed } = back.alike;
+        // One that seems to have ended before it began was stamped by another processor, whose clock
+        // is behind by less than an I/O takes.
+        let ns = completed.0.saturating_sub(submitted.0);
+        let flow = &mut self.tally.flows[what.flow()];
+        flow.bytes.0 += u64::from(what.length()) * count;
+        flow.service_time.record_many(ns, count);
     }
 
     /// An I/O came back that did not do what it should, or not in the window.
     #[cold]
     fn put_aside(&mut self, completion: Completion) {
-        if completion.result != self.job.block_size as i32 {
+        if !self.is_whole(completion) {
             self.note_failure(completion.slot, failure(completion.result), self.at);
-            if self.expected != NEVER {
+            if self.excess != NEVER {
                 self.ledger.failed += 1;
                 self.tally.failed += 1;
             }
         }
-        if self.expected == NEVER {
+        if self.excess == NEVER {
             self.ledger.in_flight += 1;
         }
+    }
+
+    /// Whether all was moved that should be.
+    fn is_whole(&self, completion: Completion) -> bool {
+        let length = self.slots[completion.slot as usize].request.length();
+        u32::try_from(completion.result) == Ok(length)
     }
 
     /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
@@ -433,10 +509,10 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         }
         self.failures_in_row += 1;
         self.errors.add(IoError {
-            target: request.target,
+            target: request.target(),
             direction: request.direction(),
             offset: Bytes(request.offset),
-            length: Bytes(u64::from(self.job.block_size)),
+            length: Bytes(u64::from(request.length())),
             kind,
             at_ns: at.0.wrapping_sub(self.job.timetable.window_start.0) as i64,
         });
@@ -480,10 +556,6 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
 
     /// Gives the sink the tally, if it can take it.
     fn hand_over(&mut self) -> bool {
-        // All blocks are equal, so that the loop need not count their bytes.
-        for flow in &mut self.tally.flows {
-            flow.bytes = Bytes(flow.ios() * u64::from(self.job.block_size));
-        }
         self.sink.hand_over(&mut self.tally)
     }
 
@@ -527,7 +599,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
         self.ledger.in_flight += 1;
-        if completion.result != self.job.block_size as i32 {
+        if !self.is_whole(completion) {
             self.note_failure(completion.slot, failure(completion.result), completion.at);
         }
     }
@@ -545,18 +617,11 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
     }
 }
 
-/// The service time of an I/O that seems to have ended before it began: another processor stamped
-/// it, whose clock is behind by less than an I/O takes.
-#[cold]
-fn stamped_too_early() -> u64 {
-    0
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
-    use fathom_core::spec::{Pacing, Region};
+    use fathom_core::spec::{BlockSizes, Pacing, Region, Stream};
 
     use super::*;
     use crate::collector::empty_tally;
@@ -580,9 +645,7 @@ mod tests {
             self.now
         }
 
-        fn buffer(&mut self, _slot: u32) -> &mut [u8] {
-            &mut []
-        }
+        fn refresh(&mut self, _: u32, _: u32) {}
 
         fn push(&mut self, io: Io) {
             self.in_flight.push((self.now + Span::from_us(100), io.slot));
@@ -662,10 +725,11 @@ mod tests {
             regions: Vec::from([region]),
             pacing,
             seed: 1,
+            stream_seed: 1,
+            first_region: 0,
         };
         let job = Job {
             plan: &plan,
-            block_size: BLOCK_SIZE,
             writes: true,
             timetable,
             cpu: || None,
@@ -673,8 +737,9 @@ mod tests {
             agree_on_end: &|now| now,
         };
         let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
-        let pattern = Random::new(&plan, u64::from(BLOCK_SIZE));
-        let mut source = Requests::new(&plan, pattern, 0.5);
+        let block_sizes = BlockSizes::one(Bytes(u64::from(BLOCK_SIZE)));
+        let stream = Stream { block_sizes, read_share: 0.5, ..Stream::reading("test", Vec::new()) };
+        let mut source = Requests::new(&plan, &stream, Random::new(&plan, &stream));
         let tally = empty_tally(&plan);
         let outcome = match pacing {
             Pacing::Closed { .. } => {
@@ -739,8 +804,8 @@ mod tests {
             self.0.now()
         }
 
-        fn buffer(&mut self, slot: u32) -> &mut [u8] {
-            self.0.buffer(slot)
+        fn refresh(&mut self, slot: u32, length: u32) {
+            self.0.refresh(slot, length);
         }
 
         fn push(&mut self, io: Io) {

@@ -12,7 +12,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
-use fathom_core::spec::RingMode;
 use fathom_core::{Bytes, Span};
 use fathom_engine::aio::Aio;
 use fathom_engine::backend::{Completion, Io, RealBackend, Shape};
@@ -81,14 +80,7 @@ fn run(backend: &mut impl RealBackend, slots: u32, count: u64, completions: &mut
 
 fn check<B: RealBackend>(targets: &[OpenTarget]) {
     for slots in [1, 16] {
-        let shape = Shape {
-            slots,
-            block_size: 4096,
-            reads: true,
-            writes: true,
-            seed: 1,
-            ring: RingMode::USUAL,
-        };
+        let shape = Shape { slots, ..Shape::USUAL };
         let mut backend = match B::open(targets, &shape) {
             Ok(backend) => backend,
             Err(error) => {
@@ -121,7 +113,7 @@ fn no_backend_allocates_while_it_works() {
         let name = path.display().to_string();
         OpenTarget {
             name,
-            file,
+            file: file.into(),
             size: Bytes(BLOCKS * 4096),
             alignment: Bytes(4096),
             passthrough: None,

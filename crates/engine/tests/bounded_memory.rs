@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fathom_core::measure::{Interval, Record};
-use fathom_core::spec::{Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Span};
 use fathom_engine::{Devices, Observer, Phase, Progress, replay, run_point, sim};
 
@@ -49,28 +49,19 @@ fn peak_of<T>(work: impl FnOnce() -> T) -> (usize, T) {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&mut self, _: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
     fn progress(&mut self, _: &Progress) {}
 }
 
 fn point(window: Span, interval: Span) -> Point {
     let stream = Stream {
-        name: "random read 4 KiB".to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
-        pattern: Pattern::Random,
-        block_size: Bytes(4096),
-        read_share: 1.0,
         pacing: Pacing::Closed { queue_depth: 8 },
-        workers: Workers::Total(1),
+        ..Stream::reading(
+            "random read 4 KiB",
+            Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
+        )
     };
-    Point {
-        name: stream.name.clone(),
-        streams: Vec::from([stream]),
-        warm_up: Span(0),
-        window,
-        interval,
-        seed: 1,
-    }
+    Point { interval, ..Point::of(Vec::from([stream]), window) }
 }
 
 /// Ten intervals, however long the window is.

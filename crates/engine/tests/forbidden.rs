@@ -78,18 +78,27 @@ fn target(folder: &tempfile::TempDir) -> OpenTarget {
     let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
     let file = open(libc::O_DIRECT).or_else(|_| open(0)).unwrap();
     let name = path.display().to_string();
-    OpenTarget { name, file, size: Bytes(1 << 16), alignment: Bytes(4096), passthrough: None }
+    OpenTarget {
+        name,
+        file: file.into(),
+        size: Bytes(1 << 16),
+        alignment: Bytes(4096),
+        passthrough: None,
+    }
 }
 
-const SHAPE: Shape =
-    Shape { slots: 4, block_size: 4096, reads: true, writes: true, seed: 1, ring: RingMode::USUAL };
+/// Four slots.
+fn shape() -> Shape {
+    Shape { slots: 4, ..Shape::USUAL }
+}
 
 /// A backend opens and carries I/Os.
 fn works<B: RealBackend>() {
     let folder = tempfile::TempDir::new().unwrap();
     let targets = [target(&folder)];
-    let mut backend = B::open(&targets, &SHAPE).unwrap();
-    backend.buffer(1).fill(43);
+    let mut backend = B::open(&targets, &shape()).unwrap();
+    backend.refresh(1, 4096);
+    backend.write_buffer(1).fill(43);
     let io = |slot, direction, offset| Io { slot, target: 0, direction, offset, length: 4096 };
     backend.push(io(0, Direction::Read, 0));
     backend.push(io(1, Direction::Write, 8192));
@@ -123,7 +132,7 @@ fn with_io_uring_switched_off_native_aio_is_used_and_the_sysctl_is_named() {
     let direct = choose(None, DIRECT);
     let buffered = choose(None, BUFFERED);
     let asked_for = choose(Some(BackendKind::Uring), DIRECT);
-    let opened = Uring::open(&targets, &SHAPE).map(|_| ());
+    let opened = Uring::open(&targets, &shape()).map(|_| ());
     drop(switch);
 
     let direct = direct.unwrap();

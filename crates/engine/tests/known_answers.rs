@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record};
-use fathom_core::spec::{Arrivals, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
 
@@ -19,19 +19,18 @@ const MS: f64 = 1e6;
 fn point(pacing: Pacing) -> Point {
     Point {
         name: "known answer".to_owned(),
-        streams: Vec::from([Stream {
-            name: "load".to_owned(),
-            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
-            pattern: Pattern::Random,
-            block_size: Bytes(4 * KIB),
-            read_share: 1.0,
-            pacing,
-            workers: Workers::Total(1),
-        }]),
-        warm_up: Span(0),
-        window: Span::from_secs(1),
         interval: Span::from_ms(100),
-        seed: 1,
+        ..Point::of(
+            Vec::from([Stream {
+                block_sizes: BlockSizes::one(Bytes(4 * KIB)),
+                pacing,
+                ..Stream::reading(
+                    "load",
+                    Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
+                )
+            }]),
+            Span::from_secs(1),
+        )
     }
 }
 
@@ -58,7 +57,7 @@ fn with(mut point: Point, change: impl FnOnce(&mut Stream)) -> Point {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&mut self, _phase: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
 
     fn progress(&mut self, _progress: &Progress) {}
 }
@@ -78,7 +77,7 @@ fn check_books(point: &Point, record: &Record) {
     assert!(ledger.balances(), "{ledger:?}");
     let total = record.total(None);
     assert_eq!(total.ios(), ledger.completed);
-    assert_eq!(total.bytes.0, total.ios() * point.streams[0].block_size.0);
+    assert_eq!(total.bytes.0, total.ios() * point.streams[0].block_sizes.largest().0);
     assert_eq!(total.response_time().count(), total.ios());
     let reads_and_writes = Direction::BOTH.map(|one| record.total(Some(one)).ios());
     assert_eq!(reads_and_writes.iter().sum::<u64>(), total.ios());
@@ -328,7 +327,8 @@ fn every_error_is_counted_and_the_first_are_kept_in_full() {
 #[test]
 fn errors_short_reads_and_zero_bytes_come_in_their_shares() {
     let device = "queue,error=1%,short=2%,zero=3%";
-    let point = with(lasting(5, closed(8)), |stream| stream.block_size = Bytes(8 * KIB));
+    let point =
+        with(lasting(5, closed(8)), |stream| stream.block_sizes = BlockSizes::one(Bytes(8 * KIB)));
     let record = run(device, &point);
     let ledger = record.ledger();
     // Six standard deviations of a binomial share of 6 % of 400,000.
@@ -426,7 +426,7 @@ fn offsets(region: Region, pattern: Pattern, block_size: u64) -> Vec<u64> {
     let point = with(closed(1), |stream| {
         stream.regions = Vec::from([region]);
         stream.pattern = pattern;
-        stream.block_size = Bytes(block_size);
+        stream.block_sizes = BlockSizes::one(Bytes(block_size));
     });
     let record = run("queue,error=1", &point);
     first_errors(&record).iter().map(|error| error.offset.0).collect()
@@ -435,14 +435,14 @@ fn offsets(region: Region, pattern: Pattern, block_size: u64) -> Vec<u64> {
 #[test]
 fn offsets_stay_in_their_region_and_are_aligned_to_blocks() {
     let region = Region { target: 0, offset: Bytes(3 * MIB), length: Bytes(10 * 64 * KIB + 512) };
-    let random = offsets(region, Pattern::Random, 64 * KIB);
+    let random = offsets(region, Pattern::RANDOM, 64 * KIB);
     assert_eq!(random.len(), 64);
     let block = |offset: &u64| (offset - 3 * MIB) / (64 * KIB);
     assert!(random.iter().all(|o| *o >= 3 * MIB && (o - 3 * MIB).is_multiple_of(64 * KIB)));
     assert!(random.iter().all(|offset| block(offset) < 10));
     let distinct: std::collections::BTreeSet<u64> = random.iter().map(block).collect();
     assert!(distinct.len() >= 8, "64 random blocks of 10 leave few out: {distinct:?}");
-    let sequential = offsets(region, Pattern::Sequential, 64 * KIB);
+    let sequential = offsets(region, Pattern::SEQUENTIAL, 64 * KIB);
     let blocks: Vec<u64> = sequential.iter().map(block).collect();
     assert_eq!(blocks, (0..64).map(|i| i % 10).collect::<Vec<u64>>());
 }
@@ -469,8 +469,8 @@ fn a_simulated_ssd_looks_like_an_nvme_drive() {
     assert_near(quantile(&alone.service_time, 0.5), 90e3, 0.03);
     assert_near(iops(&run("ssd", &whole(closed(128)))), 600e3, 0.05);
     let large = with(closed(8), |stream| {
-        stream.block_size = Bytes(MIB);
-        stream.pattern = Pattern::Sequential;
+        stream.block_sizes = BlockSizes::one(Bytes(MIB));
+        stream.pattern = Pattern::SEQUENTIAL;
     });
     let record = run("ssd", &whole(lasting(2, large)));
     assert_near(record.total(None).bytes.0 as f64 / 2.0, 3e9, 0.01);
@@ -508,12 +508,12 @@ fn a_simulated_hdd_gains_by_depth_and_by_order() {
     let deep = run("hdd", &whole(closed(32)));
     assert!(iops(&deep) > 2.0 * iops(&alone));
     let stream = with(closed(1), |stream| {
-        stream.block_size = Bytes(MIB);
-        stream.pattern = Pattern::Sequential;
+        stream.block_sizes = BlockSizes::one(Bytes(MIB));
+        stream.pattern = Pattern::SEQUENTIAL;
     });
     let record = run("hdd", &whole(stream.clone()));
     assert_near(record.total(None).bytes.0 as f64 / 60.0, 180e6, 0.01);
-    let random = with(stream, |stream| stream.pattern = Pattern::Random);
+    let random = with(stream, |stream| stream.pattern = Pattern::RANDOM);
     let record = run("hdd", &whole(random));
     assert!(record.total(None).bytes.0 as f64 / 60.0 < 90e6);
 }
@@ -549,7 +549,7 @@ struct Impatient<'a> {
 }
 
 impl Observer for Impatient<'_> {
-    fn phase(&mut self, _phase: Phase) {}
+    fn phase(&mut self, _: Phase, _: Span) {}
 
     fn progress(&mut self, progress: &Progress) {
         self.seen.push(*progress);

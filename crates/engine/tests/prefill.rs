@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const MIB: u64 = Bytes::MIB;
 
 fn options(writers: u32, block: u64, seed: u64) -> Options {
-    Options { writers, block: Bytes(block), seed }
+    Options { writers, block: Bytes(block), seed, compressible: 0.0, dedup: 0.0 }
 }
 
 fn create(path: &Path) -> File {
@@ -34,6 +34,27 @@ fn write(
     let done =
         prefill(file, Bytes(from), Bytes(to), options, &go_on, &mut |bytes| heard.push(bytes.0))?;
     Ok((done, heard))
+}
+
+#[test]
+fn a_file_has_as_many_duplicates_and_zeros_as_it_is_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("file");
+    let options = Options { compressible: 0.5, dedup: 0.3, ..options(3, MIB, 7) };
+    write(&create(&path), 0, 16 * MIB, options).unwrap();
+    let content = std::fs::read(&path).unwrap();
+    let units: HashSet<&[u8]> = content.chunks(4096).collect();
+    assert!((4096 - units.len()).abs_diff(4096 * 3 / 10) <= 1, "{}", units.len());
+    // What a compressor saves is at the end of each block, and no byte of the rest.
+    assert!(
+        content.chunks(4096).all(|unit| unit[2048..] == [0; 2048] && unit[..2048] != [0; 2048])
+    );
+    // The content follows from the seed and the offset, whoever writes it.
+    let again = folder.path().join("again");
+    let file = create(&again);
+    write(&file, 0, 5 * MIB, Options { writers: 1, ..options }).unwrap();
+    write(&file, 5 * MIB, 16 * MIB, Options { writers: 2, ..options }).unwrap();
+    assert!(std::fs::read(&again).unwrap() == content);
 }
 
 #[test]

@@ -20,12 +20,17 @@ const BUFFERED: Access =
     Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL };
 
 fn to_read(access: Access) -> Opening {
-    Opening { access, writes: false, overwrite: Overwrite::default() }
+    Opening { access, writes: false, claimed: false, overwrite: Overwrite::default() }
 }
 
 fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
     let destroy = destroy.iter().map(|name| (*name).to_owned()).collect();
-    Opening { access: DIRECT, writes: true, overwrite: Overwrite { allowed, destroy } }
+    Opening {
+        access: DIRECT,
+        writes: true,
+        claimed: false,
+        overwrite: Overwrite { allowed, destroy },
+    }
 }
 
 fn text(path: &Path) -> &str {

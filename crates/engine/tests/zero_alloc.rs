@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Distribution, Extent, HotRange, Order,
+    Pacing, Pattern, Point, Region, RingMode, Stream,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -81,7 +82,7 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    fn phase(&mut self, phase: Phase) {
+    fn phase(&mut self, phase: Phase, _: Span) {
         if phase == Phase::WindowOpens {
             self.at_opening = Some(BY_OTHERS.load(Ordering::Relaxed));
         }
@@ -100,19 +101,22 @@ const SIZE: u64 = 16 << 20;
 fn point(pacing: Pacing, pattern: Pattern, window: Span, interval: Span) -> Point {
     Point {
         name: "allocations".to_owned(),
-        streams: Vec::from([Stream {
-            name: "load".to_owned(),
-            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) }]),
-            pattern,
-            block_size: Bytes(BLOCK),
-            read_share: 0.5,
-            pacing,
-            workers: Workers::Total(1),
-        }]),
         warm_up: Span::from_ms(200),
-        window,
         interval,
         seed: 5,
+        ..Point::of(
+            Vec::from([Stream {
+                pattern,
+                block_sizes: BlockSizes::one(Bytes(BLOCK)),
+                read_share: 0.5,
+                pacing,
+                ..Stream::reading(
+                    "load",
+                    Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) }]),
+                )
+            }]),
+            window,
+        )
     }
 }
 
@@ -174,11 +178,25 @@ fn simulated_devices_allocate_nothing() {
     }
 }
 
+/// One of each kind. Without repetition the longer run begins several passes over the region.
+fn patterns() -> [Pattern; 6] {
+    let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
+    let hot = HotRange { io_share: 0.9, extent: Extent::Share(0.1) };
+    [
+        Pattern::RANDOM,
+        Pattern::SEQUENTIAL,
+        Pattern::Interlocked { stride: None },
+        Pattern::Shuffled,
+        Pattern::Random(Distribution::Hot(Vec::from([hot]))),
+        Pattern::Mixed { random_share: 0.3, distribution: zipf },
+    ]
+}
+
 /// How often a run allocates, and how many I/Os it did.
-fn virtual_run(device: &str, pacing: Pacing, seconds: u64) -> (u64, u64) {
+fn virtual_run(device: &str, pacing: Pacing, pattern: Pattern, seconds: u64) -> (u64, u64) {
     let options: Options = device.parse().expect(device);
     let window = Span::from_secs(seconds);
-    let point = point(pacing, Pattern::Random, window, window);
+    let point = point(pacing, pattern, window, window);
     let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
     let never = AtomicBool::new(false);
     let before = BY_THIS_THREAD.get();
@@ -195,17 +213,19 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
         // however long it lasts; the series' sparse histograms are then equally large. Each run has
         // one slice.
         let device = "queue,servers=16,error-every=100";
-        let (short, few) = virtual_run(device, pacing, 1);
-        let (long, many) = virtual_run(device, pacing, 10);
-        assert_eq!(short, long, "{pacing:?}: {few} and {many} I/Os");
-        assert!(many > 7 * few);
+        for pattern in patterns() {
+            let (short, few) = virtual_run(device, pacing, pattern.clone(), 1);
+            let (long, many) = virtual_run(device, pacing, pattern.clone(), 10);
+            assert_eq!(short, long, "{pattern}, {pacing:?}: {few} and {many} I/Os");
+            assert!(many > 7 * few);
+        }
     }
     for device in ["ssd", "queue,servers=1,distribution=exponential"] {
         // More buckets are in use the longer it lasts: two sparse histograms grow by doubling, at
         // most 13 times to hold every bucket there is.
         for pacing in pacings(5e3) {
-            let (short, few) = virtual_run(device, pacing, 1);
-            let (long, many) = virtual_run(device, pacing, 10);
+            let (short, few) = virtual_run(device, pacing, Pattern::RANDOM, 1);
+            let (long, many) = virtual_run(device, pacing, Pattern::RANDOM, 10);
             assert!(long.abs_diff(short) <= 26, "{device}, {pacing:?}: {short} and {long}");
             assert!(many > 7 * few);
         }
@@ -224,7 +244,13 @@ fn target(folder: &Path) -> OpenTarget {
     let direct = options().custom_flags(libc::O_DIRECT).open(&path);
     let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
     let file = direct.unwrap_or_else(|_| options().open(&path).expect("it was just written"));
-    OpenTarget { name: "target".to_owned(), file, size: Bytes(SIZE), alignment, passthrough: None }
+    OpenTarget {
+        name: "target".to_owned(),
+        file: file.into(),
+        size: Bytes(SIZE),
+        alignment,
+        passthrough: None,
+    }
 }
 
 fn workers_on_real_files_allocate_nothing() {
@@ -237,12 +263,12 @@ fn workers_on_real_files_allocate_nothing() {
     let backends: Vec<BackendKind> = all.into_iter().filter(works).collect();
     assert!(backends.contains(&BackendKind::Sync));
     for backend in backends {
-        for pattern in [Pattern::Random, Pattern::Sequential] {
+        for pattern in [Pattern::RANDOM, Pattern::SEQUENTIAL] {
             for pacing in pacings(2e3) {
                 let (window, interval) = (Span::from_ms(500), Span::from_ms(100));
-                let point = point(pacing, pattern, window, interval);
+                let point = point(pacing, pattern.clone(), window, interval);
                 let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
-                let devices = Devices::Real { targets: &targets, backend, ring: RingMode::USUAL };
+                let devices = Devices::Real { streams: &[targets.to_vec()], backend };
                 let never = AtomicBool::new(false);
                 let record = run_point(&point, devices, &never, &mut watch);
                 let record = record.expect("the backend was chosen because it works");

@@ -59,6 +59,8 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+    /// A workload file cannot be followed; shown with the place in it.
+    Workload(String),
     /// What was typed cannot be a target, and the engine says all of that itself.
     Mistyped(String),
     /// The engine refused a target, and says all of that itself.
@@ -122,7 +124,7 @@ impl Error {
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Option { .. } | Self::Mistyped(_) => exit::USAGE,
+            Self::Option { .. } | Self::Mistyped(_) | Self::Workload(_) => exit::USAGE,
             Self::Target { .. } | Self::Refused(_) | Self::Run(_) => exit::REFUSED,
             Self::Write { .. } | Self::Read { .. } => exit::OUTPUT,
             Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
@@ -135,7 +137,7 @@ impl fmt::Display for Error {
         match self {
             Self::Option { option, problem, remedy } => write!(f, "{option}: {problem}: {remedy}"),
             Self::Target { target, problem, remedy } => write!(f, "{target}: {problem}: {remedy}"),
-            Self::Mistyped(text) | Self::Refused(text) => f.write_str(text),
+            Self::Mistyped(text) | Self::Refused(text) | Self::Workload(text) => f.write_str(text),
             Self::Run(RunError::Backend { backend, cause }) => write!(
                 f,
                 "--backend {}: it could not be set up ({}): try another one with \
@@ -152,6 +154,11 @@ impl fmt::Display for Error {
             Self::Run(RunError::Realtime(cause)) => {
                 write!(f, "--realtime: {}; or drop it", plain(cause))
             }
+            Self::Run(RunError::Payload { path, cause }) => write!(
+                f,
+                "--payload: {path} cannot be read ({}): name a file with content that you may read",
+                plain(cause)
+            ),
             Self::Write { path, cause, remedy } => {
                 write!(f, "{}: cannot be written ({}): {remedy}", path.display(), plain(cause))
             }

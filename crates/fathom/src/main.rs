@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod dialect;
 mod error;
 mod journal;
 mod live;
@@ -9,23 +10,29 @@ mod output;
 mod scratch;
 mod session;
 mod signals;
+mod workload;
 
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use cli::args::{Args, Command};
 use error::{Error, exit};
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(our_fault));
-    let args = Args::parse();
+    let args = Args::read();
     // A panic of the command unwinds to here, so that every scratch file is removed on the way.
     match panic::catch_unwind(|| perform(&args.command)) {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(error)) => {
-            output::note(&format!("error: {}", output::printable(&error.to_string())));
+            match &error {
+                // It has lines of its own, and says for itself that it is an error.
+                Error::Workload(text) => output::note(text),
+                other => {
+                    let text = output::printable(&other.to_string());
+                    output::complain(&format!("error: {text}"));
+                }
+            }
             ExitCode::from(error.exit_code())
         }
         Err(_) => {
@@ -40,10 +47,13 @@ fn perform(command: &Command) -> Result<u8, Error> {
     match command {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),
+        Command::Plan(args) => commands::plan::perform(args),
+        Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),
         Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),
+        Command::Diskspd(args) => commands::diskspd::perform(&args.words),
     }
 }
 

@@ -30,6 +30,13 @@ pub fn color() -> bool {
     is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
 }
 
+/// Whether color is welcome on stderr.
+pub fn error_color() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    io::stderr().is_terminal() && !set("NO_COLOR") && able
+}
+
 /// Prints what the user asked for.
 ///
 /// # Errors
@@ -79,6 +86,46 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Tells of an error on stderr, broken between words where that is a terminal: the terminal itself
+/// would break inside of them.
+pub fn complain(text: &str) {
+    match terminal_size::terminal_size_of(io::stderr()) {
+        Some((columns, _)) => note(&folded(text, usize::from(columns.0))),
+        None => note(text),
+    }
+}
+
+/// Prints a sentence as [`say`] does, broken between words where that is a terminal.
+///
+/// # Errors
+///
+/// As [`say`].
+pub fn say_folded(text: &str) -> Result<(), Error> {
+    match is_terminal() {
+        true => say(&folded(text, width())),
+        false => say(text),
+    }
+}
+
+/// A line in lines of so many columns, broken at its spaces. A word that is longer stays whole.
+fn folded(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for (index, word) in text.split(' ').enumerate() {
+        let room = word.chars().count();
+        if used > 0 && used + 1 + room > columns {
+            out.push('\n');
+            used = 0;
+        } else if index > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += room;
+    }
+    out
+}
+
 /// Columns of the terminal that `say` goes to, or 100 where there is none.
 pub fn width() -> usize {
     let size = if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
@@ -87,4 +134,20 @@ pub fn width() -> usize {
         terminal_size::terminal_size_of(io::stdout())
     };
     size.map_or(100, |(columns, _)| usize::from(columns.0).max(40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_broken_between_words_and_loses_nothing() {
+        assert_eq!(folded("one two three", 8), "one two\nthree");
+        assert_eq!(folded("one two three", 7), "one two\nthree");
+        assert_eq!(folded("one two three", 13), "one two three");
+        assert_eq!(folded("a/word/that/is/too/long b", 8), "a/word/that/is/too/long\nb");
+        // Two spaces in a name stay two.
+        assert_eq!(folded("a  b", 40), "a  b");
+        assert_eq!(folded("", 40), "");
+    }
 }

@@ -7,7 +7,7 @@ use fathom_core::Span;
 use fathom_core::experiment::{Experiment, Step, Trial};
 use fathom_core::facts::{Counters, Host, Target};
 use fathom_core::measure::Record;
-use fathom_core::spec::{Access, BackendKind, Point};
+use fathom_core::spec::{BackendKind, Pacing, Point, Stream};
 use fathom_core::verdict::{Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
@@ -27,8 +27,6 @@ pub struct Session<'a> {
     pub targets: &'a [Target],
     /// The same, open.
     pub devices: Devices<'a>,
-    /// How they were opened.
-    pub access: Access,
     /// Why this backend carries the I/Os.
     pub backend_reason: &'a str,
 }
@@ -89,16 +87,34 @@ impl Session<'_> {
         journal: &mut Journal,
         live: &mut Live,
     ) -> Result<Outcome, Error> {
-        let mut history: Vec<Trial> = Vec::new();
+        let mut course = Course::default();
+        let (ended, sentences) = self.trials(experiment, &mut course, journal, live)?;
+        course.conclude(ended, sentences, journal)
+    }
+
+    /// Runs an experiment that others of the same result file may follow: says how it ended and what
+    /// it found, and writes no conclusion unless it failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`].
+    pub fn trials(
+        &self,
+        experiment: &mut dyn Experiment,
+        course: &mut Course,
+        journal: &mut Journal,
+        live: &mut Live,
+    ) -> Result<(Ended, Vec<String>), Error> {
+        // Only until the experiment has seen it: one of many workers is megabytes.
+        let mut last: Option<Trial> = None;
         let mut io_wq = self.watches_io_wq().then(IoWqWatch::default);
-        let mut verdict = Verdict::Sound;
-        let (ended, sentences) = loop {
+        loop {
             if signals::came().is_some() {
-                break (Ended::Interrupted, Vec::new());
+                return Ok((Ended::Interrupted, Vec::new()));
             }
-            let point = match experiment.next(&history) {
+            let point = match experiment.next(last.take().as_ref()) {
                 Step::Run(point) => point,
-                Step::Done(conclusion) => break (Ended::Completed, conclusion.sentences),
+                Step::Done(conclusion) => return Ok((Ended::Completed, conclusion.sentences)),
             };
             live.step(&point.name, point.warm_up + point.window);
             let trial = match self.trial(*point, io_wq.as_mut(), live) {
@@ -114,24 +130,18 @@ impl Session<'_> {
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
-                break (Ended::Interrupted, Vec::new());
+                return Ok((Ended::Interrupted, Vec::new()));
             }
             let judgement = judge(&trial, self.host, self.targets);
-            verdict = verdict.max(judgement.verdict());
+            course.verdict = course.verdict.max(judgement.verdict());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
-            history.push(trial);
+            (last, course.measured) = (Some(trial), true);
             if interrupted {
                 let ended =
                     if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
-                break (ended, Vec::new());
+                return Ok((ended, Vec::new()));
             }
-        };
-        conclude(journal, ended, sentences)?;
-        let signal = signals::came().filter(|_| ended == Ended::Interrupted);
-        match signal {
-            Some(signal) if history.is_empty() => Err(Error::nothing_measured(signal)),
-            signal => Ok(Outcome { verdict, signal }),
         }
     }
 
@@ -145,9 +155,12 @@ impl Session<'_> {
         io_wq: Option<&mut IoWqWatch>,
         live: &mut Live,
     ) -> Result<Trial, Error> {
+        let realtime =
+            |stream: &Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
         let mut watcher = Watcher {
             targets: self.targets,
             io_wq,
+            realtime: point.streams.iter().any(realtime),
             live,
             started_unix_ns: unix_ns(),
             opened: None,
@@ -158,7 +171,6 @@ impl Session<'_> {
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         Ok(Trial {
             point,
-            access: self.access,
             backend: match self.devices {
                 Devices::Real { backend, .. } => backend,
                 Devices::Simulated(_) => BackendKind::Sim,
@@ -171,7 +183,47 @@ impl Session<'_> {
     }
 }
 
-fn conclude(journal: &mut Journal, ended: Ended, sentences: Vec<String>) -> Result<(), Error> {
+/// What the trials of a result file came to so far.
+#[derive(Debug)]
+pub struct Course {
+    verdict: Verdict,
+    /// Whether there is any trial.
+    measured: bool,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self { verdict: Verdict::Sound, measured: false }
+    }
+}
+
+impl Course {
+    /// Writes the conclusion.
+    ///
+    /// # Errors
+    ///
+    /// When the result file cannot take it, or a signal came before there was a trial.
+    pub fn conclude(
+        self,
+        ended: Ended,
+        sentences: Vec<String>,
+        journal: &mut Journal,
+    ) -> Result<Outcome, Error> {
+        conclude(journal, ended, sentences)?;
+        let signal = signals::came().filter(|_| ended == Ended::Interrupted);
+        match signal {
+            Some(signal) if !self.measured => Err(Error::nothing_measured(signal)),
+            signal => Ok(Outcome { verdict: self.verdict, signal }),
+        }
+    }
+}
+
+/// Ends a result file.
+///
+/// # Errors
+///
+/// When it cannot take the line.
+pub fn conclude(journal: &mut Journal, ended: Ended, sentences: Vec<String>) -> Result<(), Error> {
     journal.append(&Line::Conclusion(Conclusion { ended, sentences }).to_json())
 }
 
@@ -196,6 +248,8 @@ struct Watcher<'a> {
     targets: &'a [Target],
     /// Where io_uring carries the I/Os.
     io_wq: Option<&'a mut IoWqWatch>,
+    /// Whether there are workers with real-time priority.
+    realtime: bool,
     live: &'a mut Live,
     started_unix_ns: u64,
     opened: Option<Counters>,
@@ -205,12 +259,13 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     fn counters(&self) -> Counters {
         let io_wq = self.io_wq.as_ref().map(|watch| watch.read());
-        Counters { io_wq, ..host::counters(self.targets) }
+        let realtime_wait = self.realtime.then(host::realtime_wait).flatten();
+        Counters { io_wq, realtime_wait, ..host::counters(self.targets) }
     }
 }
 
 impl Observer for Watcher<'_> {
-    fn phase(&mut self, phase: Phase) {
+    fn phase(&mut self, phase: Phase, ago: Span) {
         match phase {
             // The workers and their rings are there, and the first I/Os have started.
             Phase::WarmUp => {
@@ -219,7 +274,7 @@ impl Observer for Watcher<'_> {
                 }
             }
             Phase::WindowOpens => {
-                self.started_unix_ns = unix_ns();
+                self.started_unix_ns = unix_ns() - ago.0;
                 self.opened = Some(self.counters());
             }
             Phase::WindowCloses => {

@@ -331,9 +331,9 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
     let before = place.names();
     for (args, exit, parts) in [
         (&["run", "missing"] as &[&str], 3, &["missing", "does not exist", "fathom prepare"]),
-        (&["run", "folder"], 3, &["folder", "fathom quick folder", "is a folder"]),
+        (&["run", "folder"], 3, &["folder", "fathom quick folder", "no file with data"]),
         (&["run", "empty"], 3, &["empty", "fathom prepare empty", "nothing"]),
-        (&["run", "data", "data"], 2, &["data", "the same as data", "once"]),
+        (&["run", "data", "data"], 2, &["data", "named twice", "once"]),
         (&["run", "data", "other"], 2, &["other", "the same as data", "once"]),
         (&["run", "/proc/self/mem"], 3, &["/proc/self/mem", "error: ", ""]),
         (&["run", "data", "sim:ssd"], 2, &["sim:ssd", "measured alone", "name one target"]),

@@ -1,4 +1,5 @@
-//! The table: a row for each trial, worker, target and direction, then the trial's sums.
+//! The table: a row for each trial, worker, target and direction, then the sums of each stream, where
+//! there are several, and of the trial.
 //!
 //! Quoted as RFC 4180 has it, with the line ends that Unix tools expect. A figure that is not known,
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
@@ -8,7 +9,7 @@ use fathom_core::measure::{Direction, Flow, Histogram, Ledger};
 use fathom_core::{Quantile, stats};
 
 use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, Trial, Worker};
-use crate::figures;
+use crate::figures::{self, Part};
 
 /// What a row is about.
 struct Row<'a> {
@@ -16,7 +17,9 @@ struct Row<'a> {
     /// From 1.
     number: usize,
     trial: &'a Trial,
-    /// None when the row sums over streams.
+    /// What the row is a part of: one stream, or all.
+    part: Part<'a>,
+    /// None when the row sums over several streams.
     stream: Option<&'a Stream>,
     /// None when the row sums over workers.
     worker: Option<&'a Worker>,
@@ -70,9 +73,10 @@ fn push(out: &mut String, fields: impl Iterator<Item = String>) {
 }
 
 fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {
-    let directions = figures::columns(trial);
     let mut rows = Vec::new();
     for worker in &trial.workers {
+        let part = Part { trial, stream: Some(worker.stream) };
+        let directions = part.columns();
         for cell in &worker.cells {
             for &direction in &directions {
                 let this = |other: &Worker, one: &Cell| {
@@ -82,6 +86,7 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
                     document,
                     number,
                     trial,
+                    part,
                     stream: trial.point.streams.get(worker.stream as usize),
                     worker: Some(worker),
                     target: Some(cell.target),
@@ -91,33 +96,37 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
             }
         }
     }
-    let only = match trial.point.streams.as_slice() {
-        [stream] => Some(stream),
-        _ => None,
-    };
-    rows.extend(directions.iter().map(|&direction| Row {
-        document,
-        number,
-        trial,
-        stream: only,
-        worker: None,
-        target: None,
-        direction,
-        flow: trial.total(direction),
-    }));
+    for part in Part::streams(trial).chain([Part::whole(trial)]) {
+        let mut streams = part.loads();
+        let stream = match (streams.next(), streams.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        };
+        rows.extend(part.columns().into_iter().map(|direction| Row {
+            document,
+            number,
+            trial,
+            part,
+            stream,
+            worker: None,
+            target: None,
+            direction,
+            flow: part.flow(direction),
+        }));
+    }
     rows
 }
 
 impl Row<'_> {
     /// Whether it is the sum of everything in its trial.
     fn is_total(&self) -> bool {
-        self.worker.is_none() && self.direction_sum()
+        self.worker.is_none() && self.part.stream.is_none() && self.direction_sum()
     }
 
     /// Whether it holds every direction that its trial has: what is not told by direction, such as
     /// the ledger, stands in these rows.
     fn direction_sum(&self) -> bool {
-        self.direction.is_none() || figures::columns(self.trial).len() == 1
+        self.direction.is_none() || self.part.columns().len() == 1
     }
 
     /// The ledger, in the rows of a whole trial: a worker's ledger is not told by target.
@@ -194,8 +203,8 @@ fn load() -> Vec<Column> {
         ),
         column(
             "pattern",
-            "sequential or random",
-            stream(|stream| figures::pattern_name(stream.pattern).to_owned()),
+            "How offsets follow each other: sequential, random, zipf 1.1 and so on",
+            stream(|stream| figures::pattern_name(&stream.pattern)),
         ),
         column(
             "block_size_bytes",
@@ -229,13 +238,19 @@ fn load() -> Vec<Column> {
                 Pacing::Closed { .. } => String::new(),
             }),
         ),
-        column("cache", "direct or buffered", |row| match row.trial.access.cache {
-            Cache::Direct => "direct".to_owned(),
-            Cache::Buffered => "buffered".to_owned(),
-        }),
-        column("write_through", "Whether writes waited for the medium", |row| {
-            row.trial.access.write_through.to_string()
-        }),
+        column(
+            "cache",
+            "direct or buffered",
+            stream(|stream| match stream.access.cache {
+                Cache::Direct => "direct".to_owned(),
+                Cache::Buffered => "buffered".to_owned(),
+            }),
+        ),
+        column(
+            "write_through",
+            "Whether writes waited for the medium",
+            stream(|stream| stream.access.write_through.to_string()),
+        ),
         column("backend", "What carried the I/Os", |row| row.trial.backend.name().to_owned()),
     ])
 }
@@ -254,7 +269,7 @@ fn amounts() -> Vec<Column> {
             |row| {
                 let summary = match row.worker {
                     Some(_) => return String::new(),
-                    None => figures::summary(row.trial, row.direction, &[]),
+                    None => row.part.summary(row.direction, &[]),
                 };
                 let half_width = summary.iops.and_then(|estimate| estimate.half_width);
                 optional(half_width.map(|half_width| format!("{half_width:.3}")))

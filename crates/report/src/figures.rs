@@ -3,13 +3,13 @@
 
 use fathom_core::calibration::Demand;
 use fathom_core::errno::{self, Meaning};
-use fathom_core::measure::{Direction, Flow, Histogram, Stretch};
+use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
     Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, NullTarget, Pacing,
-    Pattern, Stream, SubmissionThread, Target, Trial, Workers,
+    Pattern, Payload, Stream, SubmissionThread, Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -117,26 +117,124 @@ pub fn carried(times: &Histogram, quantile: Quantile) -> Option<u64> {
     }
 }
 
-/// Which directions a trial's load has: those that were asked for, and those that happened.
-pub fn directions(trial: &Trial) -> Vec<Direction> {
-    let asked = |direction| {
-        trial.point.streams.iter().any(|stream| match direction {
-            Direction::Read => stream.read_share > 0.0,
-            Direction::Write => stream.read_share < 1.0,
-        })
-    };
-    let happened = |direction| {
-        let mut cells = trial.workers.iter().flat_map(|worker| &worker.cells);
-        cells.any(|cell| cell.flow(direction).ios > 0)
-    };
-    Direction::BOTH.into_iter().filter(|&d| asked(d) || happened(d)).collect()
+/// The results of a trial: of one of its streams, or of all together.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The trial.
+    pub trial: &'a Trial,
+    /// The stream's place; none for all.
+    pub stream: Option<u32>,
 }
 
-/// The columns of a table of distributions: each direction, and their total if there are two.
+impl<'a> Part<'a> {
+    /// All of a trial.
+    pub fn whole(trial: &'a Trial) -> Self {
+        Self { trial, stream: None }
+    }
+
+    /// Each stream of a trial by itself, where there are several.
+    pub fn streams(trial: &'a Trial) -> impl Iterator<Item = Self> {
+        let count = match trial.point.streams.len() {
+            1 => 0,
+            several => several as u32,
+        };
+        (0..count).map(move |stream| Self { trial, stream: Some(stream) })
+    }
+
+    /// What people call the stream; "all streams" for all.
+    pub fn name(&self) -> &'a str {
+        match self.stream {
+            Some(stream) => &self.trial.point.streams[stream as usize].name,
+            None => "all streams",
+        }
+    }
+
+    /// Whether a stream is in it.
+    pub fn has(&self, stream: u32) -> bool {
+        self.stream.is_none_or(|own| own == stream)
+    }
+
+    /// What was to be done.
+    pub fn loads(&self) -> impl Iterator<Item = &'a Stream> {
+        let part = *self;
+        let streams = (0u32..).zip(&self.trial.point.streams);
+        streams.filter(move |(place, _)| part.has(*place)).map(|(_, stream)| stream)
+    }
+
+    /// Its workers.
+    pub fn workers(&self) -> impl Iterator<Item = &'a Worker> {
+        let part = *self;
+        self.trial.workers.iter().filter(move |worker| part.has(worker.stream))
+    }
+
+    /// Whether there is an open loop in it.
+    pub fn is_open(&self) -> bool {
+        self.loads().any(|stream| stream.pacing.is_open())
+    }
+
+    /// Which directions its load has: those that were asked for, and those that happened.
+    pub fn directions(&self) -> Vec<Direction> {
+        let asked = |direction| {
+            self.loads().any(|stream| match direction {
+                Direction::Read => stream.read_share > 0.0,
+                Direction::Write => stream.read_share < 1.0,
+            })
+        };
+        let happened = |direction| {
+            let mut cells = self.workers().flat_map(|worker| &worker.cells);
+            cells.any(|cell| cell.flow(direction).ios > 0)
+        };
+        Direction::BOTH.into_iter().filter(|&d| asked(d) || happened(d)).collect()
+    }
+
+    /// The columns of a table of distributions: each direction, and their total if there are two.
+    pub fn columns(&self) -> Vec<Option<Direction>> {
+        let directions = self.directions();
+        let total = (directions.len() != 1).then_some(None);
+        directions.into_iter().map(Some).chain(total).collect()
+    }
+
+    /// The sum over it, of one direction or of both.
+    pub fn flow(&self, direction: Option<Direction>) -> Flow {
+        self.trial.flow(direction, |worker, _| self.has(worker.stream))
+    }
+
+    /// How late the I/Os of its open loops started.
+    pub fn start_delay(&self) -> Option<StartDelay> {
+        self.trial.start_delay(|worker| self.has(worker.stream))
+    }
+
+    /// Its series with distributions.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let mut stretches = self.trial.stretches();
+        stretches.retain(|stretch| self.has(stretch.stream));
+        stretches
+    }
+
+    /// Its figures, of one direction or of both together.
+    pub fn summary(&self, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
+        let own = self.trial.intervals().filter(|interval| self.has(interval.stream));
+        let slices = stats::slices(own);
+        let flow = self.flow(direction);
+        let iops = stats::iops_series(&slices, direction);
+        let bandwidth = stats::bandwidth_series(&slices, direction);
+        let window = self.trial.window();
+        Summary {
+            iops: stats::rate(flow.ios(), window, &iops),
+            bandwidth: stats::rate(flow.bytes.0, window, &bandwidth),
+            quantiles: quantile_estimates(&flow, &self.stretches(), direction, quantiles),
+        }
+    }
+}
+
+/// Which directions a trial's load has.
+pub fn directions(trial: &Trial) -> Vec<Direction> {
+    Part::whole(trial).directions()
+}
+
+/// The columns of a table of a whole trial's distributions.
 pub fn columns(trial: &Trial) -> Vec<Option<Direction>> {
-    let directions = directions(trial);
-    let total = (directions.len() != 1).then_some(None);
-    directions.into_iter().map(Some).chain(total).collect()
+    Part::whole(trial).columns()
 }
 
 /// The name of a column or row of a direction.
@@ -157,15 +255,7 @@ pub struct Summary {
 
 /// Summarizes one direction of a trial, or both together.
 pub fn summary(trial: &Trial, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
-    let slices = stats::slices(trial.intervals());
-    let flow = trial.total(direction);
-    let iops = stats::iops_series(&slices, direction);
-    let bandwidth = stats::bandwidth_series(&slices, direction);
-    Summary {
-        iops: stats::rate(flow.ios(), trial.window(), &iops),
-        bandwidth: stats::rate(flow.bytes.0, trial.window(), &bandwidth),
-        quantiles: quantile_estimates(&flow, &trial.stretches(), direction, quantiles),
-    }
+    Part::whole(trial).summary(direction, quantiles)
 }
 
 /// Quantiles of the response time with their half-widths, as far as the samples carry them.
@@ -263,12 +353,9 @@ pub fn null_target(target: NullTarget) -> &'static str {
     }
 }
 
-/// "sequential", "random".
-pub fn pattern_name(pattern: Pattern) -> &'static str {
-    match pattern {
-        Pattern::Sequential => "sequential",
-        Pattern::Random => "random",
-    }
+/// "sequential", "random", "zipf 1.1".
+pub fn pattern_name(pattern: &Pattern) -> String {
+    pattern.to_core().to_string()
 }
 
 /// "reads", "writes", "70 % reads, 30 % writes".
@@ -315,12 +402,44 @@ pub fn counted_workers(number: u64) -> String {
 
 /// What a stream does, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
-    format!(
-        "{} {} of {}",
-        pattern_name(stream.pattern),
+    let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
+    let zones = if stream.zones { ", in a zone for each worker" } else { "" };
+    let load = format!(
+        "{} {} of {}{}{zones}",
+        pattern_name(&stream.pattern),
         mix(stream.read_share),
-        Bytes(stream.block_size_bytes)
-    )
+        stream.block_sizes(),
+        align.unwrap_or_default()
+    );
+    match payload(&stream.payload) {
+        Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
+        _ => load,
+    }
+}
+
+/// "50 % compressible, 30 % duplicates", "zeros", "the bytes 00ff"; nothing for the default, which is
+/// random bytes that are unlike each other.
+pub fn payload(payload: &Payload) -> Option<String> {
+    let percent = |share: f64| (share * 1e4).round() / 1e2;
+    let compressible = |share| format!("{} % compressible", percent(share));
+    let duplicates = |share| format!("{} % duplicates", percent(share));
+    Some(match payload {
+        Payload::Random { compressible: 0.0, dedup: 0.0 } => return None,
+        Payload::Random { compressible: share, dedup: 0.0 } => compressible(*share),
+        Payload::Random { compressible: 0.0, dedup } => duplicates(*dedup),
+        Payload::Random { compressible: share, dedup } => {
+            format!("{}, {}", compressible(*share), duplicates(*dedup))
+        }
+        Payload::Zeros => "zeros".to_owned(),
+        Payload::Pattern { hex } if hex.len() <= 32 => format!("the bytes {hex}"),
+        Payload::Pattern { hex } => format!("a pattern of {} bytes", hex.len() / 2),
+        Payload::Pool { size_bytes, file: None } => {
+            format!("a random pool of {}", Bytes(*size_bytes))
+        }
+        Payload::Pool { size_bytes, file: Some(file) } => {
+            format!("a pool of {} from {file}", Bytes(*size_bytes))
+        }
+    })
 }
 
 /// "direct I/O", "buffered I/O, write-through", "direct I/O, polled".
@@ -333,9 +452,9 @@ pub fn access(access: Access) -> String {
     let polled = if access.polled { ", polled" } else { "" };
     let thread = match access.submission_thread {
         None => String::new(),
-        Some(SubmissionThread { cpu: None }) => ", with a submission thread".to_owned(),
+        Some(SubmissionThread { cpu: None }) => ", submitted by a kernel thread".to_owned(),
         Some(SubmissionThread { cpu: Some(cpu) }) => {
-            format!(", with a submission thread on CPU {cpu}")
+            format!(", submitted by a kernel thread on CPU {cpu}")
         }
     };
     format!("{cache}{through}{polled}{thread}")
@@ -354,27 +473,43 @@ pub fn way(trial: &Trial) -> String {
     match trial.backend {
         Backend::Sim => trial.backend_reason.clone(),
         backend => {
-            format!(
-                "{} through {} ({})",
-                access(trial.access),
-                backend.name(),
-                trial.backend_reason
-            )
+            let way = match same_access(trial) {
+                Some(way) => format!("{way} "),
+                // Then it stands with each of them.
+                None => String::new(),
+            };
+            format!("{way}through {} ({})", backend.name(), trial.backend_reason)
         }
     }
+}
+
+/// How the I/Os of all streams reached their targets, where that is the same.
+pub fn same_access(trial: &Trial) -> Option<String> {
+    let streams = &trial.point.streams;
+    let first = streams.first()?.access;
+    streams.iter().all(|stream| stream.access == first).then(|| access(first))
+}
+
+/// What a stream does and how, in a sentence; its access only where it differs from the others'.
+pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
+    let access = match same_access(trial) {
+        Some(_) => String::new(),
+        None => format!("; {}", access(stream.access)),
+    };
+    format!("{}; {}; {}{access}", load(stream), pacing(&stream.pacing), workers(stream))
 }
 
 /// What the step did, and how deep its queue was.
 pub fn names(trial: &Trial) -> (String, String) {
     match trial.point.streams.as_slice() {
         [stream] => {
-            let pattern = pattern_name(stream.pattern);
+            let pattern = pattern_name(&stream.pattern);
             let mix = match stream.read_share {
                 share if share >= 1.0 => "read".to_owned(),
                 share if share <= 0.0 => "write".to_owned(),
                 share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
             };
-            let block = Bytes(stream.block_size_bytes);
+            let block = stream.block_sizes();
             let depth = match stream.pacing {
                 Pacing::Closed { queue_depth } => {
                     format!("queue depth {queue_depth}")

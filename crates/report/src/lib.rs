@@ -5,6 +5,7 @@
 
 pub mod csv;
 pub mod document;
+pub mod export;
 pub mod figures;
 pub mod html;
 pub mod terminal;

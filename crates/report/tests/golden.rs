@@ -7,6 +7,7 @@ mod samples;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fathom_report::export::diskspd;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, document, html};
 
@@ -73,6 +74,73 @@ fn every_document_becomes_a_page() {
     for (name, bytes) in samples::all() {
         let page = html::document_without_library(&document::read(&bytes).unwrap());
         check(&data().join(format!("{name}.html")), page.as_bytes());
+    }
+}
+
+/// What DiskSpd would have been told to do these trials, the last one of which was not reached.
+fn diskspd_profile(document: &document::Document, description: &str) -> diskspd::Profile {
+    let span = |trial: &document::Trial| {
+        let workers = trial.workers.len() as u32;
+        let names = &document.header.targets;
+        let path = |region: &document::Region| names[region.target as usize].name.clone();
+        diskspd::TimeSpan {
+            service_times: true,
+            io_bucket: Some(fathom_core::Span(trial.point.interval_ns)),
+            threads: workers,
+            requests: None,
+            streams: Vec::from([diskspd::Stream {
+                first_thread: 0,
+                paths: trial.point.streams[0].regions.iter().map(path).collect(),
+            }]),
+            distributions: Vec::new(),
+        }
+    };
+    let mut time_spans: Vec<diskspd::TimeSpan> = document.trials.iter().map(span).collect();
+    if let Some(first) = time_spans.first_mut() {
+        first.distributions.push(diskspd::Distribution {
+            path: r"G:\a & b.dat".to_owned(),
+            threads: Vec::from([0, 1, 2]),
+            ranges: Vec::from([(10, 0, 8 << 10), (90, 28 << 10, 100 << 10)]),
+        });
+    }
+    let missing = diskspd::TimeSpan {
+        service_times: false,
+        io_bucket: None,
+        threads: 1,
+        requests: Some(4),
+        streams: Vec::new(),
+        distributions: Vec::new(),
+    };
+    time_spans.push(missing);
+    diskspd::Profile { description: description.to_owned(), time_spans }
+}
+
+#[test]
+fn documents_become_results_of_diskspd() {
+    for (name, bytes) in samples::all() {
+        if !["interrupted", "open", "void"].contains(&name) {
+            continue;
+        }
+        let mut document = document::read(&bytes).unwrap();
+        for (place, worker) in
+            document.trials.iter_mut().flat_map(|trial| &mut trial.workers).enumerate()
+        {
+            for cell in &mut worker.cells {
+                let ios = (cell.read.ios + cell.write.ios) as f64;
+                cell.spread = Some(document::Spread {
+                    intervals: 10,
+                    read_squares: ios * ios / 9.0,
+                    write_squares: 0.0,
+                    squares: ios * ios / (9.0 - place as f64 / 10.0),
+                });
+            }
+        }
+        let text = "\nCommand Line: diskspd -L -D500\n\nInput parameters:\n\n";
+        let text = diskspd::text(&document, &diskspd_profile(&document, text));
+        check(&data().join(format!("{name}-diskspd.txt")), text.as_bytes());
+        let profile = diskspd_profile(&document, "  <Profile>\n  </Profile>\n");
+        let xml = diskspd::xml(&document, &profile);
+        check(&data().join(format!("{name}-diskspd.xml")), xml.as_bytes());
     }
 }
 

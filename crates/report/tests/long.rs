@@ -3,9 +3,7 @@
 
 use fathom_core::experiment::Trial;
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
-use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
-};
+use fathom_core::spec::{BackendKind, Pacing, Point, Region, Stream};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Span, stats};
 use fathom_report::document::{self, Document, Line};
@@ -21,13 +19,12 @@ const SLOW: u64 = 1_900_000_000;
 
 fn stream(name: &str) -> Stream {
     Stream {
-        name: name.to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
-        pattern: Pattern::Random,
-        block_size: Bytes(4096),
         read_share: 0.5,
         pacing: Pacing::Closed { queue_depth: 4 },
-        workers: Workers::Total(1),
+        ..Stream::reading(
+            name.to_owned(),
+            Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),
+        )
     }
 }
 
@@ -60,15 +57,11 @@ fn long() -> Trial {
     let window = Span::from_secs(SECONDS);
     let point = Point {
         name: "a long run".to_owned(),
-        streams: Vec::from([stream("both"), stream("reads")]),
-        warm_up: Span(0),
-        window,
         interval: Span::from_secs(1),
-        seed: 1,
+        ..Point::of(Vec::from([stream("both"), stream("reads")]), window)
     };
     Trial {
         point,
-        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Uring,
         backend_reason: "it was asked for".to_owned(),
         started_unix_ns: 0,

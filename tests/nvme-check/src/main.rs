@@ -78,13 +78,14 @@ fn open(name: &str, writes: bool, ring: RingMode) -> Checked<OpenTarget> {
         // Writes that have to be durable are commands with one more bit set.
         access: Access { cache: Cache::Direct, write_through: true, ring },
         writes,
+        claimed: false,
         overwrite: Overwrite { allowed: true, destroy: Vec::new() },
     };
     target::open(&facts, &opening).map_err(|error| error.to_string())
 }
 
 fn ring<B: RealBackend>(target: &OpenTarget, ring: RingMode) -> Checked<B> {
-    let shape = Shape { slots: SLOTS, block_size: BLOCK, reads: true, writes: true, seed: 1, ring };
+    let shape = Shape { slots: SLOTS, block_size: BLOCK, ring, ..Shape::USUAL };
     B::open(std::slice::from_ref(target), &shape)
         .map_err(|error| format!("{}: no ring: {error}", target.name))
 }
@@ -102,7 +103,8 @@ fn content(mark: u8, slot: u32) -> Vec<u8> {
 
 fn write<B: RealBackend>(ring: &mut B, mark: u8) -> Checked<()> {
     for slot in 0..SLOTS {
-        ring.buffer(slot).copy_from_slice(&content(mark, slot));
+        ring.refresh(slot, BLOCK);
+        ring.write_buffer(slot).copy_from_slice(&content(mark, slot));
     }
     let results = move_all(ring, Direction::Write, place)?;
     whole("a write", &results)

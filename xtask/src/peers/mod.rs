@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use programs::{Cost, Job, Peer, Programs};
 pub use programs::{Profile, build, output_of, said};
-use stand_in::{Scratch, StandIn};
+pub use stand_in::{Scratch, StandIn};
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
@@ -101,12 +101,7 @@ pub struct Outcome {
 /// Runs every comparison that this machine allows. Refuses where fio is missing.
 pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
     let programs = Programs::find(profile)?;
-    // With a handler of its own the bench outlives Ctrl-C, and so the guards clean up.
-    let stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stopped))
-            .map_err(|error| format!("signals cannot be handled: {error}"))?;
-    }
+    let stopped = stops_on_signals()?;
     let scratch = Scratch::new(folder(), size.file_mib)?;
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
@@ -168,8 +163,19 @@ fn pairs(
     Ok(pairs)
 }
 
+/// Becomes true at the first signal. With a handler of its own a bench outlives Ctrl-C, and so the
+/// guards clean up.
+pub fn stops_on_signals() -> Result<Arc<AtomicBool>, String> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stopped))
+            .map_err(|error| format!("signals cannot be handled: {error}"))?;
+    }
+    Ok(stopped)
+}
+
 /// Where files are made: on a disk, as the tests' are.
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     std::env::var_os("FATHOM_TEST_FOLDER").map_or(PathBuf::from("/var/tmp"), PathBuf::from)
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::programs::output_of;
 
@@ -168,7 +169,10 @@ pub struct Scratch {
 impl Scratch {
     /// A folder below `parent` for files of `file_mib`.
     pub fn new(parent: PathBuf, file_mib: u32) -> Result<Self, String> {
-        let folder = parent.join(format!("fathom-peers.{}", std::process::id()));
+        // Several benches of one process may run at once: its tests do.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("fathom-peers.{}.{number}", std::process::id()));
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { folder, file_mib })
     }

@@ -7,15 +7,13 @@ pub use sequence::Sequence;
 
 use crate::facts::Counters;
 use crate::measure::Record;
-use crate::spec::{Access, BackendKind, Point};
+use crate::spec::{BackendKind, Point};
 
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// What was to be measured.
     pub point: Point,
-    /// How the targets were opened.
-    pub access: Access,
     /// What carried the I/Os.
     pub backend: BackendKind,
     /// Why that one.
@@ -46,8 +44,10 @@ pub struct Conclusion {
 
 /// A sequence of points that may depend on the results so far.
 pub trait Experiment {
-    /// The next step, given every trial so far, in order.
-    fn next(&mut self, history: &[Trial]) -> Step;
+    /// The next step, given the trial of the step before: each trial is shown once, in order, and
+    /// at the first step there is none. What an experiment will need of a trial later it takes out
+    /// now, because the trial itself, whose distributions are megabytes, is then forgotten.
+    fn next(&mut self, last: Option<&Trial>) -> Step;
 
     /// How many points there will be in all, as far as that is known.
     fn points(&self) -> usize;

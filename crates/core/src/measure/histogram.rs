@@ -86,6 +86,19 @@ impl Histogram {
         }
     }
 
+    /// Adds the same value so many times, at the price of once.
+    #[inline]
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.buckets[index_of(value)] += times;
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
     /// Adds everything that `other` holds.
     pub fn merge(&mut self, other: &Self) {
         for index in other.occupied() {
@@ -262,6 +275,18 @@ mod tests {
             prop_assert!(left == right);
             let all: Vec<u64> = a.into_iter().chain(b).chain(c).collect();
             prop_assert!(left == of(&all));
+        }
+
+        #[test]
+        fn recording_many_is_recording_one_so_often(
+            runs in prop::collection::vec((any::<u64>(), 0u64..5), 0..50)
+        ) {
+            let (mut at_once, mut one_by_one) = (Histogram::default(), Histogram::default());
+            for (value, times) in runs {
+                at_once.record_many(value, times);
+                (0..times).for_each(|_| one_by_one.record(value));
+            }
+            prop_assert!(at_once == one_by_one);
         }
 
         #[test]

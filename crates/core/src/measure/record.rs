@@ -87,6 +87,30 @@ pub struct Cell {
     pub target: u32,
     /// Reads and writes, by [`Direction`] as an index.
     pub flows: [Flow; 2],
+    /// How unevenly its I/Os were spread over the intervals.
+    pub spread: Spread,
+}
+
+/// How unevenly I/Os were spread over the intervals of the window: what a standard deviation of the
+/// IOPS needs, in as much memory for a day as for a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Intervals that there were.
+    pub intervals: u64,
+    /// The squares of the I/Os of each interval, added up: of reads, of writes, and of both.
+    pub squares: [f64; 3],
+}
+
+impl Spread {
+    /// Adds the reads and the writes of so many intervals. Where a worker could not tell of each by
+    /// itself, they are taken to be alike.
+    pub fn add(&mut self, intervals: u64, [reads, writes]: [u64; 2]) {
+        let intervals = intervals.max(1);
+        self.intervals += intervals;
+        for (sum, ios) in self.squares.iter_mut().zip([reads, writes, reads + writes]) {
+            *sum += (ios as f64).powi(2) / intervals as f64;
+        }
+    }
 }
 
 /// What one worker did in one interval: filled by the hot loop, handed over whole, merged by the

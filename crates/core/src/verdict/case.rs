@@ -19,8 +19,14 @@ impl<'a> Case<'a> {
             || self.used().any(|(_, target)| target.kind == TargetKind::Simulated)
     }
 
+    /// Whether no stream goes through the page cache.
     pub(super) fn is_direct(&self) -> bool {
-        self.trial.access.cache == Cache::Direct
+        self.streams().iter().all(|stream| stream.access.cache == Cache::Direct)
+    }
+
+    /// Whether every stream goes through the page cache.
+    pub(super) fn is_buffered(&self) -> bool {
+        self.streams().iter().all(is_buffered)
     }
 
     pub(super) fn streams(&self) -> &'a [Stream] {
@@ -92,6 +98,11 @@ impl<'a> Case<'a> {
     pub(super) fn disks(&self) -> impl Iterator<Item = &'a Layer> {
         self.used().flat_map(|(_, target)| target.disks())
     }
+}
+
+/// Whether a stream goes through the page cache.
+pub(super) fn is_buffered(stream: &Stream) -> bool {
+    stream.access.cache == Cache::Buffered
 }
 
 /// Whether a stream does any I/O of that direction.

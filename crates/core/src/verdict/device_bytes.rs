@@ -278,7 +278,8 @@ impl Site {
             .streams()
             .iter()
             .map(|stream| {
-                u64::from(stream.pacing.queue_depth()).saturating_mul(stream.block_size.0)
+                u64::from(stream.pacing.queue_depth())
+                    .saturating_mul(stream.block_sizes.largest().0)
             })
             // A queue that is mostly empty, as an open loop's, moves less than one full of blocks.
             .fold(0, u64::saturating_add)
@@ -376,7 +377,7 @@ mod tests {
     #[test]
     fn buffered_access_is_not_compared_with_the_device() {
         let mut invented = at_device(Invented::writes(), 1500);
-        invented.trial.access.cache = Cache::Buffered;
+        invented.stream().access.cache = Cache::Buffered;
         invented.has_none_of(&["cached-below", "foreign-io"]);
         invented.is_unchecked("foreign-io");
     }

@@ -6,6 +6,7 @@ use crate::calibration::Demand;
 use crate::facts::CpuTime;
 use crate::measure::{Flow, Histogram, StartDelay};
 use crate::plan::worker_count;
+use crate::spec::{Pacing, Stream};
 use crate::stats::carries;
 use crate::units::{Quantile, Span};
 
@@ -18,6 +19,9 @@ const WORKER_BUSY: f64 = 0.9;
 const CEILING_SHARE_MAX: f64 = 0.5;
 const STEAL_MAX: f64 = 0.01;
 const THROTTLED_MAX: f64 = 0.001;
+/// Each wake-up is a wait of some microseconds, which is less than this at any rate of them. The
+/// kernel's limit for real-time threads makes 5 % where it strikes.
+const REALTIME_WAIT_MAX: f64 = 0.01;
 /// Above this share of all CPUs little is left for the application that the load stands for.
 const CPU_SHARE_MAX: f64 = 0.25;
 
@@ -73,19 +77,22 @@ pub(super) fn generator_late(case: &Case, judgement: &mut Judgement) {
 /// seen directly.
 pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     let window = case.trial.record.window.as_secs_f64();
+    let polls = |stream: &Stream| {
+        let ring = stream.access.ring;
+        ring.polled && ring.submission_thread.is_none()
+    };
     let closed = case.streams().iter().enumerate().filter(|(_, stream)| !stream.pacing.is_open());
-    let workers: Vec<Option<Span>> =
-        closed.flat_map(|(index, _)| case.workers(index)).map(|worker| worker.cpu).collect();
-    if workers.is_empty() || window <= 0.0 {
+    let (polling, closed): (Vec<_>, Vec<_>) = closed.partition(|(_, stream)| polls(stream));
+    let workers = closed.into_iter().flat_map(|(index, _)| case.workers(index));
+    let workers: Vec<Option<Span>> = workers.map(|worker| worker.cpu).collect();
+    if window <= 0.0 {
         return;
     }
-    let ring = case.trial.access.ring;
-    if ring.polled && ring.submission_thread.is_none() {
+    if !polling.is_empty() {
         judgement.cannot(
             "worker-busy",
             "looking for completions takes all of a worker's CPU, however little it has to do",
         );
-        return;
     }
     if workers.iter().any(Option::is_none) {
         judgement.cannot("worker-busy", "this backend cannot tell its workers' CPU time");
@@ -262,6 +269,39 @@ pub(super) fn cpu_throttled(case: &Case, judgement: &mut Judgement) {
     }
 }
 
+/// Workers that had real-time priority and were kept off the CPUs all the same: by the kernel, which
+/// stops such threads when they use more than their share, or by others with that priority.
+pub(super) fn realtime_stopped(case: &Case, judgement: &mut Judgement) {
+    const CODE: &str = "realtime-stopped";
+    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let workers: u32 = case.streams().iter().filter(realtime).map(worker_count).sum();
+    let window = case.trial.record.window;
+    if workers == 0 || window <= Span(0) {
+        return;
+    }
+    let Some(wait) = case.trial.counters.as_ref().and_then(|counters| counters.realtime_wait)
+    else {
+        judgement.cannot(CODE, "the kernel does not tell how long ready threads wait for a CPU");
+        return;
+    };
+    if share(wait, window) <= REALTIME_WAIT_MAX * f64::from(workers) {
+        return;
+    }
+    let who = counted(u64::from(workers), "worker");
+    judgement.find(
+        CODE,
+        Severity::Suspect,
+        format!(
+            "{who} with real-time priority waited {wait} of {window} for a CPU (more than {} of it \
+             is not the wake-ups): the kernel stopped them, as it does with real-time threads that \
+             use more than their share of a second, or other real-time threads had the CPU.",
+            percent(REALTIME_WAIT_MAX),
+        ),
+        "Use fewer workers than CPUs, or offer less load for each; see kernel.sched_rt_runtime_us, \
+         and who else has real-time priority (ps -eo rtprio,comm).",
+    );
+}
+
 pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
     let workers: u64 = case.streams().iter().map(|stream| u64::from(worker_count(stream))).sum();
     match u64::from(case.host.cpus) {
@@ -279,7 +319,9 @@ pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
 /// Submission threads that had to take turns with the workers that they serve: each looks at its
 /// queue all the time, and while one of the two runs the other cannot.
 pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement) {
-    if case.trial.access.ring.submission_thread.is_none() {
+    let served = case.streams().iter().filter(|s| s.access.ring.submission_thread.is_some());
+    let threads: u64 = served.map(|stream| u64::from(worker_count(stream))).sum();
+    if threads == 0 {
         return;
     }
     let workers: u64 = case.streams().iter().map(|stream| u64::from(worker_count(stream))).sum();
@@ -289,13 +331,17 @@ pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement)
     }
     let cpus = f64::from(case.host.cpus);
     let allowed = case.host.cpu_limit.map_or(cpus, |limit| limit.min(cpus));
-    if allowed < (2 * workers) as f64 {
+    if allowed < (workers + threads) as f64 {
         judgement.find(
             "submission-threads-crowded",
             Severity::Suspect,
             format!(
-                "{} and as many submission threads of the kernel shared {} {}.",
+                "{} and {} of the kernel shared {} {}.",
                 counted(workers, "worker"),
+                match threads {
+                    n if n == workers => "as many submission threads".to_owned(),
+                    n => counted(n, "submission thread"),
+                },
                 figure(allowed).trim_end_matches('0').trim_end_matches('.'),
                 if allowed == 1.0 { "CPU" } else { "CPUs" },
             ),
@@ -332,7 +378,7 @@ mod tests {
     use super::super::testing::Invented;
     use super::*;
     use crate::calibration::Cost;
-    use crate::spec::{BackendKind, Pacing, SubmissionThread, Workers};
+    use crate::spec::{BackendKind, SubmissionThread, Workers};
 
     /// An open loop of 1000 I/Os of 1 ms that started so late.
     fn late(count: u64, delay_ns: u64) -> Invented {
@@ -441,6 +487,30 @@ mod tests {
     }
 
     #[test]
+    fn real_time_priority_that_does_not_help_is_suspect() {
+        let mut invented = Invented::open_reads(1000.0);
+        let window = invented.trial.record.window;
+        invented.counters().realtime_wait = None;
+        invented.has_none_of(&["realtime-stopped"]);
+        assert!(invented.judge().unchecked.is_empty());
+        if let Pacing::Open { realtime, .. } = &mut invented.stream().pacing {
+            *realtime = true;
+        }
+        invented.is_unchecked("realtime-stopped");
+        invented.counters().realtime_wait = Some(Span(window.0 / 101));
+        invented.has_none_of(&["realtime-stopped"]);
+        invented.counters().realtime_wait = Some(Span(window.0 / 20));
+        let finding = invented.has("realtime-stopped", Severity::Suspect);
+        assert!(finding.evidence.contains("1 worker with"), "{}", finding.evidence);
+        assert!(finding.evidence.contains("waited 3 s of 60 s"), "{}", finding.evidence);
+        // Several of them wait for each of them.
+        invented.counters().realtime_wait = Some(Span(window.0 / 60));
+        invented.has("realtime-stopped", Severity::Suspect);
+        invented.stream().workers = Workers::Total(2);
+        invented.has_none_of(&["realtime-stopped"]);
+    }
+
+    #[test]
     fn without_counters_the_host_is_unchecked() {
         let mut invented = Invented::reads();
         invented.trial.counters = None;
@@ -466,7 +536,7 @@ mod tests {
         let mut invented = Invented::reads();
         invented.stream().workers = Workers::Total(3);
         invented.has_none_of(&["submission-threads-crowded"]);
-        invented.trial.access.ring.submission_thread = Some(SubmissionThread { cpu: None });
+        invented.stream().access.ring.submission_thread = Some(SubmissionThread { cpu: None });
         let finding = invented.has("submission-threads-crowded", Severity::Suspect);
         assert_eq!(
             finding.evidence,
@@ -487,11 +557,11 @@ mod tests {
         let window = invented.trial.record.window;
         invented.worker().cpu = Some(window);
         invented.has("worker-busy", Severity::Suspect);
-        invented.trial.access.ring.polled = true;
+        invented.stream().access.ring.polled = true;
         invented.has_none_of(&["worker-busy"]);
         invented.is_unchecked("worker-busy");
         // Then it is the kernel's thread that looks.
-        invented.trial.access.ring.submission_thread = Some(SubmissionThread { cpu: None });
+        invented.stream().access.ring.submission_thread = Some(SubmissionThread { cpu: None });
         invented.has("worker-busy", Severity::Suspect);
     }
 

@@ -256,8 +256,8 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
             .entry(names)
             .or_insert_with(|| Queued { disks: target.disks().collect(), requests: 0.0 });
         for (index, stream) in case.streams().iter().enumerate() {
-            group.requests += depth_at(case, index, stream, place)
-                * requests_for_one(&group.disks, stream.block_size.0);
+            group.requests +=
+                depth_at(case, index, stream, place) * requests_for_one(&group.disks, stream);
         }
     }
     let mut known = false;
@@ -303,15 +303,20 @@ fn depth_at(case: &Case, index: usize, stream: &Stream, target: u32) -> f64 {
     depth * here as f64 / stream.regions.len().max(1) as f64
 }
 
-/// How many requests the kernel makes of one I/O.
-fn requests_for_one(disks: &[&Layer], block_size: u64) -> f64 {
+/// How many requests the kernel makes of one I/O, in the mean.
+fn requests_for_one(disks: &[&Layer], stream: &Stream) -> f64 {
     let largest = disks
         .iter()
         .filter_map(|disk| disk.queue.as_ref()?.max_request)
         .map(|request| request.0)
         .filter(|request| *request > 0)
         .min();
-    largest.map_or(1.0, |largest| block_size.div_ceil(largest).max(1) as f64)
+    let Some(largest) = largest else { return 1.0 };
+    let mean = |direction| -> f64 {
+        let sizes = stream.block_sizes.of(direction).iter();
+        sizes.map(|one| one.size.0.div_ceil(largest).max(1) as f64 * one.share).sum()
+    };
+    mean(Direction::Read) * stream.read_share + mean(Direction::Write) * (1.0 - stream.read_share)
 }
 
 fn device_depth(disk: &Layer) -> Option<u64> {

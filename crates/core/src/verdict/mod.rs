@@ -11,15 +11,17 @@ mod io_wq;
 mod load;
 mod storage;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use crate::experiment::Trial;
 use crate::facts::{Host, Target};
+use crate::measure::Record;
+use crate::spec::{BackendKind, Point};
 
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 36] = [
+pub const CODES: [&str; 37] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -48,6 +50,7 @@ pub const CODES: [&str; 36] = [
     "page-cache",
     "partial-stripes",
     "queue-too-deep",
+    "realtime-stopped",
     "short-ios",
     "small-footprint",
     "submission-threads-crowded",
@@ -157,7 +160,7 @@ const OF_EVERY_TRIAL: [Check; 9] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 20] = [
+const OF_REAL_TARGETS: [Check; 21] = [
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
@@ -168,6 +171,7 @@ const OF_REAL_TARGETS: [Check; 20] = [
     generator::generator_ceiling,
     generator::cpu_steal,
     generator::cpu_throttled,
+    generator::realtime_stopped,
     load::queue_too_deep,
     storage::compression,
     storage::copy_on_write,
@@ -194,6 +198,47 @@ pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
     judgement
 }
 
+/// The checks that need no trial, only what is asked for and the facts.
+const FORESEEN: [Check; 11] = [
+    storage::unwritten,
+    storage::memory_target,
+    storage::page_cache,
+    storage::compression,
+    storage::copy_on_write,
+    storage::volatile_write_cache,
+    storage::alignment,
+    storage::small_footprint,
+    generator::more_workers_than_cpus,
+    generator::submission_threads_crowded,
+    generator::numa_remote,
+];
+
+/// What can be said of a point before it runs: what its trial will be doubted for whatever happens.
+pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Target]) -> Judgement {
+    let record = Record {
+        window: point.window,
+        interrupted: false,
+        workers: Vec::new(),
+        series: Vec::new(),
+        stretches: Vec::new(),
+    };
+    let trial = Trial {
+        point: point.clone(),
+        backend,
+        backend_reason: String::new(),
+        started_unix_ns: 0,
+        record,
+        counters: None,
+    };
+    let case = Case { trial: &trial, host, targets };
+    let mut judgement = Judgement::default();
+    if !case.is_simulated() {
+        FORESEEN.iter().for_each(|check| check(&case, &mut judgement));
+    }
+    judgement.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judgement
+}
+
 #[cfg(test)]
 mod tests {
     use super::testing::Invented;
@@ -205,6 +250,22 @@ mod tests {
             assert_eq!(invented.judge(), Judgement::default());
             assert_eq!(invented.judge().verdict(), Verdict::Sound);
         }
+    }
+
+    #[test]
+    fn what_needs_no_trial_is_foreseen() {
+        let foreseen = |invented: &Invented| {
+            let trial = &invented.trial;
+            let found = foresee(&trial.point, trial.backend, &invented.host, &invented.targets);
+            found.findings.iter().map(|finding| finding.code).collect::<Vec<_>>()
+        };
+        let mut invented = Invented::writes();
+        assert_eq!(foreseen(&invented), [""; 0]);
+        invented.set_region(0, 1 << 30);
+        invented.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
+        assert_eq!(foreseen(&invented), ["volatile-write-cache", "small-footprint"]);
+        invented.simulate();
+        assert_eq!(foreseen(&invented), [""; 0]);
     }
 
     #[test]
@@ -244,7 +305,9 @@ mod tests {
     #[test]
     fn every_code_stands_in_the_method_and_no_other() {
         let method = include_str!("../../../../METHOD.md");
-        let listed: Vec<&str> = method
+        let section = method.split("\n## ").find(|section| section.starts_with("Verdicts\n"));
+        let listed: Vec<&str> = section
+            .expect("METHOD.md has a section about verdicts")
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(code, _)| code)

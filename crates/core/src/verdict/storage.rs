@@ -1,6 +1,6 @@
 //! Whether the storage itself was measured, and what of it a reader has to know.
 
-use super::case::{Case, listed, percent, stream_does};
+use super::case::{Case, is_buffered, listed, percent, stream_does};
 use super::device_bytes::reached;
 use super::{Judgement, Severity};
 use crate::facts::{Layer, LayerKind, Target, TargetKind};
@@ -145,9 +145,10 @@ pub(super) fn page_cache(case: &Case, judgement: &mut Judgement) {
         judgement.cannot("page-cache", "the size of the memory is not known");
         return;
     }
-    let footprint: u64 = case.used().map(|(place, _)| case.footprint(place, |_| true).0).sum();
+    let footprint: u64 = case.used().map(|(place, _)| case.footprint(place, is_buffered).0).sum();
     let enough = memory.0.saturating_mul(MEMORY_FACTOR);
-    let reached = reached(case, Direction::Read);
+    // What else there is would be counted as read from the device too.
+    let reached = case.is_buffered().then(|| reached(case, Direction::Read)).flatten();
     let cached = reached.as_ref().is_some_and(|reached| reached.is_cached());
     if footprint >= enough && !cached {
         return;
@@ -236,7 +237,8 @@ fn sectors(
     sector: Bytes,
     target: &Target,
 ) {
-    if is_multiple(stream.block_size, sector) && is_multiple(offset, sector) {
+    let fits = stream.block_sizes.all().all(|size| is_multiple(size, sector));
+    if fits && is_multiple(offset, sector) {
         return;
     }
     judgement.find(
@@ -244,7 +246,7 @@ fn sectors(
         Severity::Note,
         format!(
             "Blocks of {} from offset {}{} are no multiples of the physical sector of {} below {}.",
-            stream.block_size,
+            stream.block_sizes,
             offset.0,
             case.of_stream(stream),
             sector,
@@ -263,30 +265,34 @@ fn stripe(
     target: &Target,
 ) {
     let Some(geometry) = layer.stripe else { return };
-    let (block, chunk, full) = (stream.block_size, geometry.chunk, geometry.full);
+    let (blocks, chunk, full) = (&stream.block_sizes, geometry.chunk, geometry.full);
+    let all_are = |direction, of| blocks.of(direction).iter().all(|one| is_multiple(one.size, of));
     let detail = layer.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
     let parity = ["raid4", "raid5", "raid6"].iter().any(|level| detail.contains(level));
     let shape =
         format!("{} below {} has chunks of {chunk}, {full} a stripe", layer.name, target.name);
-    if parity && stream_does(stream, Direction::Write) && !is_multiple(block, full) {
+    if parity && stream_does(stream, Direction::Write) && !all_are(Direction::Write, full) {
         judgement.find(
             "partial-stripes",
             Severity::Note,
             format!(
-                "{shape}: writes of {block}{} cover part of a stripe, and the array reads the rest or \
+                "{shape}: writes of {blocks}{} cover part of a stripe, and the array reads the rest or \
                  the parity first.",
                 case.of_stream(stream)
             ),
             format!("For the array's full write bandwidth, write multiples of {full}."),
         );
     }
-    let fits = is_multiple(chunk, block) || is_multiple(block, chunk);
-    if !fits || !is_multiple(offset, block.min(chunk)) {
+    let fits = blocks.all().all(|block| {
+        (is_multiple(chunk, block) || is_multiple(block, chunk))
+            && is_multiple(offset, block.min(chunk))
+    });
+    if !fits {
         judgement.find(
             "misaligned",
             Severity::Note,
             format!(
-                "{shape}: blocks of {block} from offset {}{} straddle its chunks, and some I/Os go to \
+                "{shape}: blocks of {blocks} from offset {}{} straddle its chunks, and some I/Os go to \
                  one disk more.",
                 offset.0,
                 case.of_stream(stream)
@@ -298,13 +304,16 @@ fn stripe(
 
 /// Writes that a power cut would lose.
 pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
-    if !case.does(Direction::Write) || case.trial.access.write_through {
+    let fragile =
+        |stream: &Stream| stream_does(stream, Direction::Write) && !stream.access.write_through;
+    if !case.streams().iter().any(fragile) {
         return;
     }
     let volatile = |disk: &Layer| disk.queue.as_ref().and_then(|q| q.volatile_write_cache);
-    let caching = listed(
-        case.disks().filter(|disk| volatile(disk) == Some(true)).map(|disk| disk.name.as_str()),
-    );
+    let written = |place| case.regions().any(|(s, region)| region.target == place && fragile(s));
+    let disks = || case.used().filter(|(place, _)| written(*place)).flat_map(|(_, t)| t.disks());
+    let caching =
+        listed(disks().filter(|disk| volatile(disk) == Some(true)).map(|disk| disk.name.as_str()));
     if !caching.is_empty() {
         judgement.find(
             "volatile-write-cache",
@@ -314,7 +323,7 @@ pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
             ),
             "For durable writes, as a database does them, measure with write-through.",
         );
-    } else if case.disks().all(|disk| volatile(disk).is_none()) {
+    } else if disks().all(|disk| volatile(disk).is_none()) {
         judgement.cannot(
             "volatile-write-cache",
             "no disk below tells whether it has a volatile write cache",
@@ -427,7 +436,7 @@ mod tests {
     #[test]
     fn buffered_access_to_less_than_twice_the_memory_is_the_page_cache() {
         let mut invented = Invented::reads();
-        invented.trial.access.cache = Cache::Buffered;
+        invented.stream().access.cache = Cache::Buffered;
         // 100 GiB against 2 x 16 GiB.
         invented.has_none_of(&["page-cache"]);
         invented.set_region(0, 31 * GIB);
@@ -505,9 +514,9 @@ mod tests {
         invented.has_none_of(&["volatile-write-cache"]);
         invented.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
         invented.has("volatile-write-cache", Severity::Note);
-        invented.trial.access.write_through = true;
+        invented.stream().access.write_through = true;
         invented.has_none_of(&["volatile-write-cache"]);
-        invented.trial.access.write_through = false;
+        invented.stream().access.write_through = false;
         invented.disk().queue.as_mut().unwrap().volatile_write_cache = None;
         invented.is_unchecked("volatile-write-cache");
         let mut reads = Invented::reads();

@@ -7,17 +7,17 @@ use crate::facts::{
     Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
     Queue, Target, TargetKind,
 };
-use crate::measure::{Cell, Direction, Errors, Flow, Interval, Ledger, Record, WorkerRecord};
-use crate::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+use crate::measure::{
+    Cell, Direction, Errors, Flow, Interval, Ledger, Record, Spread, WorkerRecord,
 };
+use crate::spec::{Arrivals, BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
 use crate::units::{Bytes, Rate, Span};
 
 /// A trial with its host and target. Clean: 60 s of 4 KiB at 1000 IOPS on a file of 100 GiB.
-pub(super) struct Invented {
-    pub(super) trial: Trial,
-    pub(super) host: Host,
-    pub(super) targets: Vec<Target>,
+pub(crate) struct Invented {
+    pub(crate) trial: Trial,
+    pub(crate) host: Host,
+    pub(crate) targets: Vec<Target>,
     direction: Direction,
 }
 
@@ -27,15 +27,15 @@ const BLOCK: u64 = 4096;
 const SIZE: Bytes = Bytes(100 << 30);
 
 impl Invented {
-    pub(super) fn reads() -> Self {
+    pub(crate) fn reads() -> Self {
         Self::new(Direction::Read, Pacing::Closed { queue_depth: 1 })
     }
 
-    pub(super) fn writes() -> Self {
+    pub(crate) fn writes() -> Self {
         Self::new(Direction::Write, Pacing::Closed { queue_depth: 1 })
     }
 
-    pub(super) fn open_reads(rate: f64) -> Self {
+    pub(crate) fn open_reads(rate: f64) -> Self {
         let pacing = Pacing::Open {
             offered_load: Rate(rate),
             arrivals: Arrivals::Poisson,
@@ -47,25 +47,23 @@ impl Invented {
 
     fn new(direction: Direction, pacing: Pacing) -> Self {
         let stream = Stream {
-            name: "main".to_owned(),
-            regions: Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
-            pattern: Pattern::Random,
-            block_size: Bytes(BLOCK),
+            block_sizes: BlockSizes::one(Bytes(BLOCK)),
             read_share: if direction == Direction::Read { 1.0 } else { 0.0 },
             pacing,
             workers: Workers::PerTarget(1),
+            ..Stream::reading(
+                "main",
+                Vec::from([Region { target: 0, offset: Bytes(0), length: SIZE }]),
+            )
         };
         let point = Point {
             name: "invented".to_owned(),
-            streams: Vec::from([stream]),
             warm_up: Span::from_secs(5),
-            window: Span::from_secs(SECONDS),
             interval: Span::from_secs(1),
-            seed: 1,
+            ..Point::of(Vec::from([stream]), Span::from_secs(SECONDS))
         };
         let trial = Trial {
             point,
-            access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
             backend: BackendKind::Uring,
             backend_reason: String::new(),
             started_unix_ns: 0,
@@ -97,40 +95,40 @@ impl Invented {
         invented
     }
 
-    pub(super) fn simulate(&mut self) {
+    pub(crate) fn simulate(&mut self) {
         self.trial.backend = BackendKind::Sim;
         self.trial.counters = None;
         self.targets = Vec::from([Target::simulated("sim:ssd", SIZE)]);
     }
 
-    pub(super) fn worker(&mut self) -> &mut WorkerRecord {
+    pub(crate) fn worker(&mut self) -> &mut WorkerRecord {
         &mut self.trial.record.workers[0]
     }
 
-    pub(super) fn stream(&mut self) -> &mut Stream {
+    pub(crate) fn stream(&mut self) -> &mut Stream {
         &mut self.trial.point.streams[0]
     }
 
-    pub(super) fn target(&mut self) -> &mut Target {
+    pub(crate) fn target(&mut self) -> &mut Target {
         &mut self.targets[0]
     }
 
     /// The disk at the bottom of the target.
-    pub(super) fn disk(&mut self) -> &mut Layer {
+    pub(crate) fn disk(&mut self) -> &mut Layer {
         &mut self.targets[0].layers[1]
     }
 
-    pub(super) fn counters(&mut self) -> &mut Counters {
+    pub(crate) fn counters(&mut self) -> &mut Counters {
         self.trial.counters.as_mut().expect("this trial has counters")
     }
 
     /// The disk's counters.
-    pub(super) fn device(&mut self) -> &mut DeviceCounters {
+    pub(crate) fn device(&mut self) -> &mut DeviceCounters {
         &mut self.counters().devices[0]
     }
 
     /// So many I/Os of the same service time; an open loop's response time is the same.
-    pub(super) fn set_times(&mut self, ios: u64, service_ns: u64) {
+    pub(crate) fn set_times(&mut self, ios: u64, service_ns: u64) {
         let direction = self.direction as usize;
         let is_open = self.stream().pacing.is_open();
         let mut flow = Flow::new(is_open);
@@ -145,7 +143,7 @@ impl Invented {
     }
 
     /// A second of the series for each number of I/Os.
-    pub(super) fn set_series(&mut self, ios: impl IntoIterator<Item = u64>) {
+    pub(crate) fn set_series(&mut self, ios: impl IntoIterator<Item = u64>) {
         let direction = self.direction as usize;
         let seconds = ios.into_iter().enumerate().map(|(second, ios)| {
             let mut interval = Interval {
@@ -160,26 +158,26 @@ impl Invented {
         self.trial.record.series = seconds.collect();
     }
 
-    pub(super) fn set_region(&mut self, offset: u64, length: u64) {
+    pub(crate) fn set_region(&mut self, offset: u64, length: u64) {
         self.stream().regions[0] =
             Region { target: 0, offset: Bytes(offset), length: Bytes(length) };
     }
 
-    pub(super) fn set_block_size(&mut self, bytes: u64) {
-        self.stream().block_size = Bytes(bytes);
+    pub(crate) fn set_block_size(&mut self, bytes: u64) {
+        self.stream().block_sizes = BlockSizes::one(Bytes(bytes));
     }
 
-    pub(super) fn judge(&self) -> Judgement {
+    pub(crate) fn judge(&self) -> Judgement {
         judge(&self.trial, &self.host, &self.targets)
     }
 
-    pub(super) fn codes(&self) -> Vec<&'static str> {
+    pub(crate) fn codes(&self) -> Vec<&'static str> {
         self.judge().findings.iter().map(|finding| finding.code).collect()
     }
 
     /// The finding of that code, which is there once, weighs that much and is written as it should.
     #[track_caller]
-    pub(super) fn has(&self, code: &str, severity: Severity) -> Finding {
+    pub(crate) fn has(&self, code: &str, severity: Severity) -> Finding {
         let judgement = self.judge();
         let mut found = judgement.findings.iter().filter(|finding| finding.code == code);
         let finding = found.next().unwrap_or_else(|| panic!("no {code} in {judgement:#?}"));
@@ -190,13 +188,13 @@ impl Invented {
     }
 
     #[track_caller]
-    pub(super) fn has_none_of(&self, codes: &[&str]) {
+    pub(crate) fn has_none_of(&self, codes: &[&str]) {
         let findings = self.judge().findings;
         assert!(findings.iter().all(|finding| !codes.contains(&finding.code)), "{findings:#?}");
     }
 
     #[track_caller]
-    pub(super) fn is_unchecked(&self, code: &str) {
+    pub(crate) fn is_unchecked(&self, code: &str) {
         let unchecked = self.judge().unchecked;
         assert!(unchecked.iter().any(|one| one.code == code), "{code} not in {unchecked:#?}");
     }
@@ -214,6 +212,7 @@ fn worker(pacing: Pacing) -> WorkerRecord {
         cells: Vec::from([Cell {
             target: 0,
             flows: [(); 2].map(|()| Flow::new(pacing.is_open())),
+            spread: Spread::default(),
         }]),
         ledger: Ledger { due: IOS + 1, completed: IOS, in_flight: 1, ..Ledger::default() },
         errors: Errors::with_room(),
@@ -243,6 +242,7 @@ fn counters(direction: Direction) -> Counters {
             ..DeviceCounters::default()
         }]),
         throttled: Some(Span(0)),
+        realtime_wait: None,
         io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
         ..Counters::default()
     }

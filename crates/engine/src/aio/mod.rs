@@ -86,8 +86,8 @@ pub struct Aio {
     buffers: ManuallyDrop<Buffers>,
     /// Open as long as I/Os name them by number.
     files: Vec<File>,
-    /// Where each buffer is.
-    addresses: Box<[u64]>,
+    /// Where each slot's buffers are, by direction.
+    addresses: Box<[[u64; 2]]>,
     /// One for each slot. The kernel has copied a block when the submitting call returns.
     blocks: Box<[ControlBlock]>,
     /// The blocks that were pushed and not yet taken by the kernel, from `first_queued` on.
@@ -134,7 +134,11 @@ impl RealBackend for Aio {
         let slots = slots as usize;
         Ok(Self {
             context,
-            addresses: buffers.addresses().iter().map(|address| *address as u64).collect(),
+            addresses: (0..shape.slots)
+                .map(|slot| {
+                    Direction::BOTH.map(|direction| buffers.address(direction, slot) as u64)
+                })
+                .collect(),
             buffers: ManuallyDrop::new(buffers),
             files,
             blocks,
@@ -155,6 +159,11 @@ impl RealBackend for Aio {
 
     fn waits(&self) -> Waits {
         self.pacer.facts()
+    }
+
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(!self.busy[slot as usize]);
+        self.buffers.get(Direction::Write, slot)
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
@@ -262,9 +271,12 @@ impl Backend for Aio {
     }
 
     #[inline]
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+    fn refresh(&mut self, slot: u32, length: u32) {
         assert!(!self.busy[slot as usize]);
-        self.buffers.get(Direction::Write, slot)
+        if self.buffers.refresh(slot, length) {
+            let address = self.buffers.address(Direction::Write, slot);
+            self.addresses[slot as usize][Direction::Write as usize] = address as u64;
+        }
     }
 
     #[inline]
@@ -277,8 +289,7 @@ impl Backend for Aio {
             Direction::Write => COMMANDS[1],
         };
         block.descriptor = self.files[io.target as usize].as_raw_fd() as u32;
-        let place = self.buffers.place(io.direction, io.slot);
-        block.address = self.addresses[place as usize];
+        block.address = self.addresses[io.slot as usize][io.direction as usize];
         block.length = u64::from(io.length);
         // An offset beyond what the kernel can express becomes negative, which it refuses.
         block.offset = io.offset as i64;

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 use fathom_core::measure::Tally;
-use fathom_core::spec::{BackendKind, RingMode};
+use fathom_core::spec::BackendKind;
 use fathom_core::{Instant, Span, plan};
 
 use super::{SIZE, open_zeros, point};
 use crate::aio::Aio;
 use crate::backend::{RealBackend, Shape};
 use crate::pacer;
+use crate::pattern::Pointers;
 use crate::run_point::drive_plan;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
@@ -87,16 +88,11 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
     let point = point(queue_depth, 1, WINDOW);
     let plans = plan::divide(&point);
     let (plan, stream) = (&plans[0], &point.streams[0]);
-    let block_size = stream.block_size.0 as u32;
-    let shape = Shape {
-        slots: queue_depth,
-        block_size,
-        reads: true,
-        writes: false,
-        seed: plan.seed,
-        ring: RingMode::USUAL,
-    };
+    let block_size = stream.block_sizes.largest().0 as u32;
+    let shape =
+        Shape { slots: queue_depth, block_size, writes: false, seed: plan.seed, ..Shape::USUAL };
     let mut backend = B::open(targets, &shape)?;
+    let pointers = Pointers::new(&point);
     let mut found = None;
     for _ in 0..ATTEMPTS {
         let start = backend.now();
@@ -104,14 +100,13 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
         let window_end = window_start + WINDOW;
         let job = Job {
             plan,
-            block_size,
             writes: false,
             timetable: Timetable { start, window_start, window_end, interval: WINDOW },
             cpu: || Some(pacer::cpu_time()),
             stopped: &|| false,
             agree_on_end: &|now: Instant| now,
         };
-        let outcome = drive_plan(&job, stream, &mut backend, &mut Forget);
+        let outcome = drive_plan(&job, stream, &pointers, &mut backend, &mut Forget);
         let ios = outcome.ledger.completed;
         let per_io_ns = outcome.cpu.filter(|_| ios > 0).map(|cpu| cpu.0 as f64 / ios as f64);
         found = per_io_ns.map(|per_io_ns| Cost { queue_depth, per_io_ns }).or(found);

@@ -21,8 +21,34 @@ pub(crate) fn counters(system: &System, targets: &[Target]) -> Counters {
         process_user,
         process_kernel,
         throttled: Groups::read(system).throttled(),
+        realtime_wait: None,
         io_wq: None,
     }
+}
+
+/// How long the threads of this process that have real-time priority (SCHED_FIFO) were ready to run
+/// and did not, since they began. None where there is no such thread, or the kernel does not say.
+pub(super) fn realtime_wait(system: &System) -> Option<Span> {
+    let waits = system.names("proc/self/task").into_iter().filter_map(|id| {
+        // The name in brackets may contain anything; the fields begin behind its end.
+        let stat = system.text(format!("proc/self/task/{id}/stat"))?;
+        let policy = stat.rsplit_once(')')?.1.split_whitespace().nth(POLICY)?.parse();
+        (policy == Ok(libc::SCHED_FIFO)).then_some(id)
+    });
+    waits.map(|id| waited(system, &id)).reduce(|sum, one| Some(sum? + one?)).flatten()
+}
+
+/// Where a thread's `stat` has its policy, behind its name.
+const POLICY: usize = 38;
+
+/// Time that a thread waited for a CPU while it was ready to run.
+fn waited(system: &System, id: &str) -> Option<Span> {
+    let text = system.text(format!("proc/self/task/{id}/schedstat"))?;
+    // Time on a CPU, time that it waited for one, how often it ran. All are zero where the kernel
+    // was built without them.
+    let mut fields = text.split_whitespace().map(|field| field.parse().ok());
+    let (used, waited): (u64, u64) = (fields.next()??, fields.next()??);
+    (used > 0).then_some(Span(waited))
 }
 
 /// The device that each target is or lies on, and the disks at the bottom.

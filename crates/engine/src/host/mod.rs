@@ -20,8 +20,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use fathom_core::Bytes;
 use fathom_core::facts::{Counters, FileSystem, Host, Layer, Target, TargetKind};
+use fathom_core::{Bytes, Span};
 use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, ioctl_getflags, statfs, statx};
 
 use self::mounts::{Mount, mount_of, mounts};
@@ -43,6 +43,12 @@ pub fn host() -> Host {
 /// disks below, of this process.
 pub fn counters(targets: &[Target]) -> Counters {
     counters::counters(&System::real(), targets)
+}
+
+/// How long the threads of this process that have real-time priority were ready to run and did not,
+/// since they began, all together. None where there is no such thread, or the kernel does not say.
+pub fn realtime_wait() -> Option<Span> {
+    counters::realtime_wait(&System::real())
 }
 
 /// What a file or device is, down its device stack. Opens nothing for writing.

@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use fathom_core::facts::{InUse, Layer, Target};
+use fathom_core::facts::{InUse, Layer, Target, TargetKind};
 use fathom_core::{Bytes, Span};
 
 use super::system::{Device, System};
-use super::{counters, machine, mounts, stack, usage};
+use super::{counters, machine, mounts, nvme, stack, usage};
+use crate::target::TargetError;
 
 /// A machine in a temporary folder, which vanishes with it.
 struct Machine {
@@ -256,6 +257,63 @@ fn nvme_is_described_by_its_controller_and_its_paths() {
     let disk = remote[0].disk.as_ref().unwrap();
     assert_eq!(disk.transport.as_deref(), Some("nvme over tcp"));
     assert_eq!(disk.model.as_deref(), Some("Linux"));
+}
+
+/// Asks for the NVMe generic device of this name.
+fn generic(machine: &Machine, name: &str) -> Result<Target, TargetError> {
+    let path = format!("/dev/{name}");
+    nvme::generic(&machine.system, Target::simulated(&path, Bytes(0)), (240, 0), name)
+}
+
+#[test]
+fn an_nvme_generic_device_is_known_by_the_block_device_beside_it() {
+    let machine = Machine::unpack("nvme.txt");
+    let disk = machine.root.join("sys/block/nvme0n1");
+    machine.write(&disk.join("nsid"), "7");
+    machine.write(&disk.join("queue/max_hw_sectors_kb"), "2048");
+    let target = generic(&machine, "ng0n1").unwrap();
+    assert_eq!((target.kind, target.size), (TargetKind::NvmeGeneric, Bytes(7_501_476_528 * 512)));
+    assert_eq!(target.direct_alignment, Some(Bytes(512)));
+    let namespace = target.namespace.as_ref().unwrap();
+    assert_eq!((namespace.device, namespace.id), ((240, 0), 7));
+    assert_eq!(namespace.block_device, "/dev/nvme0n1");
+    assert_eq!(namespace.logical_block, Bytes(512));
+    assert_eq!((namespace.largest, namespace.limit), (Bytes(2 << 20), "queue/max_hw_sectors_kb"));
+    // What is mounted from the block device forbids writing here too.
+    let mounted = |usage: &InUse| matches!(usage, InUse::Mounted { .. });
+    assert!(target.in_use.iter().any(mounted), "{:?}", target.in_use);
+    // Each page of a buffer may be a segment of its own.
+    machine.write(&disk.join("queue/max_segments"), "127");
+    let namespace = generic(&machine, "ng0n1").unwrap().namespace.unwrap();
+    assert_eq!((namespace.largest, namespace.limit), (Bytes(127 * 4096), "queue/max_segments"));
+}
+
+#[test]
+fn an_nvme_generic_device_that_commands_cannot_serve_is_refused_with_what_can() {
+    let machine = Machine::unpack("nvme.txt");
+    let disk = machine.root.join("sys/block/nvme0n1");
+    let refused = |name: &str, parts: &[&str]| {
+        let told = generic(&machine, name).unwrap_err().to_string();
+        for part in parts {
+            assert!(told.contains(part), "{told} lacks {part}");
+        }
+    };
+    refused("ng7n1", &["/dev/ng7n1", "no block device nvme7n1 beside it", "nvme list"]);
+    refused("ng0n1", &["/sys/block/nvme0n1 does not tell its number", "measure /dev/nvme0n1"]);
+    machine.write(&disk.join("nsid"), "1");
+    machine.write(&disk.join("queue/logical_block_size"), "520");
+    refused("ng0n1", &["the size of its blocks"]);
+    machine.write(&disk.join("queue/logical_block_size"), "512");
+    // Before Linux 6.8 the number of bytes is not told.
+    machine.write(&disk.join("integrity/format"), "T10-DIF-TYPE1-CRC");
+    refused(
+        "ng0n1",
+        &["carry metadata (T10-DIF-TYPE1-CRC)", "measure /dev/nvme0n1", "nvme format"],
+    );
+    machine.write(&disk.join("metadata_bytes"), "8");
+    refused("ng0n1", &["carry 8 bytes of metadata"]);
+    machine.write(&disk.join("metadata_bytes"), "0");
+    assert!(generic(&machine, "ng0n1").is_ok());
 }
 
 #[test]
@@ -507,4 +565,26 @@ fn this_machine_is_described_without_a_panic() {
 fn blocks_are_counted_in_fragments_where_there_are_such() {
     assert_eq!(super::block_unit(4096, 1 << 20), 4096);
     assert_eq!(super::block_unit(0, 4096), 4096);
+}
+
+#[test]
+fn threads_with_real_time_priority_tell_how_long_they_were_kept_waiting() {
+    let machine = Machine::unpack("container.txt");
+    let wait = || counters::realtime_wait(&machine.system);
+    assert_eq!(wait(), None);
+    let task = |id: u32, name: &str, policy: u32, schedstat: &str| {
+        let folder = machine.root.join(format!("proc/self/task/{id}"));
+        // The policy is field 41; the name may look like anything.
+        let fields = vec!["0"; 37].join(" ");
+        machine.write(&folder.join("stat"), &format!("{id} ({name}) S {fields} {policy} 0 0"));
+        machine.write(&folder.join("schedstat"), schedstat);
+    };
+    task(1, "fathom", 0, "5000000 9000000 7");
+    assert_eq!(wait(), None);
+    task(2, "fathom-0) S 1 (", 1, "5000000 1200 7");
+    task(3, "fathom-1", 1, "5000000 34 7");
+    assert_eq!(wait(), Some(Span(1234)));
+    // A kernel that does not count.
+    task(3, "fathom-1", 1, "0 0 0");
+    assert_eq!(wait(), None);
 }

@@ -9,6 +9,7 @@ use fathom_core::spec::Point;
 
 use super::{Observer, drive_plan, timetable};
 use crate::collector::Collector;
+use crate::pattern::Pointers;
 use crate::sim::{self, Sim};
 use crate::worker::{Job, Sink};
 
@@ -44,7 +45,6 @@ pub(super) fn run(
     let timetable = timetable(point, Instant(0));
     let job = Job {
         plan,
-        block_size: stream.block_size.0 as u32,
         writes: stream.read_share < 1.0,
         timetable,
         cpu: || None,
@@ -53,6 +53,7 @@ pub(super) fn run(
     };
     let mut sink = LocalSink { collector: Collector::new(plans, timetable), observer };
     let mut backend = Sim::open(&options.for_run(point.seed), plan.pacing.queue_depth());
-    let outcome = drive_plan(&job, stream, &mut backend, &mut sink);
+    let pointers = Pointers::new(point);
+    let outcome = drive_plan(&job, stream, &pointers, &mut backend, &mut sink);
     sink.collector.finish(Vec::from([outcome]))
 }

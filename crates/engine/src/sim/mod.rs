@@ -126,9 +126,7 @@ impl Backend for Sim {
         self.agenda.now()
     }
 
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
-        &mut []
-    }
+    fn refresh(&mut self, _: u32, _: u32) {}
 
     fn push(&mut self, io: Io) {
         assert!(

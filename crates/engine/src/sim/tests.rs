@@ -61,7 +61,6 @@ fn an_idle_device_moves_to_the_deadline() {
     let mut sim = open("queue", 1);
     sim.wait_and_reap(Instant(7), &mut Vec::new());
     assert_eq!(sim.now(), Instant(7));
-    assert!(sim.buffer(0).is_empty());
 }
 
 #[test]

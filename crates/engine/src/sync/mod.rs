@@ -19,6 +19,7 @@ use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
+use crate::payload::Deal;
 use crate::target::OpenTarget;
 use helper::{Helper, Job, Outbox};
 
@@ -56,12 +57,11 @@ impl RealBackend for Sync {
         let alignment = buffers::alignment(targets)?;
         let files: Arc<[File]> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
+        let own = Shape { slots: 1, ..shape.clone() };
         let buffers: Box<[Option<Buffers>]> = (0..slots)
             .map(|slot| {
-                // An odd factor keeps the seeds of neighbouring slots and workers apart.
-                let mark = u64::from(slot + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let own = Shape { slots: 1, seed: shape.seed ^ mark, ..*shape };
-                Buffers::new(&own, alignment).map(Some)
+                let deal = Deal { among: slots, which: slot };
+                Buffers::dealt(&own, alignment, deal).map(Some)
             })
             .collect::<io::Result<_>>()?;
         clock::request_exact_timers();
@@ -83,6 +83,10 @@ impl RealBackend for Sync {
             pacer: Pacer::new(clock.clone()),
             clock,
         })
+    }
+
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.at_home(slot).get(Direction::Write, 0)
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
@@ -114,8 +118,8 @@ impl Backend for Sync {
     }
 
     #[inline]
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        self.at_home(slot).get(Direction::Write, 0)
+    fn refresh(&mut self, slot: u32, length: u32) {
+        self.at_home(slot).refresh(0, length);
     }
 
     #[inline]

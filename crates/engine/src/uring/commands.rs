@@ -8,7 +8,7 @@ use fathom_core::measure::Direction;
 use io_uring::{opcode, squeue, types::Fixed};
 
 use super::Facts;
-use super::entries::Buffer;
+use super::entries::{Buffer, BufferFields};
 use crate::backend::Io;
 use crate::target::Passthrough;
 
@@ -60,7 +60,8 @@ pub struct CommandEntry {
     flags: u8,
     ioprio: u16,
     fd: i32,
-    kernel: [u64; 5],
+    kernel: [u64; 4],
+    buffer: BufferFields,
     command: Command,
     rest: u64,
 }
@@ -74,6 +75,13 @@ impl CommandEntry {
         // SAFETY: a submission queue entry is plain data in the kernel's layout, of which this type
         // is a description, and any bits are valid in it.
         unsafe { std::mem::transmute(entry) }
+    }
+
+    /// Has the command take its data from another place.
+    #[inline]
+    pub(super) fn move_to(&mut self, address: *mut u8, area: u16) {
+        self.command.address = address as u64;
+        self.buffer.index = area;
     }
 
     #[inline]
@@ -90,22 +98,18 @@ pub struct Aim {
     target: i32,
     namespace: u32,
     block_shift: u32,
-    /// Command dword 12, by direction.
-    dword12: [u32; 2],
+    /// The flags in command dword 12, by direction.
+    flags: [u32; 2],
 }
 
 impl Aim {
-    pub(super) fn new(target: &Passthrough, number: i32, length: u32) -> Self {
-        assert!(length.is_multiple_of(1 << target.block_shift));
-        // The command has 16 bits for it; what its device can do is less.
-        let blocks = (length >> target.block_shift) - 1;
-        assert!(blocks <= 0xFFFF);
+    pub(super) fn new(target: &Passthrough, number: i32) -> Self {
         let write = if target.force_unit_access { FORCE_UNIT_ACCESS } else { 0 };
         Self {
             target: number,
             namespace: target.namespace,
             block_shift: target.block_shift,
-            dword12: [blocks, blocks | write],
+            flags: [0, write],
         }
     }
 
@@ -113,21 +117,25 @@ impl Aim {
     #[inline]
     pub(super) fn at(&self, prepared: CommandEntry, io: Io) -> CommandEntry {
         let mut entry = prepared;
+        // The command has 16 bits for the number of blocks; what its device can do is less.
+        let blocks = (io.length >> self.block_shift) - 1;
+        assert!(blocks <= 0xFFFF && io.length.trailing_zeros() >= self.block_shift);
         let first = io.offset >> self.block_shift;
         entry.fd = self.target;
         entry.command.namespace = self.namespace;
         entry.command.dword10 = first as u32;
         entry.command.dword11 = (first >> 32) as u32;
-        entry.command.dword12 = self.dword12[io.direction as usize];
+        entry.command.dword12 = blocks | self.flags[io.direction as usize];
+        entry.command.length = io.length;
         entry
     }
 }
 
 /// What every command with this buffer has in common.
 pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
-    let &Buffer { slot, direction, address, length, place } = buffer;
-    let place = facts.registered_buffers.then_some(place);
-    let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(place).build();
+    let &Buffer { slot, direction, address, length, area } = buffer;
+    let area = facts.registered_buffers.then_some(area);
+    let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(area).build();
     let entry = match facts.registered_files {
         true => entry,
         false => entry.clear_flags(),
@@ -175,10 +183,10 @@ mod tests {
             direction: Direction::Write,
             address: data.as_mut_ptr(),
             length: 8192,
-            place: 9,
+            area: 9,
         };
         let target = Passthrough::invented(3, 12, true);
-        let aim = Aim::new(&target, 5, 8192);
+        let aim = Aim::new(&target, 5);
         let offset = 0x12_3456_7800_0000;
         let io = Io { slot: 7, target: 0, direction: Direction::Write, offset, length: 8192 };
         let raw = bytes(&Commands::entry(&prepare(&buffer, facts), &aim, io));

@@ -27,18 +27,24 @@ pub trait Entries: 'static {
     /// What an entry has to know of its target.
     type Aim;
 
-    /// What there is to know of the target that the ring knows by this number, for I/Os of this
-    /// length.
-    fn aim_at(target: &OpenTarget, number: i32, length: u32) -> Self::Aim;
+    /// What there is to know of the target that the ring knows by this number.
+    fn aim_at(target: &OpenTarget, number: i32) -> Self::Aim;
 
     /// What every I/O with this buffer has in common.
     fn prepare(buffer: &Buffer, facts: Facts) -> Self::Prepared;
 
-    /// The entry for an I/O, which is as long as the buffer.
+    /// Has entries that are made from this take their data from another place, in this registered
+    /// area; 0 where none is registered.
+    fn move_to(prepared: &mut Self::Prepared, address: *mut u8, area: u16);
+
+    /// The entry for an I/O, which is not longer than the buffer.
     fn entry(prepared: &Self::Prepared, aim: &Self::Aim, io: Io) -> Self::Submission;
 
-    /// Which slot came back, and the bytes that moved or how it failed.
-    fn outcome(completion: &Self::Completion, length: u32) -> (u32, i32);
+    /// Which slot came back.
+    fn slot(completion: &Self::Completion) -> u32;
+
+    /// How many of the I/O's bytes moved, or how it failed.
+    fn result(completion: &Self::Completion, length: u32) -> i32;
 }
 
 /// The ring itself, with entries of one kind.
@@ -54,8 +60,8 @@ pub struct Buffer {
     pub(super) address: *mut u8,
     /// Its length.
     pub(super) length: u32,
-    /// Its place among all, by which it is registered.
-    pub(super) place: u16,
+    /// The area that it lies in, by which it is registered.
+    pub(super) area: u16,
 }
 
 /// Reads and writes of files and block devices.
@@ -96,8 +102,9 @@ pub(super) struct Length {
 /// With which buffer. Aligned, so that its parts are copied together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
-struct BufferFields {
-    index: u16,
+pub(super) struct BufferFields {
+    /// The registered area.
+    pub(super) index: u16,
     personality: u16,
     splice_fd: i32,
 }
@@ -135,17 +142,17 @@ impl Entries for Files {
     type Prepared = PreparedFile;
     type Aim = i32;
 
-    fn aim_at(_: &OpenTarget, number: i32, _: u32) -> i32 {
+    fn aim_at(_: &OpenTarget, number: i32) -> i32 {
         number
     }
 
     fn prepare(buffer: &Buffer, facts: Facts) -> PreparedFile {
-        let &Buffer { direction, address, length, place, .. } = buffer;
+        let &Buffer { direction, address, length, area, .. } = buffer;
         let file = Fixed(0);
         let entry = match (direction, facts.registered_buffers) {
-            (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, place).build(),
+            (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, area).build(),
             (Direction::Write, true) => {
-                opcode::WriteFixed::new(file, address, length, place).build()
+                opcode::WriteFixed::new(file, address, length, area).build()
             }
             (Direction::Read, false) => opcode::Read::new(file, address, length).build(),
             (Direction::Write, false) => opcode::Write::new(file, address, length).build(),
@@ -159,6 +166,12 @@ impl Entries for Files {
     }
 
     #[inline]
+    fn move_to(prepared: &mut PreparedFile, address: *mut u8, area: u16) {
+        prepared.address = address as u64;
+        prepared.buffer.index = area;
+    }
+
+    #[inline]
     fn entry(prepared: &PreparedFile, target: &i32, io: Io) -> squeue::Entry {
         let PreparedFile { address, length, buffer, opcode } = *prepared;
         let entry = RawEntry {
@@ -166,7 +179,7 @@ impl Entries for Files {
             target: *target,
             offset: io.offset,
             address,
-            length,
+            length: Length { bytes: io.length, ..length },
             user_data: u64::from(io.slot),
             buffer,
             rest: [0; 2],
@@ -175,8 +188,13 @@ impl Entries for Files {
     }
 
     #[inline]
-    fn outcome(completion: &cqueue::Entry, _: u32) -> (u32, i32) {
-        (completion.user_data() as u32, completion.result())
+    fn slot(completion: &cqueue::Entry) -> u32 {
+        completion.user_data() as u32
+    }
+
+    #[inline]
+    fn result(completion: &cqueue::Entry, _: u32) -> i32 {
+        completion.result()
     }
 }
 
@@ -189,14 +207,19 @@ impl Entries for Commands {
     type Prepared = CommandEntry;
     type Aim = Aim;
 
-    fn aim_at(target: &OpenTarget, number: i32, length: u32) -> Aim {
+    fn aim_at(target: &OpenTarget, number: i32) -> Aim {
         let passthrough = target.passthrough.as_ref();
         let passthrough = passthrough.expect("only such targets are given to this ring");
-        Aim::new(passthrough, number, length)
+        Aim::new(passthrough, number)
     }
 
     fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
         commands::prepare(buffer, facts)
+    }
+
+    #[inline]
+    fn move_to(prepared: &mut CommandEntry, address: *mut u8, area: u16) {
+        prepared.move_to(address, area);
     }
 
     #[inline]
@@ -205,13 +228,17 @@ impl Entries for Commands {
     }
 
     #[inline]
-    fn outcome(completion: &cqueue::Entry32, length: u32) -> (u32, i32) {
-        let result = match completion.result() {
+    fn slot(completion: &cqueue::Entry32) -> u32 {
+        completion.user_data() as u32
+    }
+
+    #[inline]
+    fn result(completion: &cqueue::Entry32, length: u32) -> i32 {
+        match completion.result() {
             // A command that succeeds does not say how much it moved: all of it.
             0 => length as i32,
             status @ 1.. => nvme_failure(status as u16),
             errno => errno,
-        };
-        (completion.user_data() as u32, result)
+        }
     }
 }

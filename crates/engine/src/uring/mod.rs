@@ -37,7 +37,7 @@ use rustix::thread::NanosleepRelativeResult;
 
 pub use entries::{Commands, Entries, Files};
 use memory::Share;
-pub(crate) use modes::try_out;
+pub(crate) use modes::{options, try_out};
 pub(crate) use nop::{NopRing, no_target};
 use ring::Ring;
 pub use setup::Setup;
@@ -48,6 +48,11 @@ use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::target::OpenTarget;
+
+/// How much memory this user may have locked or registered; none if as much as he likes.
+pub(crate) fn lockable() -> Option<u64> {
+    memory::limit()
+}
 
 /// The most entries that a submission queue can have.
 const MOST_ENTRIES: u32 = 32_768;
@@ -148,8 +153,9 @@ impl Ceiling {
 struct Slot<E: Entries> {
     /// By direction.
     prepared: [E::Prepared; 2],
-    /// Whether it is in flight. Asserted, because the kernel owns its buffer then.
-    is_busy: bool,
+    /// The length of the I/O that is in flight, or 0. Asserted, because the kernel owns its buffer
+    /// then.
+    in_flight: u32,
 }
 
 /// Why a call into the kernel ended before what it was asked for.
@@ -170,8 +176,13 @@ impl<E: Entries> RealBackend for UringOf<E> {
         Self::open_below(Ceiling::NONE, targets, shape)
     }
 
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+        assert!(self.slots[slot as usize].in_flight == 0);
+        self.buffers.get(Direction::Write, slot)
+    }
+
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
-        assert!(!self.slots[slot as usize].is_busy);
+        assert!(self.slots[slot as usize].in_flight == 0);
         self.buffers.get(Direction::Read, slot)
     }
 
@@ -201,13 +212,12 @@ impl<E: Entries> UringOf<E> {
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
-        let addresses = buffers.addresses();
         // Registering fails for want of lockable memory or table space, or on an older kernel.
         // The I/Os are the same without, each a little dearer.
         let registered_files =
             ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
         let share = match ceiling.register_buffers {
-            true => register_buffers(&ring.submitter(), &addresses, shape.block_size),
+            true => register_buffers(&ring.submitter(), &buffers.areas()),
             false => None,
         };
         let facts = Facts {
@@ -219,24 +229,23 @@ impl<E: Entries> UringOf<E> {
         };
         clock::request_exact_timers();
         let length = shape.block_size;
-        let prepared = |slot, direction| {
-            let place = buffers.place(direction, slot);
-            let address = addresses[place as usize];
-            // The kernel numbers registered buffers with 16 bits, and takes no more of them.
-            let buffer = entries::Buffer { slot, direction, address, length, place: place as u16 };
+        let mut prepared = |slot, direction| {
+            let address = buffers.address(direction, slot);
+            let area = buffers.area(direction, slot);
+            let buffer = entries::Buffer { slot, direction, address, length, area };
             E::prepare(&buffer, facts)
         };
         // Where files are registered the ring knows them by their place, else by their descriptor.
         let number = |(place, target)| match registered_files {
-            true => E::aim_at(target, place as i32, length),
-            false => E::aim_at(target, descriptors[place], length),
+            true => E::aim_at(target, place as i32),
+            false => E::aim_at(target, descriptors[place]),
         };
         Ok(Self {
             ring: Ring::new(ring),
             slots: (0..slots)
                 .map(|slot| Slot {
                     prepared: Direction::BOTH.map(|direction| prepared(slot, direction)),
-                    is_busy: false,
+                    in_flight: 0,
                 })
                 .collect(),
             targets: targets.iter().enumerate().map(number).collect(),
@@ -412,9 +421,18 @@ impl<E: Entries> Backend for UringOf<E> {
     }
 
     #[inline]
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        assert!(!self.slots[slot as usize].is_busy);
-        self.buffers.get(Direction::Write, slot)
+    fn refresh(&mut self, slot: u32, length: u32) {
+        let Self { slots, buffers, facts, .. } = self;
+        let slot_of = &mut slots[slot as usize];
+        assert!(slot_of.in_flight == 0);
+        if buffers.refresh(slot, length) {
+            let address = buffers.address(Direction::Write, slot);
+            let area = match facts.registered_buffers {
+                true => buffers.area(Direction::Write, slot),
+                false => 0,
+            };
+            E::move_to(&mut slot_of.prepared[Direction::Write as usize], address, area);
+        }
     }
 
     #[inline]
@@ -459,12 +477,12 @@ impl<E: Entries> Backend for UringOf<E> {
         assert!(count <= self.in_kernel);
         self.in_kernel -= count;
         let at = self.clock.now();
-        let length = self.buffers.length() as u32;
         for entry in completions {
-            let (slot, result) = E::outcome(&entry, length);
+            let slot = E::slot(&entry);
             // SAFETY: the kernel gives back the number of a slot that an entry was pushed with.
             // That it does so once for each is what the memory of a ring rests on anyway.
-            unsafe { self.slots.get_unchecked_mut(slot as usize) }.is_busy = false;
+            let place = unsafe { self.slots.get_unchecked_mut(slot as usize) };
+            let result = E::result(&entry, std::mem::take(&mut place.in_flight));
             take(Completion { slot, result, at });
         }
     }
@@ -522,10 +540,13 @@ fn queue<'a, E: Entries>(
     aim: impl Fn(&Io) -> &'a E::Aim,
 ) {
     for io in ios {
-        assert!(io.length as usize == length, "an I/O is as long as its buffer");
+        assert!(
+            (1..=length).contains(&(io.length as usize)),
+            "an I/O has a length, and not more than its buffer"
+        );
         let slot = &mut slots[io.slot as usize];
-        assert!(!slot.is_busy);
-        slot.is_busy = true;
+        assert!(slot.in_flight == 0);
+        slot.in_flight = io.length;
         let entry = E::entry(&slot.prepared[io.direction as usize], aim(&io), io);
         // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
         // handed out until the entry has completed, and not freed at all if it never does.
@@ -534,11 +555,11 @@ fn queue<'a, E: Entries>(
 }
 
 /// Registers the buffers where the limits allow it.
-fn register_buffers(ring: &Submitter<'_>, addresses: &[*mut u8], length: u32) -> Option<Share> {
-    let share = Share::take(addresses.len() as u64 * u64::from(length).next_multiple_of(4096))?;
-    let vectors: Vec<libc::iovec> = addresses
+fn register_buffers(ring: &Submitter<'_>, areas: &[(*mut u8, usize)]) -> Option<Share> {
+    let share = Share::take(areas.iter().map(|(_, length)| *length as u64).sum())?;
+    let vectors: Vec<libc::iovec> = areas
         .iter()
-        .map(|address| libc::iovec { iov_base: address.cast(), iov_len: length as usize })
+        .map(|(address, length)| libc::iovec { iov_base: address.cast(), iov_len: *length })
         .collect();
     // SAFETY: the buffers are freed after the ring or never.
     unsafe { ring.register_buffers(&vectors) }.ok().map(|()| share)

@@ -26,14 +26,13 @@ const SECTOR: u64 = 512;
 /// # Errors
 ///
 /// When the kernel, the user's rights, a file system or a driver do not allow the mode. A read that
-/// fails as it would in any mode is none: the run will tell.
-pub(crate) fn try_out(
-    facts: &[Target],
-    targets: &[OpenTarget],
+/// fails as it would in any mode is none: the run will tell. Without a target there is no answer.
+pub(crate) fn try_out<'a>(
+    targets: impl Iterator<Item = (&'a Target, &'a OpenTarget)>,
     mode: RingMode,
-) -> Result<Facts, Refusal> {
+) -> Result<Option<Facts>, Refusal> {
     let mut found = None;
-    for (facts, target) in facts.iter().zip(targets) {
+    for (facts, target) in targets {
         if mode.polled {
             pollable(facts)?;
         }
@@ -48,7 +47,7 @@ pub(crate) fn try_out(
         }
         found = Some(ring);
     }
-    Ok(found.expect("a run has targets"))
+    Ok(found)
 }
 
 /// What one read of the target's beginning gives; nothing if it took too long.
@@ -57,8 +56,7 @@ fn read_once<E: Entries>(
     mode: RingMode,
 ) -> io::Result<(Facts, Option<i32>)> {
     let length = target[0].alignment.0.max(SECTOR) as u32;
-    let shape =
-        Shape { slots: 1, block_size: length, reads: true, writes: false, seed: 0, ring: mode };
+    let shape = Shape { block_size: length, writes: false, ring: mode, ..Shape::USUAL };
     let mut ring = UringOf::<E>::open(target, &shape)?;
     ring.push(Io { slot: 0, target: 0, direction: Direction::Read, offset: 0, length });
     let deadline = ring.now() + PATIENCE;
@@ -132,7 +130,8 @@ fn too_old_for_commands(target: &OpenTarget) -> Refusal {
     }
 }
 
-fn options(mode: RingMode) -> &'static str {
+/// The options that ask for a mode, as they are typed.
+pub(crate) fn options(mode: RingMode) -> &'static str {
     match (mode.polled, mode.submission_thread) {
         (true, Some(_)) => "--polled and --sqpoll",
         (true, None) => "--polled",
@@ -172,5 +171,102 @@ fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Re
                     .to_owned(),
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::Bytes;
+    use fathom_core::facts::Queue;
+
+    use super::*;
+    use crate::backend::nvme_failure;
+    use crate::target::Passthrough;
+
+    const POLLED: RingMode = RingMode { polled: true, submission_thread: None };
+
+    fn threaded(cpu: Option<u32>) -> RingMode {
+        RingMode { polled: false, submission_thread: Some(SubmissionThread { cpu }) }
+    }
+
+    fn target(commands: bool) -> OpenTarget {
+        OpenTarget {
+            name: "/dev/x".to_owned(),
+            file: tempfile::tempfile().unwrap().into(),
+            size: Bytes(1 << 20),
+            alignment: Bytes(1),
+            passthrough: commands.then(|| Passthrough::invented(1, 9, false)),
+        }
+    }
+
+    fn layer(name: &str, polling: Option<bool>) -> Layer {
+        let queue = Some(Queue { polling, ..Queue::default() });
+        Layer { name: name.to_owned(), queue, ..Layer::default() }
+    }
+
+    fn says(refusal: &Refusal, cause: &str, remedy: &str) {
+        assert!(refusal.cause.contains(cause), "{refusal:?} lacks {cause}");
+        assert!(refusal.remedy.contains(remedy), "{refusal:?} lacks {remedy}");
+    }
+
+    #[test]
+    fn a_device_without_a_queue_for_polling_is_refused_with_its_drivers_option() {
+        let mut target = Target::simulated("t", Bytes(1 << 20));
+        for known in [Some(true), None] {
+            target.layers = Vec::from([layer("nvme0n1", known)]);
+            assert!(pollable(&target).is_ok());
+        }
+        for (name, remedy) in [
+            ("nvme0n1", "nvme.poll_queues=1"),
+            ("vda", "virtio_blk.poll_queues=1"),
+            ("nullb0", "null_blk.poll_queues=1"),
+            ("sda", "a device whose driver can"),
+        ] {
+            // The disk is what has no queue, whatever lies on it.
+            target.layers = Vec::from([layer("dm-0", None), layer(name, Some(false))]);
+            let refusal = pollable(&target).unwrap_err();
+            says(&refusal, &format!("{name} cannot be polled"), remedy);
+            says(&refusal, &format!("/sys/block/{name}/queue/io_poll"), "drop --polled");
+        }
+    }
+
+    #[test]
+    fn a_ring_that_cannot_be_had_says_what_stands_in_the_way() {
+        let refused = |errno: Errno, commands, mode| {
+            refusal_of_ring(&io::Error::from(errno), &target(commands), mode)
+        };
+        says(&refused(Errno::INVAL, false, threaded(Some(99))), "on CPU 99", "nproc --all");
+        for errno in [Errno::PERM, Errno::ACCESS] {
+            says(&refused(errno, false, threaded(None)), "no submission thread", "as root");
+        }
+        says(&refused(Errno::INVAL, true, RingMode::USUAL), "NVMe commands for /dev/x", "6.1");
+        says(&refused(Errno::NOMEM, false, POLLED), "cannot be set up", "drop --polled");
+        let both = RingMode { polled: true, ..threaded(None) };
+        says(&refused(Errno::NOMEM, false, both), "cannot be set up", "--polled and --sqpoll");
+        says(&refused(Errno::NOMEM, false, threaded(None)), "cannot be set up", "drop --sqpoll");
+    }
+
+    #[test]
+    fn the_mode_is_blamed_only_for_what_it_causes() {
+        let understood = |errno: Errno, commands, mode| {
+            understand(-errno.raw_os_error(), &target(commands), mode)
+        };
+        let refused = |errno, commands, mode| understood(errno, commands, mode).unwrap_err();
+        says(&refused(Errno::OPNOTSUPP, false, POLLED), "/dev/x cannot be polled", "drop --polled");
+        says(&refused(Errno::ACCESS, true, RingMode::USUAL), "may send no NVMe", "CAP_SYS_ADMIN");
+        says(&refused(Errno::NOTTY, true, RingMode::USUAL), "this kernel does not take", "6.1");
+        says(&refused(Errno::BADF, false, threaded(None)), "registered files", "drop --sqpoll");
+        for (errno, mode) in [
+            (Errno::IO, POLLED),
+            (Errno::INVAL, threaded(None)),
+            (Errno::BADF, POLLED),
+            (Errno::PERM, RingMode::USUAL),
+        ] {
+            assert!(understood(errno, false, mode).is_ok(), "{errno:?}");
+        }
+        // What came back, in full or not, and what the device itself refused.
+        for result in [512, 0, nvme_failure(0x81)] {
+            assert!(understand(result, &target(true), POLLED).is_ok(), "{result}");
+        }
     }
 }

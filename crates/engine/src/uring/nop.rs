@@ -40,6 +40,10 @@ impl RealBackend for NopRing {
         Self::open_with(INJECT_RESULT, targets, shape)
     }
 
+    fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.ring.write_buffer(slot)
+    }
+
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         self.ring.read_buffer(slot)
     }
@@ -92,8 +96,8 @@ impl Backend for NopRing {
     }
 
     #[inline]
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        self.ring.buffer(slot)
+    fn refresh(&mut self, slot: u32, length: u32) {
+        self.ring.refresh(slot, length);
     }
 
     #[inline]
@@ -126,10 +130,11 @@ impl Backend for NopRing {
 
 /// A target for rings that do nothing: an I/O has to name one, and a ring to register it.
 pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
-    let file = rustix::fs::memfd_create("fathom-nothing", MemfdFlags::CLOEXEC)?.into();
+    let file: std::fs::File =
+        rustix::fs::memfd_create("fathom-nothing", MemfdFlags::CLOEXEC)?.into();
     Ok(OpenTarget {
         name: "nothing".to_owned(),
-        file,
+        file: file.into(),
         size,
         alignment: Bytes(1),
         passthrough: None,
@@ -154,8 +159,6 @@ fn refused(result: i32) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::RingMode;
-
     use super::*;
     use crate::uring::tests::here;
 
@@ -165,14 +168,7 @@ mod tests {
             return;
         }
         let nothing = no_target(Bytes(1 << 20)).unwrap();
-        let shape = Shape {
-            slots: 4,
-            block_size: 512,
-            reads: true,
-            writes: true,
-            seed: 1,
-            ring: RingMode::USUAL,
-        };
+        let shape = Shape { slots: 4, block_size: 512, ..Shape::USUAL };
         for flags in [INJECT_RESULT, 0] {
             let mut ring =
                 NopRing::open_with(flags, std::slice::from_ref(&nothing), &shape).unwrap();

@@ -6,13 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use fathom_core::spec::RingMode;
 use tempfile::TempDir;
 
 use super::*;
 
-const SHAPE: Shape =
-    Shape { slots: 5, block_size: 4096, reads: true, writes: true, seed: 1, ring: RingMode::USUAL };
+const SHAPE: Shape = Shape { slots: 5, ..Shape::USUAL };
 const HANG: Span = Span::from_secs(60);
 
 fn target(path: &Path) -> OpenTarget {
@@ -20,7 +18,7 @@ fn target(path: &Path) -> OpenTarget {
     let file = open(libc::O_DIRECT).or_else(|_| open(0)).unwrap();
     OpenTarget {
         name: path.display().to_string(),
-        file,
+        file: file.into(),
         size: Bytes(1 << 16),
         alignment: Bytes(1),
         passthrough: None,
@@ -45,7 +43,8 @@ fn round_trips(ring: &mut Uring) {
     for round in 0..3u8 {
         for direction in [Direction::Write, Direction::Read] {
             for slot in 0..5 {
-                ring.buffer(slot).fill(round * 5 + slot as u8);
+                ring.refresh(slot, 4096);
+                ring.write_buffer(slot).fill(round * 5 + slot as u8);
                 let offset = u64::from(slot) * 4096;
                 ring.push(Io { slot, target: 1, direction, offset, length: 4096 });
             }
@@ -97,7 +96,7 @@ fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
     let zero = std::fs::File::open("/dev/zero").unwrap();
     let zero = OpenTarget {
         name: "/dev/zero".to_owned(),
-        file: zero,
+        file: zero.into(),
         size: Bytes(1 << 20),
         alignment: Bytes(1),
         passthrough: None,
@@ -148,8 +147,13 @@ fn hanging(folder: &TempDir, ceiling: Ceiling) -> (Uring, File) {
     let fifo = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let other_end = fifo.try_clone().unwrap();
     let name = path.display().to_string();
-    let targets =
-        [OpenTarget { name, file: fifo, size: Bytes(0), alignment: Bytes(1), passthrough: None }];
+    let targets = [OpenTarget {
+        name,
+        file: fifo.into(),
+        size: Bytes(0),
+        alignment: Bytes(1),
+        passthrough: None,
+    }];
     let mut ring = Uring::open_below(ceiling, &targets, &SHAPE).unwrap();
     for slot in 0..3 {
         ring.push(Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 4096 });

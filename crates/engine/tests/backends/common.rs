@@ -46,10 +46,12 @@ pub fn open(path: &Path, write: bool) -> OpenTarget {
     };
     let name = path.display().to_string();
     match options().custom_flags(libc::O_DIRECT).open(path) {
-        Ok(file) => OpenTarget { name, file, size, alignment: Bytes(4096), passthrough: None },
+        Ok(file) => {
+            OpenTarget { name, file: file.into(), size, alignment: Bytes(4096), passthrough: None }
+        }
         Err(_) => OpenTarget {
             name,
-            file: options().open(path).unwrap(),
+            file: options().open(path).unwrap().into(),
             size,
             alignment: Bytes(1),
             passthrough: None,
@@ -63,7 +65,7 @@ pub fn open_buffered(path: &Path) -> OpenTarget {
     let size = Bytes(path.metadata().unwrap().len());
     OpenTarget {
         name: path.display().to_string(),
-        file,
+        file: file.into(),
         size,
         alignment: Bytes(1),
         passthrough: None,
@@ -125,7 +127,8 @@ pub fn drive(
             };
             if direction == Direction::Write {
                 let content = content(target, offset, BLOCK as usize);
-                backend.buffer(slot)[..BLOCK as usize].copy_from_slice(&content);
+                backend.refresh(slot, BLOCK);
+                backend.write_buffer(slot)[..BLOCK as usize].copy_from_slice(&content);
             }
             let io = Io { slot, target, direction, offset, length: BLOCK };
             assert!(slots[slot as usize].replace((io, backend.now())).is_none());
@@ -166,7 +169,7 @@ pub fn works_here<B: RealBackend>() -> bool {
 
 /// The shape of a backend that reads and writes.
 pub fn shape(slots: u32, block_size: u32) -> Shape {
-    Shape { slots, block_size, reads: true, writes: true, seed: 1, ring: RingMode::USUAL }
+    Shape { slots, block_size, ..Shape::USUAL }
 }
 
 /// Opens a backend of the given type that reads and writes.

@@ -266,22 +266,23 @@ fn buffers<B: RealBackend>() {
     let targets = [target(folder.path(), "target", 64 * 4096)];
     for slots in [1, 3] {
         let mut backend: B = backend(&targets, slots, 512);
-        let contents: Vec<Vec<u8>> = (0..slots).map(|slot| backend.buffer(slot).to_vec()).collect();
+        let contents: Vec<Vec<u8>> =
+            (0..slots).map(|slot| backend.write_buffer(slot).to_vec()).collect();
         assert!(contents.iter().all(|content| content.len() == 512));
         let unlike = (1..slots as usize).all(|slot| contents[slot] != contents[slot - 1]);
         assert!(unlike && contents[0] != [0; 512]);
         for slot in 0..slots {
-            assert_eq!(backend.buffer(slot).as_ptr().addr() % 4096, 0);
+            assert_eq!(backend.write_buffer(slot).as_ptr().addr() % 4096, 0);
             assert_eq!(backend.read_buffer(slot).as_ptr().addr() % 4096, 0);
-            backend.buffer(slot).fill(slot as u8);
+            backend.write_buffer(slot).fill(slot as u8);
         }
-        assert!((0..slots).all(|slot| backend.buffer(slot) == [slot as u8; 512]));
+        assert!((0..slots).all(|slot| backend.write_buffer(slot) == [slot as u8; 512]));
         // What was read is never written: the reads go elsewhere.
         for slot in 0..slots {
             let io = Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 512 };
             let result = run_one(&mut backend, io);
             assert!(result == 512 || result == -Errno::INVAL.raw_os_error(), "{result}");
-            assert_eq!(backend.buffer(slot), [slot as u8; 512]);
+            assert_eq!(backend.write_buffer(slot), [slot as u8; 512]);
         }
     }
 }
@@ -361,7 +362,7 @@ fn a_buffer_in_flight_is_not_handed_out() {
     for _ in 0..1000 {
         backend.push(read);
         backend.wait(fathom_core::Instant(0));
-        backend.buffer(1);
+        backend.write_buffer(1);
         let mut completions = Vec::new();
         while completions.is_empty() {
             let hang = backend.now() + common::HANG;

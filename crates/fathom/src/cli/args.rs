@@ -3,13 +3,18 @@
 //! What begins with a hyphen is still the value of an option that takes one, so that `-b -4k` is
 //! told that -4k is no size, not that there is no option -4.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use fathom_core::spec::{self, SubmissionThread, Workers};
+use clap::parser::ValueSource;
+use clap::{
+    ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
+use fathom_core::spec::{self, Pattern, SubmissionThread, Workers};
 use fathom_core::{Bytes, Span};
 
-use super::values::{self, Backend, Depth, Load};
+use super::patterns;
+use super::values::{self, Backend, Depth, Load, Sizes};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -50,8 +55,12 @@ fn const_str() -> String {
 pub enum Command {
     /// Draw a portrait of the storage under a folder, or of a file or device, in about a minute
     Quick(Quick),
-    /// Run one workload on files, block devices or a simulated device
+    /// Run a workload on files, block devices or a simulated device
     Run(Run),
+    /// Show what `run` would do with the same words: nothing starts, and nothing is written
+    Plan(Request),
+    /// List the workloads that come with fathom, or print one to start from
+    Workloads(Workloads),
     /// Show what a target is, down its device stack, and what follows for a test
     Inspect(Inspect),
     /// Create a file and really write it, with unique data, to measure on
@@ -60,6 +69,40 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show the report of a result file again, or write it as HTML or CSV
     Report(Report),
+    /// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result
+    #[command(disable_help_flag = true)]
+    Diskspd(Diskspd),
+}
+
+/// `fathom diskspd`. What DiskSpd's words mean is the dialect's business.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Diskspd {
+    /// DiskSpd's command line, and fathom's own options, which begin with two hyphens
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub words: Vec<OsString>,
+}
+
+/// fathom's own options beside DiskSpd's.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "fathom diskspd",
+    disable_version_flag = true,
+    max_term_width = 100,
+    override_usage = "fathom diskspd [OPTIONS] ARGS",
+    after_help = "\
+ARGS is a command line of DiskSpd 2.2 without the program's name, as it stands in scripts: options
+such as -b4K -r -o32 -t4 -w30 -d60 -Sh -L, then the targets; or -Xprofile.xml and the targets of its
+templates. It runs, and DiskSpd's result is printed, with -Rxml as XML. -Rp prints what it resolves
+to, -Rpxml as an XML profile, and nothing runs."
+)]
+pub struct DiskspdOwn {
+    /// Where a drive, volume, disk or share of Windows is here: 'G:=/mnt/g', '#1=/dev/sdb'
+    #[arg(long, value_name = "FROM=TO", allow_hyphen_values = true)]
+    pub map: Vec<String>,
+    #[command(flatten)]
+    pub consent: Consent,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// Where the results go.
@@ -132,10 +175,28 @@ pub struct Quick {
 /// `fathom run`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Run {
-    /// Files, block devices or NVMe generic devices (/dev/ng0n1), or one simulated device such as
-    /// sim:ssd (`fathom run sim:help`)
-    #[arg(required = true, value_name = "TARGET")]
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// What is to be measured, on what.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Request {
+    /// Files, folders (all files in them), block devices or NVMe generic devices (/dev/ng0n1), or
+    /// one simulated device such as sim:ssd (`fathom run sim:help`). Before them may stand a
+    /// workload: a file that ends in .toml, or a name that `fathom workloads` lists
+    #[arg(required_unless_present = "workload", value_name = "[WORKLOAD] TARGET")]
     pub targets: Vec<PathBuf>,
+    /// The workload, a file or a name, where it does not stand before the targets
+    #[arg(long, value_name = "WORKLOAD")]
+    pub workload: Option<String>,
+    /// Gives a variable of the workload another value: depth=32
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
     /// The load.
     #[command(flatten)]
     pub load: LoadArgs,
@@ -145,26 +206,103 @@ pub struct Run {
     /// What may be written to.
     #[command(flatten)]
     pub consent: Consent,
-    /// Where the results go.
-    #[command(flatten)]
-    pub results: Results,
+    /// The options of the load and the access that were typed, with their values as typed.
+    #[arg(skip)]
+    pub typed: Vec<Typed>,
+}
+
+/// An option that was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// Its name without the hyphens.
+    pub name: String,
+    /// Its value; none if it has none.
+    pub value: Option<String>,
+}
+
+impl Args {
+    /// Reads the command line of this process; ends the process if that cannot be read.
+    pub fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let mut args = match Self::from_arg_matches(&matches) {
+            Ok(args) => args,
+            Err(error) => error.format(&mut Self::command()).exit(),
+        };
+        let request = match &mut args.command {
+            Command::Run(run) => &mut run.request,
+            Command::Plan(request) => request,
+            _ => return args,
+        };
+        let (name, matches) = matches.subcommand().expect("a command was read");
+        let command = Self::command();
+        let command = command.find_subcommand(name).expect("it was read with this definition");
+        request.typed = typed(command, matches);
+        args
+    }
+}
+
+/// The options with a long name that were typed.
+fn typed(command: &clap::Command, matches: &ArgMatches) -> Vec<Typed> {
+    let mut found = Vec::new();
+    for option in command.get_arguments() {
+        let (Some(name), id) = (option.get_long(), option.get_id().as_str()) else { continue };
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let values = matches.get_raw(id).filter(|_| option.get_action().takes_values());
+        let value = values.and_then(|mut values| values.next_back());
+        let value = value.map(|value| value.to_string_lossy().into_owned());
+        found.push(Typed { name: name.to_owned(), value });
+    }
+    found
+}
+
+/// `fathom workloads`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Workloads {
+    /// The workload to print as TOML
+    pub name: Option<String>,
+    /// Print the JSON Schema of workload files, for editors
+    #[arg(long)]
+    pub schema: bool,
 }
 
 /// The load that is applied.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Bytes moved by one I/O
+    /// Bytes moved by one I/O: 4k; or several sizes by weight, such as 4k/60,64k/40
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
-          default_value = "4k", value_parser = values::size)]
-    pub block_size: Bytes,
+          default_value = "4k", value_parser = values::sizes)]
+    pub block_size: Sizes,
+    /// The same for writes alone [default: as for reads]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::sizes)]
+    pub write_block_size: Option<Sizes>,
     /// Share of reads: 70% or 0.7
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "100%", value_parser = values::share)]
     pub read_share: f64,
-    /// How offsets follow each other
-    #[arg(long, value_enum, default_value = "random")]
-    pub pattern: PatternArg,
+    /// How offsets follow each other: random, sequential, backward, strided:64k, interlocked (the
+    /// workers share one pointer), mixed:30% (30 % random, the rest sequential), zipf:1.1,
+    /// pareto:0.2, normal:10%,50%, hot:90%/10%,0%/40% (I/Os/target) or hot:90%/10g
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true,
+          default_value = "random", value_parser = patterns::pattern)]
+    pub pattern: Pattern,
+    /// Random offsets are multiples of this [default: the smallest block size]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
+    pub align: Option<Bytes>,
+    /// With --pattern random: no block again before all had their turn, then in another order
+    #[arg(long)]
+    pub no_repeat: bool,
+    /// Each worker has a part of every target to itself
+    #[arg(long)]
+    pub zones: bool,
+    /// Sequential workers start at this distance from each other [default: spread evenly]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
+    pub start_distance: Option<Bytes>,
+    /// What is written.
+    #[command(flatten)]
+    pub payload: PayloadArgs,
     /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target
     /// [default: 32, or one for each worker if there are more; with --rate 1024, or as many as fit
     /// into 256 MiB of memory]
@@ -201,6 +339,22 @@ pub struct LoadArgs {
     pub seed: Option<u64>,
 }
 
+/// What is written.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub struct PayloadArgs {
+    /// What is written: random (no two blocks of 4 KiB alike), zeros, ramp (the bytes 00 to FF over
+    /// and over), hex:DEADBEEF (these bytes over and over), pool:16m (each I/O from a random place
+    /// in so much random data), pool:16m,FILE (the same with a file's content) [default: random]
+    #[arg(long, value_name = "CONTENT", value_parser = values::payload)]
+    pub payload: Option<spec::Payload>,
+    /// The share of the random data that a compressor saves: 50% [default: 0%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
+    pub compressible: Option<f64>,
+    /// The share of blocks of 4 KiB that equal one written before: 30% [default: 0%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
+    pub dedup: Option<f64>,
+}
+
 /// How the targets are accessed.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Access")]
@@ -230,24 +384,6 @@ pub struct AccessArgs {
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = "any", value_parser = values::submission_thread)]
     pub sqpoll: Option<SubmissionThread>,
-}
-
-/// How offsets follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PatternArg {
-    /// Uniform over the region
-    Random,
-    /// Block after block, around the region
-    Sequential,
-}
-
-impl From<PatternArg> for spec::Pattern {
-    fn from(typed: PatternArg) -> Self {
-        match typed {
-            PatternArg::Random => Self::Random,
-            PatternArg::Sequential => Self::Sequential,
-        }
-    }
 }
 
 /// How the starts of an open loop follow each other.
@@ -291,6 +427,14 @@ pub struct Prepare {
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "1m", value_parser = values::size)]
     pub block_size: Bytes,
+    /// The share of the data that a compressor saves: 50%
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
+          default_value = "0%", value_parser = values::share)]
+    pub compressible: f64,
+    /// The share of blocks of 4 KiB that equal one before them: 30%
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
+          default_value = "0%", value_parser = values::share)]
+    pub dedup: f64,
     /// Repeats the data of an earlier file [default: a new one each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,

@@ -2,7 +2,7 @@
 
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{
-    Access, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+    Access, BackendKind, BlockSizes, Cache, Pacing, Pattern, Point, Region, RingMode, Stream,
 };
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{Overwrite, check_region};
@@ -20,7 +20,7 @@ const USUAL: (Bytes, Bytes) = (Bytes(Bytes::GIB), Bytes(8 * Bytes::GIB));
 pub const WRITING_TIME: Span = Span::from_secs(15);
 
 /// One step of the portrait.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Shape {
     pattern: Pattern,
     block_size: Bytes,
@@ -31,12 +31,12 @@ struct Shape {
 /// The steps: what a file server, a log, a lone reader, a busy reader, a busy writer and a
 /// database see.
 const SHAPES: [Shape; 6] = [
-    Shape::new(Pattern::Sequential, Bytes::MIB, 1.0, 8),
-    Shape::new(Pattern::Sequential, Bytes::MIB, 0.0, 8),
-    Shape::new(Pattern::Random, 4 * Bytes::KIB, 1.0, 1),
-    Shape::new(Pattern::Random, 4 * Bytes::KIB, 1.0, 32),
-    Shape::new(Pattern::Random, 4 * Bytes::KIB, 0.0, 32),
-    Shape::new(Pattern::Random, 8 * Bytes::KIB, 0.7, 32),
+    Shape::new(Pattern::SEQUENTIAL, Bytes::MIB, 1.0, 8),
+    Shape::new(Pattern::SEQUENTIAL, Bytes::MIB, 0.0, 8),
+    Shape::new(Pattern::RANDOM, 4 * Bytes::KIB, 1.0, 1),
+    Shape::new(Pattern::RANDOM, 4 * Bytes::KIB, 1.0, 32),
+    Shape::new(Pattern::RANDOM, 4 * Bytes::KIB, 0.0, 32),
+    Shape::new(Pattern::RANDOM, 8 * Bytes::KIB, 0.7, 32),
 ];
 
 impl Shape {
@@ -109,22 +109,22 @@ pub fn portrait(
         check_region(&target, access, start, length, shape.block_size)
             .map_err(|refusal| Error::Refused(refusal.to_string()))?;
         let mut stream = Stream {
-            name: String::new(),
-            regions: Vec::from([Region { target: 0, offset: start, length }]),
-            pattern: shape.pattern,
-            block_size: shape.block_size,
+            pattern: shape.pattern.clone(),
+            block_sizes: BlockSizes::one(shape.block_size),
             read_share: shape.read_share,
+            access,
             pacing: Pacing::Closed { queue_depth: shape.queue_depth },
-            workers: Workers::Total(1),
+            ..Stream::reading(
+                String::new(),
+                Vec::from([Region { target: 0, offset: start, length }]),
+            )
         };
         stream.name = describe(&stream);
         points.push(Point {
-            name: stream.name.clone(),
-            streams: Vec::from([stream]),
             warm_up: args.warm_up,
-            window: args.duration,
             interval,
             seed: seed.wrapping_add(index),
+            ..Point::of(Vec::from([stream]), args.duration)
         });
     }
     let consent = match owner {
@@ -134,14 +134,14 @@ pub fn portrait(
         }
         Owner::User => resolve::permission(
             &args.consent,
-            consents(args) || simulated,
+            |_| consents(args) || simulated,
+            |_| None,
             std::slice::from_ref(&target),
         )?,
     };
     let spec = Spec {
         points,
         targets: Vec::from([target]),
-        access,
         backend: if simulated { Backend::Named(BackendKind::Sim) } else { args.backend },
         consent,
     };

@@ -2,15 +2,19 @@
 //! contradicts another one or would have no effect is refused here, before anything is opened.
 
 use fathom_core::facts::{Target, TargetKind};
+use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream,
-    SubmissionThread, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Pacing, Pattern, Payload, Point, Region,
+    RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
 
-use super::args::{AccessArgs, Consent, Run};
+#[cfg(test)]
+use super::args::Run;
+use super::args::{AccessArgs, Consent, LoadArgs, PayloadArgs};
+use super::described::{Described, StreamArgs};
 use super::values::{Backend, Depth, MOST};
 use crate::error::Error;
 
@@ -42,8 +46,6 @@ pub struct Spec {
     pub points: Vec<Point>,
     /// What is known about the targets.
     pub targets: Vec<Target>,
-    /// How they are accessed.
-    pub access: Access,
     /// What carries the I/Os.
     pub backend: Backend,
     /// What may be written to.
@@ -51,9 +53,14 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// The streams of all points.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.points.iter().flat_map(|point| &point.streams)
+    }
+
     /// Whether any point writes.
     pub fn writes(&self) -> bool {
-        self.points.iter().flat_map(|point| &point.streams).any(|s| s.read_share < 1.0)
+        self.streams().any(|stream| stream.read_share < 1.0)
     }
 
     /// Warm-ups and windows together.
@@ -73,13 +80,91 @@ pub struct Machine {
     pub cpus: u32,
 }
 
-/// Settles what a `fathom run` does.
+/// What is wrong with a description, and with which of its streams; none if with the whole.
+#[derive(Debug)]
+pub struct Blame {
+    /// The stream's place.
+    pub stream: Option<usize>,
+    /// What is wrong.
+    pub error: Error,
+}
+
+/// Settles what a `fathom run` does that has no workload file.
 ///
 /// # Errors
 ///
 /// When an option contradicts another one, has no effect, or does not fit the targets.
+#[cfg(test)]
 pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, Error> {
+    let described = Described::typed(&args.request);
+    let spec = settle(&described, targets, machine).map_err(|blame| blame.error)?;
+    permit(spec, &described)
+}
+
+/// Settles what a description means for these targets on this machine. Nothing may be written yet.
+///
+/// # Errors
+///
+/// When an option contradicts another one, has no effect, or does not fit the targets.
+pub fn settle(
+    described: &Described,
+    targets: Vec<Target>,
+    machine: Machine,
+) -> Result<Spec, Blame> {
     let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+    let mut streams = Vec::with_capacity(described.streams.len());
+    for (place, typed) in described.streams.iter().enumerate() {
+        let resolved = stream(typed, &targets, simulated, machine);
+        streams.push(resolved.map_err(|error| Blame { stream: Some(place), error })?);
+    }
+    let whole = |error| Blame { stream: None, error };
+    if simulated {
+        alone_in_simulation(described, &streams).map_err(whole)?;
+    }
+    together(&streams, machine).map_err(whole)?;
+    let first = &described.streams[0];
+    let interval = interval("--duration", first.load.duration, first.load.interval);
+    let point = Point {
+        warm_up: first.load.warm_up,
+        interval: interval.map_err(whole)?,
+        seed: first.load.seed.unwrap_or(machine.fresh_seed),
+        ..Point::of(streams, first.load.duration)
+    };
+    let point = match &described.name {
+        Some(name) => Point { name: name.clone(), ..point },
+        None => point,
+    };
+    let backend = if simulated { Backend::Named(BackendKind::Sim) } else { first.access.backend };
+    Ok(Spec { points: Vec::from([point]), targets, backend, consent: Overwrite::default() })
+}
+
+/// Allows a spec to write what the user consents to.
+///
+/// # Errors
+///
+/// When it writes what the user does not, or the consent has no effect.
+pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
+    let written: Vec<u32> = spec
+        .streams()
+        .filter(|stream| stream.read_share < 1.0)
+        .flat_map(|stream| stream.regions.iter().map(|region| region.target))
+        .collect();
+    let consent = permission(
+        &described.consent,
+        |target| written.contains(&target),
+        |target| described.folder_of(target),
+        &spec.targets,
+    )?;
+    Ok(Spec { consent, ..spec })
+}
+
+/// Settles what one stream does.
+fn stream(
+    args: &StreamArgs,
+    targets: &[Target],
+    simulated: bool,
+    machine: Machine,
+) -> Result<Stream, Error> {
     contradictions(args)?;
     if simulated {
         without_effect_in_simulation(args)?;
@@ -89,40 +174,44 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
         write_through: args.access.write_through,
         ring: RingMode { polled: args.access.polled, submission_thread: args.access.sqpoll },
     };
-    let interval = interval("--duration", args.load.duration, args.load.interval)?;
-    let regions = regions(args, &targets, access)?;
-    let pacing = pacing(args, regions.len() as u32)?;
-    possible_rate(&pacing, args)?;
+    let sizes = block_sizes(args)?;
+    let regions = regions(args, targets, access, &sizes)?;
+    let pacing = pacing(args, regions.len() as u32, &sizes)?;
+    possible_rate(&pacing, args, &sizes)?;
     let mut stream = Stream {
-        name: String::new(),
-        regions,
-        pattern: args.load.pattern.into(),
-        block_size: args.load.block_size,
+        pattern: pattern(&args.load)?,
+        align: args.load.align,
+        zones: args.load.zones,
+        payload: payload(args, &sizes)?,
+        block_sizes: sizes,
         read_share: args.load.read_share,
         pacing,
         workers: args.load.workers,
+        access,
+        ..Stream::reading(String::new(), regions)
     };
-    stream.name = describe(&stream);
+    stream.name = args.name.clone().unwrap_or_else(|| describe(&stream));
+    fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;
-    enough_cpus(&stream, machine.cpus)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
-    enough_memory(&stream, machine.memory)?;
+    enough_memory(std::slice::from_ref(&stream), machine.memory)?;
     ring_holds(&stream, backend, access.ring)?;
     own_cpu(&stream, access.ring)?;
-    let point = Point {
-        name: stream.name.clone(),
-        streams: Vec::from([stream]),
-        warm_up: args.load.warm_up,
-        window: args.load.duration,
-        interval,
-        seed: args.load.seed.unwrap_or(machine.fresh_seed),
-    };
-    let consent = permission(&args.consent, args.load.read_share < 1.0, &targets)?;
-    Ok(Spec { points: Vec::from([point]), targets, access, backend, consent })
+    Ok(stream)
+}
+
+/// Refuses what each stream may do and all together may not.
+fn together(streams: &[Stream], machine: Machine) -> Result<(), Error> {
+    enough_cpus(streams, machine.cpus)?;
+    let workers: u64 = streams.iter().map(|stream| u64::from(worker_count(stream))).sum();
+    if workers > u64::from(MOST) {
+        return Err(too_many_workers(workers));
+    }
+    enough_memory(streams, machine.memory)
 }
 
 /// What cannot be, whatever the targets are.
-fn contradictions(args: &Run) -> Result<(), Error> {
+fn contradictions(args: &StreamArgs) -> Result<(), Error> {
     let load = &args.load;
     if load.arrivals.is_some() && load.rate.is_none() {
         return Err(Error::option(
@@ -146,17 +235,108 @@ fn contradictions(args: &Run) -> Result<(), Error> {
             "drop it, or ask for writes with --read-share",
         ));
     }
-    if load.block_size == Bytes(0) || load.block_size > LARGEST_BLOCK {
-        return Err(Error::option(
-            format!("--block-size {}", load.block_size),
-            "a block has from 1 B to 1 GiB",
-            "choose a size such as 4k or 1m",
-        ));
-    }
     if args.access.size == Some(Bytes(0)) {
         return Err(Error::option("--size 0", "there is nothing to address", "drop it"));
     }
     of_io_uring_alone(&args.access)
+}
+
+/// The pattern that was typed, with what other options say about it.
+fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
+    match (load.no_repeat, load.start_distance, &load.pattern) {
+        (true, _, pattern) if *pattern != Pattern::RANDOM => Err(Error::option(
+            "--no-repeat",
+            format!("{pattern} I/Os say by themselves where they come again"),
+            "drop it, or use --pattern random",
+        )),
+        (true, Some(_), _) | (false, Some(_), Pattern::Random(_) | Pattern::Mixed { .. }) => {
+            Err(Error::option(
+                "--start-distance",
+                "random I/Os start anywhere",
+                "drop it, or use --pattern sequential",
+            ))
+        }
+        (false, Some(_), Pattern::Interlocked { .. } | Pattern::Shuffled) => Err(Error::option(
+            "--start-distance",
+            "interlocked workers start together, at one pointer",
+            "drop it, or use --pattern sequential",
+        )),
+        (true, None, _) => Ok(Pattern::Shuffled),
+        (false, Some(distance), Pattern::Sequential(sequence)) => {
+            let starts = Starts::Apart(distance);
+            Ok(Pattern::Sequential(Sequence { starts, ..*sequence }))
+        }
+        (false, None, pattern) => Ok(pattern.clone()),
+    }
+}
+
+/// Refuses a pattern that the rest of the stream leaves no room for, and distances that direct I/O
+/// cannot keep.
+fn fits_pattern(stream: &Stream, targets: &[Target], access: Access) -> Result<(), Error> {
+    check_pattern(stream).map_err(|misfit| {
+        Error::option(format!("--{}", misfit.property), misfit.problem, misfit.remedy)
+    })?;
+    if access.cache == Cache::Buffered {
+        return Ok(());
+    }
+    let distances = [
+        ("--align", stream.align),
+        ("--pattern with a stride of", stream.pattern.stride()),
+        ("--start-distance", stream.pattern.start_distance()),
+    ];
+    for region in &stream.regions {
+        let target = &targets[region.target as usize];
+        let alignment = target.direct_alignment.unwrap_or(Bytes(1));
+        for (option, distance) in distances {
+            aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The block sizes that were typed, for both directions.
+fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
+    let load = &args.load;
+    let reads = ("--block-size", &load.block_size);
+    let writes = match &load.write_block_size {
+        Some(_) if load.read_share == 1.0 => {
+            return Err(Error::option(
+                "--write-block-size",
+                "all I/Os are reads, so this has no effect",
+                "drop it, or ask for writes with --read-share",
+            ));
+        }
+        Some(_) if load.read_share == 0.0 => {
+            return Err(Error::option(
+                "--write-block-size",
+                "there are no reads that could have another size",
+                "use --block-size",
+            ));
+        }
+        Some(typed) => ("--write-block-size", typed),
+        None => reads,
+    };
+    for (option, sizes) in [reads, writes] {
+        let impossible =
+            sizes.0.iter().find(|(size, _)| *size == Bytes(0) || *size > LARGEST_BLOCK);
+        if let Some((size, _)) = impossible {
+            return Err(Error::option(
+                format!("{option} {size}"),
+                "a block has from 1 B to 1 GiB",
+                "choose a size such as 4k or 1m",
+            ));
+        }
+        let mut seen: Vec<Bytes> = sizes.0.iter().map(|(size, _)| *size).collect();
+        seen.sort_unstable();
+        if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::option(
+                option,
+                format!("{} is there twice", twice[0]),
+                "give it once, with both weights together",
+            ));
+        }
+    }
+    Ok(BlockSizes::weighted(&reads.1.0, &writes.1.0))
 }
 
 /// Refuses what only io_uring can do where something else is to carry the I/Os, and polling where
@@ -182,13 +362,13 @@ fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
 }
 
 /// What a simulated device knows nothing of.
-fn without_effect_in_simulation(args: &Run) -> Result<(), Error> {
+fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     let refuse = |option: &str| {
         Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
     };
-    if args.targets.len() > 1 {
+    if let Some(second) = args.aims.get(1) {
         return Err(Error::option(
-            args.targets[1].display().to_string(),
+            second.path.display().to_string(),
             "a simulated device is measured alone",
             "name one target",
         ));
@@ -209,6 +389,16 @@ fn without_effect_in_simulation(args: &Run) -> Result<(), Error> {
     if args.load.realtime {
         return refuse("--realtime");
     }
+    let payload = &args.load.payload;
+    for (option, typed) in [
+        ("--payload", payload.payload.is_some()),
+        ("--compressible", payload.compressible.is_some()),
+        ("--dedup", payload.dedup.is_some()),
+    ] {
+        if typed {
+            return refuse(option);
+        }
+    }
     if args.access.backend != Backend::Auto {
         return refuse("--backend");
     }
@@ -218,13 +408,28 @@ fn without_effect_in_simulation(args: &Run) -> Result<(), Error> {
     if args.access.sqpoll.is_some() {
         return refuse("--sqpoll");
     }
-    if args.consent.overwrite {
+    Ok(())
+}
+
+/// What a simulated device cannot share, or has no use for.
+fn alone_in_simulation(described: &Described, streams: &[Stream]) -> Result<(), Error> {
+    let refuse = |option: &str| {
+        Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
+    };
+    if described.consent.overwrite {
         return refuse("--overwrite");
     }
-    if !args.consent.destroy.is_empty() {
+    if !described.consent.destroy.is_empty() {
         return refuse("--destroy");
     }
-    Ok(())
+    match streams {
+        [_, second, ..] => Err(Error::option(
+            format!("stream {}", second.name),
+            "a simulated device is measured by one stream, in virtual time",
+            "measure the streams one after the other",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The interval of the series: the one that was typed, else one that suits the window.
@@ -278,17 +483,104 @@ pub fn interval(option: &str, window: Span, typed: Option<Span>) -> Result<Span,
     Ok(interval)
 }
 
+/// What is written.
+fn payload(args: &StreamArgs, sizes: &BlockSizes) -> Result<Payload, Error> {
+    let typed = &args.load.payload;
+    let options = [
+        ("--payload", typed.payload.is_some()),
+        ("--compressible", typed.compressible.is_some()),
+        ("--dedup", typed.dedup.is_some()),
+    ];
+    let Some((first, _)) = options.iter().find(|(_, typed)| *typed) else {
+        return Ok(Payload::UNIQUE);
+    };
+    if args.load.read_share == 1.0 {
+        return Err(Error::option(
+            *first,
+            "all I/Os are reads, so this has no effect",
+            "drop it, or ask for writes with --read-share",
+        ));
+    }
+    let payload = content(typed)?;
+    let block = sizes.largest();
+    match &payload {
+        Payload::Random { dedup, .. } if *dedup > 0.0 => {
+            let unit = Bytes(4096);
+            let sizes = sizes.of(Direction::Write).iter().map(|one| ("--block-size", one.size));
+            let offset = Some(("--offset", args.access.offset));
+            let align = args.load.align.map(|align| ("--align", align));
+            for (option, value) in sizes.chain(offset).chain(align) {
+                if !value.0.is_multiple_of(unit.0) {
+                    return Err(Error::option(
+                        format!("{option} {}", exactly(value)),
+                        format!(
+                            "with --dedup it is a multiple of {unit}, the block that is repeated"
+                        ),
+                        format!(
+                            "choose {} bytes, or drop --dedup",
+                            value.0.next_multiple_of(unit.0)
+                        ),
+                    ));
+                }
+            }
+        }
+        Payload::Pool { size, .. } if *size < block || Payload::LARGEST_POOL < *size => {
+            return Err(Error::option(
+                format!("--payload pool:{}", exactly(*size)),
+                format!(
+                    "a pool has from one block of {} to {}",
+                    exactly(block),
+                    Payload::LARGEST_POOL
+                ),
+                "choose a size such as pool:16m",
+            ));
+        }
+        _ => {}
+    }
+    Ok(payload)
+}
+
+/// The payload as it was typed in up to three options.
+///
+/// # Errors
+///
+/// When they contradict each other.
+pub fn content(typed: &PayloadArgs) -> Result<Payload, Error> {
+    let random = |option, share: Option<f64>| match (&typed.payload, share) {
+        (None | Some(Payload::Random { .. }), share) => Ok(share.unwrap_or(0.0)),
+        (Some(_), None) => Ok(0.0),
+        (Some(_), Some(_)) => Err(Error::option(
+            option,
+            "only random data can be made so",
+            "drop it, or drop --payload",
+        )),
+    };
+    let compressible = random("--compressible", typed.compressible)?;
+    let dedup = random("--dedup", typed.dedup)?;
+    Ok(match &typed.payload {
+        None | Some(Payload::Random { .. }) => Payload::Random { compressible, dedup },
+        Some(other) => other.clone(),
+    })
+}
+
 /// The command that writes a file anew, large enough for any test.
 pub fn refill(target: &Target) -> String {
     format!("fathom prepare {} --size 10g --overwrite", typed_path(&target.name))
 }
 
 /// The regions, one for each target.
-fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>, Error> {
-    let block = args.load.block_size;
-    let offset = args.access.offset;
-    let mut regions = Vec::with_capacity(targets.len());
-    for (index, target) in targets.iter().enumerate() {
+fn regions(
+    args: &StreamArgs,
+    targets: &[Target],
+    access: Access,
+    sizes: &BlockSizes,
+) -> Result<Vec<Region>, Error> {
+    // Regions are whole multiples of the smallest block, and have room for the largest.
+    let (block, largest) = (sizes.smallest(), sizes.largest());
+    let mut regions = Vec::with_capacity(args.aims.len());
+    for aim in &args.aims {
+        let target = &targets[aim.target as usize];
+        let offset = aim.offset.unwrap_or(args.access.offset);
         if target.size == Bytes(0) {
             return Err(Error::target(
                 &target.name,
@@ -304,7 +596,7 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
             ));
         }
         let rest = Bytes(target.size.0 - offset.0);
-        let length = match args.access.size {
+        let length = match aim.size.or(args.access.size) {
             Some(size) if size > rest => {
                 return Err(Error::option(
                     format!("--size {size}"),
@@ -315,9 +607,9 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
             Some(size) => size,
             None => Bytes(rest.0 - rest.0 % block.0),
         };
-        if length < block {
+        if length < largest {
             return Err(Error::option(
-                format!("--block-size {block}"),
+                format!("--block-size {largest}"),
                 format!("it is larger than the region of {} in {}", length.max(rest), target.name),
                 "choose a smaller block or a larger region",
             ));
@@ -330,13 +622,18 @@ fn regions(args: &Run, targets: &[Target], access: Access) -> Result<Vec<Region>
                 format!("choose {} bytes", length.0 - length.0 % block.0),
             ));
         }
-        check_command_size(target, block).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        for size in sizes.all() {
+            check_command_size(target, size)
+                .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        }
         if access.cache == Cache::Direct {
             let alignment = target.direct_alignment.unwrap_or(Bytes(1));
-            aligned("--block-size", block, alignment, &target.name)?;
+            for size in sizes.all() {
+                aligned("--block-size", size, alignment, &target.name)?;
+            }
             aligned("--offset", offset, alignment, &target.name)?;
         }
-        regions.push(Region { target: index as u32, offset, length });
+        regions.push(Region { target: aim.target, offset, length });
     }
     Ok(regions)
 }
@@ -366,18 +663,14 @@ fn exactly(size: Bytes) -> String {
     if shown.parse() == Ok(size) { shown } else { format!("{} bytes", size.0) }
 }
 
-fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
+fn pacing(args: &StreamArgs, targets: u32, sizes: &BlockSizes) -> Result<Pacing, Error> {
     let load = &args.load;
     let workers = match load.workers {
         Workers::PerTarget(n) => u64::from(n) * u64::from(targets),
         Workers::Total(n) => u64::from(n),
     };
     if workers > u64::from(MOST) {
-        return Err(Error::option(
-            "--workers",
-            format!("{workers} threads are more than {MOST}"),
-            "use fewer; one for each core is enough",
-        ));
+        return Err(too_many_workers(workers));
     }
     let typed = load.queue_depth.map(|depth| match depth {
         Depth::Stream(n) => u64::from(n),
@@ -387,7 +680,7 @@ fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
     let default = match load.rate {
         None => u64::from(DEFAULT_DEPTH),
         Some(_) => u64::from(DEFAULT_DEPTH_OPEN)
-            .min(DEFAULT_BUFFERS.0 / load.block_size.0)
+            .min(DEFAULT_BUFFERS.0 / sizes.largest().0)
             .max(u64::from(DEFAULT_DEPTH)),
     };
     let depth = typed.unwrap_or(default.max(workers));
@@ -404,7 +697,7 @@ fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
     Ok(match load.rate {
         None => Pacing::Closed { queue_depth: depth },
         Some(rate) => Pacing::Open {
-            offered_load: rate.offered(load.block_size),
+            offered_load: rate.offered(sizes.mean(load.read_share)),
             arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
             queue_depth_max: depth,
             realtime: load.realtime,
@@ -412,15 +705,23 @@ fn pacing(args: &Run, targets: u32) -> Result<Pacing, Error> {
     })
 }
 
+fn too_many_workers(workers: u64) -> Error {
+    Error::option(
+        "--workers",
+        format!("{workers} threads are more than {MOST}"),
+        "use fewer; one for each core is enough",
+    )
+}
+
 /// Refuses a load that no clock can offer, or that is more than can be counted.
-fn possible_rate(pacing: &Pacing, args: &Run) -> Result<(), Error> {
+fn possible_rate(pacing: &Pacing, args: &StreamArgs, sizes: &BlockSizes) -> Result<(), Error> {
     let Pacing::Open { offered_load, .. } = pacing else { return Ok(()) };
-    let (block, time) = (args.load.block_size, args.load.warm_up + args.load.duration);
+    let time = args.load.warm_up + args.load.duration;
     let rate = offered_load.0;
     if !RATES.contains(&rate) {
         return Err(Error::option(
             "--rate",
-            format!("it comes to {rate} I/Os of {block} per second, outside of 0.001 to 1000m"),
+            format!("it comes to {rate} I/Os of {sizes} per second, outside of 0.001 to 1000m"),
             "choose another rate or another --block-size",
         ));
     }
@@ -463,9 +764,7 @@ fn own_cpu(stream: &Stream, ring: RingMode) -> Result<(), Error> {
     match ring.submission_thread {
         Some(SubmissionThread { cpu: Some(cpu) }) if 1 < workers => Err(Error::option(
             format!("--sqpoll={cpu}"),
-            format!(
-                "each of the {workers} workers has a thread of its own, and all would share it"
-            ),
+            format!("the submission threads of {workers} workers would share this CPU"),
             "drop the CPU, or use one worker",
         )),
         _ => Ok(()),
@@ -480,54 +779,90 @@ fn enough_depth(stream: &Stream) -> Result<(), Error> {
     Err(Error::option(
         format!("--queue-depth {depth}"),
         format!("{workers} workers share it, so some would have nothing to do"),
-        format!("use at most {depth} workers in all, or a queue depth from {workers} up"),
+        format!("use {}, or a queue depth from {workers} up", at_most(depth)),
     ))
+}
+
+/// So many workers and no more, as the remedy for too many.
+fn at_most(workers: u32) -> String {
+    match workers {
+        1 => "one worker in all".to_owned(),
+        n => format!("at most {n} workers in all"),
+    }
 }
 
 /// Refuses real-time priority where it would leave no CPU to everything else: the threads that serve
 /// the I/Os, and whoever wants to end the run.
-fn enough_cpus(stream: &Stream, cpus: u32) -> Result<(), Error> {
-    let Pacing::Open { realtime: true, .. } = stream.pacing else { return Ok(()) };
-    let workers = worker_count(stream);
-    if workers < cpus || cpus == 0 {
+fn enough_cpus(streams: &[Stream], cpus: u32) -> Result<(), Error> {
+    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let workers: u32 = streams.iter().filter(realtime).map(worker_count).sum();
+    if workers == 0 || workers < cpus || cpus == 0 {
         return Ok(());
     }
     let (problem, remedy) = match cpus {
         1 => ("on the only CPU nothing else could run".to_owned(), "drop it".to_owned()),
         _ => (
             format!("with a worker for each of {cpus} CPUs nothing else could run"),
-            format!("use at most {} workers in all, or drop it", cpus - 1),
+            format!("use {}, or drop it", at_most(cpus - 1)),
         ),
     };
     Err(Error::option("--realtime", problem, remedy))
 }
 
-fn enough_memory(stream: &Stream, memory: Bytes) -> Result<(), Error> {
-    // Buffers are whole pages, and what was read is never written.
-    let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
-    let page_block = stream.block_size.0.next_multiple_of(4096);
-    let buffers = u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block);
+fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Error> {
+    let buffers = streams.iter().map(buffers).fold(0, u64::saturating_add);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }
+    let [stream] = streams else {
+        return Err(Error::option(
+            "--queue-depth",
+            format!(
+                "the buffers of all streams take {}, more than half of the memory of {memory}",
+                Bytes(buffers)
+            ),
+            "choose smaller queue depths or block sizes",
+        ));
+    };
     Err(Error::option(
         format!("--queue-depth {}", stream.pacing.queue_depth()),
         format!(
             "its buffers of {} take {}, more than half of the memory of {memory}",
-            stream.block_size,
+            stream.block_sizes.largest(),
             Bytes(buffers)
         ),
         "choose a smaller queue depth or block size",
     ))
 }
 
-/// What may be written to.
+/// The memory that a stream's buffers take. They are whole pages, and what was read is never written.
+fn buffers(stream: &Stream) -> u64 {
+    let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
+    let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
+    let pools = match &stream.payload {
+        Payload::Pool { size, .. } if stream.read_share < 1.0 => {
+            size.0.saturating_mul(u64::from(worker_count(stream)))
+        }
+        _ => 0,
+    };
+    u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block).saturating_add(pools)
+}
+
+/// What may be written to, given which targets are written and which were found in a folder: these
+/// are many, and nobody has seen their names, so that the folder's own has to be repeated.
 ///
 /// # Errors
 ///
 /// When writes were asked for and not allowed, or allowed and not asked for.
-pub fn permission(typed: &Consent, writes: bool, targets: &[Target]) -> Result<Overwrite, Error> {
+pub fn permission<'a>(
+    typed: &Consent,
+    written: impl Fn(u32) -> bool,
+    folder_of: impl Fn(u32) -> Option<&'a str>,
+    targets: &[Target],
+) -> Result<Overwrite, Error> {
     let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+    let places = || (0u32..).zip(targets);
+    let writes = places().any(|(place, _)| written(place));
     if !writes && typed.overwrite {
         return Err(Error::option(
             "--overwrite",
@@ -543,7 +878,10 @@ pub fn permission(typed: &Consent, writes: bool, targets: &[Target]) -> Result<O
         ));
     }
     for name in &typed.destroy {
-        if !targets.iter().any(|target| &target.name == name) {
+        let named = |(place, target): (u32, &Target)| {
+            &target.name == name || folder_of(place).is_some_and(|folder| folder == name)
+        };
+        if !places().any(named) {
             return Err(Error::option(
                 format!("--destroy {name}"),
                 "this is none of the targets",
@@ -551,23 +889,37 @@ pub fn permission(typed: &Consent, writes: bool, targets: &[Target]) -> Result<O
             ));
         }
     }
-    let allowed = |target: &Target| typed.overwrite || typed.destroy.contains(&target.name);
-    match targets.iter().find(|target| !allowed(target)) {
-        Some(target) if writes && !simulated => Err(Error::target(
+    let destroys = |name: &str| typed.destroy.iter().any(|one| one == name);
+    let allowed = |place, target: &Target| match folder_of(place) {
+        Some(folder) => destroys(folder) || destroys(&target.name),
+        None => typed.overwrite || destroys(&target.name),
+    };
+    let refused = places().find(|(place, one)| written(*place) && !allowed(*place, one));
+    let of_folder = places().any(|(place, _)| folder_of(place).is_some_and(destroys));
+    match refused.map(|(place, target)| (target, folder_of(place))) {
+        Some((_, Some(folder))) => Err(Error::target(
+            folder,
+            "the load writes, and what all files in this folder hold would be lost",
+            format!(
+                "allow it by repeating its name in --destroy {}, or only read with \
+                 --read-share 100%",
+                typed_path(folder)
+            ),
+        )),
+        Some((target, None)) if !simulated => Err(Error::target(
             &target.name,
             "the load writes, and what is there would be lost",
             "allow it with --overwrite, or only read with --read-share 100%",
         )),
-        _ => Ok(Overwrite { allowed: typed.overwrite, destroy: typed.destroy.clone() }),
+        _ => {
+            Ok(Overwrite { allowed: typed.overwrite || of_folder, destroy: typed.destroy.clone() })
+        }
     }
 }
 
 /// What people call a stream, such as "random read 4 KiB, queue depth 32".
 pub fn describe(stream: &Stream) -> String {
-    let pattern = match stream.pattern {
-        Pattern::Sequential => "sequential",
-        Pattern::Random => "random",
-    };
+    let pattern = &stream.pattern;
     let percent = stream.read_share * 100.0;
     let mix = if stream.read_share == 1.0 {
         "read".to_owned()
@@ -581,5 +933,5 @@ pub fn describe(stream: &Stream) -> String {
         Pacing::Closed { queue_depth } => format!("queue depth {queue_depth}"),
         Pacing::Open { offered_load, .. } => format!("offered {offered_load}"),
     };
-    format!("{pattern} {mix} {}, {pace}", stream.block_size)
+    format!("{pattern} {mix} {}, {pace}", stream.block_sizes)
 }

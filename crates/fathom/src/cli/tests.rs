@@ -3,9 +3,10 @@
 
 use clap::{CommandFactory, Parser};
 use fathom_core::facts::{Target, TargetKind};
+use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Arrivals, BackendKind, Cache, Pacing, Pattern, Point, RingMode, Stream, SubmissionThread,
-    Workers,
+    Arrivals, BackendKind, Cache, Distribution, Order, Pacing, Pattern, Payload, Point, RingMode,
+    Stream, SubmissionThread, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -33,7 +34,7 @@ fn parse(words: &[&str]) -> Result<Command, String> {
 
 fn run(words: &[&str]) -> Result<Spec, String> {
     let Command::Run(args) = parse(&[&["run"], words].concat())? else { unreachable!() };
-    let targets = args.targets.iter().map(|path| target(&path.to_string_lossy())).collect();
+    let targets = args.request.targets.iter().map(|path| target(&path.to_string_lossy())).collect();
     resolve::run(&args, targets, MACHINE).map_err(|error| error.to_string())
 }
 
@@ -65,9 +66,9 @@ type Row = (&'static str, &'static [&'static str], fn(&Spec) -> bool);
 
 const RUN: &[Row] = &[
     ("", &["f"], |s| {
-        stream(s).block_size == Bytes(4096)
+        stream(s).block_sizes.only() == Some(Bytes(4096))
             && stream(s).read_share == 1.0
-            && stream(s).pattern == Pattern::Random
+            && stream(s).pattern == Pattern::RANDOM
             && stream(s).pacing == Pacing::Closed { queue_depth: 32 }
             && stream(s).workers == Workers::PerTarget(1)
             && stream(s).regions[0].length == Bytes(Bytes::GIB)
@@ -76,20 +77,89 @@ const RUN: &[Row] = &[
             && point(s).interval == Span::from_ms(100)
             && point(s).seed == 4711
             && point(s).name == "random read 4 KiB, queue depth 32"
-            && s.access.cache == Cache::Direct
-            && !s.access.write_through
+            && stream(s).access.cache == Cache::Direct
+            && !stream(s).access.write_through
             && s.backend == Backend::Auto
             && !s.writes()
     }),
-    ("block-size", &["f", "-b", "12.8MiB"], |s| stream(s).block_size == Bytes(3277 * 4096)),
-    ("block-size", &["f", "--block-size", "64k"], |s| stream(s).block_size == Bytes(65_536)),
+    ("block-size", &["f", "-b", "12.8MiB"], |s| {
+        stream(s).block_sizes.only() == Some(Bytes(3277 * 4096))
+    }),
+    ("block-size", &["f", "-b", "4k/60,64k/40"], |s| {
+        let sizes = &stream(s).block_sizes;
+        let reads: Vec<(u64, f64)> =
+            sizes.of(Direction::Read).iter().map(|one| (one.size.0, one.share)).collect();
+        reads == [(4096, 0.6), (65_536, 0.4)] && sizes.mean(1.0) == 4096.0 * 0.6 + 65_536.0 * 0.4
+    }),
+    (
+        "write-block-size",
+        &[
+            "f",
+            "-b",
+            "8k",
+            "--write-block-size",
+            "64k/3,128k/1",
+            "--read-share",
+            "0.7",
+            "--overwrite",
+        ],
+        |s| {
+            let sizes = &stream(s).block_sizes;
+            sizes.of(Direction::Read).len() == 1
+                && sizes.of(Direction::Write)[0].share == 0.75
+                && (sizes.smallest(), sizes.largest()) == (Bytes(8192), Bytes(128 << 10))
+        },
+    ),
+    ("block-size", &["f", "--block-size", "64k"], |s| {
+        stream(s).block_sizes.only() == Some(Bytes(65_536))
+    }),
     ("read-share", &["f", "--read-share", "70%", "--overwrite"], |s| {
         stream(s).read_share == 0.7 && point(s).name.starts_with("random 70/30 read/write 4 KiB")
     }),
     ("read-share", &["f", "--read-share", "0", "--overwrite"], |s| {
         stream(s).read_share == 0.0 && point(s).name.starts_with("random write")
     }),
-    ("pattern", &["f", "--pattern", "sequential"], |s| stream(s).pattern == Pattern::Sequential),
+    ("pattern", &["f", "--pattern", "sequential"], |s| stream(s).pattern == Pattern::SEQUENTIAL),
+    ("pattern", &["f", "--pattern", "zipf:1.1"], |s| {
+        let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
+        stream(s).pattern == Pattern::Random(zipf)
+            && point(s).name == "zipf 1.1 read 4 KiB, queue depth 32"
+    }),
+    ("pattern", &["f", "--pattern", "strided:64k"], |s| {
+        stream(s).pattern.stride() == Some(Bytes(65_536))
+            && point(s).name == "strided 64 KiB read 4 KiB, queue depth 32"
+    }),
+    ("align", &["f", "--align", "512"], |s| stream(s).align == Some(Bytes(512))),
+    ("align", &["f"], |s| stream(s).align.is_none() && stream(s).alignment() == Bytes(4096)),
+    ("align", &["f", "--buffered", "--align", "100"], |s| stream(s).alignment() == Bytes(100)),
+    ("no-repeat", &["f", "--no-repeat"], |s| {
+        stream(s).pattern == Pattern::Shuffled
+            && point(s).name == "non-repeating random read 4 KiB, queue depth 32"
+    }),
+    ("zones", &["f", "--zones", "-w", "4"], |s| stream(s).zones),
+    ("zones", &["f"], |s| !stream(s).zones),
+    ("start-distance", &["f", "--pattern", "backward", "--start-distance", "1m", "-w", "4"], |s| {
+        stream(s).pattern.start_distance() == Some(Bytes(Bytes::MIB))
+            && matches!(stream(s).pattern, Pattern::Sequential(sequence) if sequence.backward)
+    }),
+    ("payload", &["f", "--read-share", "0", "--overwrite"], |s| {
+        stream(s).payload == Payload::Random { compressible: 0.0, dedup: 0.0 }
+    }),
+    ("payload", &["f", "--read-share", "0", "--overwrite", "--payload", "zeros"], |s| {
+        stream(s).payload == Payload::Zeros
+    }),
+    ("payload", &["f", "--read-share", "50%", "--overwrite", "--payload", "pool:1m,g"], |s| {
+        let file = Some("g".into());
+        stream(s).payload == Payload::Pool { size: Bytes(Bytes::MIB), file }
+    }),
+    ("compressible", &["f", "--read-share", "0", "--overwrite", "--compressible", "50%"], |s| {
+        stream(s).payload == Payload::Random { compressible: 0.5, dedup: 0.0 }
+    }),
+    (
+        "dedup",
+        &["f", "--read-share", "0", "--overwrite", "--payload", "random", "--dedup", "0.3"],
+        |s| stream(s).payload == Payload::Random { compressible: 0.0, dedup: 0.3 },
+    ),
     ("queue-depth", &["f", "-q", "7"], |s| depth(s) == 7),
     ("queue-depth", &["f", "g", "-w", "3", "--queue-depth", "8/worker"], |s| depth(s) == 48),
     ("queue-depth", &["f", "g", "-w", "3", "--queue-depth", "8/target"], |s| depth(s) == 16),
@@ -132,20 +202,22 @@ const RUN: &[Row] = &[
     ("size", &["f", "-b", "3k"], |s| {
         stream(s).regions[0].length == Bytes(Bytes::GIB / 3072 * 3072)
     }),
-    ("buffered", &["f", "--buffered"], |s| s.access.cache == Cache::Buffered),
-    ("buffered", &["f", "--buffered", "-b", "100"], |s| stream(s).block_size == Bytes(100)),
+    ("buffered", &["f", "--buffered"], |s| stream(s).access.cache == Cache::Buffered),
+    ("buffered", &["f", "--buffered", "-b", "100"], |s| {
+        stream(s).block_sizes.only() == Some(Bytes(100))
+    }),
     ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
-        s.access.write_through
+        stream(s).access.write_through
     }),
     ("backend", &["f", "--backend", "aio"], |s| s.backend == Backend::Named(BackendKind::Aio)),
     ("backend", &["sim:queue"], |s| s.backend == Backend::Named(BackendKind::Sim)),
-    ("polled", &["f"], |s| s.access.ring == RingMode::USUAL),
-    ("polled", &["f", "--polled"], |s| s.access.ring.polled),
+    ("polled", &["f"], |s| stream(s).access.ring == RingMode::USUAL),
+    ("polled", &["f", "--polled"], |s| stream(s).access.ring.polled),
     ("sqpoll", &["--sqpoll", "f"], |s| {
-        s.access.ring.submission_thread == Some(SubmissionThread { cpu: None })
+        stream(s).access.ring.submission_thread == Some(SubmissionThread { cpu: None })
     }),
     ("sqpoll", &["f", "--sqpoll=3", "--backend", "uring"], |s| {
-        s.access.ring.submission_thread == Some(SubmissionThread { cpu: Some(3) })
+        stream(s).access.ring.submission_thread == Some(SubmissionThread { cpu: Some(3) })
     }),
     ("overwrite", &["f", "--overwrite", "--read-share", "50%"], |s| {
         s.consent.allowed && s.consent.destroy.is_empty() && s.writes()
@@ -162,6 +234,17 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--nonsense"], &["--nonsense"]),
     (&["f", "--read-share", "70"], &["--read-share", "unit is missing", "70% or 0.7"]),
     (&["f", "--block-size", "4x"], &["--block-size", "4x", "4k"]),
+    (&["f", "-b", "4k/60,64k"], &["--block-size", "'64k' has no weight", "4k/60,64k/40"]),
+    (&["f", "-b", "4k/60%,64k/30%"], &["--block-size", "90 %", "100 %"]),
+    (&["f", "-b", "4k/60%,64k/40"], &["--block-size", "all or with none"]),
+    (&["f", "-b", "4k/0,64k/1"], &["--block-size", "'0' is no weight"]),
+    (&["f", "-b", "4k/1,8k/2,4k/1"], &["--block-size", "4 KiB is there twice"]),
+    (&["f", "-b", "4k/1,1000/1"], &["--block-size 1000", "multiple", "--buffered"]),
+    (&["f", "--write-block-size", "8k"], &["--write-block-size", "all I/Os are reads"]),
+    (
+        &["f", "--write-block-size", "8k", "--read-share", "0", "--overwrite"],
+        &["--write-block-size", "no reads", "use --block-size"],
+    ),
     (&["f", "--block-size", "0"], &["--block-size 0 B", "4k or 1m"]),
     (&["f", "--block-size", "2g"], &["--block-size 2 GiB", "1 GiB"]),
     (&["f", "--block-size", "100"], &["--block-size 100", "multiple", "--buffered"]),
@@ -202,6 +285,39 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
     (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
     (&["f", "--read-share", "50%"], &["f: the load writes", "--overwrite"]),
+    (&["f", "--payload", "zeros"], &["--payload", "all I/Os are reads", "drop it"]),
+    (&["f", "--compressible", "50%"], &["--compressible", "all I/Os are reads", "drop it"]),
+    (&["f", "--dedup", "50%"], &["--dedup", "all I/Os are reads", "drop it"]),
+    (&["f", "--payload", "noise"], &["--payload", "no content", "hex:DEADBEEF"]),
+    (&["f", "--payload", "hex:123"], &["--payload", "pairs", "hex:DEADBEEF"]),
+    (&["f", "--compressible", "50"], &["--compressible", "unit is missing", "50%"]),
+    (
+        &["f", "--read-share", "0", "--payload", "zeros", "--dedup", "30%"],
+        &["--dedup", "only random data", "drop --payload"],
+    ),
+    (
+        &["f", "--read-share", "0", "--payload", "pool:4k", "-b", "8k"],
+        &["--payload pool:4 KiB", "from one block of 8 KiB to 1 GiB", "pool:16m"],
+    ),
+    (
+        &["f", "--read-share", "0", "--payload", "pool:2g"],
+        &["--payload pool:2 GiB", "to 1 GiB", "pool:16m"],
+    ),
+    (
+        // Each worker has a pool.
+        &["f", "--read-share", "0", "--payload", "pool:1g", "-w", "6"],
+        &["--queue-depth 32", "memory of 8 GiB"],
+    ),
+    (
+        &["f", "--read-share", "0", "--dedup", "30%", "-b", "512"],
+        &["--block-size 512 B", "--dedup", "choose 4096 bytes"],
+    ),
+    (
+        &["f", "--read-share", "0", "--dedup", "30%", "--offset", "512"],
+        &["--offset 512 B", "--dedup", "4096 bytes"],
+    ),
+    (&["sim:queue", "--payload", "zeros"], &["--payload", "simulated", "drop it"]),
+    (&["sim:queue", "--dedup", "30%"], &["--dedup", "simulated", "drop it"]),
     (&["f", "g", "--read-share", "0", "--destroy", "f"], &["g: the load writes"]),
     (&["f", "--overwrite"], &["--overwrite", "all I/Os are reads", "drop it"]),
     (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),
@@ -221,6 +337,37 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--sqpoll=x"], &["--sqpoll", "'x' is no CPU", "--sqpoll=3"]),
     (&["f", "--sqpoll=1", "-w", "2"], &["--sqpoll=1", "2 workers", "one worker"]),
     (&["f", "--pattern", "zigzag"], &["--pattern", "random", "sequential"]),
+    (&["f", "--pattern", "zipff:1.1"], &["--pattern", "did you mean zipf?", "zipf:1.1"]),
+    (&["f", "--pattern", "zipf:11"], &["--pattern", "from 0 to 10", "zipf:1.1"]),
+    (&["f", "--pattern", "pareto:1"], &["--pattern", "below 1", "pareto:0.2"]),
+    (&["f", "--pattern", "normal:0%"], &["--pattern", "above 0%", "normal:10%"]),
+    (&["f", "--pattern", "hot:90%/60%,10%/60%"], &["--pattern", "more than 100% of the target"]),
+    (&["f", "--pattern", "hot:0%/1g,1%/1g"], &["--pattern", "beyond the region of 1 GiB"]),
+    (&["f", "--pattern", "strided:1000"], &["--pattern", "1000", "choose 1024", "--buffered"]),
+    (&["f", "--align", "100"], &["--align 100", "choose 512 bytes", "--buffered"]),
+    (&["f", "--align", "0"], &["--align", "above 0"]),
+    (&["f", "--align", "4k", "--pattern", "sequential"], &["--align", "no effect", "strided:64k"]),
+    (&["f", "--no-repeat", "--pattern", "zipf:1.1"], &["--no-repeat", "zipf", "--pattern random"]),
+    (
+        &["f", "--no-repeat", "--size", "8k", "-w", "3"],
+        &["--no-repeat", "3 workers share 2 places"],
+    ),
+    (&["f", "--zones"], &["--zones", "one worker", "drop it"]),
+    (&["f", "--zones", "-w", "2", "--pattern", "interlocked"], &["--zones", "one pointer"]),
+    (&["f", "--zones", "-w", "3", "--size", "8k"], &["--zones", "too small", "fewer workers"]),
+    (&["f", "--start-distance", "1m"], &["--start-distance", "anywhere", "sequential"]),
+    (
+        &["f", "--start-distance", "1m", "--pattern", "interlocked"],
+        &["--start-distance", "at one pointer"],
+    ),
+    (
+        &["f", "--start-distance", "512m", "--pattern", "sequential", "-w", "4"],
+        &["--start-distance", "beyond the region of 1 GiB", "choose a smaller one"],
+    ),
+    (
+        &["f", "--start-distance", "100", "--pattern", "sequential", "-w", "4"],
+        &["--start-distance 100", "choose 512 bytes"],
+    ),
     (&["sim:queue", "f"], &["measured alone"]),
     (&["sim:queue", "-w", "2"], &["--workers", "--queue-depth"]),
     (&["sim:queue", "--buffered"], &["--buffered", "simulated", "drop it"]),
@@ -302,7 +449,7 @@ fn quick_only_reads_what_was_there_unless_told_otherwise() {
 const QUICK: &[Row] = &[
     ("warm-up", &["--warm-up", "2s"], |s| point(s).warm_up == Span::from_secs(2)),
     ("duration", &["--duration", "300ms"], |s| point(s).window == Span::from_ms(300)),
-    ("buffered", &["--buffered"], |s| s.access.cache == Cache::Buffered),
+    ("buffered", &["--buffered"], |s| stream(s).access.cache == Cache::Buffered),
     ("backend", &["--backend", "sync"], |s| s.backend == Backend::Named(BackendKind::Sync)),
     ("seed", &["--seed", "7"], |s| point(s).seed == 7 && s.points[1].seed == 8),
 ];
@@ -349,8 +496,19 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 9] =
-    ["out", "html", "csv", "json", "help", "version", "remove-leftovers", "overwrite", "destroy"];
+const END_TO_END: [&str; 11] = [
+    "workload",
+    "set",
+    "out",
+    "html",
+    "csv",
+    "json",
+    "help",
+    "version",
+    "remove-leftovers",
+    "overwrite",
+    "destroy",
+];
 
 #[test]
 fn every_flag_has_a_row() {

@@ -1,7 +1,7 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
-use fathom_core::spec::{BackendKind, SubmissionThread, Workers};
+use fathom_core::spec::{BackendKind, Payload, SubmissionThread, Workers};
 use fathom_core::{Bytes, ParseUnitError, Rate};
 
 /// A queue depth as typed.
@@ -25,13 +25,54 @@ pub enum Load {
 }
 
 impl Load {
-    /// I/Os per second that should start.
-    pub fn offered(self, block_size: Bytes) -> Rate {
+    /// I/Os per second that should start, when one moves so many bytes in the mean.
+    pub fn offered(self, mean_block: f64) -> Rate {
         match self {
             Self::Iops(iops) => Rate(iops),
-            Self::Bandwidth(bytes) => Rate(bytes / block_size.0 as f64),
+            Self::Bandwidth(bytes) => Rate(bytes / mean_block),
         }
     }
+}
+
+/// A block size as typed, or several with their weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes(pub Vec<(Bytes, f64)>);
+
+/// Reads "4k", or "4k/60,64k/40": sizes with weights, of which only the proportions matter; percent
+/// have to make up 100.
+pub fn sizes(text: &str) -> Result<Sizes, String> {
+    let one = |part: &str| -> Result<(Bytes, f64, bool), String> {
+        let Some((bytes, typed)) = part.split_once('/') else {
+            return Err(format!("'{part}' has no weight: write 4k/60,64k/40"));
+        };
+        let (number, is_percent) = match typed.trim().strip_suffix('%') {
+            Some(number) => (number, true),
+            None => (typed.trim(), false),
+        };
+        match number.trim().parse::<f64>() {
+            Ok(weight) if weight > 0.0 && weight.is_finite() => {
+                let bytes = size(bytes).map_err(|error| error.to_string())?;
+                Ok((bytes, weight, is_percent))
+            }
+            _ => Err(format!("'{typed}' is no weight: write a number above 0, as in 4k/60")),
+        }
+    };
+    if !text.contains(['/', ',']) {
+        let only = size(text).map_err(|error| error.to_string())?;
+        return Ok(Sizes(Vec::from([(only, 1.0)])));
+    }
+    let parts: Vec<(Bytes, f64, bool)> = text.split(',').map(one).collect::<Result<_, _>>()?;
+    let percents = parts.iter().filter(|(_, _, is_percent)| *is_percent).count();
+    let sum: f64 = parts.iter().map(|(_, weight, _)| weight).sum();
+    if percents > 0 && percents < parts.len() {
+        return Err(
+            "some weights have a % and some have none: write it with all or with none".into()
+        );
+    }
+    if percents > 0 && (sum - 100.0).abs() > 1e-6 {
+        return Err(format!("the shares make {sum} %, not 100 %"));
+    }
+    Ok(Sizes(parts.into_iter().map(|(bytes, weight, _)| (bytes, weight)).collect()))
 }
 
 /// A backend as typed.
@@ -170,6 +211,40 @@ pub fn load(text: &str) -> Result<Load, String> {
     }
 }
 
+/// Reads `random`, `zeros`, `ramp`, `hex:DEADBEEF`, `pool:16m` and `pool:16m,FILE`.
+pub fn payload(text: &str) -> Result<Payload, String> {
+    let usage = "write random, zeros, ramp, hex:DEADBEEF, pool:16m or pool:16m,FILE";
+    match text.split_once(':') {
+        None => match text.trim() {
+            "random" => Ok(Payload::UNIQUE),
+            "zeros" => Ok(Payload::Zeros),
+            "ramp" => Ok(Payload::ramp()),
+            _ => Err(format!("this is no content: {usage}")),
+        },
+        Some(("hex", digits)) => {
+            let digit = |byte: &u8| char::from(*byte).to_digit(16);
+            let digits: Option<Vec<u32>> = digits.trim().as_bytes().iter().map(digit).collect();
+            match digits {
+                Some(digits) if !digits.is_empty() && digits.len().is_multiple_of(2) => {
+                    let byte = |pair: &[u32]| (pair[0] << 4 | pair[1]) as u8;
+                    Ok(Payload::Pattern(digits.chunks(2).map(byte).collect()))
+                }
+                _ => Err("bytes are pairs of the digits 0 to F, such as hex:DEADBEEF".to_owned()),
+            }
+        }
+        Some(("pool", pool)) => {
+            let (length, file) = match pool.split_once(',') {
+                Some((_, "")) => return Err(format!("the file's name is missing: {usage}")),
+                Some((length, file)) => (length, Some(file.into())),
+                None => (pool, None),
+            };
+            let size = size(length).map_err(|error| error.to_string())?;
+            Ok(Payload::Pool { size, file })
+        }
+        Some((kind, _)) => Err(format!("'{kind}:' is unknown: {usage}")),
+    }
+}
+
 /// Reads `auto`, `uring`, `aio`, `sync`.
 pub fn backend(text: &str) -> Result<Backend, String> {
     match text {
@@ -225,7 +300,7 @@ mod tests {
         for text in ["10k/s", "100MiB", "0", "-5", "", "k", "0B/s", "fast", "1e300", "nan"] {
             assert!(load(text).is_err(), "{text}");
         }
-        assert_eq!(Load::Bandwidth(1_048_576.0).offered(Bytes(4096)), Rate(256.0));
+        assert_eq!(Load::Bandwidth(1_048_576.0).offered(4096.0), Rate(256.0));
     }
 
     #[test]
@@ -255,6 +330,26 @@ mod tests {
         assert_eq!(workers("4/total"), Ok(Workers::Total(4)));
         for text in ["0", "-1", "x", "8/thread", "70000", "", "1.5", "8/", "/"] {
             assert!(depth(text).is_err() && workers(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_payload_is_one_of_five() {
+        assert_eq!(payload("random"), Ok(Payload::UNIQUE));
+        assert_eq!(payload("zeros"), Ok(Payload::Zeros));
+        assert_eq!(payload("hex:00fF"), Ok(Payload::Pattern(Box::from([0, 255]))));
+        let Ok(Payload::Pattern(ramp)) = payload("ramp") else { panic!("a ramp is a pattern") };
+        assert_eq!((ramp.len(), ramp[0], ramp[255]), (256, 0, 255));
+        let pool = |size, file: Option<&str>| Payload::Pool {
+            size: Bytes(size),
+            file: file.map(std::path::PathBuf::from),
+        };
+        assert_eq!(payload("pool:1m"), Ok(pool(1 << 20, None)));
+        assert_eq!(payload("pool:4k,a,b:c"), Ok(pool(4096, Some("a,b:c"))));
+        for text in
+            ["", "one", "hex:", "hex:0", "hex:0g", "hex:é0", "pool:", "pool:x", "pool:4k,", "zip:1"]
+        {
+            assert!(payload(text).is_err(), "{text}");
         }
     }
 

@@ -49,7 +49,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     if args.duration < SHORTEST || args.duration > LONGEST {
         return Err(Error::option(
             format!("--duration {}", args.duration),
-            "each run of the calibration takes so long",
+            "shorter runs of a calibration are noise, and longer ones tell nothing more",
             format!("give from {SHORTEST} to {LONGEST}"),
         ));
     }

@@ -97,7 +97,13 @@ pub fn scratch(
     seed: u64,
     live: &mut Live,
 ) -> Result<Bytes, Error> {
-    let options = prefill::Options { writers: 4, block: Bytes(Bytes::MIB), seed };
+    let options = prefill::Options {
+        writers: 4,
+        block: Bytes(Bytes::MIB),
+        seed,
+        compressible: 0.0,
+        dedup: 0.0,
+    };
     let bounds = (REGION_START, Bytes(REGION_START.0 + size.0));
     let written = range((scratch.path(), scratch.file()), bounds, options, limit, live)?;
     scratch.cut(written).map_err(|cause| failed(scratch.path(), &cause))?;

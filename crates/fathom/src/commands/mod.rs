@@ -1,10 +1,14 @@
 //! The commands: each ties what was typed to the session, and says how the process ends.
 
 pub mod calibrate;
+pub mod diskspd;
 mod fill;
 pub mod inspect;
+pub mod plan;
 pub mod prepare;
+mod preview;
 pub mod quick;
 pub mod report;
 pub mod run;
 mod shared;
+pub mod workloads;

@@ -7,12 +7,14 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Access, Cache, RingMode};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
 use fathom_engine::{host, prefill};
+use fathom_report::{document, figures};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
@@ -34,7 +36,13 @@ pub fn perform(args: &Prepare) -> Result<u8, Error> {
     check(args)?;
     leftovers(args)?;
     let seed = args.seed.unwrap_or_else(shared::fresh_seed);
-    let options = prefill::Options { writers: args.writers, block: args.block_size, seed };
+    let options = prefill::Options {
+        writers: args.writers,
+        block: args.block_size,
+        seed,
+        compressible: args.compressible,
+        dedup: args.dedup,
+    };
     match args.file.symlink_metadata() {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options),
         // Anything else is told better by what looks at targets.
@@ -84,10 +92,21 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
     output::say(&output::printable(&format!(
-        "created {name}: {}, every byte written with unique data, seed {}",
-        args.size, options.seed
+        "created {name}: {}, every byte written with {}, seed {}",
+        args.size,
+        data(options),
+        options.seed
     )))?;
     Ok(exit::MEASURED)
+}
+
+/// What the file is written with.
+fn data(options: prefill::Options) -> String {
+    let prefill::Options { compressible, dedup, .. } = options;
+    match figures::payload(&document::Payload::Random { compressible, dedup }) {
+        Some(payload) => format!("random data, {payload}"),
+        None => "unique data".to_owned(),
+    }
 }
 
 /// The name under which a file grows: beside its own, so that it is on the same file system.
@@ -205,6 +224,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     let opening = Opening {
         access: Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL },
         writes: true,
+        claimed: false,
         overwrite: Overwrite { allowed: true, destroy: Vec::new() },
     };
     let size = args.size.max(facts.size);
@@ -214,13 +234,14 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
     })?;
     output::say(&output::printable(&format!(
-        "overwrote {name}: {size}, every byte written with unique data, seed {}",
+        "overwrote {name}: {size}, every byte written with {}, seed {}",
+        data(options),
         options.seed
     )))?;
     Ok(exit::MEASURED)
 }
 
-fn open_for_writing(facts: &Target, opening: &Opening) -> Result<File, Error> {
+fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Error> {
     target::open(facts, opening).map(|open| open.file).map_err(|refusal| {
         let text = refusal.to_string();
         // To destroy what is in use is no matter of preparing a file: there is no such option.

@@ -121,7 +121,7 @@ fn in_scratch(
 /// file: what it leads to must not be written.
 fn still_ours(scratch: &Scratch, opened: &Opened) -> Result<(), Error> {
     let files: &[OpenTarget] = match opened {
-        Opened::Real { targets, .. } => targets,
+        Opened::Real { streams, .. } => &streams[0],
         Opened::Simulated(_) => &[],
     };
     match files {

@@ -1,32 +1,34 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
-use fathom_core::experiment::Experiment;
+use fathom_core::experiment::{Experiment, Sequence};
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::{BackendKind, RingMode};
+use fathom_core::spec::{Access, BackendKind, Cache, Payload, RingMode, Stream};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::calibrate;
 use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
-use fathom_engine::{Choice, Devices, choose_for, host, sim};
-use fathom_report::document::{self, Document};
+use fathom_engine::{Choice, Devices, Way, choose_for, host, sim};
+use fathom_report::document::{self, Document, Ended};
 use fathom_report::{csv, html, terminal};
 
 use crate::cli::args::Results;
-use crate::cli::resolve::{Machine, Spec};
+use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
 use crate::session::{self, Outcome, Session};
+use crate::workload::Asked;
 use crate::{output, signals};
 
 /// How every simulated target's name begins.
@@ -146,6 +148,93 @@ pub fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish() & 0xFFFF_FFFF
 }
 
+/// Looks at what is to be measured, and settles what that means here. Nothing may be written yet.
+///
+/// # Errors
+///
+/// When a target is not there, or what was asked for does not fit.
+pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
+    let paths = asked.described.locate(|path| files_in(path))?;
+    let place = Place::find(&paths)?;
+    let host = this_host();
+    let spec = resolve::settle(&asked.described, place.facts(), machine(&host));
+    let spec = spec.map_err(|blame| asked.explain(blame))?;
+    readable(&spec)?;
+    Ok((place, host, spec))
+}
+
+/// Refuses a file to write from that cannot be read, before anything begins.
+fn readable(spec: &Spec) -> Result<(), Error> {
+    for stream in spec.streams() {
+        let Payload::Pool { file: Some(path), .. } = &stream.payload else { continue };
+        let refuse = |problem: String| {
+            let option = format!("--payload pool:...,{}", path.display());
+            Err(Error::option(option, problem, "name a file with content that you may read"))
+        };
+        // Opening a pipe would wait for somebody who writes to it.
+        match path.metadata() {
+            Ok(facts) if !facts.is_file() => return refuse("it is no file".to_owned()),
+            Ok(facts) if facts.len() == 0 => return refuse("it is empty".to_owned()),
+            Ok(_) => {}
+            Err(cause) => return refuse(plain(&cause)),
+        }
+        if let Err(cause) = File::open(path) {
+            return refuse(plain(&cause));
+        }
+    }
+    Ok(())
+}
+
+/// The most files that a folder may have as a target.
+const FILES_MAX: usize = 4096;
+
+/// The regular files in a folder and all folders below it that hold any data, in the order of their
+/// names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
+/// written to, by mistake.
+fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
+    if simulated(folder).is_some() || !folder.is_dir() {
+        return Ok(None);
+    }
+    let refuse = |problem: String, remedy: &str| {
+        Err(Error::target(folder.display().to_string(), problem, remedy))
+    };
+    let mut files = Vec::new();
+    let mut folders = Vec::from([folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        let entries = match std::fs::read_dir(&next) {
+            Ok(entries) => entries,
+            Err(cause) => {
+                let problem = format!("{} cannot be listed ({})", next.display(), plain(&cause));
+                return refuse(problem, "change its permissions, or name the files");
+            }
+        };
+        for entry in entries.flatten() {
+            // What vanishes while it is listed is not missed.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if metadata.is_file() && metadata.len() > 0 {
+                files.push(entry.path());
+            }
+        }
+        if FILES_MAX < files.len() {
+            let problem = format!("there are more than {FILES_MAX} files in this folder");
+            return refuse(problem, "name a folder with fewer, or one large file");
+        }
+    }
+    if files.is_empty() {
+        let [file, place] = [folder.join("test.dat"), folder.to_owned()]
+            .map(|path| typed_path(&path.display().to_string()));
+        let remedy = format!(
+            "create one with `fathom prepare {file} --size 10g`, or measure the place with \
+             `fathom quick {place}`"
+        );
+        return refuse("there is no file with data in this folder".to_owned(), &remedy);
+    }
+    files.sort();
+    Ok(Some(files))
+}
+
 /// Open targets, and what carries the I/Os to them.
 #[derive(Debug)]
 pub enum Opened {
@@ -153,12 +242,12 @@ pub enum Opened {
     Simulated(sim::Options),
     /// Files and devices.
     Real {
-        /// Open.
-        targets: Vec<OpenTarget>,
+        /// For each stream, an open target for each of its regions.
+        streams: Vec<Vec<OpenTarget>>,
         /// What works here.
         choice: Choice,
-        /// What io_uring is asked for.
-        ring: RingMode,
+        /// Whether io_uring is asked for no more than it does by itself.
+        usual: bool,
     },
 }
 
@@ -167,9 +256,7 @@ impl Opened {
     pub fn devices(&self) -> Devices<'_> {
         match self {
             Self::Simulated(options) => Devices::Simulated(options),
-            Self::Real { targets, choice, ring } => {
-                Devices::Real { targets, backend: choice.kind, ring: *ring }
-            }
+            Self::Real { streams, choice, .. } => Devices::Real { streams, backend: choice.kind },
         }
     }
 
@@ -183,8 +270,8 @@ impl Opened {
     fn is_usual(&self) -> bool {
         match self {
             Self::Simulated(_) => false,
-            Self::Real { targets, ring, .. } => {
-                *ring == RingMode::USUAL && targets.iter().all(|one| one.passthrough.is_none())
+            Self::Real { streams, usual, .. } => {
+                *usual && streams.iter().flatten().all(|one| one.passthrough.is_none())
             }
         }
     }
@@ -208,24 +295,87 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         Place::Simulated { options, .. } => return Ok(Opened::Simulated(options.clone())),
         Place::Real(facts) => facts,
     };
-    let mut targets = Vec::with_capacity(facts.len());
-    for facts in facts {
-        let opening =
-            Opening { access: spec.access, writes: spec.writes(), overwrite: spec.consent.clone() };
-        let open =
-            target::open(facts, &opening).map_err(|refusal| Error::Refused(refusal.to_string()))?;
-        targets.push(open);
-    }
+    let streams = open_each_way(facts, spec)?;
     let requested = match spec.backend {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
-    let choice =
-        choose_for(requested, spec.access, facts, &targets).map_err(|refusal| match requested {
-            Some(_) => Error::Refused(format!("--backend: {refusal}")),
-            None => Error::Refused(refusal.to_string()),
-        })?;
-    Ok(Opened::Real { targets, choice, ring: spec.access.ring })
+    let described = &spec.points[0].streams;
+    let mut ways = Vec::with_capacity(described.len());
+    for (stream, open) in described.iter().zip(&streams) {
+        let facts = stream.regions.iter().map(|region| &facts[region.target as usize]);
+        ways.push(Way { access: stream.access, targets: facts.zip(open).collect() });
+    }
+    let choice = choose_for(requested, &ways).map_err(|refusal| {
+        Error::Refused(match (requested, refusal.options) {
+            (Some(_), None) => format!("--backend: {refusal}"),
+            _ => refusal.to_string(),
+        })
+    })?;
+    let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
+    Ok(Opened::Real { streams, choice, usual })
+}
+
+/// A way to open a target: its place, whether through the page cache, whether through caches.
+type Key = (u32, Cache, bool);
+
+fn key(target: u32, access: Access) -> Key {
+    (target, access.cache, access.write_through)
+}
+
+/// The ways in which targets are opened that are written to.
+fn written(spec: &Spec) -> HashSet<Key> {
+    let writing = spec.streams().filter(|stream| stream.read_share < 1.0);
+    writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
+}
+
+/// Refuses, by what is known and without opening anything, what must not be touched.
+///
+/// # Errors
+///
+/// When a target must not be touched, or cannot be opened in the way that a stream wants.
+pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
+    let Place::Real(facts) = place else { return Ok(()) };
+    let written = written(spec);
+    for stream in spec.streams() {
+        for region in &stream.regions {
+            let opening = Opening {
+                access: stream.access,
+                writes: written.contains(&key(region.target, stream.access)),
+                claimed: false,
+                overwrite: spec.consent.clone(),
+            };
+            target::judge(&facts[region.target as usize], &opening)
+                .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens every target once for each way in which streams access it: for each stream, an open target
+/// for each of its regions. All points have the same streams on the same targets.
+fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, Error> {
+    let written = written(spec);
+    let mut open: Vec<(Key, OpenTarget)> = Vec::new();
+    let mut get = |target: u32, access: Access| -> Result<OpenTarget, Error> {
+        let key = key(target, access);
+        if let Some((_, known)) = open.iter().find(|(known, _)| *known == key) {
+            return Ok(known.clone());
+        }
+        let opening = Opening {
+            access,
+            writes: written.contains(&key),
+            claimed: open.iter().any(|(other, _)| other.0 == target && written.contains(other)),
+            overwrite: spec.consent.clone(),
+        };
+        let new = target::open(&facts[target as usize], &opening)
+            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        open.push((key, new.clone()));
+        Ok(new)
+    };
+    let each =
+        |stream: &Stream| stream.regions.iter().map(|r| get(r.target, stream.access)).collect();
+    spec.points[0].streams.iter().map(each).collect()
 }
 
 /// Everything that a session needs.
@@ -257,16 +407,55 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
     let host = Host { ceiling, ..host.clone() };
     session::begin(journal, command, (&host, &spec.targets), seed, experiment.points())?;
-    let session = Session {
-        host: &host,
-        targets: &spec.targets,
-        devices: opened.devices(),
-        access: spec.access,
-        backend_reason,
-    };
+    let session =
+        Session { host: &host, targets: &spec.targets, devices: opened.devices(), backend_reason };
     let outcome = session.run(experiment, journal, live);
     live.finish();
     outcome
+}
+
+/// Measures one spec after the other into one result, each on targets that are opened for it.
+///
+/// # Errors
+///
+/// When the machine or the result file does not allow it.
+pub fn measure_each(
+    command: document::Command,
+    host: &Host,
+    (place, specs): (&Place, &[Spec]),
+    journal: &mut Journal,
+    live: &mut Live,
+) -> Result<Outcome, Error> {
+    signals::be_orderly();
+    let mut course = session::Course::default();
+    let mut ended = (Ended::Completed, Vec::new());
+    for (index, spec) in specs.iter().enumerate() {
+        let opened = match open(place, spec) {
+            Ok(opened) => opened,
+            Err(error) if index == 0 => return Err(error),
+            Err(error) => {
+                session::conclude(journal, Ended::Failed, Vec::from([error.to_string()]))?;
+                return Err(error);
+            }
+        };
+        let (backend, backend_reason) = opened.backend();
+        if index == 0 {
+            let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
+            let host = Host { ceiling, ..host.clone() };
+            let seed = spec.points[0].seed;
+            session::begin(journal, command, (&host, &spec.targets), seed, specs.len())?;
+        }
+        let devices = opened.devices();
+        let session = Session { host, targets: &spec.targets, devices, backend_reason };
+        let mut experiment = Sequence::new(spec.points.clone());
+        ended = session.trials(&mut experiment, &mut course, journal, live)?;
+        if ended.0 != Ended::Completed {
+            break;
+        }
+    }
+    live.finish();
+    let (ended, sentences) = ended;
+    course.conclude(ended, sentences, journal)
 }
 
 /// How a process ends that has measured.
@@ -348,8 +537,17 @@ impl Outputs {
     ) -> Result<(), Error> {
         let document = read(journal.path())?;
         output::say(render(&document).trim_end_matches('\n'))?;
+        self.write(journal, &document)
+    }
+
+    /// Says where the result file is, and writes what was asked for beside it.
+    ///
+    /// # Errors
+    ///
+    /// When a report cannot be written.
+    pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
         output::say(&format!("\nresult  {}", journal.path().display()))?;
-        write_reports(&document, self.html.as_deref(), self.csv.as_deref())
+        write_reports(document, self.html.as_deref(), self.csv.as_deref())
     }
 }
 

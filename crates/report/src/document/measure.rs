@@ -35,7 +35,7 @@ pub struct Flow {
 }
 
 /// What one worker did to one target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The target's place in the header's list.
     pub target: u32,
@@ -43,6 +43,24 @@ pub struct Cell {
     pub read: Flow,
     /// The writes.
     pub write: Flow,
+    /// How unevenly its I/Os were spread over the intervals; none in results of versions that did
+    /// not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+}
+
+/// How unevenly I/Os were spread over the intervals of the window: what a standard deviation of the
+/// IOPS is computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Intervals that there were.
+    pub intervals: u64,
+    /// The squares of the reads of each interval, added up.
+    pub read_squares: f64,
+    /// The same of the writes.
+    pub write_squares: f64,
+    /// The same of all I/Os.
+    pub squares: f64,
 }
 
 /// What one worker did in the window.
@@ -200,6 +218,10 @@ pub struct Counters {
     pub process_kernel_ns: u64,
     /// Time that the cgroup kept the process off the CPUs.
     pub throttled_ns: Option<u64>,
+    /// Time that workers with real-time priority were ready to run and did not, added up; none where
+    /// none had it or the kernel does not say, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub realtime_wait_ns: Option<u64>,
     /// What io_uring's own threads did; none where another backend carried the I/Os, and in results
     /// of versions that did not look.
     #[serde(default)]
@@ -304,6 +326,29 @@ impl Cell {
     }
 }
 
+impl Spread {
+    /// As the document has it; none where nothing was counted.
+    fn of(spread: &measure::Spread) -> Option<Self> {
+        let [read_squares, write_squares, squares] = spread.squares;
+        let intervals = spread.intervals;
+        (intervals > 0).then_some(Self { intervals, read_squares, write_squares, squares })
+    }
+
+    /// The standard deviation, over the intervals, of the I/Os of an interval: of one direction or
+    /// of both, of which there were so many in all.
+    pub fn deviation(&self, direction: Option<Direction>, ios: u64) -> f64 {
+        let squares = match direction {
+            Some(Direction::Read) => self.read_squares,
+            Some(Direction::Write) => self.write_squares,
+            None => self.squares,
+        };
+        let intervals = self.intervals as f64;
+        let mean = ios as f64 / intervals;
+        // Where all are alike, rounding may leave less than nothing.
+        (squares / intervals - mean * mean).max(0.0).sqrt()
+    }
+}
+
 impl Worker {
     /// As the document has it.
     pub fn new(worker: &measure::WorkerRecord) -> Self {
@@ -311,6 +356,7 @@ impl Worker {
             target: cell.target,
             read: Flow::from(&cell.flows[Direction::Read as usize]),
             write: Flow::from(&cell.flows[Direction::Write as usize]),
+            spread: Spread::of(&cell.spread),
         };
         Self {
             stream: worker.stream,
@@ -468,6 +514,7 @@ impl From<&facts::Counters> for Counters {
             process_user_ns: counters.process_user.0,
             process_kernel_ns: counters.process_kernel.0,
             throttled_ns: counters.throttled.map(|throttled| throttled.0),
+            realtime_wait_ns: counters.realtime_wait.map(|wait| wait.0),
             io_wq: counters.io_wq.as_ref().map(|io_wq| IoWq {
                 handed_over: io_wq.handed_over,
                 threads: io_wq.threads.as_ref().map(|threads| threads.len() as u32),

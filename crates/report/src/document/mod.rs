@@ -9,6 +9,7 @@
 mod calibration;
 mod facts;
 mod measure;
+mod pattern;
 mod read;
 mod rows;
 mod spec;
@@ -30,12 +31,13 @@ pub use facts::{
 };
 pub use measure::{
     Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
-    IoDirection, IoError, IoWq, Ledger, StartDelay, Waits, Worker,
+    IoDirection, IoError, IoWq, Ledger, Spread, StartDelay, Waits, Worker,
 };
+pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Pacing, Pattern, Point, Region, Stream, SubmissionThread,
+    Access, Arrivals, Backend, Cache, Pacing, Payload, Point, Region, Stream, SubmissionThread,
     Workers,
 };
 pub use write::write_trial;
@@ -128,8 +130,6 @@ pub struct HeaderInput<'a> {
 pub struct Trial {
     /// What was to be measured, resolved in full.
     pub point: Point,
-    /// How the targets were opened.
-    pub access: Access,
     /// What carried the I/Os.
     pub backend: Backend,
     /// Why that one.
@@ -287,7 +287,6 @@ impl Trial {
         let record = &trial.record;
         Self {
             point: Point::from(&trial.point),
-            access: trial.access.into(),
             backend: trial.backend.into(),
             backend_reason: trial.backend_reason.clone(),
             started: rfc3339(trial.started_unix_ns),
@@ -321,8 +320,7 @@ impl Trial {
         direction: Option<Direction>,
         keep: impl Fn(&Worker, &Cell) -> bool,
     ) -> fathom_core::measure::Flow {
-        let open = self.is_open();
-        let mut sum = fathom_core::measure::Flow::new(open);
+        let mut sum = fathom_core::measure::Flow::new(self.tells_response_time(&keep));
         for worker in &self.workers {
             for cell in worker.cells.iter().filter(|cell| keep(worker, cell)) {
                 for one in Direction::BOTH {
@@ -340,6 +338,16 @@ impl Trial {
             }
         }
         sum
+    }
+
+    /// Whether there is an open loop among the cells that `keep` names.
+    fn tells_response_time(&self, keep: impl Fn(&Worker, &Cell) -> bool) -> bool {
+        let open = |worker: &Worker| self.point.streams[worker.stream as usize].pacing.is_open();
+        let kept = |worker: &Worker| worker.cells.iter().any(|cell| keep(worker, cell));
+        match self.workers.is_empty() {
+            true => self.is_open(),
+            false => self.workers.iter().any(|worker| open(worker) && kept(worker)),
+        }
     }
 
     /// The sum over everything, of one direction or of both.
@@ -376,10 +384,15 @@ impl Trial {
         self.workers.iter().map(|worker| worker.queue_depth).sum()
     }
 
-    /// How late the I/Os of open loops started; none when there is no open loop.
-    pub fn start_delay(&self) -> Option<fathom_core::measure::StartDelay> {
+    /// How late the I/Os of open loops started, of the workers that `keep` names; none when there is
+    /// no open loop among them.
+    pub fn start_delay(
+        &self,
+        keep: impl Fn(&Worker) -> bool,
+    ) -> Option<fathom_core::measure::StartDelay> {
         let mut sum: Option<fathom_core::measure::StartDelay> = None;
-        for delay in self.workers.iter().filter_map(|worker| worker.start_delay.as_ref()) {
+        let kept = self.workers.iter().filter(|worker| keep(worker));
+        for delay in kept.filter_map(|worker| worker.start_delay.as_ref()) {
             let sum = sum.get_or_insert_default();
             sum.generator.merge_sparse(&delay.generator.to_sparse());
             sum.target.merge_sparse(&delay.target.to_sparse());

@@ -1,8 +1,12 @@
 //! A point as it stands in the document: resolved in full, so that it can be repeated from here.
 
+use fathom_core::Bytes;
+use fathom_core::measure::Direction;
 use fathom_core::spec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::pattern::Pattern;
 
 /// All parameters of one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,14 +34,41 @@ pub struct Stream {
     pub regions: Vec<Region>,
     /// How offsets follow each other.
     pub pattern: Pattern,
-    /// Bytes moved by one I/O.
+    /// What offsets by chance were multiples of, counted from the region's start, where it was not
+    /// the smallest block size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align_bytes: Option<u64>,
+    /// Whether each of the workers that shared a region had a part of it to itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub zones: bool,
+    /// Bytes moved by one I/O; the largest where there are several sizes.
     pub block_size_bytes: u64,
+    /// The sizes of reads and how often they occur, where I/Os differ in size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_sizes: Vec<SizeShare>,
+    /// The same of writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_sizes: Vec<SizeShare>,
     /// Share of reads, from 0 to 1.
     pub read_share: f64,
+    /// What was written.
+    #[serde(default)]
+    pub payload: Payload,
     /// What sets the pace.
     pub pacing: Pacing,
     /// How many threads issue the load.
     pub workers: Workers,
+    /// How its data reached the targets.
+    pub access: Access,
+}
+
+/// A block size and how often it occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeShare {
+    /// Bytes moved.
+    pub size_bytes: u64,
+    /// The share of the I/Os of its direction that have it.
+    pub share: f64,
 }
 
 /// The range of a target that is addressed.
@@ -51,14 +82,37 @@ pub struct Region {
     pub length_bytes: u64,
 }
 
-/// How offsets follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// Block after block, from a start that is separate for each worker, around the region.
-    Sequential,
-    /// Uniform over the region's blocks, with replacement.
-    Random,
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Payload {
+    /// Random bytes, block by block of 4 KiB.
+    Random {
+        /// The share of each block that a compressor saves, from 0 to 1.
+        compressible: f64,
+        /// The share of blocks that equal one written before, from 0 to 1.
+        dedup: f64,
+    },
+    /// Zeros.
+    Zeros,
+    /// These bytes over and over, from the start of each I/O.
+    Pattern {
+        /// Two digits for each.
+        hex: String,
+    },
+    /// Bytes from a random place in a pool for each I/O.
+    Pool {
+        /// How long the pool is.
+        size_bytes: u64,
+        /// The file whose beginning it held; none if it was random bytes.
+        file: Option<String>,
+    },
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self::from(&spec::Payload::UNIQUE)
+    }
 }
 
 /// What sets the pace.
@@ -104,7 +158,7 @@ pub enum Workers {
     Total(u32),
 }
 
-/// How the targets' data was reached.
+/// How a stream's data reached its targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
     /// Whether the page cache was in between.
@@ -171,19 +225,63 @@ impl From<&spec::Stream> for Stream {
             offset_bytes: region.offset.0,
             length_bytes: region.length.0,
         };
+        let sizes = |direction| match stream.block_sizes.only() {
+            Some(_) => Vec::new(),
+            None => {
+                let share =
+                    |one: &spec::SizeShare| SizeShare { size_bytes: one.size.0, share: one.share };
+                stream.block_sizes.of(direction).iter().map(share).collect()
+            }
+        };
         Self {
             name: stream.name.clone(),
             regions: stream.regions.iter().map(region).collect(),
-            pattern: match stream.pattern {
-                spec::Pattern::Sequential => Pattern::Sequential,
-                spec::Pattern::Random => Pattern::Random,
-            },
-            block_size_bytes: stream.block_size.0,
+            pattern: (&stream.pattern).into(),
+            align_bytes: stream.align.map(|align| align.0),
+            zones: stream.zones,
+            block_size_bytes: stream.block_sizes.largest().0,
+            read_sizes: sizes(Direction::Read),
+            write_sizes: sizes(Direction::Write),
             read_share: stream.read_share,
+            payload: Payload::from(&stream.payload),
             pacing: stream.pacing.into(),
             workers: match stream.workers {
                 spec::Workers::PerTarget(n) => Workers::PerTarget(n),
                 spec::Workers::Total(n) => Workers::Total(n),
+            },
+            access: stream.access.into(),
+        }
+    }
+}
+
+impl Stream {
+    /// The block sizes as the core has them. What cannot be is left out: the file may be anybody's.
+    pub fn block_sizes(&self) -> spec::BlockSizes {
+        let weights = |sizes: &[SizeShare]| -> Vec<(Bytes, f64)> {
+            let possible = sizes
+                .iter()
+                .filter(|one| one.size_bytes > 0 && one.share.is_finite() && one.share > 0.0);
+            possible.map(|one| (Bytes(one.size_bytes), one.share)).collect()
+        };
+        let (reads, writes) = (weights(&self.read_sizes), weights(&self.write_sizes));
+        match reads.is_empty() || writes.is_empty() {
+            true => spec::BlockSizes::one(Bytes(self.block_size_bytes.max(1))),
+            false => spec::BlockSizes::weighted(&reads, &writes),
+        }
+    }
+}
+
+impl From<&spec::Payload> for Payload {
+    fn from(payload: &spec::Payload) -> Self {
+        match payload {
+            &spec::Payload::Random { compressible, dedup } => Self::Random { compressible, dedup },
+            spec::Payload::Zeros => Self::Zeros,
+            spec::Payload::Pattern(bytes) => {
+                Self::Pattern { hex: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
+            }
+            spec::Payload::Pool { size, file } => Self::Pool {
+                size_bytes: size.0,
+                file: file.as_ref().map(|path| path.display().to_string()),
             },
         }
     }

@@ -7,7 +7,7 @@ use fathom_core::{Bytes, Quantile, Span};
 
 use super::{anchor, chip, escape, or_dash, time, title, verdict_class, with_half};
 use crate::document::{Document, Ended, Finding, Target, Trial, Verdict};
-use crate::figures::{self, direction_name, plus_minus};
+use crate::figures::{self, Part, direction_name, plus_minus};
 use crate::terminal;
 
 /// Percentiles of the overview.
@@ -140,7 +140,7 @@ fn overview(out: &mut String, document: &Document) {
             escape(&what),
             escape(&format!("{} loop, {pace}", loop_name(trial)))
         );
-        figures_row(out, trial, None, &QUANTILES);
+        figures_row(out, Part::whole(trial), None, &QUANTILES);
         put!(out, "<td>{}</td></tr>\n", chip(trial.verdict.name()));
     }
     out.push_str("</tbody></table></div>\n<p class=\"muted small\">");
@@ -170,11 +170,11 @@ fn no_charts(out: &mut String) {
 /// IOPS, bandwidth and percentiles with their half-widths, as cells.
 fn figures_row(
     out: &mut String,
-    trial: &Trial,
+    part: Part<'_>,
     direction: Option<Direction>,
     quantiles: &[Quantile],
 ) {
-    let summary = figures::summary(trial, direction, quantiles);
+    let summary = part.summary(direction, quantiles);
     let iops = or_dash(summary.iops.map(|estimate| figures::rate(estimate.value)));
     out.push_str(&with_half(&iops, &plus_minus(summary.iops.as_ref())));
     let mib = summary.bandwidth.map(|estimate| figures::rate(figures::mib(estimate.value)));
@@ -198,6 +198,7 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
     );
     load(out, trial);
     cards(out, trial);
+    streams(out, trial);
     put!(
         out,
         "<div class=\"charts\">\n\
@@ -226,13 +227,10 @@ fn time_name(trial: &Trial) -> &'static str {
 }
 
 fn load(out: &mut String, trial: &Trial) {
+    let several = trial.point.streams.len() > 1;
     for stream in &trial.point.streams {
-        let sentence = format!(
-            "{}; {}; {}",
-            figures::load(stream),
-            figures::pacing(&stream.pacing),
-            figures::workers(stream)
-        );
+        let name = if several { format!("{}: ", stream.name) } else { String::new() };
+        let sentence = format!("{name}{}", figures::stream_in_words(trial, stream));
         put!(out, "<p>{}</p>\n", escape(&sentence));
     }
     let asked = match trial.interrupted {
@@ -276,24 +274,54 @@ fn cards(out: &mut String, trial: &Trial) {
     out.push_str("</div>\n");
 }
 
-/// Bytes, I/Os and rates by direction, and by target where there are several.
+/// What each stream did, where there are several.
+fn streams(out: &mut String, trial: &Trial) {
+    if trial.point.streams.len() < 2 {
+        return;
+    }
+    out.push_str(
+        "<div class=\"scroll\"><table>\n<thead><tr><th></th><th>IOPS</th><th>MiB/s</th><th>p50</th>\
+         <th>p99</th><th>p99.9</th></tr></thead>\n<tbody>\n",
+    );
+    for part in Part::streams(trial) {
+        let time = if part.is_open() { "response time" } else { "service time" };
+        put!(out, "<tr><td>{}<span class=\"pace\">{time}</span></td>", escape(part.name()));
+        figures_row(out, part, None, &QUANTILES);
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// Bytes, I/Os and rates by direction, by target and by stream where there are several.
 fn flows(out: &mut String, document: &Document, trial: &Trial) {
     out.push_str(
         "<div class=\"scroll\"><table>\n<thead><tr><th></th><th>bytes</th><th>I/Os</th>\
          <th>MiB/s</th><th>IOPS</th><th>mean service time</th><th>std dev</th></tr></thead>\n\
          <tbody>\n",
     );
+    let group = |out: &mut String, name: &str| {
+        put!(out, "<tr class=\"group\"><td colspan=\"7\">{}</td></tr>\n", escape(name));
+    };
+    for part in Part::streams(trial) {
+        group(out, &format!("stream {}", part.name()));
+        for direction in part.columns() {
+            flow_row(out, trial, direction, &part.flow(direction));
+        }
+    }
     let targets = document.header.targets.len();
     if targets > 1 {
         for target in 0..targets as u32 {
-            let name = escape(figures::target_name(document, target));
-            put!(out, "<tr class=\"group\"><td colspan=\"7\">{name}</td></tr>\n");
+            group(out, figures::target_name(document, target));
             for direction in figures::columns(trial) {
                 let flow = trial.flow(direction, |_, cell| cell.target == target);
                 flow_row(out, trial, direction, &flow);
             }
         }
-        out.push_str("<tr class=\"group\"><td colspan=\"7\">all targets</td></tr>\n");
+    }
+    match (targets > 1, trial.point.streams.len() > 1) {
+        (false, false) => {}
+        (true, false) => group(out, "all targets"),
+        (_, true) => group(out, "all streams"),
     }
     for direction in figures::columns(trial) {
         flow_row(out, trial, direction, &trial.total(direction));
@@ -316,16 +344,28 @@ fn flow_row(out: &mut String, trial: &Trial, direction: Option<Direction>, flow:
     });
 }
 
-/// The percentile table: in an open loop response and service time side by side.
+/// The percentile tables, of each stream where there are several, and of all.
 fn percentiles(out: &mut String, trial: &Trial) {
-    let series = trial.stretches();
-    let columns: Vec<(String, Flow, Option<Direction>)> = figures::columns(trial)
+    for part in Part::streams(trial).chain([Part::whole(trial)]) {
+        percentiles_of(out, part);
+    }
+}
+
+/// A percentile table: in an open loop response and service time side by side.
+fn percentiles_of(out: &mut String, part: Part<'_>) {
+    let series = part.stretches();
+    let columns: Vec<(String, Flow, Option<Direction>)> = part
+        .columns()
         .into_iter()
-        .map(|direction| (direction_name(direction).to_owned(), trial.total(direction), direction))
+        .map(|direction| (direction_name(direction).to_owned(), part.flow(direction), direction))
         .collect();
-    let open = trial.is_open();
+    let open = part.is_open();
     let most = columns.iter().map(|(_, flow, _)| flow.ios()).max().unwrap_or(0);
-    put!(out, "<details><summary>Percentiles of {} I/Os</summary>\n", figures::count(most));
+    let whose = match part.trial.point.streams.len() {
+        1 => String::new(),
+        _ => format!(": {}", escape(part.name())),
+    };
+    put!(out, "<details><summary>Percentiles of {} I/Os{whose}</summary>\n", figures::count(most));
     out.push_str("<div class=\"scroll\"><table>\n<thead><tr><th></th>");
     for (name, ..) in &columns {
         match open {
@@ -365,12 +405,12 @@ fn percentiles(out: &mut String, trial: &Trial) {
     row("max".to_owned(), &|_, times| time(times.max().map(|ns| ns as f64)), &none);
     out.push_str("</tbody></table></div>\n<p class=\"muted small\">Higher percentiles have not enough samples: ");
     put!(out, "at least {} have to lie beyond.</p>\n", fathom_core::stats::TAIL_SAMPLES);
-    start_delay(out, trial);
+    start_delay(out, part);
     out.push_str("</details>\n");
 }
 
-fn start_delay(out: &mut String, trial: &Trial) {
-    let Some(delay) = trial.start_delay() else { return };
+fn start_delay(out: &mut String, part: Part<'_>) {
+    let Some(delay) = part.start_delay() else { return };
     out.push_str("<dl>\n");
     for (name, times) in [
         ("Started late, target behind", &delay.target),

@@ -7,8 +7,8 @@ use fathom_core::{Bytes, Quantile};
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, head, tail, unchecked, verdict_tint};
-use crate::document::{Cell, Document, Trial, Worker};
-use crate::figures::{self, direction_name, plus_minus};
+use crate::document::{Cell, Document, Pacing, Stream, Trial, Worker};
+use crate::figures::{self, Part, direction_name, plus_minus};
 
 /// More rows than this are summed by target, unless the style asks for all workers.
 const ROWS_SHOWN: usize = 16;
@@ -54,10 +54,8 @@ fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
         let targets: Vec<&str> =
             stream.regions.iter().map(|r| figures::target_name(document, r.target)).collect();
         let text = format!(
-            "{name}{}; {}; {}, on {}",
-            figures::load(stream),
-            figures::pacing(&stream.pacing),
-            figures::workers(stream),
+            "{name}{}, on {}",
+            figures::stream_in_words(trial, stream),
             shortened(&targets)
         );
         wrap(out, "  ", &text, Tint::Plain, style);
@@ -123,7 +121,7 @@ fn belongs(key: Key, worker: &Worker, cell: &Cell) -> bool {
     key.stream == worker.stream && key.target == cell.target && same_worker
 }
 
-/// Bytes, I/Os and rates, for each worker and target and in total.
+/// Bytes, I/Os and rates, for each worker and target, for each stream and in total.
 fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
     let mut columns = [(Align::Right, 2); 8];
     columns[0] = (Align::Left, 2);
@@ -131,28 +129,48 @@ fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
     let heads = ["", "bytes", "I/Os", "MiB/s", "IOPS", "+/-", "mean", "std dev"];
     table.row(Tint::Dim, heads.map(str::to_owned));
     let keys = keys(trial, style.all_workers);
+    let shown = if style.all_workers { keys.len() } else { keys.len().min(ROWS_SHOWN) };
     if keys.len() > 1 {
-        for &key in keys.iter().take(if style.all_workers { usize::MAX } else { ROWS_SHOWN }) {
-            table.heading(&label(document, trial, key));
-            for direction in figures::columns(trial) {
-                let flow = trial.flow(direction, |worker, cell| belongs(key, worker, cell));
-                table.row(Tint::Plain, flow_row(trial, direction, &flow, String::new()));
+        let streams: Vec<Part<'_>> = Part::streams(trial).collect();
+        for part in if streams.is_empty() { vec![Part::whole(trial)] } else { streams } {
+            let own = || keys.iter().filter(|key| part.has(key.stream));
+            let rows: Vec<&Key> = keys[..shown].iter().filter(|k| part.has(k.stream)).collect();
+            // The only row of a stream is the stream's own.
+            let only = part.stream.is_some() && own().count() == 1;
+            for key in rows.into_iter().filter(|_| !only) {
+                table.heading(&label(document, trial, *key));
+                for direction in part.columns() {
+                    let flow = trial.flow(direction, |worker, cell| belongs(*key, worker, cell));
+                    table.row(Tint::Plain, flow_row(trial, direction, &flow, String::new()));
+                }
             }
+            match (part.stream, own().next()) {
+                (Some(_), Some(key)) if only => table.heading(&label(document, trial, *key)),
+                (Some(_), _) => table.heading(&format!("{}, all", part.name())),
+                (None, _) => continue,
+            }
+            sums(&mut table, part);
         }
         table.heading("all");
     }
-    for direction in figures::columns(trial) {
-        let summary = figures::summary(trial, direction, &[]);
-        let half = plus_minus(summary.iops.as_ref()).replace('±', "");
-        table.row(Tint::Plain, flow_row(trial, direction, &trial.total(direction), half));
-    }
+    sums(&mut table, Part::whole(trial));
     push_line(out, &format!("measured (times are service times{})", deviation(trial)));
     table.render(out, style);
-    let hidden = keys.len().saturating_sub(ROWS_SHOWN);
-    if hidden > 0 && !style.all_workers {
+    let hidden = keys.len() - shown;
+    if hidden > 0 {
         push_line(out, &format!("  {hidden} more targets are in the sums only"));
     } else if keys.iter().any(|key| key.worker.is_none()) {
         push_line(out, &format!("  {} workers, summed by target", trial.workers.len()));
+    }
+}
+
+/// The rows of a stream or of all, with their half-widths.
+fn sums(table: &mut Table, part: Part<'_>) {
+    for direction in part.columns() {
+        let summary = part.summary(direction, &[]);
+        let half = plus_minus(summary.iops.as_ref()).replace('±', "");
+        let row = flow_row(part.trial, direction, &part.flow(direction), half);
+        table.row(Tint::Plain, row);
     }
 }
 
@@ -196,20 +214,37 @@ fn flow_row(trial: &Trial, direction: Option<Direction>, flow: &Flow, half: Stri
     ]
 }
 
-/// The percentile tables: service time, and in an open loop response time and start delay too.
+/// The percentile tables, of each stream where there are several, and of all.
 fn distributions(out: &mut String, trial: &Trial, style: &Style) {
-    let columns = figures::columns(trial);
-    let flows: Vec<Flow> = columns.iter().map(|&direction| trial.total(direction)).collect();
+    for part in Part::streams(trial) {
+        push_line(out, &Tint::Bold.paint(&format!("stream {}", part.name()), style));
+        distributions_of(out, part, style);
+        push_line(out, "");
+    }
+    if trial.point.streams.len() > 1 {
+        push_line(out, &Tint::Bold.paint("all streams", style));
+    }
+    distributions_of(out, Part::whole(trial), style);
+}
+
+/// Service time, and in an open loop response time and start delay too.
+fn distributions_of(out: &mut String, part: Part<'_>, style: &Style) {
+    let columns = part.columns();
+    let flows: Vec<Flow> = columns.iter().map(|&direction| part.flow(direction)).collect();
     let names: Vec<&str> = columns.iter().map(|&direction| direction_name(direction)).collect();
     let service: Vec<&Histogram> = flows.iter().map(|flow| &flow.service_time).collect();
-    if trial.is_open() {
+    if part.is_open() {
         let response: Vec<&Histogram> = flows.iter().map(Flow::response_time).collect();
-        push_line(out, "response time: from the intended start");
-        percentiles(out, &names, &response, &half_widths(trial, &flows, &columns), style);
+        let closed = match part.loads().all(|stream| stream.pacing.is_open()) {
+            true => "",
+            false => " (in a closed loop: from the submission)",
+        };
+        push_line(out, &format!("response time: from the intended start{closed}"));
+        percentiles(out, &names, &response, &half_widths(part, &flows, &columns), style);
         push_line(out, "");
         push_line(out, "service time: from the submission");
         percentiles(out, &names, &service, &[], style);
-        if let Some(delay) = trial.start_delay() {
+        if let Some(delay) = part.start_delay() {
             push_line(out, "");
             push_line(out, "start delay: from the intended start to the submission");
             let parts = [("target was behind", &delay.target), ("generator", &delay.generator)];
@@ -220,13 +255,13 @@ fn distributions(out: &mut String, trial: &Trial, style: &Style) {
         }
     } else {
         push_line(out, "service time (closed loop: the response time equals it)");
-        percentiles(out, &names, &service, &half_widths(trial, &flows, &columns), style);
+        percentiles(out, &names, &service, &half_widths(part, &flows, &columns), style);
     }
 }
 
 /// For each column the half-width of each percentile.
-fn half_widths(trial: &Trial, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
-    let series = trial.stretches();
+fn half_widths(part: Part<'_>, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
+    let series = part.stretches();
     let of = |(flow, &direction): (&Flow, &Option<Direction>)| {
         let quantiles = &Quantile::REPORTED;
         let estimates = figures::quantile_estimates(flow, &series, direction, quantiles);
@@ -285,14 +320,12 @@ fn percentiles(
 
 /// Queue depth, ledger, CPU, devices and errors.
 fn accounts(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
-    let depth: u32 = trial.point.streams.iter().map(|s| s.pacing.queue_depth()).sum();
-    let asked = if trial.is_open() { "up to" } else { "of" };
-    let text = format!(
-        "{} in flight on average, {asked} {depth} asked",
-        figures::significant(trial.queue_depth())
-    );
-    wrap(out, "queue depth  ", &text, Tint::Plain, style);
-    offered(out, trial, style);
+    for part in Part::streams(trial).chain([Part::whole(trial)]) {
+        in_flight(out, part, style);
+    }
+    for part in Part::streams(trial).chain([Part::whole(trial)]) {
+        offered(out, part, style);
+    }
     ceiling(out, document, trial, style);
     let l = trial.ledger();
     let parts = [
@@ -319,24 +352,48 @@ fn accounts(out: &mut String, document: &Document, trial: &Trial, style: &Style)
     errors(out, document, trial, style);
 }
 
-fn offered(out: &mut String, trial: &Trial, style: &Style) {
-    if !trial.is_open() {
+/// "log: ", in front of what is said of a stream; nothing where there is only one.
+fn whose(part: Part<'_>) -> String {
+    match (part.stream, part.trial.point.streams.len()) {
+        (None, 1) => String::new(),
+        _ => format!("{}: ", part.name()),
+    }
+}
+
+fn in_flight(out: &mut String, part: Part<'_>, style: &Style) {
+    let depth: u32 = part.loads().map(|stream| stream.pacing.queue_depth()).sum();
+    let achieved: f64 = part.workers().map(|worker| worker.queue_depth).sum();
+    let asked = if part.is_open() { "up to" } else { "of" };
+    let text = format!(
+        "{}{} in flight on average, {asked} {depth} asked",
+        whose(part),
+        figures::significant(achieved)
+    );
+    wrap(out, "queue depth  ", &text, Tint::Plain, style);
+}
+
+fn offered(out: &mut String, part: Part<'_>, style: &Style) {
+    let trial = part.trial;
+    let offered = |stream: &Stream| match stream.pacing {
+        Pacing::Open { offered_load_iops, .. } => Some(offered_load_iops),
+        Pacing::Closed { .. } => None,
+    };
+    let loads: Vec<f64> = part.loads().filter_map(offered).collect();
+    // The sum over one open loop among closed ones is that one's.
+    if loads.is_empty()
+        || (part.stream.is_none() && trial.point.streams.len() > 1 && loads.len() < 2)
+    {
         return;
     }
-    let offered: f64 = trial
-        .point
-        .streams
-        .iter()
-        .filter_map(|stream| match stream.pacing {
-            crate::document::Pacing::Open { offered_load_iops, .. } => Some(offered_load_iops),
-            crate::document::Pacing::Closed { .. } => None,
-        })
-        .sum();
-    let open =
-        |worker: &Worker, _: &Cell| trial.point.streams[worker.stream as usize].pacing.is_open();
-    let achieved = figures::per_second(trial.flow(None, open).ios(), trial.window());
-    let unstarted = trial.ledger().unstarted;
-    let mut text = format!("{} IOPS offered", figures::rate(offered));
+    let offered: f64 = loads.iter().sum();
+    let open = |worker: &Worker| {
+        part.has(worker.stream) && trial.point.streams[worker.stream as usize].pacing.is_open()
+    };
+    let achieved =
+        figures::per_second(trial.flow(None, |worker, _| open(worker)).ios(), trial.window());
+    let workers = trial.workers.iter().filter(|worker| open(worker));
+    let unstarted: u64 = workers.map(|worker| worker.ledger.unstarted).sum();
+    let mut text = format!("{}{} IOPS offered", whose(part), figures::rate(offered));
     if let Some(achieved) = achieved {
         let share = figures::percent(achieved / offered);
         text += &format!(", {} achieved ({share})", figures::rate(achieved));

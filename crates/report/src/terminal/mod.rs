@@ -14,6 +14,7 @@ pub use target::target;
 
 use crate::document::{Document, Ended, Finding, Severity, Trial, Verdict};
 use crate::figures;
+pub(crate) use text::clean;
 use text::{Tint, push_line, wrap};
 
 /// How the terminal wants it.
@@ -95,6 +96,13 @@ fn tail(out: &mut String, document: &Document, style: &Style) {
     for sentence in document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences) {
         say(Tint::Plain, sentence);
     }
+}
+
+/// Findings by themselves.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut out = String::new();
+    findings.iter().for_each(|one| finding(&mut out, one, "", style));
+    out
 }
 
 /// A finding: what was found, then what to do about it.

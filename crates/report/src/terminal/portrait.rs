@@ -43,7 +43,8 @@ fn legend(trials: &[Trial]) -> String {
         _ => "response times, which in the closed loops equal the service times",
     };
     let backend = trials[0].backend;
-    let access = figures::access(trials[0].access);
+    let access = figures::same_access(&trials[0]);
+    let access = access.unwrap_or_else(|| "access by stream".to_owned());
     let how = match trials.iter().all(|trial| trial.backend == backend) {
         true if backend == Backend::Sim => "virtual time".to_owned(),
         true => format!("{access} through {}", backend.name()),

@@ -8,12 +8,13 @@ use fathom_core::facts::{
     LayerKind, Queue, Target, TargetKind,
 };
 use fathom_core::measure::{
-    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, SparseHistogram, StartDelay,
-    Stretch, Waits, WorkerRecord,
+    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, SparseHistogram,
+    Spread, StartDelay, Stretch, Waits, WorkerRecord,
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, Cache, Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Pacing, Pattern, Point, Region, Stream,
+    Workers,
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
@@ -153,24 +154,24 @@ pub fn file(name: &str) -> Target {
 
 fn stream(pattern: Pattern, block: u64, read_share: f64, pacing: Pacing) -> Stream {
     Stream {
-        name: "main".to_owned(),
-        regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(8 << 30) }]),
         pattern,
-        block_size: Bytes(block),
+        block_sizes: BlockSizes::one(Bytes(block)),
         read_share,
         pacing,
-        workers: Workers::Total(1),
+        ..Stream::reading(
+            "main",
+            Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(8 << 30) }]),
+        )
     }
 }
 
 fn point(name: &str, stream: Stream, seconds: u64) -> Point {
     Point {
         name: name.to_owned(),
-        streams: Vec::from([stream]),
         warm_up: Span::from_secs(2),
-        window: Span::from_secs(seconds),
         interval: Span::from_ms(500),
         seed: 42,
+        ..Point::of(Vec::from([stream]), Span::from_secs(seconds))
     }
 }
 
@@ -181,8 +182,11 @@ fn closed(queue_depth: u32) -> Pacing {
 /// The workers of a point before they did anything.
 fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
     let open = point.streams[0].pacing.is_open();
-    let cell =
-        |region: &Region| Cell { target: region.target, flows: [Flow::new(open), Flow::new(open)] };
+    let cell = |region: &Region| Cell {
+        target: region.target,
+        flows: [Flow::new(open), Flow::new(open)],
+        spread: Spread::default(),
+    };
     let worker = |plan: WorkerPlan| WorkerRecord {
         stream: plan.stream,
         worker: plan.worker,
@@ -205,8 +209,9 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
 fn run(point: Point, speed: Speed, window: Span) -> Record {
     let stream = &point.streams[0];
     let open = stream.pacing.is_open();
-    let mut chance =
-        Chance(point.seed ^ stream.block_size.0 ^ u64::from(stream.pacing.queue_depth()));
+    let mut chance = Chance(
+        point.seed ^ stream.block_sizes.largest().0 ^ u64::from(stream.pacing.queue_depth()),
+    );
     let mut workers = idle_workers(&point);
     let mut stretches = Vec::new();
     for place in 0..window.0 / point.interval.0 {
@@ -220,14 +225,14 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
             let worker = &mut workers[number % count];
             let cells = worker.cells.len();
             let flow = &mut worker.cells[number / count % cells].flows[direction];
-            flow.bytes.0 += stream.block_size.0;
+            flow.bytes.0 += stream.block_sizes.largest().0;
             flow.service_time.record(service);
             if let Some(response_time) = &mut flow.response_time {
                 response_time.record(service + delay);
                 worker.start_delay.get_or_insert_default().generator.record(delay);
             }
             worker.queue_depth += service as f64 / window.0 as f64;
-            sums[direction].bytes.0 += stream.block_size.0;
+            sums[direction].bytes.0 += stream.block_sizes.largest().0;
             sums[direction].service_time.record(service + delay);
         }
         stretches.push(Stretch {
@@ -277,6 +282,7 @@ fn counters(window: Span) -> Counters {
         process_user: Span(window.0 / 20),
         process_kernel: Span(window.0 / 10),
         throttled: Some(Span(0)),
+        realtime_wait: None,
         io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
     }
 }
@@ -286,7 +292,6 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
     Trial {
         record: run(point.clone(), speed, window),
         point,
-        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
         backend: BackendKind::Uring,
         backend_reason: "the kernel has every feature that is used".to_owned(),
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
@@ -333,12 +338,12 @@ pub fn empty() -> Document {
 /// A portrait with nothing worse than notes.
 pub fn quick() -> Document {
     let steps = [
-        ("sequential read 1 MiB", Pattern::Sequential, 1 << 20, 1.0, 8, 3200.0),
-        ("sequential write 1 MiB", Pattern::Sequential, 1 << 20, 0.0, 8, 1400.0),
-        ("random read 4 KiB", Pattern::Random, 4096, 1.0, 1, 1150.0),
-        ("random read 4 KiB", Pattern::Random, 4096, 1.0, 32, 12_000.0),
-        ("random write 4 KiB", Pattern::Random, 4096, 0.0, 32, 8600.0),
-        ("database: random 8 KiB, 70 % reads", Pattern::Random, 8192, 0.7, 32, 7900.0),
+        ("sequential read 1 MiB", Pattern::SEQUENTIAL, 1 << 20, 1.0, 8, 3200.0),
+        ("sequential write 1 MiB", Pattern::SEQUENTIAL, 1 << 20, 0.0, 8, 1400.0),
+        ("random read 4 KiB", Pattern::RANDOM, 4096, 1.0, 1, 1150.0),
+        ("random read 4 KiB", Pattern::RANDOM, 4096, 1.0, 32, 12_000.0),
+        ("random write 4 KiB", Pattern::RANDOM, 4096, 0.0, 32, 8600.0),
+        ("database: random 8 KiB, 70 % reads", Pattern::RANDOM, 8192, 0.7, 32, 7900.0),
     ];
     let mut trials = Vec::new();
     for (nth, (name, pattern, block, read_share, depth, iops)) in steps.into_iter().enumerate() {
@@ -379,7 +384,7 @@ pub fn open() -> Document {
         queue_depth_max: 64,
         realtime: false,
     };
-    let mut stream = stream(Pattern::Random, 8192, 0.7, pacing);
+    let mut stream = stream(Pattern::RANDOM, 8192, 0.7, pacing);
     stream.workers = Workers::PerTarget(2);
     stream.regions.push(Region { target: 1, offset: Bytes(1 << 20), length: Bytes(4 << 30) });
     let point = point("random 8 KiB, 70 % reads, 5,000 IOPS offered", stream, 10);
@@ -448,7 +453,7 @@ pub const EVIL: [&str; 2] =
 
 /// Writes of many workers, of which every third failed.
 pub fn void() -> Document {
-    let mut stream = stream(Pattern::Random, 4096, 0.0, closed(48));
+    let mut stream = stream(Pattern::RANDOM, 4096, 0.0, closed(48));
     stream.workers = Workers::Total(24);
     stream.regions.push(Region { target: 1, offset: Bytes(0), length: Bytes(8 << 30) });
     let mut point = point("random write 4 KiB, queue depth 48", stream, 3);
@@ -505,21 +510,56 @@ pub fn void() -> Document {
     }
 }
 
+/// Two streams at once, each with its own target, loop and access.
+pub fn streams() -> Document {
+    let mut data = stream(Pattern::RANDOM, 8192, 0.7, closed(16));
+    data.name = "data".to_owned();
+    data.workers = Workers::Total(2);
+    let pacing = Pacing::Open {
+        offered_load: Rate(500.0),
+        arrivals: Arrivals::Uniform,
+        queue_depth_max: 64,
+        realtime: false,
+    };
+    let mut log = stream(Pattern::SEQUENTIAL, 4096, 0.0, pacing);
+    log.name = "log".to_owned();
+    log.regions[0].target = 1;
+    log.access.write_through = true;
+    let speed = Speed { iops: 500.0, service_ns: 900_000.0, unrest: 0.1 };
+    let second = run(point("", log.clone(), 10), speed, Span::from_secs(10));
+    let speed = Speed { iops: 3000.0, service_ns: 700_000.0, unrest: 0.2 };
+    let mut both = trial(point("shop", data, 10), speed, 0);
+    both.point.streams.push(log);
+    let record = &mut both.record;
+    record.workers.extend(second.workers.into_iter().map(|one| WorkerRecord { stream: 1, ..one }));
+    record.series.extend(second.series.into_iter().map(|one| Interval { stream: 1, ..one }));
+    record.stretches.extend(second.stretches.into_iter().map(|one| Stretch { stream: 1, ..one }));
+    let line = ["fathom", "run", "shop.toml", "--overwrite"];
+    let judgement = Judgement { findings: Vec::new(), unchecked: Vec::from([unchecked()]) };
+    Document {
+        header: header(Command::Run, &line, &[file("/data/a"), file("/data/log")], 1),
+        trials: Vec::from([document::Trial::new(&both, &judgement)]),
+        conclusion: Some(Conclusion { ended: Ended::Completed, sentences: Vec::new() }),
+        torn: false,
+    }
+}
+
 /// A run that Ctrl-C ended after too few I/Os for most percentiles.
 pub fn interrupted() -> Document {
     let mut point = point(
         "random read 4 KiB, queue depth 1",
-        stream(Pattern::Random, 4096, 1.0, closed(1)),
+        stream(Pattern::RANDOM, 4096, 1.0, closed(1)),
         300,
     );
     point.interval = Span::from_ms(100);
+    point.streams[0].access =
+        Access { cache: Cache::Buffered, write_through: true, ..Access::DIRECT };
     let speed = Speed { iops: 400.0, service_ns: 2_400_000.0, unrest: 0.1 };
     let window = Span::from_ms(700);
     let record = Record { interrupted: true, ..run(point.clone(), speed, window) };
     let trial = Trial {
         record,
         point,
-        access: Access { cache: Cache::Buffered, write_through: true, ring: RingMode::USUAL },
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: CREATED_NS + 2_500_000_000,
@@ -569,6 +609,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("empty", bytes(&empty())),
         ("quick", bytes(&quick())),
         ("open", bytes(&open())),
+        ("streams", bytes(&streams())),
         ("void", bytes(&void())),
         ("torn", torn()),
         ("interrupted", bytes(&interrupted())),

@@ -1,0 +1,20 @@
+//! What the tests of patterns share.
+
+/// How far a chi-squared sum with so many degrees of freedom goes by chance, but for one time in a
+/// million: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931). Seeds are fixed, so that a
+/// test that passes once passes always.
+fn limit(degrees: f64) -> f64 {
+    let ninth = 2.0 / (9.0 * degrees);
+    degrees * (1.0 - ninth + 4.753 * ninth.sqrt()).powi(3)
+}
+
+/// Checks that the counts differ from what is expected by no more than chance makes them.
+#[track_caller]
+pub(super) fn assert_chi_squared(counts: &[u64], expected: &[f64]) {
+    assert_eq!(counts.len(), expected.len());
+    assert!(expected.iter().all(|&mean| mean >= 5.0), "too few for a chi-squared test");
+    let sum: f64 =
+        counts.iter().zip(expected).map(|(&n, mean)| (n as f64 - mean).powi(2) / mean).sum();
+    let limit = limit((counts.len() - 1).max(1) as f64);
+    assert!(sum < limit, "chi-squared {sum}, which should be below {limit}");
+}

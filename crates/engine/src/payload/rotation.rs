@@ -1,0 +1,171 @@
+//! The buffers that writes take in turn.
+
+use super::dedup::SPREAD;
+use super::{Dedup, HEADER, Random, UNIT, fill};
+
+/// What becomes of a unit before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// It gets a header of its own.
+    Never,
+    /// It is written once as it is, because there are duplicates of it.
+    Once,
+    /// It stays: it is such a duplicate.
+    Always,
+}
+
+/// Which of all buffers belong to one slot that has its own, where slots do not share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deal {
+    /// How many share them: each has every so manieth buffer.
+    pub(crate) among: u32,
+    /// Which one this is.
+    pub(crate) which: u32,
+}
+
+impl Deal {
+    /// All belong to one.
+    pub(crate) const ALL: Self = Self { among: 1, which: 0 };
+}
+
+/// How buffers lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// The bytes that each has.
+    pub(crate) length: usize,
+    /// The distance from one to the next.
+    pub(crate) stride: usize,
+}
+
+/// Where the buffers are, and what becomes of them. A place is counted in bytes from the first one.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    /// The places that no slot has, in a circle, ...
+    spare: Box<[usize]>,
+    /// ... and which of them is the next.
+    next: usize,
+    /// Who writes.
+    writer: u64,
+    /// How many units were written.
+    written: u64,
+    /// For every unit of every buffer; empty where no unit is kept.
+    kept: Box<[Kept]>,
+    stride: usize,
+    units: usize,
+}
+
+/// How many buffers one has of those that share a rotation, each with so many slots.
+pub(crate) fn places(random: &Random, slots: u32, stride: usize, deal: Deal) -> usize {
+    let (among, which) = (deal.among as usize, deal.which as usize);
+    let all = (random.rotation.0 / stride as u64) as usize;
+    all.max(slots as usize * among).saturating_sub(which).div_ceil(among)
+}
+
+impl Rotation {
+    /// Fills the buffers, and puts the slots at the places that come last: writes take the others
+    /// first, in their order. Who writes has to be unlike all others; the seed repeats the content.
+    pub(crate) fn new(
+        random: &Random,
+        Frame { length, stride }: Frame,
+        (seed, writer): (u64, u64),
+        deal: Deal,
+        memory: &mut [u8],
+        slots: &mut [usize],
+    ) -> Self {
+        let &Random { compressible, dedup, commons, .. } = random;
+        let units = length.div_ceil(UNIT);
+        let places = memory.len() / stride;
+        assert!(places >= slots.len());
+        let mut kept = Vec::new();
+        let mut numbers = Dedup::new(commons);
+        let all = places * deal.among as usize;
+        for place in 0..all {
+            let (which, index) = (place % deal.among as usize, place / deal.among as usize);
+            let own = which == deal.which as usize;
+            let start = index * stride;
+            for unit in 0..units {
+                // Each unit of the buffers of each who shares them has its share by itself: short
+                // blocks use the first ones alone, and slots are not equally fast.
+                let phase = ((which * units + unit) as f64 * SPREAD).fract();
+                let duplicate = Dedup::is_duplicate(dedup, index as u64, phase);
+                let number = numbers.next(duplicate);
+                if !own {
+                    continue;
+                }
+                let first = start + unit * UNIT;
+                let content = &mut memory[first..(first + UNIT).min(start + length)];
+                fill(seed, number, compressible, content);
+                kept.push(match duplicate {
+                    _ if dedup == 0.0 => Kept::Never,
+                    true => Kept::Always,
+                    false if numbers.is_common(number) => Kept::Once,
+                    false => Kept::Never,
+                });
+            }
+        }
+        if kept.iter().all(|kept| *kept == Kept::Never) {
+            kept.clear();
+        }
+        let spare = places - slots.len();
+        slots.iter_mut().enumerate().for_each(|(slot, at)| *at = (spare + slot) * stride);
+        Self {
+            spare: (0..spare).map(|place| place * stride).collect(),
+            next: 0,
+            writer,
+            written: 0,
+            kept: kept.into(),
+            stride,
+            units,
+        }
+    }
+
+    /// The place that a slot writes from next, given the one that it has written from.
+    #[inline]
+    pub(crate) fn turn(&mut self, place: usize) -> usize {
+        if self.spare.is_empty() {
+            return place;
+        }
+        let next = std::mem::replace(&mut self.spare[self.next], place);
+        self.next += 1;
+        if self.next == self.spare.len() {
+            self.next = 0;
+        }
+        next
+    }
+
+    /// Makes what is at this place different from everything that was written before, but for the
+    /// duplicates.
+    #[inline]
+    pub(crate) fn mark(&mut self, place: usize, buffer: &mut [u8]) {
+        if !self.kept.is_empty() {
+            return self.mark_some(place, buffer);
+        }
+        for unit in buffer.chunks_mut(UNIT) {
+            self.written += 1;
+            head(unit, self.writer, self.written);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_some(&mut self, place: usize, buffer: &mut [u8]) {
+        let first = place / self.stride * self.units;
+        for (unit, kept) in buffer.chunks_mut(UNIT).zip(&mut self.kept[first..]) {
+            match kept {
+                Kept::Always => {}
+                Kept::Once => *kept = Kept::Never,
+                Kept::Never => {
+                    self.written += 1;
+                    head(unit, self.writer, self.written);
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn head(unit: &mut [u8], writer: u64, written: u64) {
+    if let Some((header, _)) = unit.split_first_chunk_mut::<HEADER>() {
+        header[..8].copy_from_slice(&writer.to_le_bytes());
+        header[8..].copy_from_slice(&written.to_le_bytes());
+    }
+}

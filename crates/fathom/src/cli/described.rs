@@ -1,0 +1,188 @@
+//! What was asked for, on the command line or in a file, before it is known what it means here: one
+//! description for both, so that both go through the same checks.
+
+use std::path::PathBuf;
+
+use fathom_core::Bytes;
+
+use super::args::{AccessArgs, Consent, LoadArgs, Request};
+use crate::error::Error;
+
+/// A run as it was asked for.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// What the user calls it.
+    pub name: Option<String>,
+    /// What runs together, at least one.
+    pub streams: Vec<StreamArgs>,
+    /// What may be written to.
+    pub consent: Consent,
+    /// The folders among what was named, and the targets that are in them.
+    pub folders: Vec<Folder>,
+}
+
+/// A stream as it was asked for. What is said once for a run, such as its duration, is the same in
+/// the `load` of all its streams.
+#[derive(Clone, Debug)]
+pub struct StreamArgs {
+    /// What the user calls it.
+    pub name: Option<String>,
+    /// Where it reads and writes.
+    pub aims: Vec<Aim>,
+    /// The load.
+    pub load: LoadArgs,
+    /// How the targets are accessed.
+    pub access: AccessArgs,
+}
+
+/// A target of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aim {
+    /// As it was named.
+    pub path: PathBuf,
+    /// Its place among the targets of the run.
+    pub target: u32,
+    /// Where its own region starts; as in all of the stream's targets if none.
+    pub offset: Option<Bytes>,
+    /// How long its own region is; as in all of the stream's targets if none.
+    pub size: Option<Bytes>,
+}
+
+impl Aim {
+    /// All of what is named, or what the stream addresses in each of its targets.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, target: 0, offset: None, size: None }
+    }
+}
+
+/// A folder whose files are targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// As it was named.
+    pub name: String,
+    /// The places of its files among the targets of the run.
+    pub targets: Vec<u32>,
+}
+
+impl Described {
+    /// What was typed as options: one stream.
+    pub fn typed(args: &Request) -> Self {
+        let stream = StreamArgs {
+            name: None,
+            aims: args.targets.iter().cloned().map(Aim::at).collect(),
+            load: args.load.clone(),
+            access: args.access.clone(),
+        };
+        let mut described = Self {
+            name: None,
+            streams: Vec::from([stream]),
+            consent: args.consent.clone(),
+            folders: Vec::new(),
+        };
+        for (place, aim) in (0..).zip(&mut described.streams[0].aims) {
+            aim.target = place;
+        }
+        described
+    }
+
+    /// Gives every target its place, and lists them in that order. A folder becomes the files that
+    /// `list` finds in it, where it is one.
+    ///
+    /// # Errors
+    ///
+    /// When a stream names a target twice, or `list` fails.
+    pub fn locate(
+        &mut self,
+        mut list: impl FnMut(&PathBuf) -> Result<Option<Vec<PathBuf>>, Error>,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        let mut places = std::collections::BTreeMap::new();
+        let mut place = |path: &PathBuf| {
+            *places.entry(path.clone()).or_insert_with(|| {
+                paths.push(path.clone());
+                paths.len() as u32 - 1
+            })
+        };
+        for stream in &mut self.streams {
+            let mut aims: Vec<Aim> = Vec::with_capacity(stream.aims.len());
+            for aim in stream.aims.drain(..) {
+                let Some(files) = list(&aim.path)? else {
+                    aims.push(Aim { target: place(&aim.path), ..aim });
+                    continue;
+                };
+                let targets: Vec<u32> = files.iter().map(&mut place).collect();
+                let each = files.into_iter().zip(&targets);
+                aims.extend(each.map(|(path, &target)| Aim { path, target, ..aim.clone() }));
+                let name = aim.path.display().to_string();
+                if self.folders.iter().all(|folder| folder.name != name) {
+                    self.folders.push(Folder { name, targets });
+                }
+            }
+            let mut seen = std::collections::BTreeSet::new();
+            if let Some(twice) = aims.iter().find(|aim| !seen.insert(aim.target)) {
+                return Err(Error::option(
+                    twice.path.display().to_string(),
+                    "it is named twice",
+                    "name every target once",
+                ));
+            }
+            stream.aims = aims;
+        }
+        Ok(paths)
+    }
+
+    /// The folder that a target was found in.
+    pub fn folder_of(&self, target: u32) -> Option<&str> {
+        let folder = self.folders.iter().find(|folder| folder.targets.contains(&target))?;
+        Some(&folder.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        request: Request,
+    }
+
+    fn described(streams: &[&[&str]]) -> Described {
+        let request = Line::parse_from(["fathom", "x"]).request;
+        let one = Described::typed(&request);
+        let stream = |names: &&[&str]| StreamArgs {
+            aims: names.iter().map(|name| Aim::at(name.into())).collect(),
+            ..one.streams[0].clone()
+        };
+        Described { streams: streams.iter().map(stream).collect(), ..one }
+    }
+
+    fn places(described: &Described) -> Vec<Vec<u32>> {
+        let of = |stream: &StreamArgs| stream.aims.iter().map(|aim| aim.target).collect();
+        described.streams.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_two_streams_name_is_one_target() {
+        let mut two = described(&[&["a", "b"], &["b", "c"]]);
+        let paths = two.locate(|_| Ok(None)).unwrap();
+        assert_eq!(paths, ["a", "b", "c"].map(PathBuf::from));
+        assert_eq!(places(&two), [[0, 1], [1, 2]]);
+        let error = described(&[&["a", "a"]]).locate(|_| Ok(None)).unwrap_err();
+        assert_eq!(error.to_string(), "a: it is named twice: name every target once");
+    }
+
+    #[test]
+    fn a_folder_becomes_its_files() {
+        let mut one = described(&[&["folder", "a"]]);
+        let list = |path: &PathBuf| {
+            let is_folder = path.as_os_str() == "folder";
+            Ok(is_folder.then(|| ["folder/x", "folder/y"].map(PathBuf::from).to_vec()))
+        };
+        assert_eq!(one.locate(list).unwrap(), ["folder/x", "folder/y", "a"].map(PathBuf::from));
+        assert_eq!(places(&one), [[0, 1, 2]]);
+        assert_eq!((one.folder_of(1), one.folder_of(2)), (Some("folder"), None));
+    }
+}

@@ -1,0 +1,138 @@
+//! `fathom diskspd`: a command line or a profile of DiskSpd's is shown as what it resolves to, or
+//! runs and ends with DiskSpd's result.
+
+mod run;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use clap::{CommandFactory as _, Parser as _};
+use fathom_core::typed_word;
+
+use super::shared;
+use crate::cli::args::DiskspdOwn;
+use crate::dialect::diskspd::model::{Profile, ResultFormat};
+use crate::dialect::diskspd::{self, linux, point, text, xml};
+use crate::dialect::paths::PathMap;
+use crate::dialect::{Note, Notes, Refusal};
+use crate::error::{Error, exit, plain};
+use crate::output;
+
+/// Prints the profile with `-Rp`, and runs it without.
+///
+/// # Errors
+///
+/// When DiskSpd refuses the command line, when it cannot be read, and when it cannot run here.
+pub fn perform(words: &[OsString]) -> Result<u8, Error> {
+    let (own, theirs) = divide(words)?;
+    let own = match DiskspdOwn::try_parse_from(own) {
+        Ok(own) => own,
+        Err(answer) => answer.exit(),
+    };
+    if theirs.is_empty() || ["-?", "/?"].iter().any(|help| theirs.contains(&(*help).to_owned())) {
+        output::say(DiskspdOwn::command().render_long_help().to_string().trim_end())?;
+        return Ok(if theirs.is_empty() { exit::USAGE } else { exit::MEASURED });
+    }
+    let paths = PathMap::new(&own.map)?;
+    let request =
+        diskspd::read(&theirs, shared::fresh_seed() as u32, &mut |path| load(path, &paths))?;
+    let mut refusals = tell(&request, &paths);
+    let profile = &request.profile;
+    if request.profile_only {
+        for refusal in &refusals {
+            let told = output::printable(&refusal.to_string());
+            output::note(&format!("note: it cannot run here: {told}"));
+        }
+        let indent = 0;
+        output::print(described(profile, &theirs, indent).as_bytes())?;
+        return Ok(exit::MEASURED);
+    }
+    if !refusals.is_empty() {
+        let first = refusals.remove(0);
+        for refusal in refusals.iter().rev() {
+            output::note(&format!("also: {}", output::printable(&refusal.to_string())));
+        }
+        return Err(first.into());
+    }
+    run::perform(profile, &described(profile, &theirs, 2), &paths, &own)
+}
+
+/// Says what is done otherwise than by DiskSpd, and gives what cannot run here.
+fn tell(request: &diskspd::Request, paths: &PathMap) -> Vec<Refusal> {
+    let judgement = linux::judge(request, paths);
+    let mut refusals = judgement.refusals;
+    let mut notes = Notes::default();
+    request.notes.iter().chain(&judgement.notes).for_each(|Note(note)| notes.add(note));
+    for span in &request.profile.time_spans {
+        for gap in point::gaps(span, &mut notes) {
+            if !refusals.contains(&gap) {
+                refusals.push(gap);
+            }
+        }
+    }
+    for Note(note) in notes.into_vec() {
+        output::note(&format!("note: {}", output::printable(&note)));
+    }
+    refusals
+}
+
+/// What a result begins with, and all that `-Rp` prints; XML is indented by so many spaces.
+fn described(profile: &Profile, theirs: &[String], indent: usize) -> String {
+    match profile.result_format {
+        ResultFormat::Xml => xml::write::profile(profile, indent),
+        ResultFormat::Text => {
+            let words: Vec<String> = theirs.iter().map(|word| typed_word(word)).collect();
+            text::profile(profile, &format!("fathom diskspd {}", words.join(" ")))
+        }
+    }
+}
+
+/// fathom's own options, which begin with two hyphens and may stand anywhere, and DiskSpd's.
+fn divide(words: &[OsString]) -> Result<(Vec<OsString>, Vec<String>), Error> {
+    let (mut own, mut theirs) = (Vec::from([OsString::from("fathom diskspd")]), Vec::new());
+    let command = DiskspdOwn::command();
+    let takes_value = |name: &str| {
+        let option = command.get_arguments().find(|option| option.get_long() == Some(name));
+        option.is_some_and(|option| option.get_action().takes_values())
+    };
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let text = word.to_str().ok_or_else(|| {
+            Error::option(
+                word.to_string_lossy(),
+                "it is not Unicode, as what DiskSpd reads and writes is",
+                "rename it, or reach it through a link",
+            )
+        })?;
+        match text.strip_prefix("--") {
+            None => theirs.push(text.to_owned()),
+            Some(name) => {
+                own.push(word.clone());
+                if takes_value(name) {
+                    own.extend(rest.next().cloned());
+                }
+            }
+        }
+    }
+    Ok((own, theirs))
+}
+
+/// The bytes of a profile.
+fn load(path: &str, paths: &PathMap) -> Result<Vec<u8>, Refusal> {
+    let place = paths.resolve(path)?;
+    read_at_most(&place, xml::LARGEST as u64 + 1).map_err(|cause| {
+        Refusal::new(
+            format!("-X{path}"),
+            format!("{} cannot be read ({})", place.display(), plain(&cause)),
+            "glue the path of an XML profile to -X",
+        )
+    })
+}
+
+fn read_at_most(place: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(place)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

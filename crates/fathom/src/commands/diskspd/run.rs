@@ -1,0 +1,229 @@
+//! A profile of DiskSpd's runs: its files are created, its time spans measured one after the other
+//! into one result file, and the result is printed as DiskSpd prints it.
+
+use std::path::{Path, PathBuf};
+
+use fathom_core::facts::Target as Facts;
+use fathom_core::spec::Point;
+use fathom_core::{Bytes, Span};
+use fathom_engine::target::Overwrite;
+use fathom_report::document::{Command, Document, Severity};
+use fathom_report::export::diskspd as export;
+
+use crate::cli::args::{DiskspdOwn, Prepare};
+use crate::cli::resolve::{self, Spec};
+use crate::cli::values::Backend;
+use crate::commands::prepare;
+use crate::commands::shared::{self, Outputs, Place};
+use crate::dialect::diskspd::model::{Profile, ResultFormat, Target};
+use crate::dialect::diskspd::point::{self, Mapped};
+use crate::dialect::paths::PathMap;
+use crate::error::Error;
+use crate::live::Live;
+use crate::output;
+
+/// Runs it; `description` is what the result begins with.
+///
+/// # Errors
+///
+/// When a target, the machine or the result file does not allow it.
+pub fn perform(
+    profile: &Profile,
+    description: &str,
+    paths: &PathMap,
+    own: &DiskspdOwn,
+) -> Result<u8, Error> {
+    if own.results.json {
+        return Err(Error::option(
+            "--json",
+            "stdout has DiskSpd's result",
+            "drop it: the document is in the result file",
+        ));
+    }
+    // A script that reads the result finds nothing else there.
+    output::leave_stdout_to_the_document();
+    let files = files(profile, paths)?;
+    let writable = may_write(profile, &files, own)?;
+    create(&files, own)?;
+    let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
+    let place = Place::find(&places)?;
+    let host = shared::this_host();
+    let memory = shared::machine(&host).memory;
+    let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
+    let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (memory, &consent))?;
+    let name = &specs[0].targets[0].name;
+    let (outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
+    let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
+    let mut live = Live::new(specs.len(), time);
+    let outcome =
+        shared::measure_each(Command::Run, &host, (&place, &specs), &mut journal, &mut live);
+    match outcome {
+        Ok(outcome) => {
+            let as_asked = export::Profile { description: description.to_owned(), time_spans };
+            let document = shared::read(journal.path())?;
+            verdicts(&document);
+            let printed = match profile.result_format {
+                ResultFormat::Text => export::text(&document, &as_asked),
+                ResultFormat::Xml => export::xml(&document, &as_asked),
+            };
+            output::print(printed.as_bytes())?;
+            outputs.write(&journal, &document)?;
+            Ok(shared::exit_code(&outcome))
+        }
+        Err(error) => {
+            live.finish();
+            shared::after_failure(journal);
+            Err(error)
+        }
+    }
+}
+
+/// A target of the profile, once for all of its time spans.
+#[derive(Debug)]
+struct TargetFile {
+    /// Where it is here.
+    place: PathBuf,
+    /// How large it has to be, the most that any time span asks for.
+    create: Option<u64>,
+    /// Whether any time span writes to it.
+    written: bool,
+    /// Whether it was there before.
+    exists: bool,
+}
+
+fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
+    let mut files: Vec<TargetFile> = Vec::new();
+    for target in all_targets(profile) {
+        let place = paths.resolve(&target.path)?;
+        let written = target.write_percent > 0;
+        match files.iter_mut().find(|file| file.place == place) {
+            Some(file) => {
+                file.create = file.create.max(target.create_size);
+                file.written |= written;
+            }
+            None => files.push(TargetFile {
+                // A link that leads nowhere is there too.
+                exists: place.symlink_metadata().is_ok(),
+                place,
+                create: target.create_size,
+                written,
+            }),
+        }
+    }
+    Ok(files)
+}
+
+fn all_targets(profile: &Profile) -> impl Iterator<Item = &Target> {
+    profile.time_spans.iter().flat_map(|span| &span.targets)
+}
+
+/// Refuses to write to what was there, unless that was allowed. Says whether anything is written.
+fn may_write(profile: &Profile, files: &[TargetFile], own: &DiskspdOwn) -> Result<bool, Error> {
+    for file in files {
+        let named = own.consent.destroy.iter().any(|name| Path::new(name) == file.place);
+        if !file.exists && file.create.is_none() {
+            return Err(Error::target(
+                file.place.display().to_string(),
+                "it does not exist",
+                "create it with -c, as in -c1G, or write it with `fathom prepare`",
+            ));
+        }
+        if file.exists && file.written && !own.consent.overwrite && !named {
+            return Err(Error::target(
+                file.place.display().to_string(),
+                "the load writes (-w), and what is there would be lost",
+                "allow it with --overwrite, or drop -w",
+            ));
+        }
+    }
+    Ok(all_targets(profile).any(|target| target.write_percent > 0))
+}
+
+/// Creates the files of `-c`; those that are there and fit are used as they are.
+fn create(files: &[TargetFile], own: &DiskspdOwn) -> Result<(), Error> {
+    for file in files {
+        let Some(size) = file.create else { continue };
+        prepare::perform(&Prepare {
+            compressible: 0.0,
+            dedup: 0.0,
+            file: file.place.clone(),
+            size: Bytes(size),
+            writers: 4,
+            block_size: Bytes(Bytes::MIB),
+            seed: None,
+            overwrite: own.consent.overwrite,
+            remove_leftovers: false,
+        })?;
+    }
+    Ok(())
+}
+
+/// What each time span is for the core, and for the result.
+fn specs(
+    profile: &Profile,
+    (files, paths): (&[TargetFile], &PathMap),
+    targets: &[Facts],
+    (memory, consent): (Bytes, &Overwrite),
+) -> Result<(Vec<Spec>, Vec<export::TimeSpan>), Error> {
+    let (mut specs, mut results) = (Vec::new(), Vec::new());
+    for (index, span) in profile.time_spans.iter().enumerate() {
+        let place = |path: &str| {
+            let here = paths.resolve(path).ok();
+            let found = files.iter().position(|file| Some(&file.place) == here.as_ref());
+            found.expect("every path was looked up before")
+        };
+        let Mapped { mut point, result } = point::map(span, targets, &place)?;
+        for stream in &mut point.streams {
+            stream.name = resolve::describe(stream);
+        }
+        point.name = match profile.time_spans.len() {
+            1 => point.streams[0].name.clone(),
+            _ => format!("time span {}: {}", index + 1, point.streams[0].name),
+        };
+        fits_memory(&point, memory)?;
+        let spec = Spec {
+            points: Vec::from([point]),
+            targets: targets.to_vec(),
+            backend: Backend::Auto,
+            consent: consent.clone(),
+        };
+        specs.push(spec);
+        results.push(result);
+    }
+    Ok((specs, results))
+}
+
+fn fits_memory(point: &Point, memory: Bytes) -> Result<(), Error> {
+    let buffers = point.streams.iter().map(|stream| {
+        let mixed = 0.0 < stream.read_share && stream.read_share < 1.0;
+        let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
+        u64::from(stream.pacing.queue_depth()) * page_block * (1 + u64::from(mixed))
+    });
+    let buffers: u64 = buffers.fold(0, u64::saturating_add);
+    if buffers <= memory.0 / 2 {
+        return Ok(());
+    }
+    Err(Error::option(
+        "-o",
+        format!(
+            "the buffers of all I/Os in flight take {}, more than half of the memory of {memory}",
+            Bytes(buffers)
+        ),
+        "choose a smaller -o, -t or -b",
+    ))
+}
+
+/// What speaks against the numbers, on stderr: DiskSpd's result has no place for it.
+fn verdicts(document: &Document) {
+    for (index, trial) in document.trials.iter().enumerate() {
+        let which = match document.trials.len() {
+            1 => String::new(),
+            _ => format!("time span {}: ", index + 1),
+        };
+        output::note(&format!("{which}{}", trial.verdict.name()));
+        for finding in trial.findings.iter().filter(|one| one.severity > Severity::Note) {
+            let told = format!("  {}: {} {}", finding.code, finding.evidence, finding.advice);
+            output::note(&output::printable(&told));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `fathom plan`: what `run` would do with the same words. Opens nothing for writing and starts
+//! nothing; ends as `run` would where that would be refused.
+
+use fathom_core::facts::Host;
+use fathom_core::spec::BackendKind;
+use fathom_core::verdict::foresee;
+use fathom_engine::sim;
+use fathom_report::document;
+use fathom_report::figures;
+use fathom_report::terminal;
+
+use super::preview;
+use super::shared;
+use crate::cli::args::Request;
+use crate::cli::resolve::{self, Spec};
+use crate::cli::values::Backend;
+use crate::error::{Error, exit};
+use crate::output;
+use crate::workload::Asked;
+
+/// More targets than this are counted, not listed.
+const TARGETS_SHOWN: usize = 8;
+
+/// Shows it.
+///
+/// # Errors
+///
+/// When the run would be refused.
+pub fn perform(args: &Request) -> Result<u8, Error> {
+    if args.targets.iter().any(|path| shared::asks_for_help(path)) {
+        output::say(sim::help().trim_end())?;
+        return Ok(exit::MEASURED);
+    }
+    let mut asked = Asked::read(args)?;
+    let (place, host, spec) = shared::settle(&mut asked)?;
+    show(&asked, &spec, &host)?;
+    // Shown before it is refused: this is how one sees what there is to consent to.
+    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    shared::judge(&place, &spec)?;
+    output::say("nothing was opened for writing, and nothing started: `fathom run` would begin")?;
+    Ok(exit::MEASURED)
+}
+
+fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
+    let say = |text: String| output::say_folded(&output::printable(&text));
+    let point = &spec.points[0];
+    let from = asked.source().map(|source| format!(" (from {source})")).unwrap_or_default();
+    say(format!("{}{from}", point.name))?;
+    for target in spec.targets.iter().take(TARGETS_SHOWN) {
+        let stack = figures::stack(&document::Target::from(target));
+        say(format!("target   {}: {stack}", target.name))?;
+    }
+    if TARGETS_SHOWN < spec.targets.len() {
+        say(format!("         and {} more", spec.targets.len() - TARGETS_SHOWN))?;
+    }
+    for stream in &point.streams {
+        say(format!("stream   {}", stream.name))?;
+        let document = document::Stream::from(stream);
+        say(format!(
+            "         {}; {}",
+            figures::load(&document),
+            figures::pacing(&document.pacing)
+        ))?;
+        say(format!(
+            "         {}; {}",
+            preview::workers(stream),
+            figures::access(document.access)
+        ))?;
+        for region in stream.regions.iter().take(TARGETS_SHOWN) {
+            let target = &spec.targets[region.target as usize];
+            say(format!("         {}: {}", target.name, preview::region(target, region)))?;
+        }
+        if TARGETS_SHOWN < stream.regions.len() {
+            say(format!("         and {} more", stream.regions.len() - TARGETS_SHOWN))?;
+        }
+        let writes = match stream.read_share < 1.0 {
+            true => preview::amount(point, stream),
+            false => "nothing".to_owned(),
+        };
+        say(format!("         writes {writes}"))?;
+    }
+    say(format!("takes    {}", preview::duration(spec, point)))?;
+    let backend = match spec.backend {
+        Backend::Auto => "the best one that works here",
+        Backend::Named(kind) => kind.name(),
+    };
+    say(format!("backend  {backend}"))?;
+    if spec.backend != Backend::Named(BackendKind::Sim) {
+        preview::overwritten(spec).into_iter().try_for_each(say)?;
+    }
+    foreseen(spec, host)
+}
+
+/// The doubts that there will be whatever happens.
+fn foreseen(spec: &Spec, host: &Host) -> Result<(), Error> {
+    let backend = match spec.backend {
+        Backend::Auto => BackendKind::Uring,
+        Backend::Named(kind) => kind,
+    };
+    let judgement = foresee(&spec.points[0], backend, host, &spec.targets);
+    if judgement.findings.is_empty() {
+        return output::say("doubts   none that can be foreseen");
+    }
+    output::say("doubts that can be foreseen")?;
+    let findings = judgement.findings.iter().map(document::Finding::from).collect::<Vec<_>>();
+    output::say(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+}

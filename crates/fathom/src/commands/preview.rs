@@ -1,0 +1,114 @@
+//! What a run will do, in words: `run` says it before it starts, `plan` says it instead.
+
+use fathom_core::facts::Target;
+use fathom_core::plan::worker_count;
+use fathom_core::spec::{Pacing, Point, Region, Stream};
+use fathom_core::{Bytes, Span};
+use fathom_report::{document, figures};
+
+use super::shared::Opened;
+use crate::cli::resolve::Spec;
+use crate::live::clock;
+
+/// What will happen, before it does.
+pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
+    let point = &spec.points[0];
+    let mut lines = Vec::new();
+    match point.streams.as_slice() {
+        [stream] => lines.push(format!("{} on {}", point.name, targets(spec, stream))),
+        streams => {
+            lines.push(format!("{}: {} streams", point.name, streams.len()));
+            lines.extend(streams.iter().map(|stream| {
+                format!("stream {}: {} on {}", stream.name, load(stream), targets(spec, stream))
+            }));
+        }
+    }
+    lines.push(format!(
+        "{} {}",
+        if opened.is_simulated() { "simulates" } else { "takes" },
+        duration(spec, point)
+    ));
+    if !opened.is_simulated() {
+        lines.extend(overwritten(spec));
+    }
+    let (backend, reason) = opened.backend();
+    lines.push(format!("backend {}: {reason}", backend.name()));
+    lines
+}
+
+/// "33 s: 3 s warm-up, 30 s window; seed 7".
+pub fn duration(spec: &Spec, point: &Point) -> String {
+    let warm_up = match point.warm_up {
+        Span(0) => "no warm-up".to_owned(),
+        warm_up => format!("{warm_up} warm-up"),
+    };
+    let time = clock(spec.time());
+    format!("{time}: {warm_up}, {} window; seed {}", point.window, point.seed)
+}
+
+/// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
+pub fn load(stream: &Stream) -> String {
+    crate::cli::resolve::describe(stream)
+}
+
+/// The names of a stream's targets, the first few of them.
+pub fn targets(spec: &Spec, stream: &Stream) -> String {
+    let name = |region: &Region| spec.targets[region.target as usize].name.clone();
+    let names: Vec<String> = stream.regions.iter().take(3).map(name).collect();
+    match stream.regions.len().saturating_sub(names.len()) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// "2 workers", "1 worker".
+pub fn workers(stream: &Stream) -> String {
+    match worker_count(stream) {
+        1 => "1 worker".to_owned(),
+        n => format!("{n} workers"),
+    }
+}
+
+/// For each stream that writes, what it writes to, and up to how much.
+pub fn overwritten(spec: &Spec) -> Vec<String> {
+    let point = &spec.points[0];
+    let writing = point.streams.iter().filter(|stream| stream.read_share < 1.0);
+    let line = |stream: &Stream| {
+        let length: u64 = stream.regions.iter().map(|region| region.length.0).sum();
+        let first = stream.regions[0].offset;
+        let place = match stream.regions.iter().all(|region| region.offset == first) {
+            true => format!("from offset {first}"),
+            false => "from several offsets".to_owned(),
+        };
+        let payload = figures::payload(&document::Payload::from(&stream.payload));
+        format!(
+            "OVERWRITES {}: {}, anywhere in {} {place}{}",
+            targets(spec, stream),
+            amount(point, stream),
+            Bytes(length),
+            payload.map(|payload| format!("; writes {payload}")).unwrap_or_default()
+        )
+    };
+    writing.map(line).collect()
+}
+
+/// How much a stream writes: "up to 3 GiB".
+pub fn amount(point: &Point, stream: &Stream) -> String {
+    match stream.pacing {
+        Pacing::Closed { .. } => "as much as it takes in that time".to_owned(),
+        Pacing::Open { offered_load, .. } => {
+            let seconds = (point.warm_up + point.window).as_secs_f64();
+            let writes = offered_load.0 * seconds * (1.0 - stream.read_share);
+            format!("up to {}", Bytes((writes * stream.block_sizes.mean(0.0)) as u64))
+        }
+    }
+}
+
+/// A region of a target: "all 10 GiB", "1 GiB from offset 4 GiB of 10 GiB".
+pub fn region(target: &Target, region: &Region) -> String {
+    // What is left over at the end is less than a block.
+    match region.offset == Bytes(0) && target.size.0 - region.length.0 < Bytes::MIB {
+        true => format!("all {}", region.length),
+        false => format!("{} from offset {} of {}", region.length, region.offset, target.size),
+    }
+}

@@ -1,0 +1,41 @@
+//! `fathom workloads`: those that come with fathom, and their TOML to start from.
+
+use crate::cli::args::Workloads;
+use crate::error::{Error, exit};
+use crate::output;
+use crate::workload::{keys, schema, shipped};
+
+/// Lists them, or prints one.
+///
+/// # Errors
+///
+/// When there is none of that name.
+pub fn perform(args: &Workloads) -> Result<u8, Error> {
+    if args.schema {
+        output::print(schema::text().as_bytes())?;
+        return Ok(exit::MEASURED);
+    }
+    let Some(name) = &args.name else {
+        let longest = shipped::names().map(str::len).max().unwrap_or_default();
+        for name in shipped::names() {
+            output::say(&format!("{name:<longest$}  {}", shipped::about(name)))?;
+        }
+        output::say(
+            "\n`fathom run oltp TARGET` runs one; `fathom workloads oltp > my.toml` is a start for \
+             your own.",
+        )?;
+        return Ok(exit::MEASURED);
+    };
+    match shipped::text(name) {
+        Some(text) => output::print(text.as_bytes())?,
+        None => {
+            let all: Vec<&str> = shipped::names().collect();
+            let remedy = match keys::nearest(name, all.iter().copied()) {
+                Some(near) => format!("its nearest is {near}"),
+                None => format!("there are {}", all.join(", ")),
+            };
+            return Err(Error::option(name, "no workload has this name", remedy));
+        }
+    }
+    Ok(exit::MEASURED)
+}

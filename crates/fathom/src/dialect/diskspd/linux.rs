@@ -1,0 +1,144 @@
+//! What of DiskSpd has no meaning on Linux: what cannot change the measurement is skipped and told
+//! in a line, everything else is refused.
+
+use super::Request;
+use super::model::{Affinity, Cache, Flush, Mapping, Payload, Target, TimeSpan};
+use super::options::Event;
+use crate::dialect::paths::PathMap;
+use crate::dialect::{Note, Notes, Refusal};
+
+/// What this machine makes of a request.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    /// What is skipped, or done in another way.
+    pub notes: Vec<Note>,
+    /// Why it cannot run; nothing, if it can.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Looks through a request; `paths` says where Windows' drives are.
+pub fn judge(request: &Request, paths: &PathMap) -> Judgement {
+    let mut judge = Judge { paths, notes: Notes::default(), refusals: Vec::new() };
+    if request.profile.etw.is_some() {
+        judge.notes.add("event tracing (-e, <ETW>) is skipped: Linux has none");
+    }
+    if request.profile.experiment_flags > 0 {
+        judge.notes.add("the experiments of -: are skipped: rates are kept exactly without them");
+    }
+    for event in &request.events {
+        judge.event(event);
+    }
+    for span in &request.profile.time_spans {
+        judge.span(span);
+    }
+    Judgement { notes: judge.notes.into_vec(), refusals: judge.refusals }
+}
+
+struct Judge<'a> {
+    paths: &'a PathMap,
+    notes: Notes,
+    refusals: Vec<Refusal>,
+}
+
+impl Judge<'_> {
+    fn refuse(&mut self, thing: &str, problem: &str, remedy: &str) {
+        let refusal = Refusal::new(thing, problem, remedy);
+        if !self.refusals.contains(&refusal) {
+            self.refusals.push(refusal);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Told(name) => self.notes.add(format!(
+                "the event `{name}` is not set (-ys, -yf): Linux has no named events"
+            )),
+            Event::Awaited(name) => self.refuse(
+                &format!("the event `{name}` (-yr, -yp)"),
+                "Linux has no named events that could begin or end a run",
+                "start and stop fathom from the script that sets it",
+            ),
+            Event::Set(name) => self.refuse(
+                &format!("the event `{name}` (-ye)"),
+                "Linux has no named events, so that there is nothing to set",
+                "drop the call",
+            ),
+        }
+    }
+
+    fn span(&mut self, span: &TimeSpan) {
+        if span.completion_routines {
+            self.notes.add(
+                "completion routines (-x, <CompletionRoutines>) are skipped: Linux completes I/O \
+                 in one way only",
+            );
+        }
+        if let Affinity::Explicit(cpus) = &span.affinity
+            && let Some(cpu) = cpus.iter().find(|cpu| cpu.group > 0)
+        {
+            self.refuse(
+                &format!("CPU {} of processor group {}", cpu.number, cpu.group),
+                "Linux has no processor groups and numbers its CPUs through",
+                "list the numbers of lscpu without groups, as in -a64,65",
+            );
+        }
+        for target in &span.targets {
+            self.target(target);
+        }
+    }
+
+    fn target(&mut self, target: &Target) {
+        if target.cache == Cache::LocalOff {
+            self.notes.add(format!(
+                "{}: -Sr (<DisableLocalCache>) is direct I/O here, which leaves a remote file \
+                 system's own cache on",
+                target.path
+            ));
+        }
+        // With writes that go to the disk at once there is nothing that could stay in memory.
+        let at_once = target.cache == Cache::Off || target.write_through;
+        match (target.hints.temporary, at_once || target.write_percent == 0) {
+            (false, _) => {}
+            (true, true) => self.notes.add(format!(
+                "{}: -ft (<TemporaryFile>) is skipped: Linux has no such hint",
+                target.path
+            )),
+            (true, false) => self.refuse(
+                &format!("{}: -ft (<TemporaryFile>)", target.path),
+                "Linux has no hint that keeps written data in memory",
+                "drop it, or put the file on tmpfs",
+            ),
+        }
+        let mapping = target.mapping;
+        if matches!(
+            mapping,
+            Mapping::On(Flush::NonVolatileMemory | Flush::NonVolatileMemoryNoDrain)
+        ) {
+            self.refuse(
+                &format!("{}: -Nn, -Ni (<FlushType>)", target.path),
+                "RtlFlushNonVolatileMemory exists on Windows only",
+                "say -Nv: the mapped file is flushed by msync",
+            );
+        }
+        self.path(&target.path);
+        if let Payload::Pool { file: Some(file), .. } = &target.payload {
+            self.path(file);
+        }
+    }
+
+    fn path(&mut self, path: &str) {
+        // A template has no place yet.
+        if path.starts_with('*') {
+            return;
+        }
+        match self.paths.resolve(path) {
+            Ok(place) if place.to_str() == Some(path) => {}
+            Ok(place) => self.notes.add(format!("{path} is {} here", place.display())),
+            Err(refusal) => {
+                if !self.refusals.contains(&refusal) {
+                    self.refusals.push(refusal);
+                }
+            }
+        }
+    }
+}

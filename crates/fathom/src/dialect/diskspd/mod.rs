@@ -1,0 +1,146 @@
+//! DiskSpd's front door: a command line or an XML profile of DiskSpd 2.2 becomes a [`Profile`],
+//! with DiskSpd's defaults and refusals.
+//!
+//! Its traps are not copied: what it would do otherwise than the user said is done as said, and a
+//! note tells the difference.
+
+mod affinity;
+mod distribution;
+mod draft;
+pub mod linux;
+pub mod model;
+mod numbers;
+mod options;
+pub mod point;
+pub mod text;
+pub mod xml;
+
+#[cfg(test)]
+mod tests;
+
+use draft::SpanDraft;
+use model::{Precreate, Profile};
+use options::{Common, Event, Options};
+
+use crate::dialect::{Note, Notes, Refusal};
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub struct Request {
+    /// What is done.
+    pub profile: Profile,
+    /// `-Rp`: the profile is printed, and nothing runs.
+    pub profile_only: bool,
+    /// Named events of Windows.
+    pub events: Vec<Event>,
+    /// What users should know before they compare with DiskSpd.
+    pub notes: Vec<Note>,
+}
+
+/// Reads a command line, without the program's name. `fresh_seed` is what the offsets are drawn
+/// from where it names no seed; `load` reads the file of `-X`, or says what is wrong with it and
+/// what to do.
+///
+/// # Errors
+///
+/// When DiskSpd refuses it, or it cannot mean anything.
+pub fn read(
+    words: &[String],
+    fresh_seed: u32,
+    load: &mut dyn FnMut(&str) -> Result<Vec<u8>, Refusal>,
+) -> Result<Request, Refusal> {
+    let mut notes = Notes::default();
+    let options = options::read(words, fresh_seed, &mut notes)?;
+    let (common, events) = (options.common, options.events.clone());
+    let mut profile = match &options.profile {
+        Some(path) => of_file(path, &options, fresh_seed, &mut notes, load)?,
+        None => of_options(options, fresh_seed, &mut notes)?,
+    };
+    if let Some(format) = common.result_format {
+        profile.result_format = format;
+    }
+    profile.verbose |= common.verbose;
+    profile.verbose_stats |= common.verbose_stats;
+    profile.experiment_flags = common.experiment_flags.unwrap_or(profile.experiment_flags);
+    if !common.profile_only {
+        no_templates(&profile)?;
+    }
+    Ok(Request { profile, profile_only: common.profile_only, events, notes: notes.into_vec() })
+}
+
+fn of_options(options: Options, fresh_seed: u32, notes: &mut Notes) -> Result<Profile, Refusal> {
+    if options.targets.is_empty() {
+        return Err(Refusal::new(
+            "fathom diskspd",
+            "no target is named",
+            "name a file, a disk or a volume behind the options",
+        ));
+    }
+    let mut span = options.span;
+    span.targets = options
+        .targets
+        .into_iter()
+        .map(|path| draft::TargetDraft { path, ..options.target.clone() })
+        .collect();
+    Ok(Profile {
+        progress: options.progress,
+        experiment_flags: 0,
+        result_format: model::ResultFormat::Text,
+        verbose: false,
+        verbose_stats: false,
+        precreate: Precreate::None,
+        etw: options.etw,
+        time_spans: Vec::from([finish(span, &options.common, fresh_seed, notes)?]),
+    })
+}
+
+fn of_file(
+    path: &str,
+    options: &Options,
+    fresh_seed: u32,
+    notes: &mut Notes,
+    load: &mut dyn FnMut(&str) -> Result<Vec<u8>, Refusal>,
+) -> Result<Profile, Refusal> {
+    let draft = xml::read::profile(path, &load(path)?, &options.targets, notes)?;
+    let mut time_spans = Vec::with_capacity(draft.spans.len());
+    for span in draft.spans {
+        time_spans.push(finish(span, &options.common, fresh_seed, notes)?);
+    }
+    Ok(Profile {
+        progress: draft.progress,
+        experiment_flags: draft.experiment_flags,
+        result_format: draft.result_format,
+        verbose: draft.verbose,
+        verbose_stats: draft.verbose_stats,
+        precreate: draft.precreate,
+        etw: draft.etw,
+        time_spans,
+    })
+}
+
+/// A time span, in which the options that may stand beside a profile go before it.
+fn finish(
+    mut span: SpanDraft,
+    common: &Common,
+    fresh_seed: u32,
+    notes: &mut Notes,
+) -> Result<model::TimeSpan, Refusal> {
+    span.duration_s = common.duration_s.or(span.duration_s);
+    span.warm_up_s = common.warm_up_s.or(span.warm_up_s);
+    span.cool_down_s = common.cool_down_s.or(span.cool_down_s);
+    span.seed = common.seed.or(span.seed);
+    span.finish(fresh_seed, notes)
+}
+
+/// A profile runs only where every target has a name.
+fn no_templates(profile: &Profile) -> Result<(), Refusal> {
+    let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
+    match targets.map(|target| &target.path).find(|path| path.starts_with('*')) {
+        None => Ok(()),
+        Some(path) => Err(Refusal::new(
+            path,
+            "it stands for a target that the command line has to name",
+            "name the targets behind the options, in the order of their numbers",
+        )),
+    }
+}

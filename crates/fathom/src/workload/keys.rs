@@ -1,0 +1,169 @@
+//! The keys of a workload file are the options of `fathom run`, under the same names: each has its
+//! values, its default and its description from the option's one definition, so that a new option is
+//! a new key at once. What was written in a file becomes words of a command line, and these are read
+//! as any others.
+
+use std::error::Error as _;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgAction, CommandFactory, Parser};
+
+use super::file::Value;
+use crate::cli::args::{AccessArgs, LoadArgs};
+
+/// What is said once for a run, and not for each of its streams.
+pub const COMMON: [&str; 5] = ["warm-up", "duration", "interval", "seed", "backend"];
+
+/// The options of a stream and of its run, alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Words {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+/// Every key, in the order of the help.
+pub fn all() -> Vec<Arg> {
+    Words::command().get_arguments().filter(|arg| arg.get_long().is_some()).cloned().collect()
+}
+
+/// The names of every key.
+pub fn names() -> Vec<String> {
+    all().iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
+}
+
+/// Whether a key is said once for the run.
+pub fn is_common(key: &str) -> bool {
+    COMMON.contains(&key)
+}
+
+/// Whether the key is true or false and nothing else.
+pub fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Whether the key may be `true` instead of a value.
+pub fn may_be_true(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|values| values.min_values() == 0)
+}
+
+/// What a key with a value is on the command line; nothing for `false`.
+///
+/// # Errors
+///
+/// When it takes no such value: says why, for the user.
+pub fn words(key: &str, value: &Value) -> Result<Vec<String>, String> {
+    let arg = all().into_iter().find(|arg| arg.get_long() == Some(key));
+    let arg = arg.expect("only keys that exist are asked for");
+    let words = match value {
+        Value::Text(text) | Value::Number(text) if !is_switch(&arg) => {
+            Vec::from([format!("--{key}={text}")])
+        }
+        Value::Text(text) if text == "true" => Vec::from([format!("--{key}")]),
+        Value::Text(text) if text == "false" => Vec::new(),
+        Value::Flag(true) if is_switch(&arg) || may_be_true(&arg) => {
+            Vec::from([format!("--{key}")])
+        }
+        Value::Flag(false) if is_switch(&arg) || may_be_true(&arg) => Vec::new(),
+        Value::List(list) if matches!(arg.get_action(), ArgAction::Append) => {
+            let each = list.iter().map(|(value, _)| match value {
+                Value::Text(text) | Value::Number(text) => Ok(format!("--{key}={text}")),
+                _ => Err("its parts are strings or numbers".to_owned()),
+            });
+            each.collect::<Result<_, _>>()?
+        }
+        _ if is_switch(&arg) => return Err("it is true or false".to_owned()),
+        _ => return Err("it is one string or number".to_owned()),
+    };
+    Words::try_parse_from(&words).map_err(|error| reason(&error))?;
+    Ok(words)
+}
+
+/// Reads the words of one stream, its run's among them.
+///
+/// # Errors
+///
+/// When they contradict each other.
+pub fn read(words: &[String]) -> Result<(LoadArgs, AccessArgs), String> {
+    match Words::try_parse_from(words) {
+        Ok(read) => Ok((read.load, read.access)),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+/// Why clap refuses it, without the command line that nobody has typed.
+fn reason(error: &clap::Error) -> String {
+    if let Some(source) = error.source() {
+        return source.to_string();
+    }
+    let strings = |kind| match error.get(kind) {
+        Some(ContextValue::Strings(values)) => values.join(", "),
+        Some(ContextValue::String(value)) => value.clone(),
+        _ => String::new(),
+    };
+    match strings(ContextKind::ValidValue) {
+        valid if !valid.is_empty() => format!("it is one of {valid}"),
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        }
+    }
+}
+
+/// The name among `known` that was probably meant.
+pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // As clap does for options.
+    const ALIKE: f64 = 0.7;
+    let scored = known.map(|name| (strsim::jaro(typed, name), name));
+    let best = scored.filter(|(score, _)| *score > ALIKE);
+    best.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn values_become_the_words_of_their_options() {
+        let one = |key, value| words(key, &value).unwrap().join(" ");
+        assert_eq!(one("block-size", text("8k")), "--block-size=8k");
+        assert_eq!(one("queue-depth", Value::Number("4".to_owned())), "--queue-depth=4");
+        assert_eq!(one("buffered", Value::Flag(true)), "--buffered");
+        assert_eq!(one("buffered", Value::Flag(false)), "");
+        assert_eq!(one("buffered", text("true")), "--buffered");
+        assert_eq!(one("sqpoll", Value::Flag(true)), "--sqpoll");
+        assert_eq!(one("sqpoll", Value::Number("3".to_owned())), "--sqpoll=3");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_refused_with_the_options_own_words() {
+        let refused = |key, value| words(key, &value).unwrap_err();
+        assert!(refused("block-size", text("4x")).contains("4k"));
+        assert!(refused("read-share", text("70")).contains("70% or 0.7"));
+        assert!(refused("pattern", text("zigzag")).contains("random, sequential"));
+        assert_eq!(refused("buffered", text("perhaps")), "it is true or false");
+        assert_eq!(refused("block-size", Value::Flag(true)), "it is one string or number");
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_known() {
+        let known = names();
+        let near = |typed| nearest(typed, known.iter().map(String::as_str));
+        assert_eq!(near("blocksize"), Some("block-size"));
+        assert_eq!(near("queue_depth"), Some("queue-depth"));
+        assert_eq!(near("xyzzy"), None);
+    }
+
+    #[test]
+    fn what_is_said_once_for_a_run_are_options() {
+        let names = names();
+        assert!(COMMON.iter().all(|key| names.iter().any(|name| name == key)));
+    }
+}

@@ -1,0 +1,527 @@
+//! A workload with everything that it extends, put together: what is written nearer to the user wins,
+//! key by key.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fathom_core::Bytes;
+
+use super::file::{At, Entry, Source, Value, parse};
+use super::keys::{self, is_common, nearest};
+use super::problem::Problem;
+use super::{folder_of, refuse, shipped, typed_aims};
+use crate::cli::args::Request;
+use crate::cli::described::{Aim, Described, StreamArgs};
+use crate::cli::resolve::Blame;
+use crate::cli::values;
+use crate::error::{Error, plain};
+
+/// How many files may extend one another.
+const DEPTH_MAX: usize = 16;
+/// The largest file: far more than anybody writes.
+const SIZE_MAX: u64 = 1 << 20;
+/// What a file may say beside the keys of streams.
+const OWN_KEYS: [&str; 6] = ["about", "extends", "name", "stream", "targets", "vars"];
+
+/// A value and where it is.
+type Written = (Value, At);
+
+/// A stream's own part of a file.
+#[derive(Clone, Debug)]
+struct Section {
+    name: String,
+    keys: BTreeMap<String, Written>,
+    targets: Option<Written>,
+}
+
+/// A workload as it is written, put together.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    sources: Vec<Source>,
+    name: Option<String>,
+    vars: BTreeMap<String, (String, At)>,
+    keys: BTreeMap<String, Written>,
+    targets: Option<Written>,
+    streams: Vec<Section>,
+    /// For each stream of the description, where its values are.
+    origins: Vec<BTreeMap<String, At>>,
+}
+
+impl Loaded {
+    /// Reads a workload by its name or path, with all that it extends, and sets its variables.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or understood.
+    pub fn read(reference: &str, set: &[String]) -> Result<Self, Error> {
+        let mut loaded = Self::default();
+        match loaded.add(reference, None, &mut Vec::new()).and_then(|()| loaded.set(set)) {
+            Ok(()) => Ok(loaded),
+            Err(problem) => Err(refuse(&problem, &loaded.sources)),
+        }
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        self.sources.first().map_or("", |source| &source.name)
+    }
+
+    /// Adds what a file says on top of what there is.
+    fn add(
+        &mut self,
+        reference: &str,
+        from: Option<&At>,
+        chain: &mut Vec<String>,
+    ) -> Result<(), Problem> {
+        let (name, text) = open(reference, from, chain)?;
+        if chain.contains(&name) || chain.len() >= DEPTH_MAX {
+            let title = format!("{name} extends itself, or too many others");
+            return Err(Problem::new(
+                title,
+                from.cloned(),
+                format!("at most {DEPTH_MAX} in a row"),
+            ));
+        }
+        let place = self.sources.len();
+        self.sources.push(Source { name: name.clone(), text: text.clone() });
+        let entries = parse(place, &text)?;
+        if let Some(base) = entries.iter().find(|entry| entry.key == "extends") {
+            let base_name = string(base)?;
+            let base_name = match shipped::text(base_name) {
+                Some(_) => base_name.to_owned(),
+                None => folder_of(Path::new(&name)).join(base_name).display().to_string(),
+            };
+            chain.push(name);
+            self.add(&base_name, Some(&base.at), chain)?;
+            chain.pop();
+        }
+        entries.into_iter().try_for_each(|entry| self.overlay(entry))
+    }
+
+    /// Takes a key of a file's top.
+    fn overlay(&mut self, entry: Entry) -> Result<(), Problem> {
+        match entry.key.as_str() {
+            "about" => string(&entry).map(|_| ()),
+            "extends" => Ok(()),
+            "name" => {
+                self.name = Some(string(&entry)?.to_owned());
+                Ok(())
+            }
+            "targets" => {
+                self.targets = Some((entry.value, entry.at));
+                Ok(())
+            }
+            "vars" => {
+                for var in table(entry)? {
+                    let value = match var.value {
+                        Value::Text(text) | Value::Number(text) => text,
+                        Value::Flag(flag) => flag.to_string(),
+                        _ => return Err(wrong(&var.at, "a variable is a string or a number")),
+                    };
+                    self.vars.insert(var.key, (value, var.at));
+                }
+                Ok(())
+            }
+            "stream" => {
+                table(entry)?.into_iter().try_for_each(|stream| self.overlay_stream(stream))
+            }
+            _ => {
+                known(&entry, &OWN_KEYS)?;
+                self.keys.insert(entry.key, (entry.value, entry.at));
+                Ok(())
+            }
+        }
+    }
+
+    fn overlay_stream(&mut self, entry: Entry) -> Result<(), Problem> {
+        let name = entry.key.clone();
+        let place = match self.streams.iter().position(|section| section.name == name) {
+            Some(place) => place,
+            None => {
+                self.streams.push(Section { name, keys: BTreeMap::new(), targets: None });
+                self.streams.len() - 1
+            }
+        };
+        for key in table(entry)? {
+            let section = &mut self.streams[place];
+            if key.key == "targets" {
+                section.targets = Some((key.value, key.at));
+                continue;
+            }
+            if is_common(&key.key) {
+                let title = format!("{} is of the whole run, not of a stream", key.key);
+                let problem = Problem::new(title, Some(key.key_at), "it stands in a stream");
+                return Err(problem.help("put it above the first [stream....]"));
+            }
+            known(&key, &["targets"])?;
+            section.keys.insert(key.key, (key.value, key.at));
+        }
+        Ok(())
+    }
+
+    /// Gives variables the values of `--set NAME=VALUE`.
+    fn set(&mut self, set: &[String]) -> Result<(), Problem> {
+        for typed in set {
+            let title = format!("--set {typed}");
+            let Some((name, value)) = typed.split_once('=') else {
+                let problem = Problem::new(format!("{title}: there is no value"), None, "");
+                return Err(problem.help("write --set NAME=VALUE"));
+            };
+            let near = nearest(name, self.vars.keys().map(String::as_str)).map(ToOwned::to_owned);
+            let Some(var) = self.vars.get_mut(name) else {
+                let title = format!("{title}: {} has no variable '{name}'", self.name());
+                let all: Vec<&str> = self.vars.keys().map(String::as_str).collect();
+                let help = match (near, all.as_slice()) {
+                    (Some(near), _) => format!("its nearest is '{near}'"),
+                    (None, []) => "it has none: give it a [vars]".to_owned(),
+                    (None, all) => format!("it has {}", all.join(", ")),
+                };
+                return Err(Problem::new(title, None, "").help(help));
+            };
+            var.0 = value.to_owned();
+        }
+        Ok(())
+    }
+
+    /// What it describes, with what was typed beside it.
+    ///
+    /// # Errors
+    ///
+    /// When a value cannot be, when there are no targets, or when an option was typed that a
+    /// workload says itself.
+    pub fn describe(&mut self, args: &Request, targets: &[PathBuf]) -> Result<Described, Error> {
+        let typed = self.typed(args)?;
+        let sections = match self.streams.is_empty() {
+            true => Vec::from([None]),
+            false => self.streams.iter().cloned().map(Some).collect(),
+        };
+        let mut streams = Vec::with_capacity(sections.len());
+        let mut used_typed = targets.is_empty();
+        for section in &sections {
+            let (words, origin) =
+                self.words(section.as_ref(), &typed).map_err(|p| self.fail(&p))?;
+            let (load, access) = keys::read(&words).map_err(|why| {
+                self.fail(&Problem::new(format!("{}: {why}", self.name()), None, ""))
+            })?;
+            let own = section.as_ref().and_then(|section| section.targets.as_ref());
+            let aims = match (own, &self.targets) {
+                (Some(own), _) => self.aims(own).map_err(|p| self.fail(&p))?,
+                (None, _) if !targets.is_empty() => {
+                    used_typed = true;
+                    typed_aims(targets)
+                }
+                (None, Some(shared)) => self.aims(shared).map_err(|p| self.fail(&p))?,
+                (None, None) => Vec::new(),
+            };
+            if aims.is_empty() {
+                return Err(self.without_targets(section.as_ref()));
+            }
+            let name = section.as_ref().map(|section| section.name.clone());
+            self.origins.push(origin);
+            streams.push(StreamArgs { name, aims, load, access });
+        }
+        if !used_typed {
+            return Err(Error::option(
+                targets[0].display().to_string(),
+                format!("every stream of {} names its own targets", self.name()),
+                "drop it",
+            ));
+        }
+        Ok(Described {
+            name: self.point_name(),
+            streams,
+            consent: args.consent.clone(),
+            folders: Vec::new(),
+        })
+    }
+
+    /// What the whole is called: nothing where its one stream says it all.
+    fn point_name(&self) -> Option<String> {
+        let streams: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
+        match (&self.name, streams.as_slice()) {
+            (Some(name), _) => Some(name.clone()),
+            (None, [] | [_]) => None,
+            (None, all) => Some(all.join(", ")),
+        }
+    }
+
+    fn fail(&self, problem: &Problem) -> Error {
+        refuse(problem, &self.sources)
+    }
+
+    fn without_targets(&self, section: Option<&Section>) -> Error {
+        let whose = match section {
+            Some(section) => format!("stream '{}' of {}", section.name, self.name()),
+            None => self.name().to_owned(),
+        };
+        Error::option(
+            whose,
+            "it names no target",
+            "name one after the workload, or in the file with targets = [\"...\"]",
+        )
+    }
+
+    /// The options of the whole run that were typed, as words.
+    fn typed(&self, args: &Request) -> Result<BTreeMap<String, Vec<String>>, Error> {
+        let names = keys::names();
+        let mut words = BTreeMap::new();
+        for typed in args.typed.iter().filter(|typed| names.contains(&typed.name)) {
+            if !is_common(&typed.name) {
+                return Err(Error::option(
+                    format!("--{}", typed.name),
+                    format!("{} says it for each of its streams", self.name()),
+                    "say it there; or have it read a variable, and give that with --set",
+                ));
+            }
+            let word = match &typed.value {
+                Some(value) => format!("--{}={value}", typed.name),
+                None => format!("--{}", typed.name),
+            };
+            words.insert(typed.name.clone(), Vec::from([word]));
+        }
+        Ok(words)
+    }
+
+    /// The words of a stream, and where each of its keys is.
+    fn words(
+        &self,
+        section: Option<&Section>,
+        typed: &BTreeMap<String, Vec<String>>,
+    ) -> Result<(Vec<String>, BTreeMap<String, At>), Problem> {
+        let mut words: Vec<String> = typed.values().flatten().cloned().collect();
+        let mut origin = BTreeMap::new();
+        let own = section.map(|section| &section.keys);
+        let of_all = self.keys.iter().filter(|(key, _)| {
+            !typed.contains_key(*key) && own.is_none_or(|own| !own.contains_key(*key))
+        });
+        for (key, (value, at)) in of_all.chain(own.into_iter().flatten()) {
+            let value = self.substitute(value, at)?;
+            words.extend(keys::words(key, &value).map_err(|why| {
+                let title = format!("{key} cannot be so");
+                Problem::new(title, Some(at.clone()), why)
+            })?);
+            origin.insert(key.clone(), at.clone());
+        }
+        Ok((words, origin))
+    }
+
+    /// The value with every `${NAME}` replaced; `$${` stands for `${` itself.
+    fn substitute(&self, value: &Value, at: &At) -> Result<Value, Problem> {
+        match value {
+            Value::Text(text) => self.expand(text, at).map(Value::Text),
+            Value::List(list) => {
+                let each = |(value, at): &Written| Ok((self.substitute(value, at)?, at.clone()));
+                list.iter().map(each).collect::<Result<_, _>>().map(Value::List)
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn expand(&self, text: &str, at: &At) -> Result<String, Problem> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            if rest[..start].ends_with('$') {
+                out.push_str(&rest[..start - 1]);
+                out.push_str("${");
+                rest = &rest[start + 2..];
+                continue;
+            }
+            let Some(end) = rest[start..].find('}') else {
+                let problem = Problem::new("'${' without '}'", Some(at.clone()), "here");
+                return Err(problem.help("write $${ for the two characters themselves"));
+            };
+            let name = &rest[start + 2..start + end];
+            let Some((value, _)) = self.vars.get(name) else {
+                let title = format!("there is no variable '{name}'");
+                let problem = Problem::new(title, Some(at.clone()), "used here");
+                return Err(match nearest(name, self.vars.keys().map(String::as_str)) {
+                    Some(near) => problem.help(format!("its nearest is '{near}'")),
+                    None => problem.help("give it a value in [vars]"),
+                });
+            };
+            out.push_str(&rest[..start]);
+            out.push_str(value);
+            rest = &rest[start + end + 1..];
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    /// The targets that a value names: a string, a table with a region, or a list of these.
+    fn aims(&self, (value, at): &Written) -> Result<Vec<Aim>, Problem> {
+        match value {
+            Value::Text(text) => Ok(Vec::from([Aim::at(self.expand(text, at)?.into())])),
+            Value::Table(entries) => self.aim(entries, at).map(|aim| Vec::from([aim])),
+            Value::List(list) => {
+                let each = list.iter().map(|one| match one.0 {
+                    Value::Text(_) | Value::Table(_) => self.aims(one),
+                    _ => Err(wrong(&one.1, TARGET)),
+                });
+                Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            _ => Err(wrong(at, TARGET)),
+        }
+    }
+
+    /// A target with a region of its own.
+    fn aim(&self, entries: &[Entry], at: &At) -> Result<Aim, Problem> {
+        let (mut path, mut offset, mut size) = (None, None, None);
+        for entry in entries {
+            let text = match &entry.value {
+                Value::Text(text) => self.expand(text, &entry.at)?,
+                Value::Number(text) => text.clone(),
+                _ => return Err(wrong(&entry.at, "it is a string")),
+            };
+            let bytes = || -> Result<Bytes, Problem> {
+                let why = |error: fathom_core::ParseUnitError| wrong(&entry.at, &error.to_string());
+                values::size(&text).map_err(why)
+            };
+            match entry.key.as_str() {
+                "path" => path = Some(text),
+                "offset" => offset = Some(bytes()?),
+                "size" => size = Some(bytes()?),
+                _ => return Err(unknown(entry, &["path", "offset", "size"])),
+            }
+        }
+        match path {
+            Some(path) => Ok(Aim { offset, size, ..Aim::at(path.into()) }),
+            None => Err(wrong(at, "there is no path in it")),
+        }
+    }
+
+    /// The error as it concerns what the user wrote: of a value in a file with its place, and with
+    /// keys in the place of options.
+    pub fn explain(&self, blame: Blame) -> Error {
+        let stream = blame.stream.and_then(|place| self.origins.get(place));
+        let whose = blame.stream.and_then(|place| self.streams.get(place));
+        let names = keys::names();
+        let spoken = |text: &str| as_keys(text, &names);
+        let (option, problem, remedy) = match blame.error {
+            Error::Option { option, problem, remedy } => (option, problem, remedy),
+            Error::Target { target, problem, remedy } => {
+                return Error::Target {
+                    target,
+                    problem: spoken(&problem),
+                    remedy: spoken(&remedy),
+                };
+            }
+            other => return other,
+        };
+        let Some(rest) = option.strip_prefix("--") else {
+            return Error::Option { option, problem: spoken(&problem), remedy: spoken(&remedy) };
+        };
+        let key = rest.split([' ', '=']).next().unwrap_or(rest);
+        if !names.iter().any(|name| name == key) {
+            return Error::Option { option, problem, remedy };
+        }
+        let at = stream.or(self.origins.first()).and_then(|origin| origin.get(key)).cloned();
+        let whose = match whose {
+            Some(section) if at.is_none() => format!("stream '{}': ", section.name),
+            _ => String::new(),
+        };
+        let title = format!("{whose}{}", spoken(&option));
+        let problem = match at {
+            Some(at) => Problem::new(title, Some(at), spoken(&problem)),
+            None => {
+                let title = format!("{}: {title}: {}", self.name(), spoken(&problem));
+                Problem::new(title, None, "")
+            }
+        };
+        self.fail(&problem.help(spoken(&remedy)))
+    }
+}
+
+/// What a target may be.
+const TARGET: &str =
+    "a target is a string, or a table such as { path = \"/dev/sdb\", size = \"1g\" }";
+
+/// Options in a sentence as the keys that they are in a file.
+fn as_keys(text: &str, names: &[String]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("--") {
+        let after = &rest[start + 2..];
+        let end = after.find(|c: char| !(c.is_ascii_lowercase() || c == '-'));
+        let word = after[..end.unwrap_or(after.len())].trim_end_matches('-');
+        out.push_str(&rest[..start]);
+        if !names.iter().any(|name| name == word) {
+            out.push_str("--");
+        }
+        out.push_str(word);
+        rest = &after[word.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn wrong(at: &At, why: &str) -> Problem {
+    Problem::new("this cannot be so", Some(at.clone()), why)
+}
+
+fn string(entry: &Entry) -> Result<&str, Problem> {
+    match &entry.value {
+        Value::Text(text) => Ok(text),
+        _ => Err(wrong(&entry.at, &format!("{} is a string", entry.key))),
+    }
+}
+
+fn table(entry: Entry) -> Result<Vec<Entry>, Problem> {
+    match entry.value {
+        Value::Table(entries) => Ok(entries),
+        _ if entry.key == "stream" => {
+            Err(wrong(&entry.at, "streams are tables with names of their own: [stream.log]"))
+        }
+        _ => Err(wrong(&entry.at, &format!("{} is a table", entry.key))),
+    }
+}
+
+/// Refuses a key that nothing reads.
+fn known(entry: &Entry, own: &[&str]) -> Result<(), Problem> {
+    let names = keys::names();
+    if names.contains(&entry.key) {
+        return Ok(());
+    }
+    let all: Vec<&str> = names.iter().map(String::as_str).chain(own.iter().copied()).collect();
+    Err(unknown(entry, &all))
+}
+
+fn unknown(entry: &Entry, known: &[&str]) -> Problem {
+    let title = format!("there is no key '{}'", entry.key);
+    let problem = Problem::new(title, Some(entry.key_at.clone()), "nothing reads it");
+    match (entry.key.as_str(), nearest(&entry.key, known.iter().copied())) {
+        ("overwrite" | "destroy", _) => problem
+            .help(format!("consent is given on the command line alone, with --{}", entry.key)),
+        (_, Some(near)) => problem.help(format!("its nearest is '{near}'")),
+        (_, None) => problem.help(format!("the keys here are {}", known.join(", "))),
+    }
+}
+
+/// The name and the text of a workload.
+fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String, String), Problem> {
+    if let Some(text) = shipped::text(reference) {
+        return Ok((reference.to_owned(), text.to_owned()));
+    }
+    let failed = |why: String| {
+        let title = format!("{reference}: {why}");
+        let label = if from.is_some() { "extended here" } else { "" };
+        let problem = Problem::new(title, from.cloned(), label);
+        let is_path = reference.ends_with(".toml") || !chain.is_empty();
+        match nearest(reference, shipped::names()) {
+            Some(near) if !is_path => problem.help(format!("the nearest workload is '{near}'")),
+            _ if is_path => problem.help("`fathom workloads` lists those that come with fathom"),
+            _ => {
+                problem.help("name a file that ends in .toml, or one that `fathom workloads` lists")
+            }
+        }
+    };
+    let metadata = std::fs::metadata(reference)
+        .map_err(|cause| failed(format!("it cannot be read ({})", plain(&cause))))?;
+    if !metadata.is_file() || metadata.len() > SIZE_MAX {
+        return Err(failed("it is no file of at most 1 MiB".to_owned()));
+    }
+    match std::fs::read_to_string(reference) {
+        Ok(text) => Ok((reference.to_owned(), text)),
+        Err(cause) => Err(failed(format!("it cannot be read ({})", plain(&cause)))),
+    }
+}

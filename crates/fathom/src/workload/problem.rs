@@ -1,0 +1,79 @@
+//! What is wrong with a workload file, shown where it is written.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::file::{At, Source};
+use crate::output;
+
+/// Something wrong, where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, in a line.
+    pub title: String,
+    /// Where, if it is written anywhere.
+    pub at: Option<At>,
+    /// What to say right there.
+    pub label: String,
+    /// What to do; empty if that is clear.
+    pub help: String,
+}
+
+impl Problem {
+    /// Something that is wrong.
+    pub fn new(title: impl Into<String>, at: Option<At>, label: impl Into<String>) -> Self {
+        Self { title: title.into(), at, label: label.into(), help: String::new() }
+    }
+
+    /// The same with what to do.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+
+    /// As people read it, with the text underlined that is meant.
+    pub fn render(&self, sources: &[Source], color: bool) -> String {
+        // None of it may steer the terminal; the source itself is shown without control characters.
+        let [title, label, help] =
+            [&self.title, &self.label, &self.help].map(|text| output::printable(text));
+        let title = Level::ERROR.primary_title(title);
+        let mut group = match self.at.as_ref().and_then(|at| Some((at, sources.get(at.source)?))) {
+            Some((at, source)) => {
+                let end = at.span.end.min(source.text.len());
+                let span = at.span.start.min(end)..end;
+                let mark = AnnotationKind::Primary.span(span).label(label);
+                let path = output::printable(&source.name);
+                title.element(Snippet::source(&source.text).path(path).annotation(mark))
+            }
+            None if label.is_empty() => Group::with_title(title),
+            None => Group::with_title(title).element(Level::NOTE.message(label)),
+        };
+        if !help.is_empty() {
+            group = group.element(Level::HELP.message(help));
+        }
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group]).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_underlined_and_named_by_line_and_column() {
+        let text = "name = 'x'\nblock_size = '4k'\n";
+        let source = Source { name: "w.toml".to_owned(), text: text.to_owned() };
+        let at = At { source: 0, span: 11..21 };
+        let problem = Problem::new("there is no key 'block_size'", Some(at), "not known");
+        let shown = problem.help("write block-size").render(&[source], false);
+        assert_eq!(
+            shown,
+            "error: there is no key 'block_size'\n \
+             --> w.toml:2:1\n  \
+              |\n\
+             2 | block_size = '4k'\n  \
+              | ^^^^^^^^^^ not known\n  \
+              |\n  \
+              = help: write block-size"
+        );
+    }
+}

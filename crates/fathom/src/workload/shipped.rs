@@ -1,0 +1,31 @@
+//! The workloads that come with fathom: files as a user would write them.
+
+/// Each with its name.
+const ALL: [(&str, &str); 9] = [
+    ("oltp", include_str!("../../workloads/oltp.toml")),
+    ("data-warehouse", include_str!("../../workloads/data-warehouse.toml")),
+    ("tempdb", include_str!("../../workloads/tempdb.toml")),
+    ("log", include_str!("../../workloads/log.toml")),
+    ("vdi", include_str!("../../workloads/vdi.toml")),
+    ("video", include_str!("../../workloads/video.toml")),
+    ("backup", include_str!("../../workloads/backup.toml")),
+    ("web", include_str!("../../workloads/web.toml")),
+    ("boot-storm", include_str!("../../workloads/boot-storm.toml")),
+];
+
+/// A workload's TOML.
+pub fn text(name: &str) -> Option<&'static str> {
+    ALL.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
+}
+
+/// What one is for: its `about`.
+pub fn about(name: &str) -> String {
+    let lines = text(name).unwrap_or_default().lines();
+    let about = lines.filter_map(|line| line.strip_prefix("about = \"")).next();
+    about.unwrap_or_default().trim_end_matches('"').to_owned()
+}

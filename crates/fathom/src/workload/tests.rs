@@ -1,0 +1,259 @@
+//! What workload files become, and what is said about those that cannot be followed.
+
+use std::path::Path;
+
+use clap::Parser;
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Cache, Pacing, Region};
+use fathom_core::{Bytes, Span};
+
+use super::{Asked, shipped};
+use crate::cli::args::{Args, Command, Request, Typed};
+use crate::cli::resolve::{self, Machine, Spec};
+
+const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4 };
+
+fn request(words: &[&str]) -> Request {
+    let line = ["fathom", "plan"].iter().chain(words);
+    let Command::Plan(request) = Args::parse_from(line).command else { unreachable!() };
+    request
+}
+
+/// A disk of 1 TiB of that name.
+fn target(path: &Path) -> Target {
+    let mut target = Target::simulated(&path.to_string_lossy(), Bytes(1 << 40));
+    target.kind = TargetKind::File;
+    target.direct_alignment = Some(Bytes(512));
+    target
+}
+
+fn settle_request(request: &Request) -> Result<Spec, String> {
+    let settled = || {
+        let mut asked = Asked::read(request)?;
+        let paths = asked.described.locate(|_| Ok(None))?;
+        let targets = paths.iter().map(|path| target(path)).collect();
+        let spec = resolve::settle(&asked.described, targets, MACHINE);
+        let spec = spec.map_err(|blame| asked.explain(blame))?;
+        resolve::permit(spec, &asked.described).map_err(|error| asked.explain_whole(error))
+    };
+    settled().map_err(|error: crate::error::Error| error.to_string())
+}
+
+fn settle(words: &[&str]) -> Result<Spec, String> {
+    settle_request(&request(words))
+}
+
+/// Files in a folder of their own, the first of which is the workload.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn one(text: &str) -> Self {
+        Self::new(&[("w.toml", text)])
+    }
+
+    fn path(&self) -> String {
+        self.0.path().join("w.toml").display().to_string()
+    }
+
+    fn settle(&self, words: &[&str]) -> Result<Spec, String> {
+        settle(&[&[self.path().as_str()], words].concat())
+    }
+
+    /// What is said about it, without the folder that nobody knows beforehand.
+    fn refusal(&self, words: &[&str]) -> String {
+        let text = self.settle(words).expect_err("it is refused");
+        text.replace(&format!("{}/", self.0.path().display()), "")
+    }
+}
+
+#[test]
+fn every_workload_that_ships_can_be_run() {
+    for name in shipped::names() {
+        let spec = settle(&[name, "f", "--overwrite"]);
+        // Those that only read refuse the consent.
+        let spec = spec.or_else(|_| settle(&[name, "f"])).unwrap();
+        assert!(shipped::about(name).len() > 20, "{name} does not say what it is");
+        assert_eq!(spec.points[0].name, name);
+        let by_flag = settle(&["--workload", name, "f", "--overwrite"]);
+        assert_eq!(by_flag.or_else(|_| settle(&["--workload", name, "f"])).unwrap(), spec);
+    }
+    let oltp = settle(&["oltp", "f", "--overwrite", "--set", "depth=5"]).unwrap();
+    let stream = &oltp.points[0].streams[0];
+    assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 5 });
+    assert_eq!((stream.read_share, stream.block_sizes.only()), (0.7, Some(Bytes(8192))));
+}
+
+#[test]
+fn every_example_can_be_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("#:schema ../docs/schema/workload-1.json\n"), "{path:?}");
+        let path = path.display().to_string();
+        let with = |more: &[&str]| settle(&[&[path.as_str()], more].concat());
+        let all = [&["f"][..], &[], &["--overwrite"], &["f", "--overwrite"]].map(with);
+        assert!(all.iter().any(Result::is_ok), "{path}: {all:#?}");
+        tried += 1;
+    }
+    assert!(tried >= 7, "{}", folder.display());
+}
+
+const TWO: &str = "\
+name = 'shop'
+duration = '2s'
+[vars]
+depth = 8
+[stream.data]
+targets = ['a', 'b']
+block-size = '8k'
+read-share = '70%'
+queue-depth = '${depth}/target'
+[stream.log]
+targets = [{ path = 'c', offset = '1m', size = '16m' }]
+pattern = 'sequential'
+read-share = 0.0
+buffered = true
+";
+
+#[test]
+fn streams_have_their_own_targets_regions_and_access() {
+    let spec = Files::one(TWO).settle(&["--overwrite"]).unwrap();
+    let point = &spec.points[0];
+    assert_eq!((point.name.as_str(), point.window), ("shop", Span::from_secs(2)));
+    let [data, log] = point.streams.as_slice() else { panic!("{point:#?}") };
+    assert_eq!((data.name.as_str(), log.name.as_str()), ("data", "log"));
+    assert_eq!(data.regions.iter().map(|region| region.target).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(data.pacing, Pacing::Closed { queue_depth: 16 });
+    let region = Region { target: 2, offset: Bytes(1 << 20), length: Bytes(16 << 20) };
+    assert_eq!(log.regions, [region]);
+    assert_eq!((data.access.cache, log.access.cache), (Cache::Direct, Cache::Buffered));
+    assert_eq!(spec.targets.len(), 3);
+    // What is said once for a run can be said on the command line instead.
+    let files = Files::one(TWO);
+    let mut request = request(&[files.path().as_str(), "--overwrite", "--duration", "5s"]);
+    request.typed.push(Typed { name: "duration".to_owned(), value: Some("5s".to_owned()) });
+    assert_eq!(settle_request(&request).unwrap().points[0].window, Span::from_secs(5));
+    request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
+    let refusal = settle_request(&request).unwrap_err();
+    assert!(refusal.contains("--block-size") && refusal.contains("--set"), "{refusal}");
+}
+
+#[test]
+fn what_is_nearer_wins_key_by_key() {
+    let base = "block-size = '4k'\nqueue-depth = 4\n[vars]\nshare = '50%'\n\
+                [stream.a]\nread-share = '${share}'\nblock-size = '16k'\n[stream.b]\n";
+    let top = "extends = 'base.toml'\nqueue-depth = 7\nblock-size = '64k'\n[vars]\nshare = '90%'\n\
+               [stream.b]\nqueue-depth = 9\n[stream.c]\n";
+    let files = Files::new(&[("w.toml", top), ("base.toml", base)]);
+    let spec = files.settle(&["f", "--overwrite"]).unwrap();
+    let shown: Vec<_> = spec.points[0]
+        .streams
+        .iter()
+        .map(|stream| {
+            let block = stream.block_sizes.only().unwrap().0 >> 10;
+            (stream.name.as_str(), block, stream.pacing.queue_depth(), stream.read_share)
+        })
+        .collect();
+    assert_eq!(shown, [("a", 16, 7, 0.9), ("b", 64, 9, 1.0), ("c", 64, 7, 1.0)]);
+    assert_eq!(spec.points[0].name, "a, b, c");
+}
+
+/// A file, and what has to be said about it, the place included.
+const REFUSALS: &[(&str, &[&str], &[&str])] = &[
+    ("block-size = 4k", &["f"], &["this is no TOML", "w.toml:1:"]),
+    (
+        "block_size = '4k'",
+        &["f"],
+        &["no key 'block_size'", "w.toml:1:1", "'block-size'", "^^^^^^^^^^"],
+    ),
+    ("block-size = '4x'", &["f"], &["block-size cannot be so", "w.toml:1:14", "4x"]),
+    ("pattern = 'zigzag'", &["f"], &["w.toml:1:11", "random, sequential"]),
+    ("buffered = 'yes'", &["f"], &["w.toml:1:12", "true or false"]),
+    ("queue-depth = [1, 2]", &["f"], &["w.toml:1:15", "one string or number"]),
+    ("overwrite = true", &["f"], &["no key 'overwrite'", "command line alone", "--overwrite"]),
+    (
+        "[stream.a]\nduration = '1s'",
+        &["f"],
+        &["duration is of the whole run", "w.toml:2:1", "above"],
+    ),
+    ("[stream.a]\nbufered = true", &["f"], &["w.toml:2:1", "'buffered'"]),
+    ("stream = 3", &["f"], &["w.toml:1:10", "[stream.log]"]),
+    (
+        "block-size = '${sice}'\n[vars]\nsize = '4k'",
+        &["f"],
+        &["no variable 'sice'", "'size'", "w.toml:1:14"],
+    ),
+    ("block-size = '${size'", &["f"], &["without '}'", "w.toml:1:14"]),
+    ("[vars]\ndepth = 1", &["f", "--set", "dept=2"], &["--set dept=2", "'depth'"]),
+    ("[vars]\ndepth = 1", &["f", "--set", "depth"], &["--set depth", "NAME=VALUE"]),
+    ("extends = 'x.toml'", &["f"], &["x.toml: it cannot be read", "w.toml:1:11", "extended here"]),
+    ("extends = 'w.toml'", &["f"], &["extends itself", "w.toml:1:11"]),
+    ("targets = [3]", &[], &["w.toml:1:12", "a target is a string"]),
+    ("targets = [{ pth = 'f' }]", &[], &["no key 'pth'", "'path'", "w.toml:1:14"]),
+    ("targets = [{ offset = '1m' }]", &[], &["no path", "w.toml:1:12"]),
+    ("block-size = '4k'", &[], &["w.toml: it names no target"]),
+    ("targets = ['f', 'f']", &[], &["f: it is named twice"]),
+    ("[stream.a]\ntargets = 'f'", &["g"], &["g: every stream", "drop it"]),
+    // What only the resolver knows is told with the key, not with the option.
+    (
+        "block-size = '4k'\nwrite-through = true",
+        &["f"],
+        &["w.toml:2:17", "all I/Os are reads", "read-share"],
+    ),
+    ("offset = 100", &["f"], &["w.toml:1:10", "offset 100", "choose 512 bytes", "buffered"]),
+    ("[stream.a]\n[stream.b]\nsize = '2t'", &["f"], &["w.toml:3:8", "only 1 TiB"]),
+    ("realtime = true", &["f"], &["w.toml:1:12", "closed loop", "with rate"]),
+    ("read-share = '50%'", &["f"], &["f: the load writes", "--overwrite", "with read-share 100%"]),
+    ("duration = '50ms'", &["f"], &["w.toml:1:12", "at least 100 ms"]),
+];
+
+#[test]
+fn every_refusal_shows_the_place_and_says_what_to_do() {
+    for (text, words, parts) in REFUSALS {
+        let refusal = Files::one(text).refusal(words);
+        for part in *parts {
+            assert!(refusal.contains(part), "{text:?}: '{part}' is missing in:\n{refusal}");
+        }
+        let as_option = ["--write-through", "--offset", "--buffered", "--rate", "--read-share"];
+        assert!(as_option.iter().all(|option| !refusal.contains(option)), "{refusal}");
+    }
+}
+
+#[test]
+fn a_variable_can_be_spelled_out_and_a_dollar_too() {
+    let files = Files::one("targets = 'a${n}$${n}'\n[vars]\nn = 1\n");
+    assert_eq!(files.settle(&["--set", "n=7"]).unwrap().targets[0].name, "a7${n}");
+}
+
+#[test]
+fn what_is_no_workload_is_a_target() {
+    assert_eq!(settle(&["f", "g"]).unwrap().targets.len(), 2);
+    let error = settle(&["f", "--set", "x=1"]).unwrap_err();
+    assert!(error.contains("--set x=1") && error.contains("no workload"), "{error}");
+    let error = settle(&["missing.toml", "f"]).unwrap_err();
+    assert!(error.contains("missing.toml: it cannot be read"), "{error}");
+    let error = settle(&["--workload", "oltq", "f"]).unwrap_err();
+    assert!(error.contains("the nearest workload is 'oltp'"), "{error}");
+}
+
+#[test]
+fn a_simulated_device_has_one_stream() {
+    let text = "[stream.a]\n[stream.b]\n";
+    let files = Files::one(text);
+    let request = request(&[files.path().as_str(), "sim:ssd"]);
+    let mut asked = Asked::read(&request).unwrap();
+    asked.described.locate(|_| Ok(None)).unwrap();
+    let targets = Vec::from([Target::simulated("sim:ssd", Bytes(1 << 30))]);
+    let blame = resolve::settle(&asked.described, targets, MACHINE).unwrap_err();
+    assert!(blame.error.to_string().contains("measured by one stream"), "{}", blame.error);
+}

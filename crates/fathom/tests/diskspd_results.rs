@@ -1,0 +1,224 @@
+//! Command lines of DiskSpd's that run on real files, and their results read as people's scripts read
+//! them: cut at the bars, or picked out of the XML by names.
+
+mod common;
+
+use std::fs;
+use std::process::Output;
+
+use common::{Place, assert_has, code, stderr, stdout};
+
+/// A result of a run that measured something; what it was worth is on stderr.
+fn ran(output: &Output) -> String {
+    assert!([0, 4].contains(&code(output)), "{}", stderr(output));
+    assert_has(&stderr(output), &["\nresult  "]);
+    stdout(output)
+}
+
+/// The rows of the table under a heading, cut at the bars: those of the threads, and the total.
+fn table<'a>(text: &'a str, heading: &str) -> (Vec<Vec<&'a str>>, Vec<&'a str>) {
+    let lines = text.lines().skip_while(|line| *line != heading).skip(3);
+    let rows: Vec<Vec<&str>> = lines
+        .take_while(|line| !line.is_empty())
+        .filter(|line| !line.starts_with('-'))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let (total, threads) = rows.split_last().expect("there is a total");
+    // "total:   4096 | 1 | ..." has one bar less.
+    let total = total[0].strip_prefix("total:").map(str::trim);
+    let total = std::iter::once(total.expect("the last row is the total"))
+        .chain(rows.last().into_iter().flatten().skip(1).copied());
+    (threads.to_vec(), total.collect())
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"))
+}
+
+/// The text of every element of this name, as a regular expression would find it.
+fn values<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    xml.split(&open).skip(1).map(|rest| rest.split(&close).next().unwrap()).collect()
+}
+
+fn sum(xml: &str, name: &str) -> f64 {
+    values(xml, name).into_iter().map(number).sum()
+}
+
+#[test]
+fn the_text_adds_up() {
+    let place = Place::new();
+    place.prepared("a.dat", 2);
+    place.prepared("b.dat", 2);
+    let output = place.run(&[
+        "diskspd", "-b8K", "-r", "-t2", "-o2", "-W0", "-d1", "-L", "-D100", "-z7", "a.dat", "b.dat",
+    ]);
+    let text = ran(&output);
+    assert!(text.starts_with("\nCommand Line: fathom diskspd -b8K -r"), "{text}");
+    assert_has(&text, &["\tpath: 'a.dat'\n", "\nthread count:\t\t4\n", "\navg.| "]);
+    let time = text.split("actual test time:\t").nth(1).unwrap().split('s').next().unwrap();
+    let (threads, total) = table(&text, "Total IO");
+    let ids: Vec<&str> = threads.iter().map(|row| row[0]).collect();
+    assert_eq!(ids, ["0", "1", "2", "3"]);
+    let files: Vec<&str> = threads.iter().map(|row| row[8]).collect();
+    assert_eq!(files, ["a.dat (2MiB)", "a.dat (2MiB)", "b.dat (2MiB)", "b.dat (2MiB)"]);
+    let of = |column: usize| threads.iter().map(|row| number(row[column])).sum::<f64>();
+    assert!(of(2) > 0.0);
+    assert_eq!(of(1), number(total[0]));
+    assert_eq!(of(2), number(total[1]));
+    assert_eq!(of(1), of(2) * 8192.0);
+    // Both are rounded to a hundredth.
+    let rate = number(total[1]) / number(time);
+    assert!((rate / number(total[3]) - 1.0).abs() < 0.02, "{rate}, not {}", total[3]);
+    for column in [5, 6, 7] {
+        assert!(threads.iter().all(|row| number(row[column]) >= 0.0));
+    }
+    let (_, written) = table(&text, "Write IO");
+    assert_eq!((written[1], written[6]), ("0", "N/A"));
+    for heading in [
+        "Latency distribution: a.dat",
+        "Latency distribution: b.dat",
+        "Total latency distribution:",
+    ] {
+        let rows: Vec<&str> =
+            text.lines().skip_while(|line| *line != heading).skip(3).take(15).collect();
+        let times: Vec<f64> =
+            rows.iter().map(|row| number(row.split('|').nth(1).unwrap().trim())).collect();
+        assert!(times.is_sorted() && times[0] > 0.0, "{rows:?}");
+        assert!(rows[0].starts_with("    min |") && rows[14].starts_with("    max |"), "{rows:?}");
+    }
+}
+
+#[test]
+fn the_xml_adds_up_and_can_be_run_again() {
+    let place = Place::new();
+    // What -c has just created holds nothing that could be lost.
+    let output = place.run(&[
+        "diskspd",
+        "-Rxml",
+        "-b4K",
+        "-c1M",
+        "-w50",
+        "-t2",
+        "-W0",
+        "-d1",
+        "-L",
+        "-D500",
+        "a & b.dat",
+    ]);
+    let xml = ran(&output);
+    assert!(xml.starts_with("<Results>\n  <System>\n"), "{xml}");
+    assert!(xml.ends_with("</Results>\n"), "{xml}");
+    let (profile, result) = xml.split_once("</Profile>").unwrap();
+    assert_has(profile, &["<Path>a &amp; b.dat</Path>", "<WriteRatio>50</WriteRatio>"]);
+    assert_eq!(values(result, "ThreadCount"), ["2"]);
+    assert_eq!(values(result, "Id").split_off(values(result, "CPU").len()), ["0", "1"]);
+    assert_eq!(values(result, "Path"), ["a &amp; b.dat"; 2]);
+    assert_eq!(sum(result, "FileSize"), 2.0 * 1_048_576.0);
+    let (reads, writes) = (sum(result, "ReadCount"), sum(result, "WriteCount"));
+    assert!(reads > 0.0 && writes > 0.0);
+    assert_eq!(sum(result, "IOCount"), reads + writes);
+    assert_eq!(sum(result, "BytesCount"), 4096.0 * (reads + writes));
+    assert!(number(values(result, "TestTimeSeconds")[0]) >= 0.99);
+    let percentiles = values(result, "Percentile");
+    assert_eq!(percentiles.len(), 108);
+    for wanted in ["0", "50", "99", "99.9", "99.9999999", "100"] {
+        assert!(percentiles.contains(&wanted), "{wanted}");
+    }
+    assert_eq!(result.matches("<Bucket SampleMillisecond=").count(), 2);
+    fs::write(place.join("result.xml"), &xml).unwrap();
+    let again = place.run(&["diskspd", "-Rp", "-Xresult.xml"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    let indented: Vec<String> = stdout(&again).lines().map(|line| format!("  {line}\n")).collect();
+    assert_has(&xml, &[&indented.concat()]);
+}
+
+#[test]
+fn threads_that_serve_all_targets_have_a_row_for_each() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    place.prepared("b.dat", 1);
+    for (words, notes) in [
+        (&["-F2", "-o4"][..], "note: -F without -O: "),
+        (&["-F2", "-O3"], "note: -O: targets take turns"),
+    ] {
+        let rest = ["-b4K", "-W0", "-d1", "a.dat", "b.dat"];
+        let output = place.run(&[&["diskspd"], words, &rest].concat());
+        let text = ran(&output);
+        assert_has(&stderr(&output), &[notes]);
+        assert_has(&text, &["\nthread count:\t\t2\n"]);
+        let (threads, _) = table(&text, "Total IO");
+        let rows: Vec<(&str, &str)> = threads.iter().map(|row| (row[0], row[5])).collect();
+        let (a, b) = ("a.dat (1MiB)", "b.dat (1MiB)");
+        assert_eq!(rows, [("0", a), ("0", b), ("1", a), ("1", b)]);
+        assert!(threads.iter().all(|row| number(row[2]) > 0.0), "{text}");
+    }
+}
+
+#[test]
+fn time_spans_follow_each_other_and_are_added_up() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    let span = |target: &str| {
+        format!(
+            "<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><RandSeed>3</RandSeed><Targets>\
+             {target}</Targets></TimeSpan>"
+        )
+    };
+    let reads = span("<Target><Path>a.dat</Path><BlockSize>4096</BlockSize></Target>");
+    let writes = span(
+        "<Target><Path>b.dat</Path><BlockSize>8192</BlockSize><WriteRatio>100</WriteRatio>\
+         <FileSize>1048576</FileSize><Random>8192</Random></Target>",
+    );
+    let profile = format!("<Profile><TimeSpans>{reads}{writes}</TimeSpans></Profile>");
+    fs::write(place.join("p.xml"), profile).unwrap();
+    let text = ran(&place.run(&["diskspd", "-Xp.xml", "--out", "spans.jsonl"]));
+    let spans: Vec<&str> = text.split("Results for timespan ").skip(1).collect();
+    assert_eq!(spans.len(), 2);
+    let (_, read) = table(spans[0], "Total IO");
+    let (_, written) = table(spans[1], "Total IO");
+    let totals: Vec<&str> = text.split("\nTotals:\n").nth(1).unwrap().lines().collect();
+    let row = |name: &str| {
+        let line = totals.iter().find(|line| line.starts_with(name)).unwrap();
+        number(line.split('|').nth(2).unwrap().trim())
+    };
+    assert_eq!(row("read "), number(read[1]));
+    assert_eq!(row("write "), number(written[1]));
+    assert_eq!(row("total "), number(read[1]) + number(written[1]));
+    let document = common::read(&place.join("spans.jsonl"));
+    assert_eq!(document.trials.len(), 2);
+    assert!(document.conclusion.is_some());
+}
+
+#[test]
+fn sequential_threads_start_where_diskspds_do() {
+    let place = Place::new();
+    place.prepared("a.dat", 2);
+    let output =
+        place.run(&["diskspd", "-b4K", "-t3", "-T256K", "-W0", "-d1", "--out", "r.jsonl", "a.dat"]);
+    ran(&output);
+    let document = common::read(&place.join("r.jsonl"));
+    let streams = &document.trials[0].point.streams;
+    let starts: Vec<u64> = streams.iter().map(|one| one.regions[0].offset_bytes).collect();
+    assert_eq!(starts, [0, 256 << 10, 512 << 10]);
+}
+
+#[test]
+fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    fs::write(place.join("kept.dat"), "the only copy").unwrap();
+    for (words, told) in [
+        (&["-w100", "kept.dat"][..], "allow it with --overwrite"),
+        (&["-c1M", "kept.dat"], "it exists and does not fit"),
+        (&["-b4K", "none.dat"], "none.dat: it does not exist: create it with -c"),
+        (&["-b64K", "kept.dat"], "there is no room for a block of 64KiB from offset 0B to 13B"),
+        (&["--json", "kept.dat"], "stdout has DiskSpd's result"),
+    ] {
+        let output = place.run(&[&["diskspd", "-W0", "-d1"], words].concat());
+        assert!([2, 3].contains(&code(&output)), "{words:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{words:?}");
+        assert_has(&stderr(&output), &[told]);
+    }
+    assert_eq!(place.names(), ["kept.dat"]);
+    assert_eq!(fs::read_to_string(place.join("kept.dat")).unwrap(), "the only copy");
+}

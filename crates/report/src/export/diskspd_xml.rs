@@ -1,0 +1,240 @@
+//! DiskSpd's result as XML. Scripts add up what the threads did to the targets, divide it by
+//! `TestTimeSeconds`, and find a percentile by the very text of its number.
+
+use std::fmt::{Display, Write as _};
+
+use fathom_core::measure::{Direction, Histogram};
+
+use super::diskspd::{self, Cpu, Iops, Profile, Row, TimeSpan, ms};
+use crate::document::{Document, Trial};
+
+/// All of it, without a declaration in front, as DiskSpd has it.
+pub(super) fn results(document: &Document, profile: &Profile) -> String {
+    let mut out = Out { text: String::new(), depth: 0 };
+    out.within("Results", |out| {
+        system(out, document);
+        out.text.push_str(&profile.description);
+        for (index, span) in profile.time_spans.iter().enumerate() {
+            let trial = document.trials.get(index).filter(|trial| trial.window_ns > 0);
+            out.within("TimeSpan", |out| match trial {
+                Some(trial) => time_span(out, document, trial, span),
+                None => out.value(
+                    "Error",
+                    "The test was interrupted before the measurements began. No results are \
+                     displayed.",
+                ),
+            });
+        }
+    });
+    out.text
+}
+
+fn system(out: &mut Out, document: &Document) {
+    let header = &document.header;
+    out.within("System", |out| {
+        out.value("ComputerName", escaped(&header.host.name));
+        out.within("Tool", |out| {
+            out.value("Version", format!("fathom {}", escaped(&header.fathom_version)));
+        });
+        let start = header.created.get(..19).unwrap_or_default();
+        let start = start.replace('-', "/").replace('T', " ");
+        out.value("RunTime", format!("{} UTC", escaped(&start)));
+        out.within("ProcessorTopology", |out| {
+            let cpus = header.host.cpus;
+            // A mask has room for the 64 CPUs of a group of Windows.
+            let mask = match cpus {
+                0..64 => format!(" ActiveProcessorMask=\"0x{:x}\"", (1u64 << cpus) - 1),
+                _ => String::new(),
+            };
+            out.line(&format!(
+                "<Group Group=\"0\" MaximumProcessors=\"{cpus}\" ActiveProcessors=\"{cpus}\"{mask}/>"
+            ));
+        });
+    });
+}
+
+fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan) {
+    out.value("TestTimeSeconds", format!("{:.2}", trial.window().as_secs_f64()));
+    out.value("ThreadCount", span.threads);
+    out.value("RequestCount", span.requests.unwrap_or(0));
+    out.value("ProcCount", document.header.host.cpus);
+    cpu_utilization(out, trial);
+    let rows = diskspd::rows(document, trial, span);
+    if span.service_times {
+        service_times(out, &rows);
+    }
+    if let Some(bucket) = span.io_bucket {
+        let series = diskspd::series(trial, bucket);
+        let unrest = |direction| diskspd::deviation(&diskspd::of(direction, &series));
+        out.within("Iops", |out| {
+            deviations(out, &rows.iter().collect::<Vec<_>>(), &unrest);
+            buckets(out, &series, bucket.0 / 1_000_000);
+        });
+    }
+    for thread in rows.chunk_by(|one, next| one.thread == next.thread) {
+        out.within("Thread", |out| {
+            out.value("Id", thread[0].thread);
+            for row in thread {
+                out.within("Target", |out| target(out, trial, span, row));
+            }
+        });
+    }
+}
+
+fn cpu_utilization(out: &mut Out, trial: &Trial) {
+    let Some(counters) = &trial.counters else { return };
+    let percent = |out: &mut Out, cpu: &Cpu| {
+        for (name, share) in [
+            ("UsagePercent", cpu.usage()),
+            ("UserPercent", cpu.user),
+            ("KernelPercent", cpu.kernel),
+            ("IdlePercent", cpu.idle),
+        ] {
+            out.value(name, format!("{share:.2}"));
+        }
+    };
+    let (cpus, average) = diskspd::cpus(counters);
+    out.within("CpuUtilization", |out| {
+        for cpu in &cpus {
+            out.within("CPU", |out| {
+                out.value("Group", 0);
+                out.value("Id", cpu.number);
+                percent(out, cpu);
+            });
+        }
+        out.within("Average", |out| percent(out, &average));
+    });
+}
+
+/// Reads, writes and all, each with the word that its elements' names have for it.
+const PARTS: [(&str, Option<Direction>); 3] =
+    [("Read", Some(Direction::Read)), ("Write", Some(Direction::Write)), ("", None)];
+
+fn service_times(out: &mut Out, rows: &[Row<'_>]) {
+    let times = PARTS.map(|(name, direction)| (name, diskspd::sum(rows, direction).times));
+    out.within("Latency", |out| {
+        for (name, times) in &times {
+            let of = if name.is_empty() { "Total" } else { name };
+            mean_and_deviation(out, times, &format!("Average{of}Milliseconds"), name);
+        }
+        let whole = (1..=99).map(|percent| (percent.to_string(), percent * 10_000_000));
+        let nines = (1..=7).map(|nines| {
+            (format!("99.{}", "9".repeat(nines)), 1_000_000_000 - 10u64.pow(7 - nines as u32))
+        });
+        percentile(out, "0", &times, &Histogram::min);
+        for (text, share) in whole.chain(nines) {
+            percentile(out, &text, &times, &|times| diskspd::percentile(times, share));
+        }
+        percentile(out, "100", &times, &Histogram::max);
+    });
+}
+
+fn percentile(
+    out: &mut Out,
+    text: &str,
+    times: &[(&str, Histogram)],
+    value: &dyn Fn(&Histogram) -> Option<u64>,
+) {
+    out.within("Bucket", |out| {
+        out.value("Percentile", text);
+        for (name, times) in times {
+            let of = if name.is_empty() { "Total" } else { name };
+            if let Some(ns) = value(times) {
+                out.value(&format!("{of}Milliseconds"), format!("{:.3}", ms(ns as f64)));
+            }
+        }
+    });
+}
+
+fn mean_and_deviation(out: &mut Out, times: &Histogram, mean_name: &str, name: &str) {
+    if let (Some(mean), Some(deviation)) = (times.mean(), times.standard_deviation()) {
+        out.value(mean_name, format!("{:.3}", ms(mean)));
+        out.value(&format!("{name}LatencyStdev"), format!("{:.3}", ms(deviation)));
+    }
+}
+
+/// The standard deviations of the IOPS of what there was.
+fn deviations(out: &mut Out, rows: &[&Row<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
+    for (name, direction) in PARTS {
+        if diskspd::sum(rows.iter().copied(), direction).ios > 0 {
+            out.value(&format!("{name}IopsStdDev"), format!("{:.3}", unrest(direction)));
+        }
+    }
+}
+
+fn buckets(out: &mut Out, series: &[Iops], bucket_ms: u64) {
+    for (index, [read, write]) in series.iter().enumerate() {
+        out.line(&format!(
+            "<Bucket SampleMillisecond=\"{}\" Read=\"{read:.0}\" Write=\"{write:.0}\" \
+             Total=\"{:.0}\"/>",
+            bucket_ms * (index as u64 + 1),
+            read + write
+        ));
+    }
+}
+
+fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
+    let (read, write) = (&row.cell.read, &row.cell.write);
+    out.value("Path", escaped(row.path));
+    for (name, value) in [
+        ("BytesCount", read.bytes + write.bytes),
+        ("FileSize", row.size),
+        ("IOCount", read.ios + write.ios),
+        ("ReadBytes", read.bytes),
+        ("ReadCount", read.ios),
+        ("WriteBytes", write.bytes),
+        ("WriteCount", write.ios),
+    ] {
+        out.value(name, value);
+    }
+    if span.service_times {
+        for (name, direction) in PARTS {
+            let times = diskspd::sum([row], direction).times;
+            mean_and_deviation(out, &times, &format!("Average{name}LatencyMilliseconds"), name);
+        }
+    }
+    if span.io_bucket.is_some() {
+        let unrest = |direction| row.iops_deviation(direction, trial);
+        out.within("Iops", |out| deviations(out, &[row], &unrest));
+    }
+}
+
+/// XML, indented as DiskSpd does.
+struct Out {
+    text: String,
+    depth: usize,
+}
+
+impl Out {
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{:1$}{line}", "", 2 * self.depth);
+    }
+
+    /// An element; its text needs no escaping.
+    fn value(&mut self, name: &str, value: impl Display) {
+        self.line(&format!("<{name}>{value}</{name}>"));
+    }
+
+    fn within(&mut self, name: &str, content: impl FnOnce(&mut Self)) {
+        self.line(&format!("<{name}>"));
+        self.depth += 1;
+        content(self);
+        self.depth -= 1;
+        self.line(&format!("</{name}>"));
+    }
+}
+
+/// Text between two tags. What XML cannot hold at all is replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,5 @@
+//! Results as other tools write them, so that scripts that read theirs go on working.
+
+pub mod diskspd;
+mod diskspd_text;
+mod diskspd_xml;
