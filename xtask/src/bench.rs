@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant as WallInstant;
 
-use fathom_core::experiment::Trial;
+use fathom_core::experiment::{Place, Trial};
 use fathom_core::measure::{Histogram, Record};
 use fathom_core::spec::{
     Arrivals, BackendKind, Distribution, Extent, HotRange, Order, Pacing, Pattern, Point, Region,
@@ -275,6 +275,7 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
     let (_, (point, record)) = simulated("", 32, size)?;
     let trial = Trial {
         point,
+        place: Place::default(),
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: 0,

@@ -11,7 +11,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-use fathom_core::experiment::Trial;
+use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Tally;
 use fathom_core::spec::{BackendKind, Point, Region, Stream};
@@ -173,6 +173,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
     let record = replay(&point, fill);
     let trial = Trial {
         point,
+        place: Place::default(),
         backend: BackendKind::Sim,
         backend_reason: "the tallies are invented".to_owned(),
         started_unix_ns: 0,
@@ -191,6 +192,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         host: &host,
         targets: &targets,
         planned_points: 1,
+        experiment: None,
     });
     let write = || {
         let mut out = BufWriter::new(File::create_new(result)?);

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_core::experiment::Trial;
+use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{Counters, Host, Target};
 use fathom_core::spec::{Access, BackendKind, Pacing, Point, Workers};
 use fathom_core::verdict::judge;
@@ -228,6 +228,7 @@ impl Session {
             .map_err(|error| error.to_string())?;
         let trial = Trial {
             point,
+            place: Place::default(),
             backend: self.backend,
             backend_reason: self.backend_reason.clone(),
             started_unix_ns: 0,

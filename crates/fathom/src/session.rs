@@ -1,22 +1,25 @@
 //! An experiment and `run_point` become trials, each of which is in the result file as soon as it
 //! ends. Decides nothing: the experiment says what to run, the verdict says what it was worth.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
-use fathom_core::experiment::{Experiment, Step, Trial};
+use fathom_core::experiment::{Conclusion as Concluded, Experiment, Planned, Step, Trial};
 use fathom_core::facts::{Counters, Host, Target};
 use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, Pacing, Point, Stream};
+use fathom_core::spec::{BackendKind, Pacing, Stream};
 use fathom_core::verdict::{Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
-use fathom_report::document::{self, Conclusion, Ended, Header, HeaderInput, Line};
+use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
 
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
 use crate::signals;
+
+/// How soon a rest ends after somebody asked to stop.
+const NAP: Duration = Duration::from_millis(50);
 
 /// What a session works with.
 #[derive(Debug)]
@@ -56,7 +59,8 @@ pub fn begin(
     command: document::Command,
     (host, targets): (&Host, &[Target]),
     seed: u64,
-    points: usize,
+    points: u32,
+    experiment: Option<&document::Experiment>,
 ) -> Result<(), Error> {
     // Where the binary lies says nothing about what was measured.
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
@@ -69,7 +73,8 @@ pub fn begin(
         seed,
         host,
         targets,
-        planned_points: points as u32,
+        planned_points: points,
+        experiment,
     });
     journal.append(&Line::Header(Box::new(header)).to_json())
 }
@@ -88,8 +93,8 @@ impl Session<'_> {
         live: &mut Live,
     ) -> Result<Outcome, Error> {
         let mut course = Course::default();
-        let (ended, sentences) = self.trials(experiment, &mut course, journal, live)?;
-        course.conclude(ended, sentences, journal)
+        let (ended, concluded) = self.trials(experiment, &mut course, journal, live)?;
+        course.conclude(ended, &concluded, journal)
     }
 
     /// Runs an experiment that others of the same result file may follow: says how it ended and what
@@ -104,25 +109,30 @@ impl Session<'_> {
         course: &mut Course,
         journal: &mut Journal,
         live: &mut Live,
-    ) -> Result<(Ended, Vec<String>), Error> {
+    ) -> Result<(Ended, Concluded), Error> {
         // Only until the experiment has seen it: one of many workers is megabytes.
         let mut last: Option<Trial> = None;
         let mut io_wq = self.watches_io_wq().then(IoWqWatch::default);
         loop {
             if signals::came().is_some() {
-                return Ok((Ended::Interrupted, Vec::new()));
+                return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            let point = match experiment.next(last.take().as_ref()) {
-                Step::Run(point) => point,
-                Step::Done(conclusion) => return Ok((Ended::Completed, conclusion.sentences)),
+            let planned = match experiment.next(last.take().as_ref()) {
+                Step::Run(planned) => planned,
+                Step::Done(conclusion) => return Ok((Ended::Completed, conclusion)),
             };
-            live.step(&point.name, point.warm_up + point.window);
-            let trial = match self.trial(*point, io_wq.as_mut(), live) {
+            let Planned { point, rest, .. } = &*planned;
+            live.step(&point.name, *rest + point.warm_up + point.window);
+            if !self.rest(*rest) {
+                return Ok((Ended::Interrupted, experiment.so_far()));
+            }
+            let trial = match self.trial(*planned, io_wq.as_mut(), live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
+                    let concluded = experiment.so_far();
                     let sentences = Vec::from([error.to_string()]);
-                    conclude(journal, Ended::Failed, sentences)?;
+                    conclude(journal, Ended::Failed, &Concluded { sentences, ..concluded })?;
                     return Err(error);
                 }
             };
@@ -130,7 +140,7 @@ impl Session<'_> {
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
-                return Ok((Ended::Interrupted, Vec::new()));
+                return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let judgement = judge(&trial, self.host, self.targets);
             course.verdict = course.verdict.max(judgement.verdict());
@@ -140,9 +150,23 @@ impl Session<'_> {
             if interrupted {
                 let ended =
                     if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
-                return Ok((ended, Vec::new()));
+                return Ok((ended, experiment.so_far()));
             }
         }
+    }
+
+    /// Leaves the targets alone for so long; false if somebody stopped it meanwhile. Simulated ones
+    /// have a time of their own.
+    fn rest(&self, rest: Span) -> bool {
+        let until = Instant::now() + Duration::from_nanos(rest.0);
+        while matches!(self.devices, Devices::Real { .. }) && signals::came().is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+        signals::came().is_none()
     }
 
     fn watches_io_wq(&self) -> bool {
@@ -151,10 +175,11 @@ impl Session<'_> {
 
     fn trial(
         &self,
-        point: Point,
+        planned: Planned,
         io_wq: Option<&mut IoWqWatch>,
         live: &mut Live,
     ) -> Result<Trial, Error> {
+        let Planned { point, place, .. } = planned;
         let realtime =
             |stream: &Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
         let mut watcher = Watcher {
@@ -171,6 +196,7 @@ impl Session<'_> {
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         Ok(Trial {
             point,
+            place,
             backend: match self.devices {
                 Devices::Real { backend, .. } => backend,
                 Devices::Simulated(_) => BackendKind::Sim,
@@ -206,10 +232,10 @@ impl Course {
     pub fn conclude(
         self,
         ended: Ended,
-        sentences: Vec<String>,
+        concluded: &Concluded,
         journal: &mut Journal,
     ) -> Result<Outcome, Error> {
-        conclude(journal, ended, sentences)?;
+        conclude(journal, ended, concluded)?;
         let signal = signals::came().filter(|_| ended == Ended::Interrupted);
         match signal {
             Some(signal) if !self.measured => Err(Error::nothing_measured(signal)),
@@ -223,8 +249,11 @@ impl Course {
 /// # Errors
 ///
 /// When it cannot take the line.
-pub fn conclude(journal: &mut Journal, ended: Ended, sentences: Vec<String>) -> Result<(), Error> {
-    journal.append(&Line::Conclusion(Conclusion { ended, sentences }).to_json())
+pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> Result<(), Error> {
+    let Concluded { sentences, found } = concluded;
+    let found = found.as_ref().map(Found::from);
+    let line = Conclusion { ended, sentences: sentences.clone(), found };
+    journal.append(&Line::Conclusion(line).to_json())
 }
 
 fn in_a_few_words(record: &Record) -> String {

@@ -1,7 +1,7 @@
 //! A run that is too long to keep every interval's distribution: it is written piece by piece, read
 //! back, and shown with its shortest stall.
 
-use fathom_core::experiment::Trial;
+use fathom_core::experiment::{Place, Trial};
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
 use fathom_core::spec::{BackendKind, Pacing, Point, Region, Stream};
 use fathom_core::verdict::Judgement;
@@ -62,6 +62,7 @@ fn long() -> Trial {
     };
     Trial {
         point,
+        place: Place::default(),
         backend: BackendKind::Uring,
         backend_reason: "it was asked for".to_owned(),
         started_unix_ns: 0,

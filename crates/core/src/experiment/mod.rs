@@ -1,19 +1,29 @@
 //! Experiments decide and never act: a state machine says which point to run next, from the trials
 //! so far, and is tested with invented ones.
 
+mod found;
+mod reading;
 mod sequence;
 
+pub use found::{
+    Axis, CellKind, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound,
+    SweepFound, Validation,
+};
+pub use reading::{bandwidth, iops, response_time};
 pub use sequence::Sequence;
 
 use crate::facts::Counters;
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
+use crate::units::Span;
 
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// What was to be measured.
     pub point: Point,
+    /// Where it stands in the experiment.
+    pub place: Place,
     /// What carried the I/Os.
     pub backend: BackendKind,
     /// Why that one.
@@ -26,29 +36,115 @@ pub struct Trial {
     pub counters: Option<Counters>,
 }
 
+/// A point that an experiment wants to have run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// What to measure.
+    pub point: Point,
+    /// Where it stands in the experiment.
+    pub place: Place,
+    /// How long the targets are left alone before it.
+    pub rest: Span,
+}
+
+impl From<Point> for Planned {
+    fn from(point: Point) -> Self {
+        Self { point, place: Place::default(), rest: Span(0) }
+    }
+}
+
+/// Where a trial stands in its experiment: what charts and tables arrange it by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// What it is for.
+    pub role: Role,
+    /// Where it lies on the axes of the experiment, in their order; empty without any.
+    pub coordinates: Vec<Coordinate>,
+    /// Which of the trials at the same place it is, from 0.
+    pub repeat: u32,
+}
+
+/// What a trial is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It is one of the results.
+    #[default]
+    Result,
+    /// It brings the target into the state that the results are about.
+    Preparation,
+    /// A short one that a search is decided by.
+    Probe,
+    /// The long one at what a search has found.
+    Official,
+    /// It checks a value that was filled in.
+    Validation,
+    /// It repeats an earlier one, to see whether the target has changed meanwhile.
+    Sentinel,
+}
+
+/// A value on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coordinate {
+    /// The axis, by its name: an option of `fathom run`, such as `queue-depth`.
+    pub axis: String,
+    /// The value as it was typed or is typed, such as `4k`.
+    pub label: String,
+    /// The value as a number, where it is one: bytes, I/Os per second, a share from 0 to 1.
+    pub value: Option<f64>,
+}
+
 /// What an experiment wants next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run this point.
-    Run(Box<Point>),
+    Run(Box<Planned>),
     /// Nothing more; this is what it found.
     Done(Conclusion),
 }
 
-/// What an experiment found, in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What an experiment found.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conclusion {
-    /// One sentence each; empty when the trials speak for themselves.
+    /// In words, one sentence each; empty when the trials speak for themselves.
     pub sentences: Vec<String>,
+    /// In figures, for charts and programs; none when the trials speak for themselves.
+    pub found: Option<Found>,
+}
+
+/// What is still ahead of an experiment, as far as it can know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forecast {
+    /// Points that will probably be run.
+    pub points: u32,
+    /// The most that there can be.
+    pub points_at_most: u32,
+    /// Warm-ups, windows and rests that it will probably take.
+    pub time: Span,
+    /// The most that it can take.
+    pub time_at_most: Span,
 }
 
 /// A sequence of points that may depend on the results so far.
+///
+/// The same trials shown in the same order lead to the same steps: that is how an interrupted
+/// experiment is resumed, from the trials that its result file holds.
 pub trait Experiment {
     /// The next step, given the trial of the step before: each trial is shown once, in order, and
     /// at the first step there is none. What an experiment will need of a trial later it takes out
     /// now, because the trial itself, whose distributions are megabytes, is then forgotten.
     fn next(&mut self, last: Option<&Trial>) -> Step;
 
-    /// How many points there will be in all, as far as that is known.
-    fn points(&self) -> usize;
+    /// Whether the running point has told enough, asked at each of its looks with the record so far.
+    /// Changes nothing: when the trial has ended it is shown to `next` like any other.
+    fn enough(&self, _so_far: &Record) -> bool {
+        false
+    }
+
+    /// What is ahead from here on.
+    fn forecast(&self) -> Forecast;
+
+    /// What it would conclude if it ended here.
+    fn so_far(&self) -> Conclusion {
+        Conclusion::default()
+    }
 }

@@ -1,7 +1,8 @@
 //! The simplest experiment: points that were settled beforehand, one after another.
 
-use super::{Conclusion, Experiment, Step, Trial};
+use super::{Conclusion, Experiment, Forecast, Planned, Step, Trial};
 use crate::spec::Point;
+use crate::units::Span;
 
 /// Runs the given points in their order.
 #[derive(Clone, Debug)]
@@ -22,13 +23,16 @@ impl Experiment for Sequence {
     fn next(&mut self, last: Option<&Trial>) -> Step {
         self.done += usize::from(last.is_some());
         match self.points.get(self.done) {
-            Some(point) => Step::Run(Box::new(point.clone())),
+            Some(point) => Step::Run(Box::new(Planned::from(point.clone()))),
             None => Step::Done(Conclusion::default()),
         }
     }
 
-    fn points(&self) -> usize {
-        self.points.len()
+    fn forecast(&self) -> Forecast {
+        let left = &self.points[self.done.min(self.points.len())..];
+        let time = left.iter().fold(Span(0), |sum, point| sum + point.warm_up + point.window);
+        let points = left.len() as u32;
+        Forecast { points, points_at_most: points, time, time_at_most: time }
     }
 }
 
@@ -42,9 +46,15 @@ mod tests {
         let trial = Invented::reads().trial;
         let named = |name: &str| Point { name: name.to_owned(), ..trial.point.clone() };
         let mut sequence = Sequence::new(Vec::from([named("a"), named("b")]));
-        assert_eq!(sequence.points(), 2);
-        assert_eq!(sequence.next(None), Step::Run(Box::new(named("a"))));
-        assert_eq!(sequence.next(Some(&trial)), Step::Run(Box::new(named("b"))));
+        let run = |name: &str| Step::Run(Box::new(Planned::from(named(name))));
+        let ahead = |points: u32| {
+            let time = Span::from_secs(65 * u64::from(points));
+            Forecast { points, points_at_most: points, time, time_at_most: time }
+        };
+        assert_eq!(sequence.forecast(), ahead(2));
+        assert_eq!(sequence.next(None), run("a"));
+        assert_eq!(sequence.next(Some(&trial)), run("b"));
+        assert_eq!(sequence.forecast(), ahead(1));
         assert_eq!(sequence.next(Some(&trial)), Step::Done(Conclusion::default()));
         assert_eq!(Sequence::new(Vec::new()).next(None), Step::Done(Conclusion::default()));
     }

@@ -13,7 +13,7 @@ mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use crate::experiment::Trial;
+use crate::experiment::{Place, Trial};
 use crate::facts::{Host, Target};
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
@@ -224,6 +224,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
     };
     let trial = Trial {
         point: point.clone(),
+        place: Place::default(),
         backend,
         backend_reason: String::new(),
         started_unix_ns: 0,

@@ -2,7 +2,7 @@
 
 use super::{Finding, Judgement, Severity, judge};
 use crate::calibration::{Ceiling, Cost, NullTarget};
-use crate::experiment::Trial;
+use crate::experiment::{Place, Trial};
 use crate::facts::{
     Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
     Queue, Target, TargetKind,
@@ -64,6 +64,7 @@ impl Invented {
         };
         let trial = Trial {
             point,
+            place: Place::default(),
             backend: BackendKind::Uring,
             backend_reason: String::new(),
             started_unix_ns: 0,

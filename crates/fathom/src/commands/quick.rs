@@ -149,6 +149,7 @@ fn measure(
         opened,
         seed: points[0].seed,
         experiment: &mut Sequence::new(points),
+        described: None,
     };
     shared::measure(work, journal, live)
 }

@@ -43,6 +43,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         spec: &spec,
         opened: &opened,
         experiment: &mut Sequence::new(spec.points.clone()),
+        described: None,
         seed: spec.points[0].seed,
     };
     match shared::measure(work, &mut journal, &mut live) {

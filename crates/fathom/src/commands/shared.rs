@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
-use fathom_core::experiment::{Experiment, Sequence};
+use fathom_core::experiment::{Conclusion, Experiment, Sequence};
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, BackendKind, Cache, Payload, RingMode, Stream};
 use fathom_core::typed_path;
@@ -390,6 +390,8 @@ pub struct Work<'a> {
     pub opened: &'a Opened,
     /// In which order.
     pub experiment: &'a mut dyn Experiment,
+    /// The experiment as the result file tells it; none where its points say everything.
+    pub described: Option<&'a document::Experiment>,
     /// Repeats it.
     pub seed: u64,
 }
@@ -400,13 +402,14 @@ pub struct Work<'a> {
 ///
 /// When the machine or the result file does not allow it.
 pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
-    let Work { command, host, spec, opened, experiment, seed } = work;
+    let Work { command, host, spec, opened, experiment, described, seed } = work;
     let (backend, backend_reason) = opened.backend();
     signals::be_orderly();
     // Right before the first I/O, when nothing else of ours runs.
     let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
     let host = Host { ceiling, ..host.clone() };
-    session::begin(journal, command, (&host, &spec.targets), seed, experiment.points())?;
+    let points = experiment.forecast().points;
+    session::begin(journal, command, (&host, &spec.targets), seed, points, described)?;
     let session =
         Session { host: &host, targets: &spec.targets, devices: opened.devices(), backend_reason };
     let outcome = session.run(experiment, journal, live);
@@ -428,13 +431,15 @@ pub fn measure_each(
 ) -> Result<Outcome, Error> {
     signals::be_orderly();
     let mut course = session::Course::default();
-    let mut ended = (Ended::Completed, Vec::new());
+    let mut ended = (Ended::Completed, Conclusion::default());
     for (index, spec) in specs.iter().enumerate() {
         let opened = match open(place, spec) {
             Ok(opened) => opened,
             Err(error) if index == 0 => return Err(error),
             Err(error) => {
-                session::conclude(journal, Ended::Failed, Vec::from([error.to_string()]))?;
+                let sentences = Vec::from([error.to_string()]);
+                let concluded = Conclusion { sentences, found: None };
+                session::conclude(journal, Ended::Failed, &concluded)?;
                 return Err(error);
             }
         };
@@ -443,7 +448,8 @@ pub fn measure_each(
             let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
             let host = Host { ceiling, ..host.clone() };
             let seed = spec.points[0].seed;
-            session::begin(journal, command, (&host, &spec.targets), seed, specs.len())?;
+            let points = specs.len() as u32;
+            session::begin(journal, command, (&host, &spec.targets), seed, points, None)?;
         }
         let devices = opened.devices();
         let session = Session { host, targets: &spec.targets, devices, backend_reason };
@@ -454,8 +460,8 @@ pub fn measure_each(
         }
     }
     live.finish();
-    let (ended, sentences) = ended;
-    course.conclude(ended, sentences, journal)
+    let (ended, concluded) = ended;
+    course.conclude(ended, &concluded, journal)
 }
 
 /// How a process ends that has measured.

@@ -7,6 +7,7 @@
 //! chooses the percentile, and no percentile is ever stored.
 
 mod calibration;
+mod experiment;
 mod facts;
 mod measure;
 mod pattern;
@@ -15,7 +16,7 @@ mod rows;
 mod spec;
 mod write;
 
-use fathom_core::experiment;
+use fathom_core::experiment as core_experiment;
 use fathom_core::measure::Direction;
 use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
@@ -24,6 +25,10 @@ use serde::{Deserialize, Serialize};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     Ceiling, Cost, LeftOut, NullTarget, WakeUp, calibration_schema,
+};
+pub use experiment::{
+    Axis, CellKind, Coordinate, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Place,
+    Probe, Role, Round, Scale, Steadiness, SustainFound, SweepFound, Validation,
 };
 pub use facts::{
     Clock, Disk, Extents, FileSystem, Host, InUse, Layer, LayerKind, Queue, Stripe, Target,
@@ -90,8 +95,11 @@ pub struct Header {
     pub host: Host,
     /// The targets; everything else names them by their place here.
     pub targets: Vec<Target>,
-    /// How many points were planned.
+    /// How many points were planned; of an experiment that decides as it goes, how many it expected.
     pub planned_points: u32,
+    /// The experiment that was asked for; none where the points say everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
 }
 
 /// The command that ran.
@@ -102,6 +110,14 @@ pub enum Command {
     Quick,
     /// One workload.
     Run,
+    /// All combinations of several settings.
+    Sweep,
+    /// A search for the lowest load that saturates, or the highest that meets an objective.
+    Peak,
+    /// A latency map: the response time of reads beside writes.
+    Map,
+    /// Rounds until a steady state.
+    Sustain,
 }
 
 /// What a header is made of.
@@ -123,6 +139,8 @@ pub struct HeaderInput<'a> {
     pub targets: &'a [core_facts::Target],
     /// How many points there will be.
     pub planned_points: u32,
+    /// The experiment, if it is one.
+    pub experiment: Option<&'a Experiment>,
 }
 
 /// One execution of a point.
@@ -130,6 +148,9 @@ pub struct HeaderInput<'a> {
 pub struct Trial {
     /// What was to be measured, resolved in full.
     pub point: Point,
+    /// Where it stands in its experiment.
+    #[serde(default, skip_serializing_if = "Place::is_plain")]
+    pub place: Place,
     /// What carried the I/Os.
     pub backend: Backend,
     /// Why that one.
@@ -212,12 +233,15 @@ pub struct Unchecked {
 }
 
 /// How the run ended and what it found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conclusion {
     /// How the run ended.
     pub ended: Ended,
     /// What it found, in words; empty when the trials speak for themselves.
     pub sentences: Vec<String>,
+    /// What it found, in figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
 }
 
 /// How a run ended.
@@ -268,13 +292,14 @@ impl Header {
             host: Host::from(input.host),
             targets: input.targets.iter().map(Target::from).collect(),
             planned_points: input.planned_points,
+            experiment: input.experiment.cloned(),
         }
     }
 }
 
 impl Trial {
     /// A trial with what was found about it.
-    pub fn new(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
+    pub fn new(trial: &core_experiment::Trial, judgement: &verdict::Judgement) -> Self {
         Self {
             series: trial.record.stretches.iter().map(Interval::from).collect(),
             intervals: write::plain_rows(&trial.record).collect(),
@@ -283,10 +308,11 @@ impl Trial {
     }
 
     /// The same without what it did over time.
-    fn without_series(trial: &experiment::Trial, judgement: &verdict::Judgement) -> Self {
+    fn without_series(trial: &core_experiment::Trial, judgement: &verdict::Judgement) -> Self {
         let record = &trial.record;
         Self {
             point: Point::from(&trial.point),
+            place: Place::from(&trial.place),
             backend: trial.backend.into(),
             backend_reason: trial.backend_reason.clone(),
             started: rfc3339(trial.started_unix_ns),

@@ -71,6 +71,10 @@ fn title(document: &Document) -> String {
     match document.header.command {
         crate::document::Command::Quick => format!("Storage portrait: {on}"),
         crate::document::Command::Run => format!("Storage run: {on}"),
+        crate::document::Command::Sweep => format!("Storage sweep: {on}"),
+        crate::document::Command::Peak => format!("Storage peak: {on}"),
+        crate::document::Command::Map => format!("Latency map: {on}"),
+        crate::document::Command::Sustain => format!("Sustained storage load: {on}"),
     }
 }
 

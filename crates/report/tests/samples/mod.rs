@@ -2,7 +2,7 @@
 //! a device, and each with something that a renderer has to cope with.
 
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
-use fathom_core::experiment::Trial;
+use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{
     Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, IoWq, Layer,
     LayerKind, Queue, Target, TargetKind,
@@ -292,6 +292,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
     Trial {
         record: run(point.clone(), speed, window),
         point,
+        place: Place::default(),
         backend: BackendKind::Uring,
         backend_reason: "the kernel has every feature that is used".to_owned(),
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
@@ -310,6 +311,7 @@ fn header(command: Command, line: &[&str], targets: &[Target], planned_points: u
         host: &host(),
         targets,
         planned_points,
+        experiment: None,
     })
 }
 
@@ -371,7 +373,11 @@ pub fn quick() -> Document {
     Document {
         header: header(Command::Quick, &["fathom", "quick"], &[file("/data/.fathom-scratch")], 6),
         trials,
-        conclusion: Some(Conclusion { ended: Ended::Completed, sentences: Vec::new() }),
+        conclusion: Some(Conclusion {
+            ended: Ended::Completed,
+            sentences: Vec::new(),
+            found: None,
+        }),
         torn: false,
     }
 }
@@ -442,6 +448,7 @@ pub fn open() -> Document {
         conclusion: Some(Conclusion {
             ended: Ended::Completed,
             sentences: Vec::from(["The offered load is above what the targets can do.".to_owned()]),
+            found: None,
         }),
         torn: false,
     }
@@ -505,7 +512,7 @@ pub fn void() -> Document {
     Document {
         header: header(Command::Run, &line, &[file(EVIL[0]), file(EVIL[1])], 1),
         trials: Vec::from([document::Trial::new(&trial, &judgement)]),
-        conclusion: Some(Conclusion { ended: Ended::Failed, sentences: Vec::new() }),
+        conclusion: Some(Conclusion { ended: Ended::Failed, sentences: Vec::new(), found: None }),
         torn: false,
     }
 }
@@ -539,7 +546,11 @@ pub fn streams() -> Document {
     Document {
         header: header(Command::Run, &line, &[file("/data/a"), file("/data/log")], 1),
         trials: Vec::from([document::Trial::new(&both, &judgement)]),
-        conclusion: Some(Conclusion { ended: Ended::Completed, sentences: Vec::new() }),
+        conclusion: Some(Conclusion {
+            ended: Ended::Completed,
+            sentences: Vec::new(),
+            found: None,
+        }),
         torn: false,
     }
 }
@@ -560,6 +571,7 @@ pub fn interrupted() -> Document {
     let trial = Trial {
         record,
         point,
+        place: Place::default(),
         backend: BackendKind::Sim,
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: CREATED_NS + 2_500_000_000,
@@ -578,7 +590,11 @@ pub fn interrupted() -> Document {
     Document {
         header: header(Command::Run, &line, &[Target::simulated("sim:hdd", Bytes(1 << 40))], 1),
         trials: Vec::from([document::Trial::new(&trial, &judgement)]),
-        conclusion: Some(Conclusion { ended: Ended::Interrupted, sentences: Vec::new() }),
+        conclusion: Some(Conclusion {
+            ended: Ended::Interrupted,
+            sentences: Vec::new(),
+            found: None,
+        }),
         torn: false,
     }
 }
