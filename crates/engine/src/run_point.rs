@@ -8,16 +8,16 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
-use fathom_core::plan;
+use fathom_core::plan::{self, WorkerPlan};
 use fathom_core::spec::{self, BackendKind, Pacing, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
 use crate::collector::empty_tally;
-use crate::pattern::{self, Pointers};
+use crate::pattern::{self, Pointers, Source};
 use crate::payload::Content;
-use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Uniform};
+use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Schedule, Uniform};
 use crate::sim;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
@@ -45,7 +45,7 @@ pub enum Devices<'a> {
         /// What carries the I/Os to them.
         backend: BackendKind,
     },
-    /// One simulated device, in virtual time. Its points have one worker.
+    /// One simulated device, in virtual time.
     Simulated(&'a sim::Options),
 }
 
@@ -196,7 +196,7 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
         .collect()
 }
 
-/// Runs a worker with the pattern and the pacing of its plan: the last choice before the hot loop.
+/// Runs a worker with the pattern and the pacing of its plan.
 pub(crate) fn drive_plan<B: Backend, K: Sink>(
     job: &Job<'_>,
     stream: &spec::Stream,
@@ -204,21 +204,47 @@ pub(crate) fn drive_plan<B: Backend, K: Sink>(
     backend: &mut B,
     sink: &mut K,
 ) -> Outcome {
-    let plan = job.plan;
-    let start = job.timetable.start;
-    let tally = empty_tally(plan);
-    let source = &mut *pattern::source(stream, plan, pointers);
+    let source = &mut *pattern::source(stream, job.plan, pointers);
+    scheduled(job.plan, job.timetable.start, Drive { job, backend, source, sink })
+}
+
+/// What is done with the schedule of a worker, whichever it is.
+trait WithSchedule {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Output;
+}
+
+/// Makes the schedule that a worker's pacing asks for: the last choice before the hot loop.
+fn scheduled<W: WithSchedule>(plan: &WorkerPlan, start: Instant, what: W) -> W::Output {
     match plan.pacing {
-        Pacing::Closed { .. } => worker::drive(job, backend, ClosedLoop, source, sink, tally),
+        Pacing::Closed { .. } => what.with(ClosedLoop),
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Uniform, .. } => {
             let phase = f64::from(plan.worker) / f64::from(plan.workers);
-            let schedule = OpenLoop::new(start, Uniform::new(offered_load, phase));
-            worker::drive(job, backend, schedule, source, sink, tally)
+            what.with(OpenLoop::new(start, Uniform::new(offered_load, phase)))
         }
         Pacing::Open { offered_load, arrivals: spec::Arrivals::Poisson, .. } => {
-            let schedule = OpenLoop::new(start, Poisson::new(offered_load, plan.seed));
-            worker::drive(job, backend, schedule, source, sink, tally)
+            what.with(OpenLoop::new(start, Poisson::new(offered_load, plan.seed)))
         }
+    }
+}
+
+/// A worker that is about to run on its own thread.
+struct Drive<'a, B, K> {
+    job: &'a Job<'a>,
+    backend: &'a mut B,
+    source: &'a mut dyn Source,
+    sink: &'a mut K,
+}
+
+impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
+    type Output = Outcome;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Outcome {
+        let tally = empty_tally(self.job.plan);
+        worker::drive(self.job, self.backend, schedule, self.source, self.sink, tally)
     }
 }
 

@@ -7,6 +7,10 @@
 //!
 //! What can be done once for all I/Os that came back together is not done for each: time moves on,
 //! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
+//!
+//! A turn of the loop has two halves, and the wait is between them: the first starts what is due and
+//! says until when to wait, the second takes what came back. [`drive`] gives one worker its turns on
+//! its own thread; a [`Seat`] leaves them to somebody who has several workers in one virtual time.
 
 use std::ops::Range;
 
@@ -151,6 +155,11 @@ struct Loop<'a, S, K> {
     tally: Box<Tally>,
     boundary: Instant,
     in_window: bool,
+    /// What the thread had used of the CPU when the window began.
+    cpu_before: Option<Span>,
+    /// When the window really ended, once it has.
+    ended: Instant,
+    gave_up: bool,
     /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
     at: Instant,
     /// What the result of an I/O exceeds its length by if it completes in full within the window:
@@ -181,94 +190,192 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     sink: &mut K,
     tally: Box<Tally>,
 ) -> Outcome {
-    let depth = job.plan.pacing.queue_depth();
-    let most = DRAWN_AHEAD.max(depth as usize);
-    let table = job.timetable;
-    let mut state = Loop {
-        job,
-        timetable: table,
-        stopping: false,
-        schedule,
-        ahead: if source.ahead() { most } else { 0 },
-        source,
-        requests: vec![Request::default(); most].into(),
-        next: most,
-        sink,
-        slots: vec![Slot::default(); depth as usize].into(),
-        free: (0..depth).rev().collect(),
-        free_count: depth as usize,
-        tally,
-        boundary: table.boundary_after(table.start),
-        in_window: table.window_start <= table.start,
-        at: table.start,
-        excess: 0,
-        full_until: table.start,
-        started: 0,
-        completed: 0,
-        failures_in_row: 0,
-        completed_before_failures: 0,
-        failing_since: table.start,
-        ledger: Ledger::default(),
-        errors: Errors::with_room(),
-    };
-    state.tally.start = table.start;
-    state.tally.in_window = state.in_window;
-    state.run(backend)
+    let mut state = Loop::new(job, schedule, source, sink, tally);
+    let start = job.timetable.start;
+    while backend.now() < start {
+        backend.wait(start);
+    }
+    state.set_off();
+    let mut now = backend.now();
+    while let Some(deadline) = state.begin(now, backend) {
+        backend.wait(deadline);
+        now = state.end(backend);
+    }
+    let cpu = state.cpu_used();
+    let mut patience = state.close(backend.now());
+    while let Some(deadline) = state.still_waits(&mut patience, backend.now()) {
+        backend.wait(deadline);
+        backend.reap(|completion| state.come_back_late(completion));
+    }
+    Outcome { cpu, ..state.settle() }
 }
 
-impl<S: Schedule, K: Sink> Loop<'_, S, K> {
-    fn run<B: Backend>(mut self, backend: &mut B) -> Outcome {
-        let table = self.job.timetable;
-        while backend.now() < table.start {
-            backend.wait(table.start);
+/// A worker that is given its turns by somebody who waits for several of them at once.
+pub(crate) trait Turns<B> {
+    /// The first half of a turn: starts what is due, and says until when to wait for what it has in
+    /// flight. Nothing when the worker is done.
+    fn begin(&mut self, backend: &mut B) -> Option<Instant>;
+
+    /// The second half: takes what came back.
+    fn end(&mut self, backend: &mut B);
+
+    /// What it leaves, once it is done.
+    fn outcome(self: Box<Self>) -> Outcome;
+}
+
+/// A worker between its turns.
+pub(crate) struct Seat<'a, S, K> {
+    state: Loop<'a, S, K>,
+    /// When its last turn ended.
+    now: Instant,
+    /// How long it waits for what was in flight at the end; none while its window lasts.
+    patience: Option<Patience>,
+}
+
+impl<'a, S: Schedule, K: Sink> Seat<'a, S, K> {
+    /// A worker that has had no turn yet. Its first one is at the start of its timetable.
+    pub(crate) fn new(
+        job: &'a Job<'a>,
+        schedule: S,
+        source: &'a mut dyn Source,
+        sink: &'a mut K,
+        tally: Box<Tally>,
+    ) -> Self {
+        let state = Loop::new(job, schedule, source, sink, tally);
+        Self { state, now: job.timetable.start, patience: None }
+    }
+}
+
+impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
+    fn begin(&mut self, backend: &mut B) -> Option<Instant> {
+        let state = &mut self.state;
+        if self.patience.is_none() {
+            match state.begin(self.now, backend) {
+                Some(deadline) => return Some(deadline),
+                None => self.patience = Some(state.close(backend.now())),
+            }
         }
-        let mut cpu_before = (self.job.cpu)();
-        let mut was_in_window = self.in_window;
-        let mut gave_up = false;
-        let mut now = backend.now();
-        let ended = loop {
-            if self.boundary <= now {
-                self.roll_over(now);
-            }
-            if self.timetable.window_end <= now {
-                break self.timetable.window_end;
-            }
-            if self.in_window && !was_in_window {
-                was_in_window = true;
-                cpu_before = (self.job.cpu)();
-            }
-            gave_up = self.is_hopeless(now);
-            // Not at the very start of a slice: one without a length could not be handed over, and
-            // what completed at this instant would be in the ledger alone.
-            if gave_up && self.tally.start < now {
-                break now;
-            }
-            self.start_due(now, backend);
-            backend.wait(self.deadline::<B>(now));
-            // Before the completions are looked at: a worker that a call held up comes back after
-            // the end that the others have agreed on, and so do its I/Os.
-            if !self.stopping && (self.job.stopped)() {
-                self.stop(backend.now());
-            }
-            let before = self.free_count;
-            let mut back = Back { free: before, alike: Alike::NONE, count: 0 };
-            backend.reap(|completion| self.complete(completion, &mut back));
-            self.record(&mut back);
-            let free = back.free;
-            self.free_count = free;
-            // What came back has just been stamped, which is now for a closed loop. For an open one
-            // the time that it took to look at it all would make the next I/O late.
-            now = match free == before || S::OPEN {
-                true => backend.now(),
-                false => self.at,
-            };
+        state.still_waits(self.patience.as_mut()?, backend.now())
+    }
+
+    fn end(&mut self, backend: &mut B) {
+        match self.patience {
+            None => self.now = self.state.end(backend),
+            Some(_) => backend.reap(|completion| self.state.come_back_late(completion)),
+        }
+    }
+
+    fn outcome(self: Box<Self>) -> Outcome {
+        // The thread is not its own, so what that used of the CPU says nothing.
+        self.state.settle()
+    }
+}
+
+/// How long a worker waits for what was in flight at the end of its window.
+struct Patience {
+    limit: Instant,
+    /// Whether it became short because the user asked to stop.
+    shortened: bool,
+}
+
+impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
+    fn new(
+        job: &'a Job<'a>,
+        schedule: S,
+        source: &'a mut dyn Source,
+        sink: &'a mut K,
+        tally: Box<Tally>,
+    ) -> Self {
+        let depth = job.plan.pacing.queue_depth();
+        let most = DRAWN_AHEAD.max(depth as usize);
+        let table = job.timetable;
+        let mut state = Self {
+            job,
+            timetable: table,
+            stopping: false,
+            schedule,
+            ahead: if source.ahead() { most } else { 0 },
+            source,
+            requests: vec![Request::default(); most].into(),
+            next: most,
+            sink,
+            slots: vec![Slot::default(); depth as usize].into(),
+            free: (0..depth).rev().collect(),
+            free_count: depth as usize,
+            tally,
+            boundary: table.boundary_after(table.start),
+            in_window: table.window_start <= table.start,
+            cpu_before: None,
+            ended: table.window_end,
+            gave_up: false,
+            at: table.start,
+            excess: 0,
+            full_until: table.start,
+            started: 0,
+            completed: 0,
+            failures_in_row: 0,
+            completed_before_failures: 0,
+            failing_since: table.start,
+            ledger: Ledger::default(),
+            errors: Errors::with_room(),
         };
-        let cpu = match ((self.job.cpu)(), cpu_before) {
-            (Some(after), Some(before)) => Some(after - before),
-            _ => None,
-        };
-        self.finish(ended, backend);
-        Outcome { ledger: self.ledger, errors: self.errors, cpu, gave_up, ended, waits: None }
+        state.tally.start = table.start;
+        state.tally.in_window = state.in_window;
+        state
+    }
+
+    /// The time has come to the start, on the thread of the worker.
+    fn set_off(&mut self) {
+        self.cpu_before = (self.job.cpu)();
+    }
+
+    /// What the thread used of the CPU since the window began.
+    fn cpu_used(&self) -> Option<Span> {
+        Some((self.job.cpu)()? - self.cpu_before?)
+    }
+
+    /// The first half of a turn: closes what ended by now, starts what is due, and says until when to
+    /// wait if nothing completes. Nothing once the window is over.
+    #[inline(always)]
+    fn begin<B: Backend>(&mut self, now: Instant, backend: &mut B) -> Option<Instant> {
+        if self.boundary <= now {
+            self.roll_over(now);
+        }
+        if self.timetable.window_end <= now {
+            self.ended = self.timetable.window_end;
+            return None;
+        }
+        // Not at the very start of a slice: one without a length could not be handed over, and
+        // what completed at this instant would be in the ledger alone.
+        if self.is_hopeless(now) && self.tally.start < now {
+            self.gave_up = true;
+            self.ended = now;
+            return None;
+        }
+        self.start_due(now, backend);
+        Some(self.deadline::<B>(now))
+    }
+
+    /// The second half of a turn: takes what came back, and says what time it is.
+    #[inline(always)]
+    fn end<B: Backend>(&mut self, backend: &mut B) -> Instant {
+        // Before the completions are looked at: a worker that a call held up comes back after
+        // the end that the others have agreed on, and so do its I/Os.
+        if !self.stopping && (self.job.stopped)() {
+            self.stop(backend.now());
+        }
+        let before = self.free_count;
+        let mut back = Back { free: before, alike: Alike::NONE, count: 0 };
+        backend.reap(|completion| self.complete(completion, &mut back));
+        self.record(&mut back);
+        let free = back.free;
+        self.free_count = free;
+        // What came back has just been stamped, which is now for a closed loop. For an open one
+        // the time that it took to look at it all would make the next I/O late.
+        match free == before || S::OPEN {
+            true => backend.now(),
+            false => self.at,
+        }
     }
 
     /// Has the window end early, at the same instant for all workers, so that the rates of all are
@@ -543,6 +650,7 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
             }
             if opens {
                 self.in_window = true;
+                self.cpu_before = (self.job.cpu)();
                 self.failures_in_row = 0;
                 self.ledger.completed_in_warm_up = std::mem::take(&mut self.completed);
             }
@@ -559,38 +667,50 @@ impl<S: Schedule, K: Sink> Loop<'_, S, K> {
         self.sink.hand_over(&mut self.tally)
     }
 
-    /// Closes the last interval, waits for what is in flight, and balances the ledger.
-    fn finish(&mut self, ended: Instant, backend: &mut impl Backend) {
-        if ended < self.timetable.window_end {
-            self.integrate_depth(ended);
-            self.tally.end = ended;
+    /// Closes the last interval. What is in flight is then waited for.
+    fn close(&mut self, now: Instant) -> Patience {
+        if self.ended < self.timetable.window_end {
+            self.integrate_depth(self.ended);
+            self.tally.end = self.ended;
         }
-        let mut limit = backend.now() + PATIENCE;
-        let mut stopped = false;
-        while self.in_flight() > 0 {
-            let now = backend.now();
-            if !stopped && (self.job.stopped)() {
-                stopped = true;
-                limit = limit.min(now + PATIENCE_WHEN_STOPPED);
-            }
-            if limit <= now {
-                break;
-            }
-            backend.wait(limit.min(now + STOP_CHECK));
-            backend.reap(|completion| self.come_back_late(completion));
+        Patience { limit: now + PATIENCE, shortened: false }
+    }
+
+    /// Until when to wait for what was in flight at the end. Nothing once all came back, or when what
+    /// did not is lost.
+    fn still_waits(&self, patience: &mut Patience, now: Instant) -> Option<Instant> {
+        if self.in_flight() == 0 {
+            return None;
         }
-        self.count_lost(ended);
+        if !patience.shortened && (self.job.stopped)() {
+            patience.shortened = true;
+            patience.limit = patience.limit.min(now + PATIENCE_WHEN_STOPPED);
+        }
+        (now < patience.limit).then(|| patience.limit.min(now + STOP_CHECK))
+    }
+
+    /// Balances the ledger and hands over the last slice.
+    fn settle(mut self) -> Outcome {
+        self.count_lost(self.ended);
         match self.in_window {
             true => self.ledger.completed = self.completed,
             false => self.ledger.completed_in_warm_up = self.completed,
         }
-        let unstarted = self.schedule.untaken(ended);
+        let unstarted = self.schedule.untaken(self.ended);
         self.ledger.unstarted = unstarted;
         self.ledger.due = self.started + unstarted;
         assert!(self.ledger.balances(), "an I/O is not accounted for: {:?}", self.ledger);
         // The last slice must not be lost: by now the collector has nothing else to do.
         while self.tally.start < self.tally.end && !self.hand_over() {
             std::thread::yield_now();
+        }
+        Outcome {
+            ledger: self.ledger,
+            errors: self.errors,
+            cpu: None,
+            gave_up: self.gave_up,
+            ended: self.ended,
+            waits: None,
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Arrivals, BackendKind, BlockSizes, Cache, Distribution, Extent, HotRange, Order,
-    Pacing, Pattern, Point, Region, RingMode, Stream,
+    Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -136,6 +136,7 @@ fn nothing_is_allocated_between_the_start_and_the_end_of_the_window() {
     the_counter_counts();
     simulated_devices_allocate_nothing();
     a_longer_run_in_virtual_time_allocates_no_more();
+    workers_that_share_a_device_allocate_nothing();
     workers_on_real_files_allocate_nothing();
 }
 
@@ -194,13 +195,16 @@ fn patterns() -> [Pattern; 6] {
 
 /// How often a run allocates, and how many I/Os it did.
 fn virtual_run(device: &str, pacing: Pacing, pattern: Pattern, seconds: u64) -> (u64, u64) {
-    let options: Options = device.parse().expect(device);
     let window = Span::from_secs(seconds);
-    let point = point(pacing, pattern, window, window);
+    run_in_virtual_time(device, &point(pacing, pattern, window, window))
+}
+
+fn run_in_virtual_time(device: &str, point: &Point) -> (u64, u64) {
+    let options: Options = device.parse().expect(device);
     let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
     let never = AtomicBool::new(false);
     let before = BY_THIS_THREAD.get();
-    let record = run_point(&point, Devices::Simulated(&options), &never, &mut watch);
+    let record = run_point(point, Devices::Simulated(&options), &never, &mut watch);
     let allocations = BY_THIS_THREAD.get() - before;
     let record = record.expect("a simulated device can always be opened");
     assert!(record.ledger().balances());
@@ -229,6 +233,23 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
             assert!(long.abs_diff(short) <= 26, "{device}, {pacing:?}: {short} and {long}");
             assert!(many > 7 * few);
         }
+    }
+}
+
+/// Two streams of four workers each, one of each kind of loop.
+fn workers_that_share_a_device_allocate_nothing() {
+    // So few of the open loops that none of them ever waits for a slot.
+    let [closed, uniform, poisson] = pacings(1e3);
+    for pacings in [[closed, poisson], [uniform, closed]] {
+        let [(short, few), (long, many)] = [1, 10].map(|seconds| {
+            let window = Span::from_secs(seconds);
+            let mut point = point(pacings[0], Pattern::RANDOM, window, window);
+            point.streams[0].workers = Workers::Total(4);
+            point.streams.push(Stream { pacing: pacings[1], ..point.streams[0].clone() });
+            run_in_virtual_time("queue,servers=32,error-every=100", &point)
+        });
+        assert_eq!(short, long, "{pacings:?}: {few} and {many} I/Os");
+        assert!(many > 7 * few);
     }
 }
 

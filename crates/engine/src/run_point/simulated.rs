@@ -1,5 +1,12 @@
-//! A run against a simulated device: one worker on the calling thread, in virtual time.
+//! A run against a simulated device, in virtual time, on the calling thread.
+//!
+//! Several workers share the device and its time. They get their turns one after the other, in their
+//! order, while the time stands still; then it moves on to the next instant at which one of them has
+//! something to do: something of its own completed, or its deadline came. So what they are recorded
+//! to have done depends on the seed and on nothing else. A worker that is alone drives the device by
+//! itself, which is the same and faster; a test compares the two.
 
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::Instant;
@@ -7,32 +14,37 @@ use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
 
-use super::{Observer, drive_plan, timetable};
-use crate::collector::Collector;
-use crate::pattern::Pointers;
+use super::{Observer, WithSchedule, drive_plan, scheduled, timetable};
+use crate::backend::{Backend, Completion, Io};
+use crate::collector::{Collector, empty_tally};
+use crate::pattern::{self, Pointers, Source};
+use crate::schedule::Schedule;
 use crate::sim::{self, Sim};
-use crate::worker::{Job, Sink};
+use crate::worker::{Job, Outcome, Seat, Sink, Turns};
 
 /// Merges on the spot: virtual time stands still meanwhile.
 struct LocalSink<'a, 'b> {
+    worker: usize,
+    merging: &'a RefCell<Merging<'b>>,
+}
+
+/// What all workers hand over to.
+struct Merging<'a> {
     collector: Collector<'a>,
-    observer: &'b mut dyn Observer,
+    observer: &'a mut dyn Observer,
 }
 
 impl Sink for LocalSink<'_, '_> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
-        if let Some(progress) = self.collector.add(0, tally) {
-            self.observer.progress(&progress);
+        let merging = &mut *self.merging.borrow_mut();
+        if let Some(progress) = merging.collector.add(self.worker, tally) {
+            merging.observer.progress(&progress);
         }
         true
     }
 }
 
 /// Runs the point in virtual time.
-///
-/// # Panics
-///
-/// When the point has more than one worker: each would have a clock of its own.
 pub(super) fn run(
     point: &Point,
     plans: &[WorkerPlan],
@@ -40,20 +52,303 @@ pub(super) fn run(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Record {
-    let [plan] = plans else { panic!("a simulated device has one worker, not {}", plans.len()) };
-    let stream = &point.streams[plan.stream as usize];
     let timetable = timetable(point, Instant(0));
-    let job = Job {
+    let end = Cell::new(None);
+    let stopped = || stop.load(Ordering::Relaxed);
+    // The first that stops sets the end for all.
+    let agree_on_end = |now| {
+        end.set(end.get().or(Some(now)));
+        end.get().unwrap_or(now)
+    };
+    let job = |plan| Job {
         plan,
-        writes: stream.read_share < 1.0,
+        writes: writes(point, plan),
         timetable,
         cpu: || None,
-        stopped: &|| stop.load(Ordering::Relaxed),
-        agree_on_end: &|now| now,
+        stopped: &stopped,
+        agree_on_end: &agree_on_end,
     };
-    let mut sink = LocalSink { collector: Collector::new(plans, timetable), observer };
-    let mut backend = Sim::open(&options.for_run(point.seed), plan.pacing.queue_depth());
+    let jobs: Vec<Job<'_>> = plans.iter().map(job).collect();
+    let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
+    let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
+    let mut device = Sim::open(&options.for_run(point.seed), slots);
+    let outcomes = match &*jobs {
+        [job] => Vec::from([alone(point, job, &mut device, &merging)]),
+        jobs => together(point, jobs, device, &merging),
+    };
+    merging.into_inner().collector.finish(outcomes)
+}
+
+fn writes(point: &Point, plan: &WorkerPlan) -> bool {
+    point.streams[plan.stream as usize].read_share < 1.0
+}
+
+/// Runs the only worker.
+fn alone(
+    point: &Point,
+    job: &Job<'_>,
+    device: &mut Sim,
+    merging: &RefCell<Merging<'_>>,
+) -> Outcome {
+    let stream = &point.streams[job.plan.stream as usize];
+    let mut sink = LocalSink { worker: 0, merging };
+    drive_plan(job, stream, &Pointers::new(point), device, &mut sink)
+}
+
+/// Runs several workers on one device.
+fn together(
+    point: &Point,
+    jobs: &[Job<'_>],
+    device: Sim,
+    merging: &RefCell<Merging<'_>>,
+) -> Vec<Outcome> {
     let pointers = Pointers::new(point);
-    let outcome = drive_plan(&job, stream, &pointers, &mut backend, &mut sink);
-    sink.collector.finish(Vec::from([outcome]))
+    let source = |job: &Job<'_>| {
+        pattern::source(&point.streams[job.plan.stream as usize], job.plan, &pointers)
+    };
+    let mut sources: Vec<Box<dyn Source + '_>> = jobs.iter().map(source).collect();
+    let mut sinks: Vec<LocalSink<'_, '_>> =
+        (0..jobs.len()).map(|worker| LocalSink { worker, merging }).collect();
+    let parts = jobs.iter().zip(&mut sources).zip(&mut sinks);
+    let workers = parts.map(|((job, source), sink)| {
+        scheduled(job.plan, job.timetable.start, TakeSeat { job, source: &mut **source, sink })
+    });
+    let mut table = Table::new(device, workers.collect(), jobs);
+    table.run();
+    table.workers.into_iter().map(Turns::outcome).collect()
+}
+
+/// A worker that is about to sit down with the others.
+struct TakeSeat<'a, K> {
+    job: &'a Job<'a>,
+    source: &'a mut dyn Source,
+    sink: &'a mut K,
+}
+
+impl<'a, K: Sink> WithSchedule for TakeSeat<'a, K> {
+    type Output = Box<dyn Turns<Place> + 'a>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Output {
+        let tally = empty_tally(self.job.plan);
+        Box::new(Seat::new(self.job, schedule, self.source, self.sink, tally))
+    }
+}
+
+/// What a worker sees of the device: what time it is, what it started, and what came back to it.
+struct Place {
+    now: Instant,
+    /// The device's slot that is the worker's first.
+    first_slot: u32,
+    started: Vec<Io>,
+    completed: Vec<Completion>,
+}
+
+impl Place {
+    fn new(first_slot: u32, slots: u32) -> Self {
+        let slots = slots as usize;
+        Self {
+            now: Instant(0),
+            first_slot,
+            started: Vec::with_capacity(slots),
+            completed: Vec::with_capacity(slots),
+        }
+    }
+}
+
+impl Backend for Place {
+    fn now(&mut self) -> Instant {
+        self.now
+    }
+
+    fn refresh(&mut self, _: u32, _: u32) {}
+
+    fn push(&mut self, io: Io) {
+        self.started.push(io);
+    }
+
+    fn wait(&mut self, _: Instant) {
+        unreachable!("a worker among several leaves the waiting to their table");
+    }
+
+    fn reap(&mut self, take: impl FnMut(Completion)) {
+        self.completed.drain(..).for_each(take);
+    }
+}
+
+/// The deadline of a worker that is done.
+const NEVER: Instant = Instant(u64::MAX);
+
+/// Several workers around one device.
+struct Table<'a> {
+    device: Sim,
+    workers: Vec<Box<dyn Turns<Place> + 'a>>,
+    places: Vec<Place>,
+    /// By slot of the device, whose it is.
+    owners: Box<[u32]>,
+    /// When each worker wants a turn at the latest.
+    deadlines: Box<[Instant]>,
+    /// None of them is earlier than this.
+    earliest: Instant,
+    /// Whose turn it is.
+    ready: Vec<u32>,
+}
+
+impl<'a> Table<'a> {
+    fn new(device: Sim, workers: Vec<Box<dyn Turns<Place> + 'a>>, jobs: &[Job<'_>]) -> Self {
+        let depths = jobs.iter().map(|job| job.plan.pacing.queue_depth());
+        let mut first_slot = 0;
+        let place = |depth| {
+            let place = Place::new(first_slot, depth);
+            first_slot += depth;
+            place
+        };
+        let owner = |(worker, depth)| std::iter::repeat_n(worker, depth as usize);
+        Self {
+            device,
+            places: depths.clone().map(place).collect(),
+            owners: (0..).zip(depths).flat_map(owner).collect(),
+            deadlines: vec![Instant(0); workers.len()].into(),
+            earliest: Instant(0),
+            ready: Vec::with_capacity(workers.len()),
+            workers,
+        }
+    }
+
+    /// Gives everybody their turns until the last one is done.
+    fn run(&mut self) {
+        for worker in 0..self.workers.len() {
+            self.begin(worker);
+        }
+        self.find_earliest();
+        while self.earliest < NEVER {
+            self.device.wait(self.earliest);
+            let now = self.device.now();
+            self.find_ready(now);
+            for turn in 0..self.ready.len() {
+                let worker = self.ready[turn] as usize;
+                let place = &mut self.places[worker];
+                place.now = now;
+                self.workers[worker].end(place);
+                self.begin(worker);
+            }
+            // Deadlines only move on: one that was given up for a later one is looked for only when
+            // its time has come, so that a turn need not look at those of all the others.
+            if self.earliest <= now {
+                self.find_earliest();
+            }
+        }
+    }
+
+    /// The first half of a worker's turn.
+    fn begin(&mut self, worker: usize) {
+        let place = &mut self.places[worker];
+        let deadline = self.workers[worker].begin(place).unwrap_or(NEVER);
+        self.deadlines[worker] = deadline;
+        self.earliest = self.earliest.min(deadline);
+        for io in place.started.drain(..) {
+            self.device.push(Io { slot: place.first_slot + io.slot, ..io });
+        }
+    }
+
+    fn find_earliest(&mut self) {
+        self.earliest = self.deadlines.iter().min().copied().unwrap_or(NEVER);
+    }
+
+    /// Hands everybody what came back to them, and finds who has something to do, in their order.
+    fn find_ready(&mut self, now: Instant) {
+        let Self { device, places, owners, deadlines, ready, .. } = self;
+        ready.clear();
+        device.reap(|completion| {
+            let worker = owners[completion.slot as usize];
+            // What comes back after its worker had given it up is lost.
+            if deadlines[worker as usize] == NEVER {
+                return;
+            }
+            let place = &mut places[worker as usize];
+            if place.completed.is_empty() {
+                ready.push(worker);
+            }
+            let slot = completion.slot - place.first_slot;
+            place.completed.push(Completion { slot, ..completion });
+        });
+        if self.earliest <= now {
+            for (worker, (deadline, place)) in (0..).zip(deadlines.iter().zip(places.iter())) {
+                if *deadline <= now && place.completed.is_empty() {
+                    ready.push(worker);
+                }
+            }
+        }
+        ready.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::spec::{Arrivals, Pacing, Region, Stream};
+    use fathom_core::{Bytes, Rate, Span, plan};
+
+    use super::*;
+    use crate::run_point::{Phase, Progress};
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn phase(&mut self, _: Phase, _: Span) {}
+        fn progress(&mut self, _: &Progress) {}
+    }
+
+    /// Runs the point's only worker by itself, or at a table where it is the only one.
+    fn record(device: &str, point: &Point, at_table: bool) -> Record {
+        let (plans, timetable) = (plan::divide(point), timetable(point, Instant(0)));
+        let job = Job {
+            plan: &plans[0],
+            writes: writes(point, &plans[0]),
+            timetable,
+            cpu: || None,
+            stopped: &|| false,
+            agree_on_end: &|now| now,
+        };
+        let collector = Collector::new(&plans, timetable);
+        let mut nobody = Nobody;
+        let merging = RefCell::new(Merging { collector, observer: &mut nobody });
+        let options: sim::Options = device.parse().expect(device);
+        let mut device = Sim::open(&options, point.streams[0].pacing.queue_depth());
+        let outcomes = match at_table {
+            true => together(point, &[job], device, &merging),
+            false => Vec::from([alone(point, &job, &mut device, &merging)]),
+        };
+        merging.into_inner().collector.finish(outcomes)
+    }
+
+    #[test]
+    fn a_worker_at_a_table_does_what_it_does_alone() {
+        let open = |arrivals| Pacing::Open {
+            offered_load: Rate(20e3),
+            arrivals,
+            queue_depth_max: 8,
+            realtime: false,
+        };
+        let closed = |queue_depth| Pacing::Closed { queue_depth };
+        let pacings = [closed(1), closed(13), open(Arrivals::Uniform), open(Arrivals::Poisson)];
+        for device in [
+            "queue,servers=3,distribution=exponential",
+            "queue,error=1%,short=1%,stall=100ms+50ms/200ms",
+            "queue,hang-after=500ms",
+            "queue,error=1",
+            "ssd,noise=5%",
+            "hdd",
+        ] {
+            for pacing in pacings {
+                let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) };
+                let stream = Stream { pacing, ..Stream::reading("one", Vec::from([region])) };
+                let stream = Stream { read_share: 0.7, ..stream };
+                let point = Point {
+                    warm_up: Span::from_ms(250),
+                    ..Point::of(Vec::from([stream]), Span::from_secs(1))
+                };
+                let [together, alone] = [true, false].map(|at| record(device, &point, at));
+                assert!(together == alone, "{device}, {pacing:?}");
+            }
+        }
+    }
 }

@@ -212,7 +212,7 @@ pub fn help() -> String {
     let mut text = String::from(
         "A simulated target is written sim:DEVICE[,NAME=VALUE]..., such as sim:ssd or \
          sim:queue,servers=4.\nIt runs in virtual time, touches no storage, and repeats itself by \
-         its seed.\n",
+         its seed.\nAll streams and workers of a run share it and its time.\n",
     );
     for (name, meaning) in Model::ALL {
         let options = Options::new(name).expect("a model's name is a device");

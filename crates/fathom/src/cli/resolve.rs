@@ -119,7 +119,7 @@ pub fn settle(
     }
     let whole = |error| Blame { stream: None, error };
     if simulated {
-        alone_in_simulation(described, &streams).map_err(whole)?;
+        no_consent_in_simulation(described).map_err(whole)?;
     }
     together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
@@ -373,13 +373,6 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
             "name one target",
         ));
     }
-    if args.load.workers != Workers::PerTarget(1) && args.load.workers != Workers::Total(1) {
-        return Err(Error::option(
-            "--workers",
-            "one worker drives all of a simulated device in virtual time",
-            "drop it, and say how much is in flight with --queue-depth",
-        ));
-    }
     if args.access.buffered {
         return refuse("--buffered");
     }
@@ -411,24 +404,17 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a simulated device cannot share, or has no use for.
-fn alone_in_simulation(described: &Described, streams: &[Stream]) -> Result<(), Error> {
-    let refuse = |option: &str| {
-        Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
-    };
-    if described.consent.overwrite {
-        return refuse("--overwrite");
-    }
-    if !described.consent.destroy.is_empty() {
-        return refuse("--destroy");
-    }
-    match streams {
-        [_, second, ..] => Err(Error::option(
-            format!("stream {}", second.name),
-            "a simulated device is measured by one stream, in virtual time",
-            "measure the streams one after the other",
-        )),
-        _ => Ok(()),
+/// A simulated device has nothing that could be overwritten.
+fn no_consent_in_simulation(described: &Described) -> Result<(), Error> {
+    let typed = [
+        ("--overwrite", described.consent.overwrite),
+        ("--destroy", !described.consent.destroy.is_empty()),
+    ];
+    match typed.into_iter().find(|(_, typed)| *typed) {
+        Some((option, _)) => {
+            Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
+        }
+        None => Ok(()),
     }
 }
 

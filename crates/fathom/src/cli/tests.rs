@@ -180,6 +180,7 @@ const RUN: &[Row] = &[
     }),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
+    ("workers", &["sim:queue", "-w", "2"], |s| stream(s).workers == Workers::PerTarget(2)),
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
         matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
@@ -369,7 +370,6 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
         &["--start-distance 100", "choose 512 bytes"],
     ),
     (&["sim:queue", "f"], &["measured alone"]),
-    (&["sim:queue", "-w", "2"], &["--workers", "--queue-depth"]),
     (&["sim:queue", "--buffered"], &["--buffered", "simulated", "drop it"]),
     (&["sim:queue", "--backend", "aio"], &["--backend", "simulated", "drop it"]),
     (&["sim:queue", "--polled"], &["--polled", "simulated", "drop it"]),

@@ -247,13 +247,14 @@ fn what_is_no_workload_is_a_target() {
 }
 
 #[test]
-fn a_simulated_device_has_one_stream() {
-    let text = "[stream.a]\n[stream.b]\n";
+fn streams_share_a_simulated_device() {
+    let text = "[stream.a]\nworkers = 3\n[stream.b]\nread-share = 0\n";
     let files = Files::one(text);
     let request = request(&[files.path().as_str(), "sim:ssd"]);
     let mut asked = Asked::read(&request).unwrap();
     asked.described.locate(|_| Ok(None)).unwrap();
     let targets = Vec::from([Target::simulated("sim:ssd", Bytes(1 << 30))]);
-    let blame = resolve::settle(&asked.described, targets, MACHINE).unwrap_err();
-    assert!(blame.error.to_string().contains("measured by one stream"), "{}", blame.error);
+    let spec = resolve::settle(&asked.described, targets, MACHINE).unwrap();
+    let regions = |place: usize| spec.points[0].streams[place].regions.as_slice();
+    assert_eq!(regions(0), regions(1));
 }

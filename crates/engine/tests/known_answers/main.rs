@@ -4,6 +4,8 @@
 //! machine, however busy, and an hour of load takes seconds. A tolerance is that of the question,
 //! and several standard deviations of the figure wide where chance is in it.
 
+mod together;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record};
@@ -84,9 +86,10 @@ fn check_books(point: &Point, record: &Record) {
     let in_series = record.series.iter().flat_map(|interval| interval.bytes);
     assert_eq!(in_series.map(|bytes| bytes.0).sum::<u64>(), total.bytes.0);
     let lengths: u64 = record.series.iter().map(|interval| interval.length.0).sum();
-    assert_eq!(lengths, record.window.0);
+    assert_eq!(lengths, point.streams.len() as u64 * record.window.0);
     assert!(record.errors() >= ledger.failed + ledger.lost);
-    assert!(record.queue_depth() <= f64::from(point.streams[0].pacing.queue_depth()) + 1e-9);
+    let slots: u32 = point.streams.iter().map(|stream| stream.pacing.queue_depth()).sum();
+    assert!(record.queue_depth() <= f64::from(slots) + 1e-9);
 }
 
 fn iops(record: &Record) -> f64 {
