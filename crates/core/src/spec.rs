@@ -1,10 +1,12 @@
 //! What to measure, resolved: after this there is no option that means "default".
 
+mod course;
 mod pattern;
 
 use std::fmt;
 use std::path::PathBuf;
 
+pub use course::{Course, Stage};
 pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
     check as check_pattern,
@@ -68,6 +70,10 @@ pub struct Stream {
     pub payload: Payload,
     /// What sets the pace.
     pub pacing: Pacing,
+    /// How the offered load of an open loop changes over time, which its pacing has the mean over the
+    /// window of; none if it does not. It begins with the window: a warm-up has the load that it
+    /// begins with.
+    pub course: Option<Course>,
     /// How many threads issue the load.
     pub workers: Workers,
     /// How its data reaches the targets.
@@ -88,6 +94,7 @@ impl Stream {
             read_share: 1.0,
             payload: Payload::UNIQUE,
             pacing: Pacing::Closed { queue_depth: 1 },
+            course: None,
             workers: Workers::Total(1),
             access: Access::DIRECT,
         }
@@ -253,7 +260,8 @@ pub enum Pacing {
     },
     /// I/Os start on a schedule that does not look at completions: the load sets the pace.
     Open {
-        /// I/Os per second that should start, all workers together.
+        /// I/Os per second that should start, all workers together; the mean over the window if
+        /// they change over time.
         offered_load: Rate,
         /// How the intended starts follow each other.
         arrivals: Arrivals,

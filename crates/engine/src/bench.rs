@@ -14,7 +14,7 @@ use crate::pacer::Pace;
 use crate::pattern::{Pointers, Request, source};
 use crate::payload::{Deal, Frame, Random, Rotation};
 use crate::run_point::{Observer, RunError, run_on};
-use crate::schedule::{OpenLoop, Poisson, Schedule, Uniform};
+use crate::schedule::{OpenLoop, Poisson, Schedule, Steady, Uniform};
 use crate::target::OpenTarget;
 use crate::uring::Uring;
 
@@ -64,8 +64,12 @@ pub fn take_arrivals(arrivals: Arrivals, rate: Rate, count: u64) -> Instant {
         (0..count).filter_map(|_| schedule.take(Instant(u64::MAX))).last().unwrap_or(Instant(0))
     }
     match arrivals {
-        Arrivals::Uniform => last(OpenLoop::new(Instant(0), Uniform::new(rate, 0.0)), count),
-        Arrivals::Poisson => last(OpenLoop::new(Instant(0), Poisson::new(rate, 1)), count),
+        Arrivals::Uniform => {
+            last(OpenLoop::new(Instant(0), Uniform::new(Steady::new(rate), 0.0)), count)
+        }
+        Arrivals::Poisson => {
+            last(OpenLoop::new(Instant(0), Poisson::new(Steady::new(rate), 1)), count)
+        }
     }
 }
 

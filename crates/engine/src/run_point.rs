@@ -8,8 +8,8 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
-use fathom_core::plan::{self, WorkerPlan};
-use fathom_core::spec::{self, BackendKind, Pacing, Point};
+use fathom_core::plan;
+use fathom_core::spec::{self, BackendKind, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
@@ -17,7 +17,7 @@ use crate::backend::{Backend, RealBackend};
 use crate::collector::empty_tally;
 use crate::pattern::{self, Pointers, Source};
 use crate::payload::Content;
-use crate::schedule::{ClosedLoop, OpenLoop, Poisson, Schedule, Uniform};
+use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
@@ -205,30 +205,7 @@ pub(crate) fn drive_plan<B: Backend, K: Sink>(
     sink: &mut K,
 ) -> Outcome {
     let source = &mut *pattern::source(stream, job.plan, pointers);
-    scheduled(job.plan, job.timetable.start, Drive { job, backend, source, sink })
-}
-
-/// What is done with the schedule of a worker, whichever it is.
-trait WithSchedule {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Output;
-}
-
-/// Makes the schedule that a worker's pacing asks for: the last choice before the hot loop.
-fn scheduled<W: WithSchedule>(plan: &WorkerPlan, start: Instant, what: W) -> W::Output {
-    match plan.pacing {
-        Pacing::Closed { .. } => what.with(ClosedLoop),
-        Pacing::Open { offered_load, arrivals: spec::Arrivals::Uniform, .. } => {
-            let phase = f64::from(plan.worker) / f64::from(plan.workers);
-            what.with(OpenLoop::new(start, Uniform::new(offered_load, phase)))
-        }
-        Pacing::Open { offered_load, arrivals: spec::Arrivals::Poisson, .. } => {
-            what.with(OpenLoop::new(start, Poisson::new(offered_load, plan.seed)))
-        }
-    }
+    scheduled(stream, job.plan, job.timetable, Drive { job, backend, source, sink })
 }
 
 /// A worker that is about to run on its own thread.

@@ -4,9 +4,15 @@
 //! neither a stall nor a late wake-up can slow it down: what fell due meanwhile is still due, with
 //! the intended start that it had.
 
-use fathom_core::{Instant, Rate};
+mod choice;
+mod growth;
+
+use fathom_core::Instant;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+pub(crate) use choice::{WithSchedule, scheduled};
+pub(crate) use growth::{Growth, Stages, Steady};
 
 /// Decides when the next I/O should start.
 pub(crate) trait Schedule {
@@ -102,89 +108,110 @@ impl<A: Arrivals> Schedule for OpenLoop<A> {
     }
 }
 
-/// Equal distances. Computed as a multiple, so that no rounding adds up.
-pub(crate) struct Uniform {
-    period_ns: f64,
-    phase_ns: f64,
+/// One I/O whenever the number of those that are due has grown by one: at a steady rate, equal
+/// distances. Computed from the count, so that no rounding adds up.
+pub(crate) struct Uniform<G> {
+    growth: G,
+    phase: f64,
     taken: u64,
 }
 
-impl Uniform {
-    /// Arrivals at `rate`, the first one `phase` (0 to 1) of a period after the start, so that
+impl<G: Growth> Uniform<G> {
+    /// Arrivals as `growth` has them, the first one when `phase` (0 to 1) of an I/O is due, so that
     /// several workers take turns rather than start together.
-    pub(crate) fn new(rate: Rate, phase: f64) -> Self {
-        let period_ns = rate.period_ns();
-        Self { period_ns, phase_ns: phase * period_ns, taken: 0 }
+    pub(crate) fn new(growth: G, phase: f64) -> Self {
+        Self { growth, phase, taken: 0 }
     }
 }
 
-impl Arrivals for Uniform {
+impl<G: Growth> Arrivals for Uniform<G> {
     #[inline]
     fn next_ns(&mut self) -> f64 {
-        let next = self.phase_ns + self.taken as f64 * self.period_ns;
+        let ios = self.phase + self.taken as f64;
         self.taken += 1;
-        next
+        self.growth.next_reached(ios)
     }
 
     fn count_before(&mut self, end_ns: f64) -> u64 {
-        // Starts are whole nanoseconds, cut off: the end itself is the first that is too late.
-        let all = ((end_ns - self.phase_ns) / self.period_ns).ceil().max(0.0) as u64;
+        // Starts are whole nanoseconds, cut off: the end itself is the first that is too late. The
+        // count is within one of its closed form, whose rounding is then put right.
+        let starts_before = |count: u64| self.growth.reached(self.phase + count as f64) < end_ns;
+        let mut all = (self.growth.by(end_ns) - self.phase).ceil().max(0.0) as u64;
+        while all > 0 && !starts_before(all - 1) {
+            all -= 1;
+        }
+        while starts_before(all) {
+            all += 1;
+        }
         all.saturating_sub(self.taken)
     }
 }
 
-/// Exponential distances, independent of each other. The sum is kept in floating point, which after
-/// a day is still exact to 1/64 of a nanosecond, so that no distance is rounded to a whole one.
-pub(crate) struct Poisson {
-    period_ns: f64,
-    at_ns: f64,
+/// Exponential distances, independent of each other, on a scale on which one I/O is due in each unit
+/// of time; this scale is then stretched to the course of the load. The sum is kept in floating point
+/// and is exact to far less than a nanosecond after a day, so that no distance is rounded to a whole
+/// one.
+pub(crate) struct Poisson<G> {
+    growth: G,
+    ios: f64,
     random: Xoshiro256PlusPlus,
 }
 
-impl Poisson {
-    /// Arrivals at a mean of `rate`.
-    pub(crate) fn new(rate: Rate, seed: u64) -> Self {
+impl<G: Growth> Poisson<G> {
+    /// Arrivals whose mean number grows as `growth` has it.
+    pub(crate) fn new(growth: G, seed: u64) -> Self {
         Self {
-            period_ns: rate.period_ns(),
-            at_ns: 0.0,
+            growth,
+            ios: 0.0,
             random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x0061_7272_6976_616c),
         }
     }
 }
 
-impl Arrivals for Poisson {
+impl<G: Growth> Arrivals for Poisson<G> {
     #[inline]
     fn next_ns(&mut self) -> f64 {
         // 53 random bits make a number above 0 and at most 1, whose logarithm is finite.
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        self.at_ns -= uniform.ln() * self.period_ns;
-        self.at_ns
+        self.ios -= uniform.ln();
+        self.growth.next_reached(self.ios)
     }
 
     fn count_before(&mut self, end_ns: f64) -> u64 {
         let mut count = 0;
+        let due = self.growth.by(end_ns);
         // Of a million that are left, the rest of which varies by a tenth of a percent, the mean
         // says as much as drawing each of them would.
-        let many = 1e6 * self.period_ns;
-        while end_ns - self.at_ns <= many {
+        while due - self.ios <= 1e6 {
             if self.next_ns() >= end_ns {
                 return count;
             }
             count += 1;
         }
-        ((end_ns - self.at_ns) / self.period_ns).round() as u64
+        (due - self.ios).round() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::Course;
+    use fathom_core::{Rate, Span};
+
+    use super::growth::course;
     use super::*;
+
+    fn uniform(rate: f64, phase: f64) -> Uniform<Steady> {
+        Uniform::new(Steady::new(Rate(rate)), phase)
+    }
+
+    fn poisson(rate: f64, seed: u64) -> Poisson<Steady> {
+        Poisson::new(Steady::new(Rate(rate)), seed)
+    }
 
     #[test]
     fn uniform_arrivals_do_not_drift() {
         // A third of a nanosecond a period would be 0.3 s after 10^9 arrivals if it were rounded.
-        let mut schedule =
-            OpenLoop::new(Instant(1000), Uniform { period_ns: 1e9 / 3.0, phase_ns: 0.0, taken: 0 });
+        let mut schedule = OpenLoop::new(Instant(1000), uniform(3.0, 0.0));
         schedule.arrivals.taken = 3_000_000_000;
         schedule.advance();
         assert_eq!(schedule.next_due(), Instant(1_000_000_000_000_001_000));
@@ -192,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_late_look_finds_everything_that_fell_due() {
-        let mut schedule = OpenLoop::new(Instant(0), Uniform::new(Rate(1000.0), 0.0));
+        let mut schedule = OpenLoop::new(Instant(0), uniform(1000.0, 0.0));
         let late = Instant(10_000_000);
         let due: Vec<u64> = std::iter::from_fn(|| schedule.take(late)).map(|due| due.0).collect();
         assert_eq!(due, (0..=10).map(|k| k * 1_000_000).collect::<Vec<_>>());
@@ -204,7 +231,7 @@ mod tests {
         for (rate, phase, end) in
             [(1000.0, 0.0, 20_000_000), (1000.0, 0.5, 20_000_001), (3.0, 0.9, 1), (7e5, 0.3, 999)]
         {
-            let schedule = || OpenLoop::new(Instant(77), Uniform::new(Rate(rate), phase));
+            let schedule = || OpenLoop::new(Instant(77), uniform(rate, phase));
             let last = Instant(77 + end - 1);
             let mut one_by_one = schedule();
             let expected = std::iter::from_fn(|| one_by_one.take(last)).count() as u64;
@@ -214,16 +241,16 @@ mod tests {
 
     #[test]
     fn billions_that_are_left_are_counted_at_once() {
-        let (day, rate) = (Instant(86_400_000_000_000), Rate(1e9));
-        let mut uniform = OpenLoop::new(Instant(0), Uniform::new(rate, 0.0));
+        let (day, rate) = (Instant(86_400_000_000_000), 1e9);
+        let mut uniform = OpenLoop::new(Instant(0), uniform(rate, 0.0));
         assert_eq!(uniform.untaken(day), 86_400_000_000_000);
-        let mut poisson = OpenLoop::new(Instant(0), Poisson::new(rate, 1));
+        let mut poisson = OpenLoop::new(Instant(0), poisson(rate, 1));
         assert!(poisson.untaken(day).abs_diff(86_400_000_000_000) < 10);
     }
 
     #[test]
     fn what_is_due_after_the_end_of_time_never_starts() {
-        let mut schedule = OpenLoop::new(Instant(1 << 60), Poisson::new(Rate(1e-15), 1));
+        let mut schedule = OpenLoop::new(Instant(1 << 60), poisson(1e-15, 1));
         assert_eq!(schedule.next_due(), Instant(u64::MAX));
         assert_eq!(schedule.take(Instant(1 << 61)), None);
     }
@@ -236,7 +263,7 @@ mod tests {
         let odd = [3.0, 149_999.7, 1e9 / 7.0];
         for rate in RATES.into_iter().chain(odd) {
             for phase in [0.0, 0.25, 2.0 / 3.0] {
-                let mut arrivals = Uniform::new(Rate(rate), phase);
+                let mut arrivals = uniform(rate, phase);
                 let last = (rate * 86_400.0) as u64;
                 for k in [0, 1, 999, last / 1000, last / 3, last] {
                     arrivals.taken = k;
@@ -245,7 +272,7 @@ mod tests {
                     let error = (arrivals.next_ns() - exact).abs();
                     assert!(error <= 1.0 / 32.0, "{rate} {phase} {k}: {error}");
                 }
-                let mut schedule = OpenLoop::new(Instant(0), Uniform::new(Rate(rate), phase));
+                let mut schedule = OpenLoop::new(Instant(0), uniform(rate, phase));
                 let day = schedule.untaken(Instant(86_400_000_000_000));
                 assert!((day as f64 - rate * 86_400.0).abs() <= 1.0, "{rate} {phase}: {day}");
             }
@@ -255,19 +282,24 @@ mod tests {
     /// The distance from the exponential distribution in units of the 1 % limit of Kolmogorov and
     /// Smirnov, of the gaps between so many arrivals.
     fn distance_from_exponential(rate: f64, seed: u64, n: u32) -> f64 {
-        let mut arrivals = Poisson::new(Rate(rate), seed);
+        let mut arrivals = poisson(rate, seed);
         let mut last = 0.0;
-        let mut gaps: Vec<f64> = (0..n)
+        let gaps: Vec<f64> = (0..n)
             .map(|_| {
                 let next = arrivals.next_ns();
                 (next - std::mem::replace(&mut last, next)) * rate / 1e9
             })
             .collect();
+        distance_of_gaps(gaps)
+    }
+
+    fn distance_of_gaps(mut gaps: Vec<f64>) -> f64 {
         gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
         let distances = gaps.iter().enumerate();
-        let distances = distances
-            .map(|(i, gap)| ((i as f64 + 0.5) / f64::from(n) - (1.0 - (-gap).exp())).abs());
-        distances.fold(0.0, f64::max) / (1.63 / f64::from(n).sqrt())
+        let distances =
+            distances.map(|(i, gap)| ((i as f64 + 0.5) / n - (1.0 - (-gap).exp())).abs());
+        distances.fold(0.0, f64::max) / (1.63 / n.sqrt())
     }
 
     #[test]
@@ -287,7 +319,7 @@ mod tests {
             let seeds = 200;
             let expected = rate / 2.0;
             let count = |seed| {
-                let mut schedule = OpenLoop::new(Instant(0), Poisson::new(Rate(rate), seed));
+                let mut schedule = OpenLoop::new(Instant(0), poisson(rate, seed));
                 // Taken one by one, because an account of what is left may use the mean.
                 let end = Instant(500_000_000);
                 std::iter::from_fn(|| schedule.take(Instant(end.0 - 1))).count() as f64
@@ -302,5 +334,124 @@ mod tests {
             assert!(mean.abs() < 3.0 / (seeds as f64).sqrt(), "{rate}: {mean}");
             assert!((0.7..1.4).contains(&variance), "{rate}: {variance}");
         }
+    }
+
+    /// Steps, ramps up and down, a pause, and what is held after them: 20 s and then 2000/s.
+    fn steps_and_ramps() -> Course {
+        course(&[
+            (5, 1e3, 1e3),
+            (5, 1e3, 2e4),
+            (2, 0.0, 0.0),
+            (3, 5e4, 5e4),
+            (5, 5e4, 0.0),
+            (0, 2e3, 2e3),
+        ])
+    }
+
+    #[test]
+    fn uniform_arrivals_of_a_course_lie_where_its_integral_is_whole() {
+        let course = steps_and_ramps();
+        for workers in [1, 3] {
+            let own = course.scaled(1.0 / f64::from(workers));
+            let mut all: Vec<u64> = Vec::new();
+            for worker in 0..workers {
+                let phase = f64::from(worker) / f64::from(workers);
+                let arrivals = Uniform::new(Stages::new(&own), phase);
+                let mut schedule = OpenLoop::new(Instant(0), arrivals);
+                let last = Instant(30_000_000_000 - 1);
+                all.extend(std::iter::from_fn(|| schedule.take(last)).map(|due| due.0));
+            }
+            all.sort_unstable();
+            assert_eq!(all.len() as f64, course.ios_before(Span::from_secs(30)).ceil());
+            for (count, &due) in all.iter().enumerate() {
+                // Due times are cut off to whole nanoseconds.
+                let [before, after] = [due, due + 1].map(|ns| course.ios_before(Span(ns)));
+                let count = count as f64;
+                assert!(before - 1e-6 <= count && count <= after + 1e-6, "{count} {due} {before}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_course_is_counted_as_if_it_were_taken_one_by_one() {
+        let course = steps_and_ramps();
+        for phase in [0.0, 0.5, 0.999] {
+            for ms in (0..25_000).step_by(37).chain([5_000, 10_000, 12_000, 15_000, 20_000]) {
+                let schedule =
+                    || OpenLoop::new(Instant(7), Uniform::new(Stages::new(&course), phase));
+                let end = Instant(7 + ms * 1_000_000);
+                let mut one_by_one = schedule();
+                let taken =
+                    std::iter::from_fn(|| one_by_one.take(Instant(end.0.max(1) - 1))).count();
+                assert_eq!(schedule().untaken(end), taken as u64, "{phase} {ms}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_course_does_not_drift_in_a_day_of_ramps() {
+        // Up and down every hour: 86,400 I/Os per second in the mean.
+        let hours = [(1800, 0.0, 172_800.0), (1800, 172_800.0, 0.0)];
+        let day = course(&hours.repeat(24));
+        let mut uniform = Uniform::new(Stages::new(&day), 0.0);
+        let half_hour = 86_400.0 * 1800.0;
+        for k in 0..48 {
+            // The middle of each slope, up or down.
+            let quarter = if k % 2 == 0 { 0.25 } else { 0.75 };
+            uniform.taken = ((f64::from(k) + quarter) * half_hour) as u64;
+            let exact = (f64::from(k) + 0.5) * 1.8e12;
+            assert!((uniform.next_ns() - exact).abs() < 1.0 / 16.0, "{k}");
+        }
+        let mut schedule = OpenLoop::new(Instant(0), Uniform::new(Stages::new(&day), 0.0));
+        assert_eq!(schedule.untaken(Instant(86_400_000_000_000)), 86_400 * 86_400);
+    }
+
+    #[test]
+    fn poisson_arrivals_of_a_course_are_exponential_on_the_scale_of_its_integral() {
+        let course = steps_and_ramps();
+        let beyond = (0..50).filter(|&seed| {
+            let mut arrivals = Poisson::new(Stages::new(&course), seed);
+            let mut last = 0.0;
+            let gaps = (0..20_000).map(|_| {
+                let due = course.ios_before(Span(arrivals.next_ns() as u64));
+                due - std::mem::replace(&mut last, due)
+            });
+            distance_of_gaps(gaps.collect()) > 1.0
+        });
+        assert!(beyond.count() <= 4);
+    }
+
+    #[test]
+    fn poisson_offers_every_stage_of_a_course_without_bias() {
+        let course = steps_and_ramps();
+        let stages = [(0, 5), (5, 10), (10, 12), (12, 15), (15, 20), (20, 25)];
+        let (seeds, mut errors) = (30, stages.map(|_| Vec::new()));
+        for seed in 0..seeds {
+            let mut schedule = OpenLoop::new(Instant(0), Poisson::new(Stages::new(&course), seed));
+            for ((from, to), errors) in stages.into_iter().zip(&mut errors) {
+                let [from, to] = [from, to].map(Span::from_secs);
+                let last = Instant(to.0 - 1);
+                let count = std::iter::from_fn(|| schedule.take(last)).count() as f64;
+                let expected = course.ios_before(to) - course.ios_before(from);
+                match expected > 0.0 {
+                    true => errors.push((count - expected) / expected.sqrt()),
+                    false => assert!(count == 0.0, "nothing falls due in a pause"),
+                }
+            }
+        }
+        for (errors, stage) in errors.iter().zip(stages).filter(|(errors, _)| !errors.is_empty()) {
+            let beyond = errors.iter().filter(|error| error.abs() > 3.0).count();
+            assert!(beyond <= 2, "{stage:?}: {beyond}");
+            let mean = errors.iter().sum::<f64>() / seeds as f64;
+            assert!(mean.abs() < 3.0 / (seeds as f64).sqrt(), "{stage:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_an_overloaded_course_is_counted_at_once() {
+        let day = course(&[(43_200, 0.0, 1e9), (43_200, 1e9, 0.0)]);
+        let mut poisson = OpenLoop::new(Instant(0), Poisson::new(Stages::new(&day), 1));
+        let due = poisson.untaken(Instant(86_400_000_000_000));
+        assert!(due.abs_diff(43_200_000_000_000) < 10, "{due}");
     }
 }

@@ -746,7 +746,7 @@ mod tests {
     use super::*;
     use crate::collector::empty_tally;
     use crate::pattern::{Random, Requests};
-    use crate::schedule::{ClosedLoop, OpenLoop, Uniform};
+    use crate::schedule::{ClosedLoop, OpenLoop, Steady, Uniform};
     use fathom_core::Rate;
 
     const BLOCK_SIZE: u32 = 4096;
@@ -866,7 +866,8 @@ mod tests {
                 drive(&job, &mut backend, ClosedLoop, &mut source, &mut sink, tally)
             }
             Pacing::Open { offered_load, .. } => {
-                let schedule = OpenLoop::new(timetable.start, Uniform::new(offered_load, 0.0));
+                let arrivals = Uniform::new(Steady::new(offered_load), 0.0);
+                let schedule = OpenLoop::new(timetable.start, arrivals);
                 drive(&job, &mut backend, schedule, &mut source, &mut sink, tally)
             }
         };

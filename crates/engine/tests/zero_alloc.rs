@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Distribution, Extent, HotRange, Order,
-    Pacing, Pattern, Point, Region, RingMode, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Distribution, Extent, HotRange,
+    Order, Pacing, Pattern, Point, Region, RingMode, Stage, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -224,6 +224,7 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
             assert!(many > 7 * few);
         }
     }
+    paces_allocate_no_more_the_longer_they_last();
     for device in ["ssd", "queue,servers=1,distribution=exponential"] {
         // More buckets are in use the longer it lasts: two sparse histograms grow by doubling, at
         // most 13 times to hold every bucket there is.
@@ -250,6 +251,38 @@ fn workers_that_share_a_device_allocate_nothing() {
         });
         assert_eq!(short, long, "{pacings:?}: {few} and {many} I/Os");
         assert!(many > 7 * few);
+    }
+}
+
+/// Every way to set a pace beside those that [`pacings`] has.
+fn paces() -> Vec<(&'static str, Stream)> {
+    let [closed, uniform, poisson] = pacings(10e3);
+    let stage =
+        |begins, ends| Stage { lasts: Span::from_ms(100), begins: Rate(begins), ends: Rate(ends) };
+    let stages = [stage(5e3, 1e4), stage(1e4, 1e4), stage(0.0, 0.0), stage(3e4, 1e4)];
+    let course = Some(Course::new(stages.to_vec()));
+    let stream = |pacing| {
+        let region = Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) };
+        Stream { read_share: 0.5, pacing, ..Stream::reading("load", Vec::from([region])) }
+    };
+    Vec::from([
+        ("closed", stream(closed)),
+        ("uniform course", Stream { course: course.clone(), ..stream(uniform) }),
+        ("Poisson course", Stream { course, ..stream(poisson) }),
+    ])
+}
+
+fn paces_allocate_no_more_the_longer_they_last() {
+    for (pace, stream) in paces() {
+        let run = |seconds| {
+            let window = Span::from_secs(seconds);
+            let streams = Vec::from([stream.clone()]);
+            let point = Point { interval: window, ..Point::of(streams, window) };
+            run_in_virtual_time("queue,servers=16,error-every=100", &point)
+        };
+        let ((short, few), (long, many)) = (run(1), run(10));
+        assert_eq!(short, long, "{pace}: {few} and {many} I/Os");
+        assert!(many > 7 * few, "{pace}");
     }
 }
 

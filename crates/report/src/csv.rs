@@ -223,11 +223,16 @@ fn load() -> Vec<Column> {
         ),
         column(
             "offered_load_iops",
-            "I/Os per second that should start; open loop",
+            "I/Os per second that should start, the mean over the window if they change; open loop",
             stream(|s| match s.pacing {
                 Pacing::Open { offered_load_iops, .. } => offered_load_iops.to_string(),
                 Pacing::Closed { .. } => String::new(),
             }),
+        ),
+        column(
+            "course",
+            "How the offered load changes over time; open loop",
+            stream(|stream| stream.course().map(|course| course.to_string()).unwrap_or_default()),
         ),
         column(
             "arrivals",

@@ -368,8 +368,8 @@ pub fn mix(read_share: f64) -> String {
 }
 
 /// Which loop it was: every output says so.
-pub fn pacing(pacing: &Pacing) -> String {
-    match *pacing {
+pub fn pacing(stream: &Stream) -> String {
+    match stream.pacing {
         Pacing::Closed { queue_depth } => format!("closed loop at queue depth {queue_depth}"),
         Pacing::Open { offered_load_iops, arrivals, queue_depth_max, realtime } => {
             let realtime = if realtime { ", real-time priority" } else { "" };
@@ -377,8 +377,12 @@ pub fn pacing(pacing: &Pacing) -> String {
                 Arrivals::Uniform => "uniform",
                 Arrivals::Poisson => "Poisson",
             };
+            let course = match stream.course() {
+                Some(course) => format!(" in the mean ({course})"),
+                None => String::new(),
+            };
             format!(
-                "open loop, {} IOPS offered, {arrivals} arrivals, queue depth up to \
+                "open loop, {} IOPS offered{course}, {arrivals} arrivals, queue depth up to \
                  {queue_depth_max}{realtime}",
                 rate(offered_load_iops)
             )
@@ -496,7 +500,7 @@ pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
         Some(_) => String::new(),
         None => format!("; {}", access(stream.access)),
     };
-    format!("{}; {}; {}{access}", load(stream), pacing(&stream.pacing), workers(stream))
+    format!("{}; {}; {}{access}", load(stream), pacing(stream), workers(stream))
 }
 
 /// What the step did, and how deep its queue was.

@@ -11,7 +11,7 @@ use crate::stats::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
     mean, mser5, rounds, slices, steady_state,
 };
-use crate::units::Quantile;
+use crate::units::{Quantile, Span};
 
 /// An achieved load this much below the offered one is no longer the one that was asked.
 const SHORTFALL_MAX: f64 = 0.03;
@@ -40,6 +40,10 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
     let seconds = case.trial.record.window.as_secs_f64();
     for (index, stream) in case.streams().iter().enumerate() {
         let Pacing::Open { offered_load, .. } = stream.pacing else { continue };
+        let offered_load = match &stream.course {
+            Some(course) => course.mean(Span(0), case.trial.record.window),
+            None => offered_load,
+        };
         let offered = offered_load.0 * seconds;
         if offered <= 0.0 {
             continue;
@@ -104,6 +108,9 @@ pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
         let own = record.series.iter().filter(|interval| interval.stream as usize == index);
         let slices = slices(own);
         let series = iops_series(&slices, None);
+        if changes_by_itself(case, stream, "not-steady", judgement) {
+            continue;
+        }
         let Some(state) = rounds(&series).as_ref().and_then(|rounds| steady_state(rounds)) else {
             judgement.cannot(
                 "not-steady",
@@ -169,6 +176,9 @@ pub(super) fn warm_up_too_short(case: &Case, judgement: &mut Judgement) {
         let slices = slices(own);
         let series = iops_series(&slices, None);
         let of_stream = case.of_stream(stream);
+        if changes_by_itself(case, stream, "warm-up-too-short", judgement) {
+            continue;
+        }
         let Some(warm_up) = mser5(&series) else {
             judgement.cannot(
                 "warm-up-too-short",
@@ -205,6 +215,21 @@ pub(super) fn warm_up_too_short(case: &Case, judgement: &mut Judgement) {
             },
         );
     }
+}
+
+/// Whether a stream's load changes over time because that is what was asked for: then what its IOPS
+/// did says nothing about the target.
+fn changes_by_itself(
+    case: &Case,
+    stream: &Stream,
+    code: &'static str,
+    judgement: &mut Judgement,
+) -> bool {
+    if stream.course.is_some() {
+        let of_stream = case.of_stream(stream);
+        judgement.cannot(code, format!("the offered load{of_stream} changes over time as asked"));
+    }
+    stream.course.is_some()
 }
 
 /// What the part that MSER-5 leaves out and the rest come to, where they really differ.

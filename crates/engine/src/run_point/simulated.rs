@@ -14,11 +14,11 @@ use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
 
-use super::{Observer, WithSchedule, drive_plan, scheduled, timetable};
+use super::{Observer, drive_plan, timetable};
 use crate::backend::{Backend, Completion, Io};
 use crate::collector::{Collector, empty_tally};
 use crate::pattern::{self, Pointers, Source};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim::{self, Sim};
 use crate::worker::{Job, Outcome, Seat, Sink, Turns};
 
@@ -111,7 +111,8 @@ fn together(
         (0..jobs.len()).map(|worker| LocalSink { worker, merging }).collect();
     let parts = jobs.iter().zip(&mut sources).zip(&mut sinks);
     let workers = parts.map(|((job, source), sink)| {
-        scheduled(job.plan, job.timetable.start, TakeSeat { job, source: &mut **source, sink })
+        let stream = &point.streams[job.plan.stream as usize];
+        scheduled(stream, job.plan, job.timetable, TakeSeat { job, source: &mut **source, sink })
     });
     let mut table = Table::new(device, workers.collect(), jobs);
     table.run();

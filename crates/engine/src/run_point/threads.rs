@@ -355,7 +355,7 @@ mod tests {
     use super::*;
     use crate::backend::{Backend, Completion, Io};
     use crate::run_point::Progress;
-    use crate::schedule::{OpenLoop, Poisson, Schedule};
+    use crate::schedule::{OpenLoop, Poisson, Schedule, Steady};
     use crate::sync::Sync;
 
     /// A backend that keeps when each I/O was pushed.
@@ -542,7 +542,8 @@ mod tests {
         };
         run.go::<Spy>(&mut Silent).unwrap();
         let pushed = PUSHED.lock().unwrap().clone();
-        let mut schedule = OpenLoop::new(Instant(0), Poisson::new(Rate(rate), plans[0].seed));
+        let mut schedule =
+            OpenLoop::new(Instant(0), Poisson::new(Steady::new(Rate(rate)), plans[0].seed));
         let end = Instant(0) + point.window;
         let intended: Vec<Instant> = std::iter::from_fn(|| schedule.take(end)).collect();
         // What a worker came too late for at the end was never started.

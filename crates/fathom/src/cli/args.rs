@@ -14,7 +14,8 @@ use fathom_core::spec::{self, Pattern, SubmissionThread, Workers};
 use fathom_core::{Bytes, Span};
 
 use super::patterns;
-use super::values::{self, Backend, Depth, Load, Sizes};
+use super::rates::{self, Offered};
+use super::values::{self, Backend, Depth, Sizes};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -313,9 +314,11 @@ pub struct LoadArgs {
     #[arg(short, long, value_name = "WORKERS", allow_hyphen_values = true,
           default_value = "1", value_parser = values::workers)]
     pub workers: Workers,
-    /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::load)]
-    pub rate: Option<Load>,
+    /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s,
+    /// all workers and targets together; or 10k/worker, 10k/target. Or a course of steps and ramps,
+    /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::offered)]
+    pub rate: Option<Offered>,
     /// How the starts of an open loop follow each other [default: poisson]
     #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
@@ -326,9 +329,9 @@ pub struct LoadArgs {
     /// Load before the window, which is not recorded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3s")]
     pub warm_up: Span,
-    /// The window: how long is measured
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "30s")]
-    pub duration: Span,
+    /// The window: how long is measured [default: 30s; with a course in --rate as long as its stages]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub duration: Option<Span>,
     /// Slices of the series over time, from 100ms [default: 1s from a duration of one minute up,
     /// else 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

@@ -1,10 +1,12 @@
-//! The command line: what was typed ([`args`], [`values`], [`patterns`]) becomes what it means here
+//! The command line: what was typed ([`args`], [`values`], [`rates`],
+//! [`patterns`]) becomes what it means here
 //! ([`resolve`]). After that there is no `Option` that stands for a default.
 
 pub mod args;
 pub mod described;
 pub mod patterns;
 pub mod portrait;
+pub mod rates;
 pub mod resolve;
 pub mod values;
 

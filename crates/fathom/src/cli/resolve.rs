@@ -5,8 +5,8 @@ use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Pacing, Pattern, Payload, Point, Region,
-    RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Pacing, Pattern, Payload, Point,
+    Region, RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -15,11 +15,15 @@ use fathom_engine::target::{Overwrite, check_command_size};
 use super::args::Run;
 use super::args::{AccessArgs, Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
+use super::rates::{Offer, Shares};
 use super::values::{Backend, Depth, MOST};
 use crate::error::Error;
 
 /// The shortest interval, and so the shortest window.
 pub const SHORTEST_INTERVAL: Span = Span::from_ms(100);
+/// How long is measured unless told otherwise: all of it, or after the stages of a course whose last
+/// rate is held.
+const DEFAULT_WINDOW: Span = Span::from_secs(30);
 /// From here up an interval is a second unless told otherwise.
 const LONG_WINDOW: Span = Span::from_secs(60);
 /// Queue depth of a closed loop unless told otherwise.
@@ -112,9 +116,10 @@ pub fn settle(
     machine: Machine,
 ) -> Result<Spec, Blame> {
     let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+    let times = Times::of(described);
     let mut streams = Vec::with_capacity(described.streams.len());
     for (place, typed) in described.streams.iter().enumerate() {
-        let resolved = stream(typed, &targets, simulated, machine);
+        let resolved = stream(typed, &targets, simulated, machine, times);
         streams.push(resolved.map_err(|error| Blame { stream: Some(place), error })?);
     }
     let whole = |error| Blame { stream: None, error };
@@ -123,12 +128,12 @@ pub fn settle(
     }
     together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
-    let interval = interval("--duration", first.load.duration, first.load.interval);
+    let interval = interval("--duration", times.window, first.load.interval);
     let point = Point {
-        warm_up: first.load.warm_up,
+        warm_up: times.warm_up,
         interval: interval.map_err(whole)?,
         seed: first.load.seed.unwrap_or(machine.fresh_seed),
-        ..Point::of(streams, first.load.duration)
+        ..Point::of(streams, times.window)
     };
     let point = match &described.name {
         Some(name) => Point { name: name.clone(), ..point },
@@ -158,12 +163,41 @@ pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
     Ok(Spec { consent, ..spec })
 }
 
+/// The times of a run, which all its streams share.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    warm_up: Span,
+    window: Span,
+}
+
+impl Times {
+    fn of(described: &Described) -> Self {
+        let first = &described.streams[0].load;
+        Self {
+            warm_up: first.warm_up,
+            window: first.duration.unwrap_or_else(|| default_window(described)),
+        }
+    }
+}
+
+/// As long as the longest course, in whole intervals.
+fn default_window(described: &Described) -> Span {
+    let lengths = described.streams.iter().filter_map(|stream| {
+        let (length, held) = stream.load.rate.as_ref()?.length()?;
+        Some(if held { length + DEFAULT_WINDOW } else { length })
+    });
+    let Some(longest) = lengths.max() else { return DEFAULT_WINDOW };
+    let unit = described.streams[0].load.interval.unwrap_or(SHORTEST_INTERVAL);
+    Span(longest.0.next_multiple_of(unit.0.max(1)))
+}
+
 /// Settles what one stream does.
 fn stream(
     args: &StreamArgs,
     targets: &[Target],
     simulated: bool,
     machine: Machine,
+    times: Times,
 ) -> Result<Stream, Error> {
     contradictions(args)?;
     if simulated {
@@ -176,8 +210,8 @@ fn stream(
     };
     let sizes = block_sizes(args)?;
     let regions = regions(args, targets, access, &sizes)?;
-    let pacing = pacing(args, regions.len() as u32, &sizes)?;
-    possible_rate(&pacing, args, &sizes)?;
+    let (pacing, course) = pacing(args, regions.len() as u32, &sizes, times)?;
+    possible_rate(&pacing, course.as_ref(), &sizes, times)?;
     let mut stream = Stream {
         pattern: pattern(&args.load)?,
         align: args.load.align,
@@ -186,6 +220,7 @@ fn stream(
         block_sizes: sizes,
         read_share: args.load.read_share,
         pacing,
+        course,
         workers: args.load.workers,
         access,
         ..Stream::reading(String::new(), regions)
@@ -649,7 +684,13 @@ fn exactly(size: Bytes) -> String {
     if shown.parse() == Ok(size) { shown } else { format!("{} bytes", size.0) }
 }
 
-fn pacing(args: &StreamArgs, targets: u32, sizes: &BlockSizes) -> Result<Pacing, Error> {
+/// The pacing, with the course of its load if that changes over time.
+fn pacing(
+    args: &StreamArgs,
+    targets: u32,
+    sizes: &BlockSizes,
+    times: Times,
+) -> Result<(Pacing, Option<Course>), Error> {
     let load = &args.load;
     let workers = match load.workers {
         Workers::PerTarget(n) => u64::from(n) * u64::from(targets),
@@ -680,15 +721,22 @@ fn pacing(args: &StreamArgs, targets: u32, sizes: &BlockSizes) -> Result<Pacing,
             ));
         }
     };
-    Ok(match load.rate {
-        None => Pacing::Closed { queue_depth: depth },
-        Some(rate) => Pacing::Open {
-            offered_load: rate.offered(sizes.mean(load.read_share)),
-            arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
-            queue_depth_max: depth,
-            realtime: load.realtime,
-        },
-    })
+    let Some(rate) = &load.rate else {
+        return Ok((Pacing::Closed { queue_depth: depth }, None));
+    };
+    let targets = u64::from(targets);
+    let offer = rate.of_stream(Shares { workers, targets, block: sizes.mean(load.read_share) });
+    let (offered_load, course) = match offer {
+        Offer::Steady(rate) => (rate, None),
+        Offer::Course(course) => (course.mean(Span(0), times.window), Some(course)),
+    };
+    let pacing = Pacing::Open {
+        offered_load,
+        arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
+        queue_depth_max: depth,
+        realtime: load.realtime,
+    };
+    Ok((pacing, course))
 }
 
 fn too_many_workers(workers: u64) -> Error {
@@ -699,24 +747,53 @@ fn too_many_workers(workers: u64) -> Error {
     )
 }
 
-/// Refuses a load that no clock can offer, or that is more than can be counted.
-fn possible_rate(pacing: &Pacing, args: &StreamArgs, sizes: &BlockSizes) -> Result<(), Error> {
+/// Refuses a load that no clock can offer, or that is more than can be counted, and a course that
+/// the window has no room for.
+fn possible_rate(
+    pacing: &Pacing,
+    course: Option<&Course>,
+    sizes: &BlockSizes,
+    times: Times,
+) -> Result<(), Error> {
     let Pacing::Open { offered_load, .. } = pacing else { return Ok(()) };
-    let time = args.load.warm_up + args.load.duration;
-    let rate = offered_load.0;
-    if !RATES.contains(&rate) {
-        return Err(Error::option(
-            "--rate",
-            format!("it comes to {rate} I/Os of {sizes} per second, outside of 0.001 to 1000m"),
+    let refuse = |problem, remedy: &str| Err(Error::option("--rate", problem, remedy));
+    let stages = course.map_or(&[][..], Course::stages).iter();
+    let typed = stages.flat_map(|stage| [stage.begins, stage.ends]).filter(|rate| rate.0 > 0.0);
+    // The mean of a course may be any rate above none.
+    let steady = course.is_none().then_some(*offered_load);
+    if let Some(rate) = typed.chain(steady).find(|rate| !RATES.contains(&rate.0)) {
+        return refuse(
+            format!("it comes to {} I/Os of {sizes} per second, outside of 0.001 to 1000m", rate.0),
             "choose another rate or another --block-size",
-        ));
+        );
     }
-    if rate * time.as_secs_f64() > MOST_DUE {
-        return Err(Error::option(
-            "--rate",
+    let time = times.warm_up + times.window;
+    let due = match course {
+        Some(course) => course.after(times.warm_up).ios_before(time),
+        None => offered_load.0 * time.as_secs_f64(),
+    };
+    if due > MOST_DUE {
+        return refuse(
             format!("{offered_load} for {time} are more than {MOST_DUE} I/Os"),
             "choose a lower rate or a shorter --duration",
-        ));
+        );
+    }
+    let Some(course) = course else { return Ok(()) };
+    if course.length() > times.window {
+        return refuse(
+            format!(
+                "its stages take {}, and the window ends after {}",
+                course.length(),
+                times.window
+            ),
+            "drop --duration, choose a longer one, or choose shorter stages",
+        );
+    }
+    if offered_load.0 <= 0.0 {
+        return refuse(
+            "it comes to nothing all the time".to_owned(),
+            "give a stage a rate above 0",
+        );
     }
     Ok(())
 }
@@ -917,7 +994,10 @@ pub fn describe(stream: &Stream) -> String {
     };
     let pace = match stream.pacing {
         Pacing::Closed { queue_depth } => format!("queue depth {queue_depth}"),
-        Pacing::Open { offered_load, .. } => format!("offered {offered_load}"),
+        Pacing::Open { offered_load, .. } => match &stream.course {
+            None => format!("offered {offered_load}"),
+            Some(_) => format!("offered {offered_load} in the mean"),
+        },
     };
     format!("{pattern} {mix} {}, {pace}", stream.block_sizes)
 }

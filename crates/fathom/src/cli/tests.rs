@@ -57,6 +57,14 @@ fn stream(spec: &Spec) -> &Stream {
     &point(spec).streams[0]
 }
 
+/// I/Os per second that an open loop should start.
+fn offered(spec: &Spec) -> f64 {
+    match stream(spec).pacing {
+        Pacing::Open { offered_load, .. } => offered_load.0,
+        Pacing::Closed { .. } => 0.0,
+    }
+}
+
 fn depth(spec: &Spec) -> u32 {
     stream(spec).pacing.queue_depth()
 }
@@ -178,6 +186,19 @@ const RUN: &[Row] = &[
         stream(s).pacing
             == Pacing::Open { offered_load, arrivals, queue_depth_max: 256, realtime: false }
     }),
+    ("rate", &["f", "g", "-w", "3", "--rate", "10k/worker"], |s| offered(s) == 60_000.0),
+    ("rate", &["f", "g", "-w", "3", "--rate", "10k/target"], |s| offered(s) == 20_000.0),
+    ("rate", &["f", "--rate", "1k for 10s, to 3k over 10s, 3k"], |s| {
+        let course = stream(s).course.as_ref().map(ToString::to_string);
+        // 30 s of what is held are measured too.
+        course.as_deref() == Some("1000/s for 10 s, to 3000/s over 10 s, 3000/s")
+            && (point(s).window, offered(s)) == (Span::from_secs(50), 2400.0)
+            && point(s).name == "random read 4 KiB, offered 2400/s in the mean"
+    }),
+    ("rate", &["f", "--rate", "1k for 1.05s", "--interval", "300ms"], |s| {
+        (point(s).window, point(s).interval) == (Span::from_ms(1200), Span::from_ms(300))
+    }),
+    ("rate", &["f", "--rate", "0 to 2k over 5s", "-d", "5s"], |s| offered(s) == 1000.0),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
     ("workers", &["sim:queue", "-w", "2"], |s| stream(s).workers == Workers::PerTarget(2)),
@@ -279,6 +300,11 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--rate", "1000m", "-d", "1h"], &["--rate", "1000000000000 I/Os", "--duration"]),
     (&["f", "-d", "30h", "--interval", "100ms"], &["1000000 intervals of 100 ms", "--interval"]),
     (&["f", "--rate", "10k/s"], &["--rate", "could mean", "10KiB/s"]),
+    (&["f", "--rate", "1k for 1m", "-d", "30s"], &["--rate", "take 60 s", "after 30 s", "longer"]),
+    (&["f", "--rate", "0 for 1m"], &["--rate", "nothing", "above 0"]),
+    (&["f", "--rate", "1k for 1s, 1B/s", "-b", "1m"], &["--rate", "0.001 to 1000m"]),
+    (&["f", "--rate", "1000m for 1h"], &["--rate", "1000000000000 I/Os", "--duration"]),
+    (&["f", "--rate", "1k, 2k"], &["--rate", "'1k' is not the last stage", "1k for 10s"]),
     (&["f", "--duration", "50ms"], &["--duration 50 ms", "at least 100 ms"]),
     (&["f", "--duration", "1.25s"], &["--duration 1.25 s", "1.2 s or 1.3 s"]),
     (&["f", "--interval", "10ms"], &["--interval 10 ms", "at least 100 ms"]),

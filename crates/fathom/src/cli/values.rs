@@ -2,7 +2,7 @@
 //! mean two things.
 
 use fathom_core::spec::{BackendKind, Payload, SubmissionThread, Workers};
-use fathom_core::{Bytes, ParseUnitError, Rate};
+use fathom_core::{Bytes, ParseUnitError};
 
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,25 +13,6 @@ pub enum Depth {
     PerWorker(u32),
     /// For each target.
     PerTarget(u32),
-}
-
-/// An offered load as typed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Load {
-    /// I/Os per second.
-    Iops(f64),
-    /// Bytes per second.
-    Bandwidth(f64),
-}
-
-impl Load {
-    /// I/Os per second that should start, when one moves so many bytes in the mean.
-    pub fn offered(self, mean_block: f64) -> Rate {
-        match self {
-            Self::Iops(iops) => Rate(iops),
-            Self::Bandwidth(bytes) => Rate(bytes / mean_block),
-        }
-    }
 }
 
 /// A block size as typed, or several with their weights.
@@ -180,37 +161,6 @@ pub fn size(text: &str) -> Result<Bytes, ParseUnitError> {
     Ok(Bytes((bytes.0 + PAGE / 2) / PAGE * PAGE))
 }
 
-/// Reads `10k`, `2500`, `10kIOPS` (powers of ten) and `100MiB/s`, `1GB/s`.
-pub fn load(text: &str) -> Result<Load, String> {
-    let usage = "write 10k for I/Os per second, or 100MiB/s";
-    let text = text.trim();
-    let lower = text.to_ascii_lowercase();
-    if let Some(size) = lower.strip_suffix("/s") {
-        if !size.ends_with('b') {
-            return Err(format!(
-                "'{text}' could mean I/Os or bytes per second: write 10k or 10KiB/s"
-            ));
-        }
-        return match size.parse::<Bytes>() {
-            Ok(Bytes(0)) | Err(_) => Err(format!("'{text}' is no bandwidth: {usage}")),
-            Ok(bytes) => Ok(Load::Bandwidth(bytes.0 as f64)),
-        };
-    }
-    let digits = lower.strip_suffix("iops").unwrap_or(&lower).trim_end();
-    let (digits, factor) = match digits.chars().last() {
-        Some('k') => (&digits[..digits.len() - 1], 1e3),
-        Some('m') => (&digits[..digits.len() - 1], 1e6),
-        Some('b') => return Err(format!("a bandwidth needs its '/s': write {text}/s")),
-        _ => (digits, 1.0),
-    };
-    match digits.trim_end().parse::<f64>() {
-        Ok(number) if number.is_finite() && number * factor >= 0.001 && number * factor <= 1e9 => {
-            Ok(Load::Iops(number * factor))
-        }
-        _ => Err(format!("'{text}' is no rate from 0.001 to 1000m: {usage}")),
-    }
-}
-
 /// Reads `random`, `zeros`, `ramp`, `hex:DEADBEEF`, `pool:16m` and `pool:16m,FILE`.
 pub fn payload(text: &str) -> Result<Payload, String> {
     let usage = "write random, zeros, ramp, hex:DEADBEEF, pool:16m or pool:16m,FILE";
@@ -282,25 +232,6 @@ mod tests {
         for text in ["1", "101%", "-1%", "x", "", "%", "nan", "inf", "1.5"] {
             assert!(share(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_rate_is_of_ios_unless_it_says_bytes() {
-        for (text, expected) in [
-            ("10k", Load::Iops(10_000.0)),
-            ("2500", Load::Iops(2500.0)),
-            ("1.5k", Load::Iops(1500.0)),
-            ("10kIOPS", Load::Iops(10_000.0)),
-            ("0.5", Load::Iops(0.5)),
-            ("100MiB/s", Load::Bandwidth(104_857_600.0)),
-            ("1GB/s", Load::Bandwidth(1e9)),
-        ] {
-            assert_eq!(load(text), Ok(expected), "{text}");
-        }
-        for text in ["10k/s", "100MiB", "0", "-5", "", "k", "0B/s", "fast", "1e300", "nan"] {
-            assert!(load(text).is_err(), "{text}");
-        }
-        assert_eq!(Load::Bandwidth(1_048_576.0).offered(4096.0), Rate(256.0));
     }
 
     #[test]

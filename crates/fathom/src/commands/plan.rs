@@ -56,11 +56,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     for stream in &point.streams {
         say(format!("stream   {}", stream.name))?;
         let document = document::Stream::from(stream);
-        say(format!(
-            "         {}; {}",
-            figures::load(&document),
-            figures::pacing(&document.pacing)
-        ))?;
+        say(format!("         {}; {}", figures::load(&document), figures::pacing(&document)))?;
         say(format!(
             "         {}; {}",
             preview::workers(stream),

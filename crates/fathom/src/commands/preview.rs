@@ -97,8 +97,12 @@ pub fn amount(point: &Point, stream: &Stream) -> String {
     match stream.pacing {
         Pacing::Closed { .. } => "as much as it takes in that time".to_owned(),
         Pacing::Open { offered_load, .. } => {
-            let seconds = (point.warm_up + point.window).as_secs_f64();
-            let writes = offered_load.0 * seconds * (1.0 - stream.read_share);
+            let time = point.warm_up + point.window;
+            let ios = match &stream.course {
+                Some(course) => course.after(point.warm_up).ios_before(time),
+                None => offered_load.0 * time.as_secs_f64(),
+            };
+            let writes = ios * (1.0 - stream.read_share);
             format!("up to {}", Bytes((writes * stream.block_sizes.mean(0.0)) as u64))
         }
     }

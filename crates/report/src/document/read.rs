@@ -344,6 +344,12 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
     for region in trial.point.streams.iter().flat_map(|stream| &stream.regions) {
         known(region.target)?;
     }
+    for stage in trial.point.streams.iter().flat_map(|stream| &stream.course) {
+        let rates = [stage.begins_iops, stage.ends_iops];
+        check(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), || {
+            "a stage has a rate that cannot be".to_owned()
+        })?;
+    }
     // So that sums over workers stay far from an overflow.
     check(trial.workers.len() < 1 << 20, || "too many workers".to_owned())?;
     for worker in &trial.workers {

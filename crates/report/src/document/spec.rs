@@ -1,8 +1,8 @@
 //! A point as it stands in the document: resolved in full, so that it can be repeated from here.
 
-use fathom_core::Bytes;
 use fathom_core::measure::Direction;
 use fathom_core::spec;
+use fathom_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,10 +56,26 @@ pub struct Stream {
     pub payload: Payload,
     /// What sets the pace.
     pub pacing: Pacing,
+    /// How the offered load of an open loop changed over time, stage by stage from the start of the
+    /// window; after the last one it stayed as that ended, and before the window it was as the first
+    /// began. Nothing where the load was the same all the time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<Stage>,
     /// How many threads issue the load.
     pub workers: Workers,
     /// How its data reached the targets.
     pub access: Access,
+}
+
+/// A part of a course in which the rate stayed the same or changed in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// How long it lasted; a step to a rate that was then held lasts no time.
+    pub lasts_ns: u64,
+    /// I/Os per second at its beginning.
+    pub begins_iops: f64,
+    /// I/Os per second at its end.
+    pub ends_iops: f64,
 }
 
 /// A block size and how often it occurs.
@@ -126,7 +142,8 @@ pub enum Pacing {
     },
     /// I/Os start on a schedule that does not look at completions: the load sets the pace.
     Open {
-        /// I/Os per second that should start, all workers together.
+        /// I/Os per second that should start, all workers together; the mean over the window if
+        /// they changed over time.
         offered_load_iops: f64,
         /// How the intended starts follow each other.
         arrivals: Arrivals,
@@ -245,6 +262,16 @@ impl From<&spec::Stream> for Stream {
             read_share: stream.read_share,
             payload: Payload::from(&stream.payload),
             pacing: stream.pacing.into(),
+            course: stream
+                .course
+                .iter()
+                .flat_map(spec::Course::stages)
+                .map(|stage| Stage {
+                    lasts_ns: stage.lasts.0,
+                    begins_iops: stage.begins.0,
+                    ends_iops: stage.ends.0,
+                })
+                .collect(),
             workers: match stream.workers {
                 spec::Workers::PerTarget(n) => Workers::PerTarget(n),
                 spec::Workers::Total(n) => Workers::Total(n),
@@ -255,6 +282,30 @@ impl From<&spec::Stream> for Stream {
 }
 
 impl Stream {
+    /// The course of the offered load as the core has it, if it changed over time. A reader has
+    /// checked that its rates can be.
+    pub fn course(&self) -> Option<spec::Course> {
+        let stage = |stage: &Stage| spec::Stage {
+            lasts: Span(stage.lasts_ns),
+            begins: Rate(stage.begins_iops),
+            ends: Rate(stage.ends_iops),
+        };
+        match self.course.is_empty() {
+            true => None,
+            false => Some(spec::Course::new(self.course.iter().map(stage).collect())),
+        }
+    }
+
+    /// I/Os per second that should have started, in the mean from one time of the window to another;
+    /// none in a closed loop.
+    pub fn offered(&self, from: Span, to: Span) -> Option<f64> {
+        match (self.pacing, self.course()) {
+            (Pacing::Closed { .. }, _) => None,
+            (Pacing::Open { .. }, Some(course)) => Some(course.mean(from, to).0),
+            (Pacing::Open { offered_load_iops, .. }, None) => Some(offered_load_iops),
+        }
+    }
+
     /// The block sizes as the core has them. What cannot be is left out: the file may be anybody's.
     pub fn block_sizes(&self) -> spec::BlockSizes {
         let weights = |sizes: &[SizeShare]| -> Vec<(Bytes, f64)> {

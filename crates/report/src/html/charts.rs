@@ -213,6 +213,13 @@ fn rates(trial: &Trial, id: &str) -> Value {
             }));
         }
     }
+    if let Some(y) = offered_over_time(trial, &pieces) {
+        data.push(json!({
+            "type": "scatter", "mode": "lines", "x": x, "y": y, "name": "offered",
+            "line": {"color": "@total", "width": 1, "dash": "dash"},
+            "hovertemplate": "%{y:,.0f} IOPS offered at %{x:.1f} s",
+        }));
+    }
     if pieces.iter().any(|piece| piece.of.failed > 0) {
         data.push(json!({
             "type": "scatter", "mode": "lines", "x": x, "y": rate(&|rates| rates.failed),
@@ -224,6 +231,20 @@ fn rates(trial: &Trial, id: &str) -> Value {
         "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
         "yaxis": {"title": {"text": "IOPS"}, "rangemode": "tozero"},
     }})
+}
+
+/// The load that was offered over time, where it changed: of all open loops together.
+fn offered_over_time(trial: &Trial, pieces: &[Piece<Rates>]) -> Option<Vec<f64>> {
+    let streams = &trial.point.streams;
+    if streams.iter().all(|stream| stream.course.is_empty()) {
+        return None;
+    }
+    let offered = |piece: &Piece<Rates>| {
+        let (from, to) = (piece.start, piece.start + piece.length);
+        let sum: f64 = streams.iter().filter_map(|stream| stream.offered(from, to)).sum();
+        (sum * 10.0).round() / 10.0
+    };
+    Some(pieces.iter().map(offered).collect())
 }
 
 /// Percentiles of the response time over time.

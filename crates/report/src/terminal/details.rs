@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{Direction, Flow, Histogram};
-use fathom_core::{Bytes, Quantile};
+use fathom_core::{Bytes, Quantile, Span};
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, head, tail, unchecked, verdict_tint};
-use crate::document::{Cell, Document, Pacing, Stream, Trial, Worker};
+use crate::document::{Cell, Document, Stream, Trial, Worker};
 use crate::figures::{self, Part, direction_name, plus_minus};
 
 /// More rows than this are summed by target, unless the style asks for all workers.
@@ -374,10 +374,7 @@ fn in_flight(out: &mut String, part: Part<'_>, style: &Style) {
 
 fn offered(out: &mut String, part: Part<'_>, style: &Style) {
     let trial = part.trial;
-    let offered = |stream: &Stream| match stream.pacing {
-        Pacing::Open { offered_load_iops, .. } => Some(offered_load_iops),
-        Pacing::Closed { .. } => None,
-    };
+    let offered = |stream: &Stream| stream.offered(Span(0), trial.window());
     let loads: Vec<f64> = part.loads().filter_map(offered).collect();
     // The sum over one open loop among closed ones is that one's.
     if loads.is_empty()

@@ -13,8 +13,8 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Pacing, Pattern, Point, Region, Stream,
-    Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Pacing, Pattern, Point, Region,
+    Stage, Stream, Workers,
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
@@ -532,6 +532,13 @@ pub fn streams() -> Document {
     log.name = "log".to_owned();
     log.regions[0].target = 1;
     log.access.write_through = true;
+    let stage = |seconds, begins, ends| Stage {
+        lasts: Span::from_secs(seconds),
+        begins: Rate(begins),
+        ends: Rate(ends),
+    };
+    let stages = [stage(5, 250.0, 250.0), stage(5, 250.0, 1250.0)];
+    log.course = Some(Course::new(stages.to_vec()));
     let speed = Speed { iops: 500.0, service_ns: 900_000.0, unrest: 0.1 };
     let second = run(point("", log.clone(), 10), speed, Span::from_secs(10));
     let speed = Speed { iops: 3000.0, service_ns: 700_000.0, unrest: 0.2 };
