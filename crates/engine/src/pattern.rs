@@ -29,7 +29,7 @@ use mixed::Mixed;
 pub(crate) use random::Random;
 use random::{Draw, Scattered, Shuffled};
 pub(crate) use sequential::Pointers;
-use sequential::{Backward, Interlocked, Sequential};
+use sequential::{Backward, Interlocked, Revisiting, Sequential};
 
 /// What an I/O will do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,11 @@ pub(crate) fn source<'a>(
             boxed(plan, stream, Backward::new(plan, stream, *sequence))
         }
         spec::Pattern::Sequential(sequence) => {
-            boxed(plan, stream, Sequential::new(plan, stream, *sequence))
+            let once = Sequential::new(plan, stream, *sequence);
+            match sequence.visits {
+                None => boxed(plan, stream, once),
+                Some(visits) => boxed(plan, stream, Revisiting::new(plan, once, visits)),
+            }
         }
         spec::Pattern::Interlocked { .. } => {
             boxed(plan, stream, Interlocked::new(plan, stream, pointers))

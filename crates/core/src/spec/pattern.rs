@@ -44,6 +44,9 @@ pub struct Sequence {
     pub starts: Starts,
     /// Whether they go from the end of the region towards its start.
     pub backward: bool,
+    /// How many I/Os a worker does at each place before it moves on; one if none. With as many as it
+    /// has slots it is as if each slot went through the region by itself.
+    pub visits: Option<u32>,
 }
 
 /// Where workers that share a region start in it.
@@ -124,8 +127,12 @@ const STEEPEST: f64 = 10.0;
 
 impl Pattern {
     /// One after the other, from separate starts, around the region.
-    pub const SEQUENTIAL: Self =
-        Self::Sequential(Sequence { stride: None, starts: Starts::Spread, backward: false });
+    pub const SEQUENTIAL: Self = Self::Sequential(Sequence {
+        stride: None,
+        starts: Starts::Spread,
+        backward: false,
+        visits: None,
+    });
     /// Uniform over the region, with repetition.
     pub const RANDOM: Self = Self::Random(Distribution::Uniform);
 
@@ -208,6 +215,12 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
             check_distribution(distribution)?;
         }
         Pattern::Sequential(_) | Pattern::Interlocked { .. } | Pattern::Shuffled => {}
+    }
+    if let Pattern::Sequential(Sequence { visits: Some(visits), backward, .. }) = stream.pattern
+        && (visits == 0 || backward || stream.block_sizes.only().is_none())
+    {
+        let problem = "places are visited several times by I/Os of one size that go forward";
+        return Misfit::new("pattern", problem, "use one block size");
     }
     if stream.pattern.stride() == Some(Bytes(0)) {
         return Misfit::new("pattern", "a stride of 0 never moves on", "write strided:64k");
@@ -409,7 +422,7 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let strided = |stride: Bytes| format!("strided {stride}");
         let (name, notes) = match self {
-            Self::Sequential(Sequence { stride, starts, backward }) => {
+            Self::Sequential(Sequence { stride, starts, backward, visits }) => {
                 let (name, stride) = match (backward, stride) {
                     (true, stride) => ("backward".to_owned(), stride.map(strided)),
                     (false, Some(stride)) => (strided(*stride), None),
@@ -419,14 +432,17 @@ impl fmt::Display for Pattern {
                     Starts::Spread => None,
                     Starts::Apart(distance) => Some(format!("starts {distance} apart")),
                 };
-                (name, [stride, apart])
+                let visits = visits.map(|visits| format!("each place {visits} times"));
+                (name, [stride, apart, visits])
             }
-            Self::Interlocked { stride } => ("interlocked".to_owned(), [stride.map(strided), None]),
+            Self::Interlocked { stride } => {
+                ("interlocked".to_owned(), [stride.map(strided), None, None])
+            }
             Self::Random(distribution) => return distribution.fmt(f),
-            Self::Shuffled => ("non-repeating random".to_owned(), [None, None]),
+            Self::Shuffled => ("non-repeating random".to_owned(), [None, None, None]),
             Self::Mixed { random_share, distribution } => {
                 let share = format!("{} {distribution}", percent(*random_share));
-                ("mixed".to_owned(), [Some(share), None])
+                ("mixed".to_owned(), [Some(share), None, None])
             }
         };
         let notes: Vec<String> = notes.into_iter().flatten().collect();
@@ -553,11 +569,16 @@ mod tests {
             (stream(apart(0), 3), "start-distance", "the same I/Os"),
             (stream(apart(4096), 1), "start-distance", "one worker"),
             (stream(Pattern::Shuffled, 257), "no-repeat", "257 workers share 256 places"),
+            (stream(visiting(0), 1), "pattern", "visited several times"),
         ] {
             let misfit = check(&stream).expect_err(part);
             assert_eq!(misfit.property, property, "{misfit}");
             assert!(misfit.problem.contains(part), "{misfit}");
         }
+    }
+
+    fn visiting(visits: u32) -> Pattern {
+        Pattern::Sequential(Sequence { visits: Some(visits), ..Sequence::default() })
     }
 
     #[test]
@@ -583,13 +604,14 @@ mod tests {
                 "normal (10 % around 50 %)",
             ),
             (
-                Pattern::Sequential(Sequence { stride, starts, backward: false }),
+                Pattern::Sequential(Sequence { stride, starts, ..Sequence::default() }),
                 "strided 64 KiB (starts 1 GiB apart)",
             ),
             (
                 Pattern::Sequential(Sequence { stride, backward: true, ..Sequence::default() }),
                 "backward (strided 64 KiB)",
             ),
+            (visiting(8), "sequential (each place 8 times)"),
         ] {
             assert_eq!(pattern.to_string(), name);
         }

@@ -169,7 +169,7 @@ fn in_share(ranges: &[(f64, f64)]) -> Distribution {
 // One after the other.
 
 fn sequence(stride: Option<u64>, starts: Starts, backward: bool) -> Pattern {
-    Pattern::Sequential(Sequence { stride: stride.map(Bytes), starts, backward })
+    Pattern::Sequential(Sequence { stride: stride.map(Bytes), starts, backward, visits: None })
 }
 
 #[test]
@@ -191,6 +191,10 @@ fn sequential_workers_go_around_from_their_starts() {
     let apart = Starts::Apart(Bytes(4 * BLOCK));
     let strided = go(sequence(Some(3 * BLOCK), apart, false), 2);
     assert_eq!(strided[1][..6], [4, 7, 1, 4, 7, 1]);
+    // Each place three times.
+    let thrice = Sequence { visits: Some(3), ..Sequence::default() };
+    let thrice = go(Pattern::Sequential(thrice), 2);
+    assert_eq!(thrice[1], [5, 5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8]);
     // A stride below the block overlaps.
     let overlapping = issued(&stream(sequence(Some(BLOCK / 2), spread, false), 3), 20);
     let halves: Vec<u64> =
@@ -538,7 +542,7 @@ fn any_pattern() -> impl Strategy<Value = Pattern> {
         prop_oneof![Just(Starts::Spread), (1..1_u64 << 12).prop_map(Bytes).prop_map(Starts::Apart)];
     prop_oneof![
         (stride.clone(), starts, any::<bool>()).prop_map(|(stride, starts, backward)| {
-            Pattern::Sequential(Sequence { stride, starts, backward })
+            Pattern::Sequential(Sequence { stride, starts, backward, visits: None })
         }),
         stride.prop_map(|stride| Pattern::Interlocked { stride }),
         Just(Pattern::Shuffled),

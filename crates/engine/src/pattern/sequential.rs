@@ -124,6 +124,34 @@ impl Pattern for Sequential {
     }
 }
 
+/// Each place so many times before the next one: what slots do that each go through the region by
+/// themselves, in step. The I/Os are all of one size.
+pub(crate) struct Revisiting {
+    once: Sequential,
+    visits: u32,
+    /// For each region, the latest place and how many visits of it are left.
+    places: Box<[(u64, u32)]>,
+}
+
+impl Revisiting {
+    pub(super) fn new(plan: &WorkerPlan, once: Sequential, visits: u32) -> Self {
+        let places = plan.regions.iter().map(|_| (0, 0)).collect();
+        Self { once, visits, places }
+    }
+}
+
+impl Pattern for Revisiting {
+    #[inline]
+    fn next(&mut self, region: usize, size: Size) -> u64 {
+        let (place, left) = &mut self.places[region];
+        if *left == 0 {
+            (*place, *left) = (self.once.next(region, size), self.visits);
+        }
+        *left -= 1;
+        *place
+    }
+}
+
 /// Each I/O one step before the one before it, and from the region's end again when there is none.
 pub(crate) struct Backward {
     steps: Steps,

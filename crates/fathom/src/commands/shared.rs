@@ -164,7 +164,11 @@ pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
 }
 
 /// Refuses a file to write from that cannot be read, before anything begins.
-fn readable(spec: &Spec) -> Result<(), Error> {
+///
+/// # Errors
+///
+/// When there is one.
+pub fn readable(spec: &Spec) -> Result<(), Error> {
     for stream in spec.streams() {
         let Payload::Pool { file: Some(path), .. } = &stream.payload else { continue };
         let refuse = |problem: String| {

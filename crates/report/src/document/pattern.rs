@@ -47,6 +47,9 @@ pub struct Sequence {
     /// Whether they went towards the region's start.
     #[serde(default)]
     pub backward: bool,
+    /// How many I/Os a worker did at each place before it moved on, where it was not one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<u32>,
 }
 
 /// How often each place of a region was chosen.
@@ -115,6 +118,7 @@ impl From<&spec::Pattern> for Pattern {
                 stride_bytes: bytes(sequence.stride),
                 start_distance_bytes: bytes(pattern.start_distance()),
                 backward: sequence.backward,
+                visits: sequence.visits,
             }),
             spec::Pattern::Interlocked { stride } => {
                 Self::Interlocked { stride_bytes: bytes(*stride) }
@@ -170,6 +174,7 @@ impl Pattern {
                     Some(distance) => spec::Starts::Apart(Bytes(distance)),
                 },
                 backward: sequence.backward,
+                visits: sequence.visits,
             }),
             Self::Interlocked { stride_bytes } => {
                 spec::Pattern::Interlocked { stride: stride_bytes.map(Bytes) }
@@ -240,6 +245,7 @@ mod tests {
                 stride: Some(Bytes(65_536)),
                 starts: apart,
                 backward: true,
+                visits: Some(8),
             }),
             spec::Pattern::Random(zipf.clone()),
             spec::Pattern::Mixed { random_share: 0.3, distribution: zipf },

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_core::facts::Target as Facts;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, check_pattern};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{Command, Document, Severity};
@@ -16,7 +16,7 @@ use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
 use crate::dialect::diskspd::model::{Profile, ResultFormat, Target};
-use crate::dialect::diskspd::point::{self, Mapped};
+use crate::dialect::diskspd::point::{self, Here, Mapped};
 use crate::dialect::paths::PathMap;
 use crate::error::Error;
 use crate::live::Live;
@@ -172,7 +172,13 @@ fn specs(
             let found = files.iter().position(|file| Some(&file.place) == here.as_ref());
             found.expect("every path was looked up before")
         };
-        let Mapped { mut point, result } = point::map(span, targets, &place)?;
+        let file = |path: &str| paths.resolve(path).expect("every path was looked up before");
+        let here = Here { targets, place: &place, file: &file };
+        let Mapped { mut point, result } = point::map(span, here)?;
+        for stream in &point.streams {
+            check_pattern(stream)
+                .map_err(|misfit| Error::option("the access", misfit.problem, misfit.remedy))?;
+        }
         for stream in &mut point.streams {
             stream.name = resolve::describe(stream);
         }
@@ -187,6 +193,7 @@ fn specs(
             backend: Backend::Auto,
             consent: consent.clone(),
         };
+        shared::readable(&spec)?;
         specs.push(spec);
         results.push(result);
     }

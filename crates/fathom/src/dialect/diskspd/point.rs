@@ -1,16 +1,20 @@
 //! A time span as the core has it: each target becomes a stream, and what the result has to know of
 //! DiskSpd's threads stands beside it. What cannot be described yet is refused.
 
+use std::path::PathBuf;
+
 use fathom_core::facts;
 use fathom_core::spec::{
-    Access as SpecAccess, BlockSizes, Cache as SpecCache, Pacing, Pattern, Point, Region, RingMode,
-    Stream, Workers,
+    Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
+    HotRange, Pacing, Pattern, Payload as Content, Point, Region, RingMode, Sequence, Stream,
+    Workers,
 };
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Rate, Span};
 use fathom_report::export::diskspd as export;
 
 use super::model::{
-    Access, Affinity, Cache, Mapping, Order, Payload, Priority, Target, Threads, Throttle, TimeSpan,
+    Access, Affinity, Cache, Distribution, Mapping, Order, Payload, Priority, SpanUnit, Target,
+    Threads, Throttle, TimeSpan,
 };
 use super::numbers::shown;
 use crate::dialect::{Notes, Refusal};
@@ -23,6 +27,8 @@ const MOST: u64 = 1 << 16;
 const RING: u32 = 1 << 15;
 /// The largest block.
 const LARGEST_BLOCK: u32 = 1 << 30;
+/// The rates at which a thread's I/Os can be started, in I/Os per second.
+const OFFERED: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 
 /// A time span that can run.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,29 +115,6 @@ impl Gaps {
     fn target(&mut self, target: &Target) {
         let path = &target.path;
         let mut gap = |option: &str, remedy: &str| self.add(format!("{path}: {option}"), remedy);
-        match &target.access {
-            Access::Sequential { stride, order, .. } => {
-                match order {
-                    Order::PerThread => {}
-                    Order::Interlocked => gap("-si", "use -s"),
-                    Order::Parallel => gap("-p", "use -s"),
-                }
-                if *stride != u64::from(target.block_size) {
-                    gap("-s with a stride that is not the block size", "use -s without one");
-                }
-            }
-            Access::Random { percent, alignment, distribution } => {
-                if *percent < 100 {
-                    gap("-rs", "use -r or -s");
-                }
-                if *alignment != u64::from(target.block_size) {
-                    gap("-r with an alignment that is not the block size", "use -r without one");
-                }
-                if distribution.is_some() {
-                    gap("-rd", "use -r");
-                }
-            }
-        }
         let hinted = target.hints.sequential || target.hints.random;
         if hinted && target.cache == Cache::Cached {
             gap("-fs, -fr", "drop them, or bypass the cache with -Su");
@@ -142,14 +125,19 @@ impl Gaps {
         if target.mapping != Mapping::Off {
             gap("-Sm", "use -Sb");
         }
-        if target.write_percent > 0 && target.payload != Payload::Pattern {
-            gap("-Z", "use -Zr, which writes new random data in every block");
+        if let Payload::Pool { size, .. } = target.payload
+            && size > Content::LARGEST_POOL.0
+        {
+            gap("-Z with a buffer above 1 GiB", "choose a smaller one");
         }
         if target.burst.is_some() {
             gap("-i, -j", "drop them");
         }
-        if target.throttle != Throttle::Off {
-            gap("-g", "describe the load to `fathom run --rate`");
+        if !OFFERED.contains(&per_thread(target).unwrap_or(1.0)) {
+            gap(
+                "-g",
+                "choose a rate of at least one I/O in 1000 seconds and at most 10^9 a second",
+            );
         }
         if target.priority != Priority::Normal {
             gap("-I", "run fathom under ionice");
@@ -163,17 +151,24 @@ impl Gaps {
     }
 }
 
-/// The time span on these targets, of which `place` gives the place in the list for a path.
+/// Where paths lead here.
+#[derive(Clone, Copy)]
+pub struct Here<'a> {
+    /// What is known about the targets.
+    pub targets: &'a [facts::Target],
+    /// The place of a path among them.
+    pub place: &'a dyn Fn(&str) -> usize,
+    /// Where a file is that is no target.
+    pub file: &'a dyn Fn(&str) -> PathBuf,
+}
+
+/// The time span on the targets that are here.
 ///
 /// # Errors
 ///
 /// When the targets have no room for it, or it has more threads than can be.
-pub fn map(
-    span: &TimeSpan,
-    targets: &[facts::Target],
-    place: &dyn Fn(&str) -> usize,
-) -> Result<Mapped, Refusal> {
-    let mut mapper = Mapper { targets, place, streams: Vec::new(), result: Vec::new() };
+pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
+    let mut mapper = Mapper { here, streams: Vec::new(), result: Vec::new(), parts: Vec::new() };
     let mut threads = 0;
     match span.threads {
         Threads::PerTarget => {
@@ -213,7 +208,7 @@ pub fn map(
                 _ => None,
             },
             streams: mapper.result,
-            distributions: Vec::new(),
+            distributions: mapper.parts,
         },
     })
 }
@@ -235,10 +230,11 @@ struct Lanes {
 }
 
 struct Mapper<'a> {
-    targets: &'a [facts::Target],
-    place: &'a dyn Fn(&str) -> usize,
+    here: Here<'a>,
     streams: Vec<Stream>,
     result: Vec<export::Stream>,
+    /// What distributions come to.
+    parts: Vec<export::Distribution>,
 }
 
 impl Mapper<'_> {
@@ -255,17 +251,23 @@ impl Mapper<'_> {
         }
         let paths: Vec<String> = group.iter().map(|target| target.path.clone()).collect();
         let mut add = |first_thread, workers, start| -> Result<(), Refusal> {
-            let regions =
+            let regions: Vec<Region> =
                 group.iter().map(|one| self.region(one, start)).collect::<Result<_, _>>()?;
-            let mut stream = stream(target, regions);
+            for (path, region) in paths.iter().zip(&regions) {
+                self.parts.extend(effective(target, path, region, first_thread, workers));
+            }
+            let mut stream = stream(target, regions, self.here.file);
             stream.workers = Workers::Total(workers);
-            stream.pacing = Pacing::Closed { queue_depth: workers * depth };
+            stream.pacing = pacing(target, workers, depth);
+            stream.pattern = pattern(target, depth);
             self.streams.push(stream);
             self.result.push(export::Stream { first_thread, paths: paths.clone() });
             Ok(())
         };
         match target.access {
-            Access::Random { .. } => add(lanes.first, lanes.threads, 0),
+            Access::Random { .. } | Access::Sequential { order: Order::Interlocked, .. } => {
+                add(lanes.first, lanes.threads, 0)
+            }
             Access::Sequential { thread_stride, .. } => (0..lanes.threads)
                 .try_for_each(|k| add(lanes.first + k, 1, thread_stride * u64::from(k))),
         }
@@ -273,16 +275,17 @@ impl Mapper<'_> {
 
     /// Where I/Os go, from `start` behind the target's base.
     fn region(&self, target: &Target, start: u64) -> Result<Region, Refusal> {
-        let index = (self.place)(&target.path);
-        let facts = &self.targets[index];
+        let index = (self.here.place)(&target.path);
+        let facts = &self.here.targets[index];
         let block = u64::from(target.block_size);
         // A file that was there and is larger than what -c asks for is used in part.
         let bounds = [Some(facts.size.0), target.max_offset, target.create_size];
         let end = bounds.into_iter().flatten().min().unwrap_or(0);
         let offset = target.base.saturating_add(start);
         let length = end.saturating_sub(offset);
-        let length = length - length % block;
-        if length == 0 {
+        // With another step the last I/O need not end a whole number of blocks from the first.
+        let length = if step(target) == block { length - length % block } else { length };
+        if length < block {
             return Err(Refusal::new(
                 &target.path,
                 format!(
@@ -305,7 +308,11 @@ fn aligned(target: &Target, facts: &facts::Target, offset: u64) -> Result<(), Re
     if target.cache == Cache::Cached {
         return Ok(());
     }
-    for (what, value) in [("-b", u64::from(target.block_size)), ("the offset (-B, -T)", offset)] {
+    for (what, value) in [
+        ("-b", u64::from(target.block_size)),
+        ("the offset (-B, -T)", offset),
+        ("the stride or alignment (-s, -r)", step(target)),
+    ] {
         if !value.is_multiple_of(sector) {
             return Err(Refusal::new(
                 format!("{}: {what} {value}", target.path),
@@ -317,14 +324,121 @@ fn aligned(target: &Target, facts: &facts::Target, offset: u64) -> Result<(), Re
     Ok(())
 }
 
-/// What a target's I/Os are like, by one worker with one in flight.
-fn stream(target: &Target, regions: Vec<Region>) -> Stream {
-    Stream {
-        pattern: match target.access {
-            Access::Sequential { .. } => Pattern::SEQUENTIAL,
-            Access::Random { .. } => Pattern::RANDOM,
+/// From the start of an I/O to the start of the next, or what starts by chance are multiples of.
+fn step(target: &Target) -> u64 {
+    match target.access {
+        Access::Sequential { stride, .. } => stride,
+        Access::Random { alignment, .. } => alignment,
+    }
+}
+
+/// How the offsets of so many I/Os in flight follow each other.
+fn pattern(target: &Target, depth: u32) -> Pattern {
+    let block = u64::from(target.block_size);
+    let stride = Some(Bytes(step(target))).filter(|&stride| stride != Bytes(block));
+    match &target.access {
+        Access::Sequential { order: Order::Interlocked, .. } => Pattern::Interlocked { stride },
+        Access::Sequential { order, .. } => {
+            let visits = (*order == Order::Parallel && depth > 1).then_some(depth);
+            Pattern::Sequential(Sequence { stride, visits, ..Sequence::default() })
+        }
+        Access::Random { percent, distribution, .. } => {
+            let places = distribution.as_ref().map_or(Places::Uniform, places);
+            Pattern::mixed(f64::from(*percent) / 100.0, places)
+        }
+    }
+}
+
+/// A distribution as the core has it, which gives the rest of the target what is left.
+fn places(distribution: &Distribution) -> Places {
+    let ranges = distribution.ranges.iter().filter(|range| range.span > 0);
+    let extent = |span: u64| match distribution.unit {
+        SpanUnit::Percent => Extent::Share(span as f64 / 100.0),
+        SpanUnit::Bytes => Extent::Size(Bytes(span)),
+    };
+    let range = ranges.map(|range| HotRange {
+        io_share: f64::from(range.io) / 100.0,
+        extent: extent(range.span),
+    });
+    Places::Hot(range.collect())
+}
+
+/// What a distribution comes to in a region, as DiskSpd prints it.
+fn effective(
+    target: &Target,
+    path: &str,
+    region: &Region,
+    first_thread: u32,
+    workers: u32,
+) -> Option<export::Distribution> {
+    let Access::Random { distribution: Some(distribution), alignment, .. } = &target.access else {
+        return None;
+    };
+    let length = region.length.0;
+    let mut ranges = Vec::new();
+    let (mut from, mut spans) = (0, 0_u64);
+    for range in &distribution.ranges {
+        spans = spans.saturating_add(range.span);
+        let end = match distribution.unit {
+            SpanUnit::Bytes if range.span == 0 => length,
+            SpanUnit::Bytes => spans,
+            SpanUnit::Percent => (u128::from(length) * u128::from(spans) / 100) as u64,
+        };
+        // Every range has whole steps, and the last one what is left.
+        let end = if end < length { end - end % alignment } else { length };
+        if range.io > 0 && from < end {
+            ranges.push((range.io, region.offset.0 + from, region.offset.0 + end));
+        }
+        from = end;
+    }
+    // What lies beyond the target is cut off, and the others get its I/Os.
+    let total: u32 = ranges.iter().map(|(io, ..)| io).sum();
+    ranges.iter_mut().for_each(|(io, ..)| *io = (*io * 100 + total / 2) / total.max(1));
+    let threads = (first_thread..first_thread + workers).collect();
+    Some(export::Distribution { path: path.to_owned(), threads, ranges })
+}
+
+/// The limit of a thread in I/Os per second, if it has one.
+fn per_thread(target: &Target) -> Option<f64> {
+    match target.throttle {
+        Throttle::Off => None,
+        Throttle::BytesPerMs(bytes) => Some(bytes as f64 * 1e3 / f64::from(target.block_size)),
+        Throttle::Iops(iops) => Some(iops as f64),
+    }
+}
+
+/// What sets the pace of so many workers: completions, or with a limit a schedule. As DiskSpd's limit
+/// does, a schedule that starts with the load makes up for what was late.
+fn pacing(target: &Target, workers: u32, depth: u32) -> Pacing {
+    let queue_depth = workers * depth;
+    match per_thread(target) {
+        None => Pacing::Closed { queue_depth },
+        Some(iops) => Pacing::Open {
+            offered_load: Rate(iops * f64::from(workers)),
+            arrivals: Arrivals::Uniform,
+            queue_depth_max: queue_depth,
+            realtime: false,
         },
-        block_sizes: BlockSizes::one(Bytes(u64::from(target.block_size))),
+    }
+}
+
+/// What a target's I/Os are like beside their pace and pattern.
+fn stream(target: &Target, regions: Vec<Region>, file: &dyn Fn(&str) -> PathBuf) -> Stream {
+    let block = Bytes(u64::from(target.block_size));
+    let align = match target.access {
+        Access::Random { alignment, .. } => Some(Bytes(alignment)).filter(|&align| align != block),
+        Access::Sequential { .. } => None,
+    };
+    Stream {
+        align,
+        block_sizes: BlockSizes::one(block),
+        payload: match &target.payload {
+            Payload::Pattern => Content::UNIQUE,
+            Payload::Zero => Content::Zeros,
+            Payload::Pool { size, file: name } => {
+                Content::Pool { size: Bytes(*size), file: name.as_deref().map(file) }
+            }
+        },
         read_share: 1.0 - f64::from(target.write_percent) / 100.0,
         access: SpecAccess {
             cache: match target.cache {
@@ -355,7 +469,8 @@ mod tests {
         let names: Vec<&str> = span.targets.iter().map(|target| target.path.as_str()).collect();
         let facts: Vec<facts::Target> =
             names.iter().map(|name| facts::Target::simulated(name, Bytes(1 << 20))).collect();
-        map(&span, &facts, &|path| names.iter().position(|name| *name == path).unwrap())
+        let place = |path: &str| names.iter().position(|name| *name == path).unwrap();
+        map(&span, Here { targets: &facts, place: &place, file: &|path| PathBuf::from(path) })
     }
 
     /// Each stream: the first thread, workers, I/Os in flight, and its regions in KiB.
@@ -407,6 +522,86 @@ mod tests {
     }
 
     #[test]
+    fn every_way_through_a_target_is_a_pattern() {
+        for (line, pattern) in [
+            ("-b4K -r a", "random"),
+            ("-b4K -rs30 a", "mixed (30 % random)"),
+            ("-b4K -r -rdpct90/10:0/40 a", "hot (90 % in 10 %, 0 % in 40 %, 10 % in 50 %)"),
+            ("-b4K -rs10 -rdpct50/50:50/50 a", "mixed (10 % hot (50 % in 50 %, 50 % in 50 %))"),
+            ("-b4K -r -rdabs90/64K a", "hot (90 % in 64 KiB)"),
+            ("-b4K -s16K a", "strided 16 KiB"),
+            ("-b4K -si -t3 a", "interlocked"),
+            ("-b4K -p -o8 a", "sequential (each place 8 times)"),
+        ] {
+            let stream = mapped(line).unwrap().point.streams.remove(0);
+            assert_eq!(stream.pattern.to_string(), pattern, "{line}");
+            assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
+        }
+        assert_eq!(shape("-b4K -si -t3 a"), ["0: Total(3), 6 in flight, 0:0+1024"]);
+        // With a step of its own the last block need not be the end of a whole number of them.
+        assert_eq!(shape("-b64K -r4K -B100K a"), ["0: Total(1), 2 in flight, 0:100+924"]);
+        let aligned = mapped("-b64K -r4K a").unwrap().point.streams.remove(0);
+        assert_eq!(aligned.align, Some(Bytes(4096)));
+        let direct = &span("-b4K -r100 -Su a").targets[0];
+        let facts = facts::Target {
+            direct_alignment: Some(Bytes(512)),
+            ..facts::Target::simulated("a", Bytes(1 << 20))
+        };
+        let refusal = super::aligned(direct, &facts, 0).unwrap_err().to_string();
+        assert!(refusal.contains("the stride or alignment (-s, -r) 100"), "{refusal}");
+    }
+
+    #[test]
+    fn distributions_are_told_as_what_they_come_to() {
+        let told = |line: &str| {
+            let parts = mapped(line).unwrap().result.distributions;
+            let shown = |one: &export::Distribution| format!("{:?} {:?}", one.threads, one.ranges);
+            parts.iter().map(shown).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told("-b4K -r a"), "");
+        assert_eq!(
+            told("-b4K -r -t2 -rdpct90/10:0/40 a"),
+            "[0, 1] [(90, 0, 102400), (10, 524288, 1048576)]"
+        );
+        // What lies beyond the target is cut off, and its share goes to the others.
+        assert_eq!(
+            told("-b4K -r -rdabs50/512K:25/1M:25/1G a"),
+            "[0] [(67, 0, 524288), (33, 524288, 1048576)]"
+        );
+        assert_eq!(
+            told("-b4K -r -B512K -rdabs50/4K a"),
+            "[0] [(50, 524288, 528384), (50, 528384, 1048576)]"
+        );
+    }
+
+    #[test]
+    fn a_limit_is_a_schedule_of_exactly_that_rate() {
+        for (line, rate) in [
+            ("-b4K -r -t2 -g1i a", 2.0),
+            ("-b64K -r -g70000i a", 70_000.0),
+            ("-b4K -r -t3 -g4096 a", 3000.0),
+            ("-b512 -r -g1 a", 1000.0 / 512.0),
+        ] {
+            let stream = mapped(line).unwrap().point.streams.remove(0);
+            let Pacing::Open { offered_load, arrivals, queue_depth_max, .. } = stream.pacing else {
+                panic!("{line}: {:?}", stream.pacing)
+            };
+            assert!((offered_load.0 / rate - 1.0).abs() < 1e-12, "{line}: {offered_load:?}");
+            assert_eq!(arrivals, Arrivals::Uniform);
+            assert_eq!(queue_depth_max % 2, 0);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_said() {
+        let payload = |line: &str| mapped(line).unwrap().point.streams.remove(0).payload;
+        assert_eq!(payload("-b4K -w10 a"), Content::UNIQUE);
+        assert_eq!(payload("-b4K -w10 -Z a"), Content::Zeros);
+        let file = Some(PathBuf::from("words"));
+        assert_eq!(payload("-b4K -w10 -Z1M,words a"), Content::Pool { size: Bytes(1 << 20), file });
+    }
+
+    #[test]
     fn times_mixes_and_the_cache_are_what_was_said() {
         let Mapped { point, result } = mapped("-b4K -r -d20 -W3 -w30 -Sh -z9 -L -D500 a").unwrap();
         let stream = &point.streams[0];
@@ -428,8 +623,9 @@ mod tests {
             refusals.iter().map(|one| one.thing.clone()).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
-        assert_eq!(gaps("-b4K -p -o2 -l a"), "a: -p; a: -l");
-        assert_eq!(gaps("-g1024 -i3 -j4 a"), "a: -i, -j; a: -g");
+        assert_eq!(gaps("-b4K -p -o2 -l a"), "a: -l");
+        assert_eq!(gaps("-g1024 -i3 -j4 a"), "a: -i, -j");
+        assert_eq!(gaps("-w10 -Z2G a"), "a: -Z with a buffer above 1 GiB");
         assert_eq!(gaps("-D300 a"), "-D300");
         assert_eq!(gaps("-D50 -C3 a"), "-C3; -D50");
     }
