@@ -18,35 +18,21 @@ serve "$iops" "$bandwidth" "$slow" -- \
   --blockdev "$null,node-name=n-slow,latency-ns=2000000" \
   --export "type=fuse,id=e-slow,node-name=n-slow,mountpoint=$slow,writable=on"
 
-# A device of these is slower than it should be while somebody else has the CPUs. So what has to hold
-# has to hold in one of three measurements: a figure that is wrong is wrong in all of them.
-in_three() { # LOW HIGH EXPRESSION ARGUMENTS OF fathom run
-  local low=$1 high=$2 expression=$3 try
-  shift 3
-  for try in 1 2 3; do
-    # The bucket has to be empty again.
-    sleep 0.5
-    measure "$@"
-    if status_is 0 && between "$(trial "$expression")" "$low" "$high"; then return 0; fi
-  done
-  return 1
-}
-
 # The whole path through fathom: 3 s, so 3.1 times the limit.
 known_iops() { # TARGET DEPTH NAME [OPTIONS]
   local target=$1 depth=$2 name=$3
   shift 3
   check "2000 IOPS $name at depth $depth: 6200 I/Os in 3 s within 1 %" \
-    in_three 6138 6262 'ios * 3 / seconds' "$target" -b 4k -q "$depth" --warm-up 0s -d 3s "$@"
+    in_three measure 6138 6262 'ios * 3 / seconds' "$target" -b 4k -q "$depth" --warm-up 0s -d 3s "$@"
 }
 known_bandwidth() { # TARGET DEPTH NAME
   check "50 MiB/s $3 at depth $2: 155 MiB in 3 s within 1 %" \
-    in_three 153.45 156.55 'bytes * 3 / seconds / 1048576' \
+    in_three measure 153.45 156.55 'bytes * 3 / seconds / 1048576' \
     "$1" -b 64k -q "$2" --warm-up 0s -d 3s --pattern sequential
 }
 known_service_time() { # TARGET NAME
   check "a delay of 2 ms $2: service-time p50 of 2.0 to 2.2 ms" \
-    in_three 2.0 2.2 'quantile(0.5; .service_time) / 1e6' "$1" -b 4k -q 1 --warm-up 0s -d 2s
+    in_three measure 2.0 2.2 'quantile(0.5; .service_time) / 1e6' "$1" -b 4k -q 1 --warm-up 0s -d 2s
 }
 
 for depth in 1 4 32; do known_iops "$iops" $depth "through FUSE"; done

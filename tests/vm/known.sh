@@ -2,10 +2,14 @@
 modprobe nvme
 modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=2000000 memory_backed=1 gb=1
 disk=$(by_serial limit)
-for depth in 1 4 32; do
-  # The bucket has to be empty again.
-  sleep 0.5
-  r limit$depth "$disk" -q $depth --warm-up 0s -d 3s
+# The emulated machine is slower than the limit while the host has other things to do, so each depth
+# is measured three times: a figure that is wrong is wrong in all of them.
+for try in 1 2 3; do
+  for depth in 1 4 32; do
+    # The bucket has to be empty again.
+    sleep 0.5
+    r limit$depth-$try "$disk" -q $depth --warm-up 0s -d 3s
+  done
 done
 f inspect-nvme inspect /dev/nvme0n1
 r nvme /dev/nvme0n1 -q 8 --warm-up 0s -d 1s
