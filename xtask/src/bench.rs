@@ -281,6 +281,7 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
         started_unix_ns: 0,
         record,
         counters: None,
+        traced: None,
     };
     let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };
     let repeats = size.repeats.div_ceil(100);

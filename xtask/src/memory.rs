@@ -179,6 +179,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         started_unix_ns: 0,
         record,
         counters: None,
+        traced: None,
     };
     let targets = [Target::simulated("invented", Bytes(1 << 40))];
     let host = Host::default();

@@ -234,6 +234,7 @@ impl Session {
             started_unix_ns: 0,
             record,
             counters: watcher.counted,
+            traced: None,
         };
         let judgement = judge(&trial, &self.host, &self.facts);
         let mut write = || -> io::Result<()> {

@@ -28,9 +28,10 @@ mod schedule;
 pub mod sim;
 pub mod sync;
 pub mod target;
+pub mod trace;
 pub mod uring;
 mod worker;
 
 pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
 pub use replay::replay;
-pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point};
+pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point, run_traced};

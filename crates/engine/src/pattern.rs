@@ -91,8 +91,8 @@ impl Request {
     }
 
     /// The region's place in the worker's plan.
-    #[cfg(test)]
-    fn region(self) -> usize {
+    #[inline]
+    pub(crate) fn region(self) -> usize {
         (self.what.0 >> 49) as usize
     }
 

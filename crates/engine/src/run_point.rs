@@ -21,6 +21,7 @@ use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
+use crate::trace::Tracer;
 use crate::uring::{CommandUring, Uring};
 use crate::worker::{self, Job, Outcome, Sink, Timetable};
 
@@ -145,19 +146,40 @@ pub fn run_point(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
+    run_traced(point, devices, stop, observer, None)
+}
+
+/// The same, with a tracer that gets every I/O, if there is one.
+///
+/// # Errors
+///
+/// As [`run_point`].
+///
+/// # Panics
+///
+/// As [`run_point`].
+pub fn run_traced(
+    point: &Point,
+    devices: Devices<'_>,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+    tracer: Option<&mut dyn Tracer>,
+) -> Result<Record, RunError> {
     let plans = plan::divide(point);
     match devices {
-        Devices::Simulated(options) => Ok(simulated::run(point, &plans, options, stop, observer)),
+        Devices::Simulated(options) => {
+            Ok(simulated::run(point, &plans, options, stop, observer, tracer))
+        }
         Devices::Real { streams, backend } => {
             let contents = &contents(point)?;
             let pointers = Pointers::new(point);
             let run = threads::Run { point, plans: &plans, streams, contents, stop, pointers };
             let commands = streams.iter().flatten().any(|target| target.passthrough.is_some());
             match backend {
-                BackendKind::Uring if commands => run.go::<CommandUring>(observer),
-                BackendKind::Uring => run.go::<Uring>(observer),
-                BackendKind::Aio => run.go::<Aio>(observer),
-                BackendKind::Sync => run.go::<Sync>(observer),
+                BackendKind::Uring if commands => run.go::<CommandUring>(observer, tracer),
+                BackendKind::Uring => run.go::<Uring>(observer, tracer),
+                BackendKind::Aio => run.go::<Aio>(observer, tracer),
+                BackendKind::Sync => run.go::<Sync>(observer, tracer),
                 BackendKind::Sim => unreachable!("a simulated device is no real target"),
             }
         }
@@ -174,7 +196,7 @@ pub(crate) fn run_on<B: RealBackend>(
     let plans = plan::divide(point);
     let contents = &contents(point)?;
     let (streams, pointers) = (&[targets.to_vec()], Pointers::new(point));
-    threads::Run { point, plans: &plans, streams, contents, stop, pointers }.go::<B>(observer)
+    threads::Run { point, plans: &plans, streams, contents, stop, pointers }.go::<B>(observer, None)
 }
 
 /// What each stream writes.

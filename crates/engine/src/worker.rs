@@ -21,6 +21,7 @@ use fathom_core::{Bytes, Instant, Span};
 use crate::backend::{Backend, Completion, Io, failure};
 use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
+use crate::trace::{Entry, TracePhase};
 
 /// How often an idle loop looks whether it should stop.
 const STOP_CHECK: Span = Span::from_ms(50);
@@ -65,6 +66,14 @@ pub(crate) trait Sink {
     /// Hands the tally over. When the sink cannot take it now, the tally stays as it is and goes on
     /// counting, so that the next interval's slice is longer and nothing is lost.
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool;
+
+    /// An I/O of this slot starts. For who follows them one by one; it costs nothing where nobody does.
+    #[inline(always)]
+    fn starts(&mut self, _slot: u32) {}
+
+    /// It ended: `entry` makes of its number what is to be known of it.
+    #[inline(always)]
+    fn ends(&mut self, _slot: u32, _entry: impl FnOnce(u64) -> Entry) {}
 }
 
 /// What a worker needs besides its backend, schedule and pattern.
@@ -434,6 +443,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.free_count = free;
         self.started += count as u64;
         for (&slot, &request) in self.free[batch].iter().zip(&self.requests[drawn]) {
+            self.sink.starts(slot);
             let slot = &mut self.slots[slot as usize];
             slot.request = request;
             slot.submitted = submitted;
@@ -548,6 +558,12 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
         self.free[back.free] = completion.slot;
         back.free += 1;
+        let phase = match (self.excess == NEVER, self.in_window) {
+            (true, _) => TracePhase::After,
+            (false, true) => TracePhase::Window,
+            (false, false) => TracePhase::WarmUp,
+        };
+        self.follow(completion.slot, Some((completion.at, completion.result)), phase);
         let slot = &self.slots[completion.slot as usize];
         let what = slot.request.what();
         if i64::from(completion.result) != i64::from(what.length()) + self.excess {
@@ -565,6 +581,17 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             back.alike = alike;
         }
         back.count += 1;
+    }
+
+    /// Tells who follows the I/Os, if anybody does, that this one ended.
+    #[inline(always)]
+    fn follow(&mut self, slot: u32, completed: Option<(Instant, i32)>, phase: TracePhase) {
+        let slots = &self.slots;
+        self.sink.ends(slot, |number| {
+            let Slot { intended, submitted, request } = slots[slot as usize];
+            let intended = if S::OPEN { intended } else { submitted };
+            Entry { number, request, intended, submitted, completed, phase, left_out: 0 }
+        });
     }
 
     /// Records what came back so far and was alike.
@@ -719,6 +746,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
         self.ledger.in_flight += 1;
+        let completed = Some((completion.at, completion.result));
+        self.follow(completion.slot, completed, TracePhase::After);
         if !self.is_whole(completion) {
             self.note_failure(completion.slot, failure(completion.result), completion.at);
         }
@@ -731,6 +760,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let mut is_lost = vec![true; self.slots.len()];
         self.free[..self.free_count].iter().for_each(|&slot| is_lost[slot as usize] = false);
         for slot in (0..self.slots.len()).filter(|&slot| is_lost[slot]) {
+            self.follow(slot as u32, None, TracePhase::After);
             self.note_failure(slot as u32, ErrorKind::Lost, ended);
         }
         self.ledger.lost = self.in_flight();

@@ -24,7 +24,8 @@ use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
 use fathom_engine::sim::{Options, Sim};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
+use fathom_engine::trace::{TracedIos, Tracer};
+use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_traced};
 
 /// Asks the system's allocator, and counts.
 struct Counting;
@@ -92,6 +93,15 @@ impl Observer for Watch {
         if progress.in_window && self.at_opening.is_some() {
             self.at_slices.push(BY_OTHERS.load(Ordering::Relaxed));
         }
+    }
+}
+
+/// Counts what it is given.
+struct Counted(u64);
+
+impl Tracer for Counted {
+    fn take(&mut self, ios: &TracedIos<'_>) {
+        self.0 += ios.iter().count() as u64;
     }
 }
 
@@ -203,8 +213,11 @@ fn run_in_virtual_time(device: &str, point: &Point) -> (u64, u64) {
     let options: Options = device.parse().expect(device);
     let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
     let never = AtomicBool::new(false);
+    let mut tracer = Counted(0);
+    let is_traced = point.streams[0].pattern == Pattern::SEQUENTIAL;
+    let tracer = is_traced.then_some(&mut tracer as &mut dyn Tracer);
     let before = BY_THIS_THREAD.get();
-    let record = run_point(point, Devices::Simulated(&options), &never, &mut watch);
+    let record = run_traced(point, Devices::Simulated(&options), &never, &mut watch, tracer);
     let allocations = BY_THIS_THREAD.get() - before;
     let record = record.expect("a simulated device can always be opened");
     assert!(record.ledger().balances());
@@ -324,7 +337,11 @@ fn workers_on_real_files_allocate_nothing() {
                 let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
                 let devices = Devices::Real { streams: &[targets.to_vec()], backend };
                 let never = AtomicBool::new(false);
-                let record = run_point(&point, devices, &never, &mut watch);
+                // The sequential ones are followed one by one.
+                let mut tracer = Counted(0);
+                let is_traced = pattern == Pattern::SEQUENTIAL;
+                let tracer = is_traced.then_some(&mut tracer as &mut dyn Tracer);
+                let record = run_traced(&point, devices, &never, &mut watch, tracer);
                 let record = record.expect("the backend was chosen because it works");
                 assert!(record.ledger().completed > 0);
                 // When the last slice is seen the worker may be on its way out already, where it

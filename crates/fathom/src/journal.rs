@@ -138,7 +138,8 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
+/// The error of a result that cannot be created, with `other` as the way out.
+pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
     let remedy = match cause.kind() {
         io::ErrorKind::AlreadyExists => {
             "choose another name: results are never overwritten".to_owned()

@@ -10,6 +10,7 @@ mod output;
 mod scratch;
 mod session;
 mod signals;
+mod trace;
 mod workload;
 
 use std::panic::{self, PanicHookInfo};

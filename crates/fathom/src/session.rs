@@ -10,13 +10,15 @@ use fathom_core::measure::Record;
 use fathom_core::spec::{BackendKind, Pacing, Stream};
 use fathom_core::verdict::{Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch};
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::trace::Tracer;
+use fathom_engine::{Devices, Observer, Phase, Progress, run_traced};
 use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
 
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
 use crate::signals;
+use crate::trace::{TraceFile, TrialTrace};
 
 /// How soon a rest ends after somebody asked to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -89,10 +91,10 @@ impl Session<'_> {
     pub fn run(
         &self,
         experiment: &mut dyn Experiment,
+        mut course: Course<'_>,
         journal: &mut Journal,
         live: &mut Live,
     ) -> Result<Outcome, Error> {
-        let mut course = Course::default();
         let (ended, concluded) = self.trials(experiment, &mut course, journal, live)?;
         course.conclude(ended, &concluded, journal)
     }
@@ -106,7 +108,7 @@ impl Session<'_> {
     pub fn trials(
         &self,
         experiment: &mut dyn Experiment,
-        course: &mut Course,
+        course: &mut Course<'_>,
         journal: &mut Journal,
         live: &mut Live,
     ) -> Result<(Ended, Concluded), Error> {
@@ -126,7 +128,8 @@ impl Session<'_> {
             if !self.rest(*rest) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            let trial = match self.trial(*planned, io_wq.as_mut(), live) {
+            let trace = course.trace.as_deref_mut();
+            let trial = match self.trial(*planned, io_wq.as_mut(), trace, live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -177,6 +180,7 @@ impl Session<'_> {
         &self,
         planned: Planned,
         io_wq: Option<&mut IoWqWatch>,
+        trace: Option<&mut TraceFile>,
         live: &mut Live,
     ) -> Result<Trial, Error> {
         let Planned { point, place, .. } = planned;
@@ -191,8 +195,11 @@ impl Session<'_> {
             opened: None,
             counted: None,
         };
-        let record =
-            run_point(&point, self.devices, signals::stop(), &mut watcher).map_err(Error::Run)?;
+        let mut trace = trace.map(|trace| trace.trial(self.targets));
+        let tracer = trace.as_mut().map(|trace| trace as &mut dyn Tracer);
+        let record = run_traced(&point, self.devices, signals::stop(), &mut watcher, tracer);
+        let traced = trace.map(TrialTrace::end);
+        let record = record.map_err(Error::Run)?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         Ok(Trial {
             point,
@@ -205,25 +212,27 @@ impl Session<'_> {
             started_unix_ns,
             record,
             counters,
+            traced,
         })
     }
 }
 
 /// What the trials of a result file came to so far.
 #[derive(Debug)]
-pub struct Course {
+pub struct Course<'a> {
+    /// Where every I/O goes, if that was asked for.
+    trace: Option<&'a mut TraceFile>,
     verdict: Verdict,
     /// Whether there is any trial.
     measured: bool,
 }
 
-impl Default for Course {
-    fn default() -> Self {
-        Self { verdict: Verdict::Sound, measured: false }
+impl<'a> Course<'a> {
+    /// The beginning, before any trial.
+    pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
+        Self { trace, verdict: Verdict::Sound, measured: false }
     }
-}
 
-impl Course {
     /// Writes the conclusion.
     ///
     /// # Errors

@@ -64,12 +64,17 @@ fn push(out: &mut String, fields: impl Iterator<Item = String>) {
         if place > 0 {
             out.push(',');
         }
-        match field.contains(['"', ',', '\n', '\r']) {
-            true => out.push_str(&format!("\"{}\"", field.replace('"', "\"\""))),
-            false => out.push_str(&field),
-        }
+        out.push_str(&self::field(&field));
     }
     out.push('\n');
+}
+
+/// A text as a field of a table.
+pub fn field(text: &str) -> String {
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
 }
 
 fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {

@@ -68,6 +68,7 @@ fn long() -> Trial {
         started_unix_ns: 0,
         record: Record { window, interrupted: false, workers: Vec::new(), series, stretches },
         counters: None,
+        traced: None,
     }
 }
 

@@ -34,6 +34,19 @@ pub struct Trial {
     pub record: Record,
     /// What the host counted during the window; absent for a simulated target.
     pub counters: Option<Counters>,
+    /// Where every I/O is to be found, if that was asked for.
+    pub traced: Option<Traced>,
+}
+
+/// A trace of a trial: what is in it, and what is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// The file, as it was named.
+    pub file: String,
+    /// I/Os of the trial in it, those of the warm-up and those after the window included.
+    pub ios: u64,
+    /// I/Os of the trial that are not, because it could not be written as fast, or at all.
+    pub left_out: u64,
 }
 
 /// A point that an experiment wants to have run.

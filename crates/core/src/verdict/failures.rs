@@ -155,10 +155,31 @@ pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
     }
 }
 
+/// I/Os that are missing in the trace: the figures have them all the same.
+pub(super) fn trace_incomplete(case: &Case, judgement: &mut Judgement) {
+    let Some(traced) = case.trial.traced.as_ref().filter(|traced| traced.left_out > 0) else {
+        return;
+    };
+    let all = traced.ios + traced.left_out;
+    judgement.find(
+        "trace-incomplete",
+        Severity::Note,
+        format!(
+            "{} of {} are not in the trace {}, because it could not be written as fast as they \
+             came, or at all; the figures count them.",
+            traced.left_out,
+            counted(all, "I/O"),
+            traced.file,
+        ),
+        "Write the trace to a faster device with more room, or offer less load.",
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::Invented;
     use super::*;
+    use crate::experiment::Traced;
     use crate::units::Bytes;
 
     fn error(kind: ErrorKind) -> IoError {
@@ -261,5 +282,16 @@ mod tests {
         invented.has_none_of(&["nothing-completed"]);
         invented.worker().ledger.completed = 0;
         invented.has("nothing-completed", Severity::Void);
+    }
+
+    #[test]
+    fn a_trace_with_gaps_is_worth_a_note() {
+        let mut invented = Invented::reads();
+        let file = "trace.csv".to_owned();
+        invented.trial.traced = Some(Traced { file: file.clone(), ios: 7, left_out: 0 });
+        assert_eq!(invented.codes(), [""; 0]);
+        invented.trial.traced = Some(Traced { file, ios: 7, left_out: 2 });
+        let finding = invented.has("trace-incomplete", Severity::Note);
+        assert!(finding.evidence.starts_with("2 of 9 I/Os"), "{}", finding.evidence);
     }
 }

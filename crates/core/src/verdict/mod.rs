@@ -21,7 +21,7 @@ use crate::spec::{BackendKind, Point};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 37] = [
+pub const CODES: [&str; 38] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -54,6 +54,7 @@ pub const CODES: [&str; 37] = [
     "short-ios",
     "small-footprint",
     "submission-threads-crowded",
+    "trace-incomplete",
     "trend",
     "unwritten-reads",
     "volatile-write-cache",
@@ -147,7 +148,7 @@ impl Judgement {
 type Check = fn(&Case, &mut Judgement);
 
 /// The checks of what the trial itself says; they hold for simulated targets too.
-const OF_EVERY_TRIAL: [Check; 9] = [
+const OF_EVERY_TRIAL: [Check; 10] = [
     failures::io_errors,
     failures::gave_up,
     failures::interrupted,
@@ -157,6 +158,7 @@ const OF_EVERY_TRIAL: [Check; 9] = [
     load::not_steady,
     load::warm_up_too_short,
     load::few_samples,
+    failures::trace_incomplete,
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
@@ -230,6 +232,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         started_unix_ns: 0,
         record,
         counters: None,
+        traced: None,
     };
     let case = Case { trial: &trial, host, targets };
     let mut judgement = Judgement::default();

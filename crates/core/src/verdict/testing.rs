@@ -76,6 +76,7 @@ impl Invented {
                 stretches: Vec::new(),
             },
             counters: Some(counters(direction)),
+            traced: None,
         };
         let cost = |queue_depth, per_io_ns| Cost { queue_depth, per_io_ns };
         let ceiling = Ceiling {

@@ -20,12 +20,14 @@ use crate::collector::{Collector, empty_tally};
 use crate::pattern::{self, Pointers, Source};
 use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim::{self, Sim};
+use crate::trace::{AtOnce, Entry, Follow, Tracer, Unfollowed};
 use crate::worker::{Job, Outcome, Seat, Sink, Turns};
 
 /// Merges on the spot: virtual time stands still meanwhile.
-struct LocalSink<'a, 'b> {
+struct LocalSink<'a, 'b, F> {
     worker: usize,
     merging: &'a RefCell<Merging<'b>>,
+    follow: F,
 }
 
 /// What all workers hand over to.
@@ -34,13 +36,23 @@ struct Merging<'a> {
     observer: &'a mut dyn Observer,
 }
 
-impl Sink for LocalSink<'_, '_> {
+impl<F: Follow> Sink for LocalSink<'_, '_, F> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let merging = &mut *self.merging.borrow_mut();
         if let Some(progress) = merging.collector.add(self.worker, tally) {
             merging.observer.progress(&progress);
         }
         true
+    }
+
+    #[inline(always)]
+    fn starts(&mut self, slot: u32) {
+        self.follow.starts(slot);
+    }
+
+    #[inline(always)]
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+        self.follow.ends(slot, entry);
     }
 }
 
@@ -51,6 +63,24 @@ pub(super) fn run(
     options: &sim::Options,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
+    tracer: Option<&mut dyn Tracer>,
+) -> Record {
+    let Some(tracer) = tracer else {
+        return followed(point, plans, options, stop, observer, |_| Unfollowed);
+    };
+    let window_start = timetable(point, Instant(0)).window_start;
+    let at_once = AtOnce { tracer: &RefCell::new(tracer), plans, window_start };
+    followed(point, plans, options, stop, observer, |worker| at_once.follow(worker))
+}
+
+/// The same, each worker with one that follows its I/Os.
+fn followed<F: Follow>(
+    point: &Point,
+    plans: &[WorkerPlan],
+    options: &sim::Options,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+    follow: impl Fn(usize) -> F,
 ) -> Record {
     let timetable = timetable(point, Instant(0));
     let end = Cell::new(None);
@@ -73,8 +103,8 @@ pub(super) fn run(
     let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
     let outcomes = match &*jobs {
-        [job] => Vec::from([alone(point, job, &mut device, &merging)]),
-        jobs => together(point, jobs, device, &merging),
+        [job] => Vec::from([alone(point, job, &mut device, &merging, follow(0))]),
+        jobs => together(point, jobs, device, &merging, follow),
     };
     merging.into_inner().collector.finish(outcomes)
 }
@@ -89,34 +119,38 @@ fn alone(
     job: &Job<'_>,
     device: &mut Sim,
     merging: &RefCell<Merging<'_>>,
+    follow: impl Follow,
 ) -> Outcome {
     let stream = &point.streams[job.plan.stream as usize];
-    let mut sink = LocalSink { worker: 0, merging };
-    drive_plan(job, stream, &Pointers::new(point), device, &mut sink)
+    let mut sink = LocalSink { worker: 0, merging, follow };
+    let outcome = drive_plan(job, stream, &Pointers::new(point), device, &mut sink);
+    sink.follow.finish();
+    outcome
 }
 
 /// Runs several workers on one device.
-fn together(
+fn together<F: Follow>(
     point: &Point,
     jobs: &[Job<'_>],
     device: Sim,
     merging: &RefCell<Merging<'_>>,
+    follow: impl Fn(usize) -> F,
 ) -> Vec<Outcome> {
     let pointers = Pointers::new(point);
     let source = |job: &Job<'_>| {
         pattern::source(&point.streams[job.plan.stream as usize], job.plan, &pointers)
     };
     let mut sources: Vec<Box<dyn Source + '_>> = jobs.iter().map(source).collect();
-    let mut sinks: Vec<LocalSink<'_, '_>> =
-        (0..jobs.len()).map(|worker| LocalSink { worker, merging }).collect();
+    let sink = |worker| LocalSink { worker, merging, follow: follow(worker) };
+    let mut sinks: Vec<LocalSink<'_, '_, F>> = (0..jobs.len()).map(sink).collect();
     let parts = jobs.iter().zip(&mut sources).zip(&mut sinks);
     let workers = parts.map(|((job, source), sink)| {
         let stream = &point.streams[job.plan.stream as usize];
         scheduled(stream, job.plan, job.timetable, TakeSeat { job, source: &mut **source, sink })
     });
-    let mut table = Table::new(device, workers.collect(), jobs);
-    table.run();
-    table.workers.into_iter().map(Turns::outcome).collect()
+    let outcomes = Table::new(device, workers.collect(), jobs).run();
+    sinks.into_iter().for_each(|sink| sink.follow.finish());
+    outcomes
 }
 
 /// A worker that is about to sit down with the others.
@@ -216,7 +250,7 @@ impl<'a> Table<'a> {
     }
 
     /// Gives everybody their turns until the last one is done.
-    fn run(&mut self) {
+    fn run(mut self) -> Vec<Outcome> {
         for worker in 0..self.workers.len() {
             self.begin(worker);
         }
@@ -238,6 +272,7 @@ impl<'a> Table<'a> {
                 self.find_earliest();
             }
         }
+        self.workers.into_iter().map(Turns::outcome).collect()
     }
 
     /// The first half of a worker's turn.
@@ -315,8 +350,8 @@ mod tests {
         let options: sim::Options = device.parse().expect(device);
         let mut device = Sim::open(&options, point.streams[0].pacing.queue_depth());
         let outcomes = match at_table {
-            true => together(point, &[job], device, &merging),
-            false => Vec::from([alone(point, &job, &mut device, &merging)]),
+            true => together(point, &[job], device, &merging, |_| Unfollowed),
+            false => Vec::from([alone(point, &job, &mut device, &merging, Unfollowed)]),
         };
         merging.into_inner().collector.finish(outcomes)
     }

@@ -21,6 +21,7 @@ use crate::pattern::Pointers;
 use crate::payload::Content;
 use crate::realtime;
 use crate::target::OpenTarget;
+use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
 use crate::worker::{Job, Outcome, Sink, Timetable};
 
 /// From the moment when all workers are ready to their common start.
@@ -47,13 +48,14 @@ pub(super) struct Run<'a> {
 }
 
 /// What passes between a worker and the collector, seen from the worker.
-struct Lines<'a> {
+struct Lines<'a, F> {
     worker: usize,
     full: SyncSender<(usize, Box<Tally>)>,
     empty: Receiver<Box<Tally>>,
     /// Set when the collector or another worker panicked.
     abandoned: &'a AtomicBool,
     end: &'a EarlyEnd,
+    follow: F,
 }
 
 /// The end that the first worker to see that it should stop sets for all, in nanoseconds.
@@ -72,6 +74,9 @@ impl EarlyEnd {
         Instant(swap.err().unwrap_or(proposed.0))
     }
 }
+
+/// Where all wait until it is known when the run starts, or that it does not.
+type Gate = OnceLock<Option<Timetable>>;
 
 /// Ends the run when the thread that has it panics: the others would go on to the end of the window,
 /// and wait for ever to hand over what nobody takes any more.
@@ -95,7 +100,7 @@ impl<T: Default> Drop for Opens<'_, T> {
     }
 }
 
-impl Sink for Lines<'_> {
+impl<F: Follow> Sink for Lines<'_, F> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let empty = match self.empty.try_recv() {
             Ok(empty) => empty,
@@ -107,17 +112,59 @@ impl Sink for Lines<'_> {
         // There is room for every tally that exists, so this fails only when the collector is gone.
         self.full.try_send((self.worker, full)).is_ok()
     }
+
+    #[inline(always)]
+    fn starts(&mut self, slot: u32) {
+        self.follow.starts(slot);
+    }
+
+    #[inline(always)]
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+        self.follow.ends(slot, entry);
+    }
 }
 
 impl Run<'_> {
-    /// Opens the backends, runs the workers, and merges their records.
+    /// Runs it, with a thread that hands the tracer what the workers did, if there is one.
     pub(super) fn go<B: RealBackend>(
         &self,
         observer: &mut dyn Observer,
+        tracer: Option<&mut dyn Tracer>,
+    ) -> Result<Record, RunError> {
+        let gate = &Gate::new();
+        let Some(tracer) = tracer else {
+            let nobody = self.plans.iter().map(|_| Unfollowed);
+            return self.follow::<B, _>(observer, gate, nobody);
+        };
+        let (followers, blocks) = trace::lines(self.plans);
+        let write = || {
+            if let Some(table) = gate.wait() {
+                blocks.write(tracer, self.plans, table.window_start);
+            }
+        };
+        thread::scope(|scope| {
+            // Opened here too: without a thread to run in, nobody else would open it.
+            let _starts = Opens(gate);
+            let builder = thread::Builder::new().name("fathom-trace".to_owned());
+            let writer = builder.spawn_scoped(scope, write).map_err(RunError::Thread)?;
+            let record = self.follow::<B, _>(observer, gate, followers.into_iter())?;
+            match writer.join() {
+                Ok(()) => Ok(record),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Opens the backends, runs the workers, each with one that follows its I/Os, and merges their
+    /// records.
+    fn follow<B: RealBackend, F: Follow + Send>(
+        &self,
+        observer: &mut dyn Observer,
+        gate: &Gate,
+        followers: impl Iterator<Item = F>,
     ) -> Result<Record, RunError> {
         let clock = Clock::default();
         let count = self.plans.len();
-        let gate: OnceLock<Option<Timetable>> = OnceLock::new();
         let tallies = tallies(count);
         let (full, filled) = sync_channel(count * tallies);
         let (ready, readiness) = sync_channel(count);
@@ -127,23 +174,22 @@ impl Run<'_> {
         thread::scope(|scope| {
             // Moved in here, so that a panic drops them before the workers are waited for.
             let (filled, _abandons) = (filled, Abandons(&abandoned));
-            let (opens, _starts) = (Opens(&closed), Opens(&gate));
+            let (opens, _starts) = (Opens(&closed), Opens(gate));
             let mut returns = Vec::with_capacity(count);
             let mut threads = Vec::with_capacity(count);
-            for (worker, plan) in self.plans.iter().enumerate() {
+            for ((worker, plan), follow) in self.plans.iter().enumerate().zip(followers) {
                 let (give_back, empty) = sync_channel(tallies);
                 for _ in 1..tallies {
                     give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
                 }
                 returns.push(give_back);
                 let (full, abandoned, end) = (full.clone(), &abandoned, &end);
-                let lines = Lines { worker, full, empty, abandoned, end };
-                let (gate, ready, closed) = (&gate, ready.clone(), &closed);
+                let lines = Lines { worker, full, empty, abandoned, end, follow };
+                let (ready, closed) = (ready.clone(), &closed);
                 let name = format!("fathom-{worker}");
                 let builder = thread::Builder::new().name(name).stack_size(STACK);
-                match builder
-                    .spawn_scoped(scope, move || self.work::<B>(plan, ready, gate, lines, closed))
-                {
+                let work = move || self.work::<B, F>(plan, ready, gate, lines, closed);
+                match builder.spawn_scoped(scope, work) {
                     Ok(thread) => threads.push(thread),
                     Err(cause) => return Err(RunError::Thread(cause)),
                 }
@@ -167,12 +213,12 @@ impl Run<'_> {
     }
 
     /// A worker's thread, from opening its backend to its last I/O.
-    fn work<B: RealBackend>(
+    fn work<B: RealBackend, F: Follow>(
         &self,
         plan: &WorkerPlan,
         ready: SyncSender<Result<(), RunError>>,
-        gate: &OnceLock<Option<Timetable>>,
-        mut lines: Lines<'_>,
+        gate: &Gate,
+        mut lines: Lines<'_, F>,
         closed: &OnceLock<()>,
     ) -> Option<Outcome> {
         let (abandoned, end) = (lines.abandoned, lines.end);
@@ -216,7 +262,9 @@ impl Run<'_> {
         }
         // What the caller reads at the window's end, the ring's own threads among it, must not be
         // gone before.
-        drop(lines);
+        let Lines { follow, full, .. } = lines;
+        follow.finish();
+        drop(full);
         closed.wait();
         Some(Outcome { waits: Some(backend.waits()), ..outcome })
     }
@@ -540,7 +588,7 @@ mod tests {
             streams: &[Vec::from([target.clone()])],
             stop: &AtomicBool::new(false),
         };
-        run.go::<Spy>(&mut Silent).unwrap();
+        run.go::<Spy>(&mut Silent, None).unwrap();
         let pushed = PUSHED.lock().unwrap().clone();
         let mut schedule =
             OpenLoop::new(Instant(0), Poisson::new(Steady::new(Rate(rate)), plans[0].seed));
@@ -590,7 +638,7 @@ mod tests {
                 streams: &[Vec::from([target.clone()])],
                 stop: &AtomicBool::new(false),
             };
-            run.go::<Sync>(&mut Faulty).map(|_| ())
+            run.go::<Sync>(&mut Faulty, None).map(|_| ())
         });
         assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"a mistake in the view"));
     }

@@ -119,6 +119,9 @@ pub struct Results {
     /// Write the figures as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write every single I/O as a line of a table (CSV), best on another device than the targets
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Print the document (JSON Lines) to stdout and everything else to stderr
     #[arg(long)]
     pub json: bool,

@@ -522,12 +522,13 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 11] = [
+const END_TO_END: [&str; 12] = [
     "workload",
     "set",
     "out",
     "html",
     "csv",
+    "trace",
     "json",
     "help",
     "version",

@@ -46,10 +46,10 @@ fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
     let name = portrait.spec.targets[0].name.clone();
     // What must not be written to is refused before anything is said of overwriting it.
     let opened = shared::open(&place, &portrait.spec)?;
-    let (outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
+    let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
     let outcome = announce(&portrait, &[])
-        .and_then(|()| measure(&portrait, &opened, host, &mut journal, &mut live));
+        .and_then(|()| measure(&portrait, &opened, host, (&mut journal, &mut outputs), &mut live));
     conclude(outcome, &outputs, journal, &portrait)
 }
 
@@ -112,8 +112,8 @@ fn in_scratch(
     let portrait = portrait::portrait(&seeded, place.facts().remove(0), owner, machine)?;
     let opened = shared::open(&place, &portrait.spec)?;
     still_ours(&scratch, &opened)?;
-    let (outputs, mut journal) = Outputs::create("quick", name, &args.results, true)?;
-    let outcome = measure(&portrait, &opened, host, &mut journal, live);
+    let (mut outputs, mut journal) = Outputs::create("quick", name, &args.results, true)?;
+    let outcome = measure(&portrait, &opened, host, (&mut journal, &mut outputs), live);
     Ok(Ran { outcome, outputs, journal })
 }
 
@@ -138,7 +138,7 @@ fn measure(
     portrait: &Portrait,
     opened: &Opened,
     host: &Host,
-    journal: &mut Journal,
+    (journal, outputs): (&mut Journal, &mut Outputs),
     live: &mut Live,
 ) -> Result<Outcome, Error> {
     let points: Vec<Point> = portrait.spec.points.clone();
@@ -150,6 +150,7 @@ fn measure(
         seed: points[0].seed,
         experiment: &mut Sequence::new(points),
         described: None,
+        trace: outputs.trace(),
     };
     shared::measure(work, journal, live)
 }

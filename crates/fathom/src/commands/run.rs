@@ -31,7 +31,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let (place, host, spec) = shared::settle(&mut asked)?;
     let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     let opened = shared::open(&place, &spec)?;
-    let (outputs, mut journal) =
+    let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in preview::announcement(&spec, &opened) {
         output::say_folded(&output::printable(&line))?;
@@ -45,6 +45,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         experiment: &mut Sequence::new(spec.points.clone()),
         described: None,
         seed: spec.points[0].seed,
+        trace: outputs.trace(),
     };
     match shared::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {

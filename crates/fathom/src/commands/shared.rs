@@ -27,7 +27,8 @@ use crate::error::{Error, exit, plain};
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
-use crate::session::{self, Outcome, Session};
+use crate::session::{self, Course, Outcome, Session};
+use crate::trace::TraceFile;
 use crate::workload::Asked;
 use crate::{output, signals};
 
@@ -398,6 +399,8 @@ pub struct Work<'a> {
     pub described: Option<&'a document::Experiment>,
     /// Repeats it.
     pub seed: u64,
+    /// Where every I/O goes, if that was asked for.
+    pub trace: Option<&'a mut TraceFile>,
 }
 
 /// Measures: from the header to the conclusion.
@@ -406,7 +409,7 @@ pub struct Work<'a> {
 ///
 /// When the machine or the result file does not allow it.
 pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
-    let Work { command, host, spec, opened, experiment, described, seed } = work;
+    let Work { command, host, spec, opened, experiment, described, seed, trace } = work;
     let (backend, backend_reason) = opened.backend();
     signals::be_orderly();
     // Right before the first I/O, when nothing else of ours runs.
@@ -416,7 +419,7 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     session::begin(journal, command, (&host, &spec.targets), seed, points, described)?;
     let session =
         Session { host: &host, targets: &spec.targets, devices: opened.devices(), backend_reason };
-    let outcome = session.run(experiment, journal, live);
+    let outcome = session.run(experiment, Course::new(trace), journal, live);
     live.finish();
     outcome
 }
@@ -430,11 +433,11 @@ pub fn measure_each(
     command: document::Command,
     host: &Host,
     (place, specs): (&Place, &[Spec]),
-    journal: &mut Journal,
+    (journal, trace): (&mut Journal, Option<&mut TraceFile>),
     live: &mut Live,
 ) -> Result<Outcome, Error> {
     signals::be_orderly();
-    let mut course = session::Course::default();
+    let mut course = Course::new(trace);
     let mut ended = (Ended::Completed, Conclusion::default());
     for (index, spec) in specs.iter().enumerate() {
         let opened = match open(place, spec) {
@@ -487,6 +490,7 @@ pub fn style() -> terminal::Style {
 pub struct Outputs {
     html: Option<PathBuf>,
     csv: Option<PathBuf>,
+    trace: Option<TraceFile>,
 }
 
 /// Refuses results that cannot be written, long before there are any.
@@ -519,7 +523,7 @@ impl Outputs {
     ) -> Result<(Self, Journal), Error> {
         let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
         let html = typed.html.clone().or(beside);
-        distinct([&typed.out, &html, &typed.csv])?;
+        distinct([&typed.out, &html, &typed.csv, &typed.trace])?;
         for path in html.iter().chain(&typed.csv) {
             free(path)?;
         }
@@ -528,11 +532,22 @@ impl Outputs {
             None => create_named(command, target, typed.json)?,
         };
         let html = html.or_else(|| html_beside.then(|| html_name(&out)));
-        if let Some(Err(taken)) = html.as_deref().map(free) {
-            journal.discard();
-            return Err(taken);
+        let trace = html
+            .as_deref()
+            .map_or(Ok(()), free)
+            .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
+        match trace {
+            Ok(trace) => Ok((Self { html, csv: typed.csv.clone(), trace }, journal)),
+            Err(taken) => {
+                journal.discard();
+                Err(taken)
+            }
         }
-        Ok((Self { html, csv: typed.csv.clone() }, journal))
+    }
+
+    /// Where every I/O goes, if that was asked for.
+    pub fn trace(&mut self) -> Option<&mut TraceFile> {
+        self.trace.as_mut()
     }
 
     /// Shows and writes what the result file holds.
@@ -557,7 +572,11 @@ impl Outputs {
     /// When a report cannot be written.
     pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
         output::say(&format!("\nresult  {}", journal.path().display()))?;
-        write_reports(document, self.html.as_deref(), self.csv.as_deref())
+        write_reports(document, self.html.as_deref(), self.csv.as_deref())?;
+        match &self.trace {
+            Some(trace) => output::say(&trace.close()?),
+            None => Ok(()),
+        }
     }
 }
 
@@ -602,7 +621,7 @@ pub fn write_reports(
 /// # Errors
 ///
 /// When there are two.
-pub fn distinct(paths: [&Option<PathBuf>; 3]) -> Result<(), Error> {
+pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Error> {
     let place = |path: &PathBuf| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -614,7 +633,7 @@ pub fn distinct(paths: [&Option<PathBuf>; 3]) -> Result<(), Error> {
     let twice = places.iter().enumerate().any(|(index, place)| places[..index].contains(place));
     if twice {
         return Err(Error::option(
-            "--out, --html, --csv",
+            "--out, --html, --csv, --trace",
             "two of them name the same file",
             "give each its own",
         ));

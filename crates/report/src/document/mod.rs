@@ -173,6 +173,9 @@ pub struct Trial {
     pub workers: Vec<Worker>,
     /// What the host counted during the window; none for a simulated target.
     pub counters: Option<Counters>,
+    /// Where every I/O is to be found; none unless that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<Traced>,
     /// The window in slices with their distributions, by start and stream: an interval each, or in
     /// a long run the sum of several, so that a stream has a few hundred at most.
     pub series: Vec<Interval>,
@@ -180,6 +183,17 @@ pub struct Trial {
     /// of them is an interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalRow>,
+}
+
+/// A trace of a trial: what is in it, and what is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Traced {
+    /// The file, as it was named.
+    pub file: String,
+    /// I/Os of the trial in it, those of the warm-up and those after the window included.
+    pub ios: u64,
+    /// I/Os of the trial that are not, because it could not be written as fast, or at all.
+    pub left_out: u64,
 }
 
 /// What the findings come to.
@@ -324,6 +338,7 @@ impl Trial {
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
             workers: record.workers.iter().map(Worker::new).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
+            traced: trial.traced.as_ref().map(Traced::from),
             series: Vec::new(),
             intervals: Vec::new(),
         }
@@ -424,6 +439,12 @@ impl Trial {
             sum.target.merge_sparse(&delay.target.to_sparse());
         }
         sum
+    }
+}
+
+impl From<&core_experiment::Traced> for Traced {
+    fn from(traced: &core_experiment::Traced) -> Self {
+        Self { file: traced.file.clone(), ios: traced.ios, left_out: traced.left_out }
     }
 }
 

@@ -297,6 +297,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
         backend_reason: "the kernel has every feature that is used".to_owned(),
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
         counters: Some(counters(window)),
+        traced: None,
     }
 }
 
@@ -583,6 +584,7 @@ pub fn interrupted() -> Document {
         backend_reason: "the target is simulated".to_owned(),
         started_unix_ns: CREATED_NS + 2_500_000_000,
         counters: None,
+        traced: None,
     };
     let judgement = Judgement {
         findings: Vec::from([finding(

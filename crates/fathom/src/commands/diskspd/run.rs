@@ -52,11 +52,11 @@ pub fn perform(
     let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
     let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (memory, &consent))?;
     let name = &specs[0].targets[0].name;
-    let (outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
+    let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
     let mut live = Live::new(specs.len(), time);
-    let outcome =
-        shared::measure_each(Command::Run, &host, (&place, &specs), &mut journal, &mut live);
+    let into = (&mut journal, outputs.trace());
+    let outcome = shared::measure_each(Command::Run, &host, (&place, &specs), into, &mut live);
     match outcome {
         Ok(outcome) => {
             let as_asked = export::Profile { description: description.to_owned(), time_spans };

@@ -1,0 +1,426 @@
+//! A trace: what every single I/O was and what became of it, for whoever wants more than
+//! distributions.
+//!
+//! The hot loop enters each I/O in a block of its own worker's, which exists before the run begins. A
+//! full block goes to whoever writes the trace, and an empty one comes back, as tallies do. When none
+//! has come back yet the I/O takes the place of the one before it, and says how many were there: an
+//! I/O may be missing, but never in silence.
+
+use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use fathom_core::measure::{Direction, ErrorKind};
+use fathom_core::plan::WorkerPlan;
+use fathom_core::{Instant, Span};
+
+use crate::backend::failure;
+use crate::pattern::Request;
+
+/// What all blocks together hold: as much as half a million I/Os per second in two seconds, so that
+/// who writes the trace may be away for as long.
+const IOS: usize = 1 << 20;
+/// What a block holds: 64 KiB of memory.
+const BLOCK: usize = 1 << 10;
+/// The same where there are so many workers that theirs would take gigabytes.
+const SMALL_BLOCK: usize = 1 << 6;
+/// Blocks that a worker has, at least.
+const BLOCKS_MIN: usize = 4;
+
+/// Takes the I/Os of a run, one by one.
+pub trait Tracer: Send {
+    /// Takes I/Os of one worker, in the order in which they came back. On real targets this is
+    /// called on a thread of its own: as long as it takes, nobody waits for it.
+    fn take(&mut self, ios: &TracedIos<'_>);
+}
+
+/// I/Os of one worker.
+#[derive(Clone, Copy, Debug)]
+pub struct TracedIos<'a> {
+    plan: &'a WorkerPlan,
+    window_start: Instant,
+    entries: &'a [Entry],
+}
+
+/// One I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedIo {
+    /// Its place among all that its worker started, from 0.
+    pub number: u64,
+    /// The target's place in the list of targets of the run.
+    pub target: u32,
+    /// Whether it read or wrote.
+    pub direction: Direction,
+    /// Where, in bytes from the target's start.
+    pub offset: u64,
+    /// Bytes that were asked for.
+    pub length: u32,
+    /// When it should have started; in a closed loop, when it was submitted. Nanoseconds from the
+    /// start of the window, negative before.
+    pub start_ns: i64,
+    /// From its intended start until it completed; none if it never came back.
+    pub response_time: Option<Span>,
+    /// From its submission until it completed; none if it never came back.
+    pub service_time: Option<Span>,
+    /// When it completed.
+    pub phase: TracePhase,
+    /// How it failed; none if all was moved.
+    pub failure: Option<ErrorKind>,
+    /// How many I/Os of its worker that completed between this one and the one before it in the trace
+    /// are not in the trace.
+    pub left_out: u64,
+}
+
+/// The part of a run in which an I/O completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TracePhase {
+    /// Before the window.
+    WarmUp,
+    /// In the window: what is in the distributions.
+    Window,
+    /// After the window, or never.
+    After,
+}
+
+/// An I/O as the hot loop enters it: what it knows anyway, nothing computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    pub(crate) request: Request,
+    pub(crate) intended: Instant,
+    pub(crate) submitted: Instant,
+    /// None if it never came back.
+    pub(crate) completed: Option<(Instant, i32)>,
+    pub(crate) phase: TracePhase,
+    pub(crate) left_out: u64,
+}
+
+impl<'a> TracedIos<'a> {
+    /// The stream's place in the point.
+    pub fn stream(&self) -> u32 {
+        self.plan.stream
+    }
+
+    /// The worker's place in its stream.
+    pub fn worker(&self) -> u32 {
+        self.plan.worker
+    }
+
+    /// The I/Os themselves.
+    pub fn iter(&self) -> impl Iterator<Item = TracedIo> + use<'a> {
+        let (plan, window_start) = (self.plan, self.window_start);
+        self.entries.iter().map(move |entry| entry.told(plan, window_start))
+    }
+}
+
+impl Entry {
+    /// The entry as others understand it. A worker has a list of targets of its own; the plan has
+    /// the run's.
+    fn told(&self, plan: &WorkerPlan, window_start: Instant) -> TracedIo {
+        let request = self.request;
+        let result = self.completed.map(|(_, result)| result);
+        let since = |start: Instant| self.completed.map(|(at, _)| at.since(start));
+        TracedIo {
+            number: self.number,
+            target: plan.regions[request.region()].target,
+            direction: request.direction(),
+            offset: request.offset,
+            length: request.length(),
+            start_ns: self.intended.0.wrapping_sub(window_start.0) as i64,
+            response_time: since(self.intended),
+            service_time: since(self.submitted),
+            phase: self.phase,
+            failure: match result {
+                None => Some(ErrorKind::Lost),
+                Some(result) if u32::try_from(result) == Ok(request.length()) => None,
+                Some(result) => Some(failure(result)),
+            },
+            left_out: self.left_out,
+        }
+    }
+}
+
+/// Follows the I/Os of one worker. The hot loop is made for each kind of it, so that the kind which
+/// does nothing costs nothing.
+pub(crate) trait Follow {
+    /// An I/O of this slot starts.
+    fn starts(&mut self, slot: u32);
+
+    /// It ended: `entry` makes what is to be known of it from its number.
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry);
+
+    /// Hands over what is left.
+    fn finish(self);
+}
+
+/// Follows none.
+pub(crate) struct Unfollowed;
+
+impl Follow for Unfollowed {
+    #[inline(always)]
+    fn starts(&mut self, _: u32) {}
+
+    #[inline(always)]
+    fn ends(&mut self, _: u32, _: impl FnOnce(u64) -> Entry) {}
+
+    fn finish(self) {}
+}
+
+/// Where full blocks go.
+pub(crate) trait Outlet {
+    /// Takes a full block and leaves an empty one; or leaves it as it is, when there is none.
+    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool;
+
+    /// Takes the last block.
+    fn last(&mut self, worker: usize, block: Vec<Entry>);
+}
+
+/// Follows all of a worker's I/Os.
+pub(crate) struct Follower<O> {
+    worker: usize,
+    /// What each slot's I/O is, by its place among all that were started.
+    numbers: Box<[u64]>,
+    started: u64,
+    /// It never grows.
+    block: Vec<Entry>,
+    outlet: O,
+}
+
+impl<O: Outlet> Follower<O> {
+    /// One for a worker, which has so many slots.
+    pub(crate) fn new(worker: usize, slots: u32, block: Vec<Entry>, outlet: O) -> Self {
+        assert!(block.is_empty() && 0 < block.capacity());
+        let numbers = vec![0; slots as usize].into();
+        Self { worker, numbers, started: 0, block, outlet }
+    }
+}
+
+impl<O: Outlet> Follow for Follower<O> {
+    #[inline]
+    fn starts(&mut self, slot: u32) {
+        self.numbers[slot as usize] = self.started;
+        self.started += 1;
+    }
+
+    #[inline]
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+        let mut entry = entry(self.numbers[slot as usize]);
+        let is_full = self.block.len() == self.block.capacity();
+        if is_full && !self.outlet.exchange(self.worker, &mut self.block) {
+            let before = self.block.pop().expect("a full block holds something");
+            entry.left_out = before.left_out + 1;
+        }
+        self.block.push(entry);
+    }
+
+    fn finish(mut self) {
+        if !self.block.is_empty() {
+            self.outlet.last(self.worker, self.block);
+        }
+    }
+}
+
+/// An empty block of so many workers' blocks, whose memory is there already.
+fn empty_block(workers: usize) -> Vec<Entry> {
+    let size = if workers * BLOCKS_MIN * BLOCK <= IOS { BLOCK } else { SMALL_BLOCK };
+    let nothing = Entry {
+        number: 0,
+        request: Request::default(),
+        intended: Instant(0),
+        submitted: Instant(0),
+        completed: None,
+        phase: TracePhase::After,
+        left_out: 0,
+    };
+    // Touches every page, so that none has to be found while I/Os are timed.
+    let mut block = vec![nothing; size];
+    block.clear();
+    block
+}
+
+/// The way of blocks from a worker to the thread that writes the trace, and back.
+pub(crate) struct Line {
+    full: SyncSender<(usize, Vec<Entry>)>,
+    empty: Receiver<Vec<Entry>>,
+}
+
+impl Outlet for Line {
+    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+        let Ok(empty) = self.empty.try_recv() else { return false };
+        self.last(worker, std::mem::replace(block, empty));
+        true
+    }
+
+    fn last(&mut self, worker: usize, block: Vec<Entry>) {
+        // There is room for every block that exists, so this fails only when the writer is gone, and
+        // the run with it.
+        let _ = self.full.try_send((worker, block));
+    }
+}
+
+/// Where the blocks of all workers arrive.
+pub(crate) struct Arrivals {
+    filled: Receiver<(usize, Vec<Entry>)>,
+    returns: Vec<SyncSender<Vec<Entry>>>,
+}
+
+/// Followers of these workers, and where their blocks arrive.
+pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<Line>>, Arrivals) {
+    let workers = plans.len();
+    let blocks = (IOS / empty_block(workers).capacity() / workers.max(1)).max(BLOCKS_MIN);
+    let (full, filled) = sync_channel(workers * blocks);
+    let mut returns = Vec::with_capacity(workers);
+    let mut followers = Vec::with_capacity(workers);
+    for (worker, plan) in plans.iter().enumerate() {
+        let (give_back, empty) = sync_channel(blocks);
+        for _ in 1..blocks {
+            give_back.try_send(empty_block(workers)).expect("the channel has room for all");
+        }
+        returns.push(give_back);
+        let line = Line { full: full.clone(), empty };
+        let slots = plan.pacing.queue_depth();
+        followers.push(Follower::new(worker, slots, empty_block(workers), line));
+    }
+    (followers, Arrivals { filled, returns })
+}
+
+impl Arrivals {
+    /// Hands the tracer what arrives until all workers are done.
+    pub(crate) fn write(
+        self,
+        tracer: &mut dyn Tracer,
+        plans: &[WorkerPlan],
+        window_start: Instant,
+    ) {
+        for (worker, mut block) in self.filled {
+            tracer.take(&TracedIos { plan: &plans[worker], window_start, entries: &block });
+            block.clear();
+            // A worker that has ended takes nothing back.
+            let _ = self.returns[worker].try_send(block);
+        }
+    }
+}
+
+/// Hands a tracer what simulated workers do at once: virtual time stands still meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct AtOnce<'a, 'b> {
+    pub(crate) tracer: &'a RefCell<&'b mut dyn Tracer>,
+    pub(crate) plans: &'a [WorkerPlan],
+    pub(crate) window_start: Instant,
+}
+
+impl<'a, 'b> AtOnce<'a, 'b> {
+    /// Follows a worker.
+    pub(crate) fn follow(self, worker: usize) -> Follower<Self> {
+        let slots = self.plans[worker].pacing.queue_depth();
+        Follower::new(worker, slots, empty_block(self.plans.len()), self)
+    }
+}
+
+impl Outlet for AtOnce<'_, '_> {
+    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+        let (plan, window_start) = (&self.plans[worker], self.window_start);
+        self.tracer.borrow_mut().take(&TracedIos { plan, window_start, entries: block });
+        block.clear();
+        true
+    }
+
+    fn last(&mut self, worker: usize, mut block: Vec<Entry>) {
+        self.exchange(worker, &mut block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::Bytes;
+    use fathom_core::plan::divide;
+    use fathom_core::spec::{Pacing, Point, Region, Stream, Workers};
+
+    use super::*;
+
+    /// Takes blocks only while it has credit.
+    struct Moody<'a> {
+        credit: &'a mut [bool],
+        taken: &'a mut Vec<Entry>,
+    }
+
+    impl Outlet for Moody<'_> {
+        fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+            let (now, later) = std::mem::take(&mut self.credit).split_first_mut().unwrap();
+            self.credit = later;
+            if *now {
+                let empty = Vec::with_capacity(block.capacity());
+                self.last(worker, std::mem::replace(block, empty));
+            }
+            *now
+        }
+
+        fn last(&mut self, _: usize, block: Vec<Entry>) {
+            self.taken.extend(block);
+        }
+    }
+
+    fn entry(number: u64) -> Entry {
+        Entry {
+            number,
+            request: Request::default(),
+            intended: Instant(0),
+            submitted: Instant(0),
+            completed: None,
+            phase: TracePhase::Window,
+            left_out: 0,
+        }
+    }
+
+    fn follow(mut follower: Follower<impl Outlet>, ios: u64) {
+        for _ in 0..ios {
+            follower.starts(0);
+            follower.ends(0, entry);
+        }
+        follower.finish();
+    }
+
+    /// The number of each entry that came through, and how many it says are missing before it.
+    fn through(credit: &mut [bool], ios: u64) -> Vec<(u64, u64)> {
+        let mut taken = Vec::new();
+        let outlet = Moody { credit, taken: &mut taken };
+        follow(Follower::new(0, 1, Vec::with_capacity(4), outlet), ios);
+        taken.iter().map(|entry| (entry.number, entry.left_out)).collect()
+    }
+
+    #[test]
+    fn what_finds_no_room_is_left_out_and_counted_where_it_was() {
+        assert_eq!(through(&mut [], 3), [(0, 0), (1, 0), (2, 0)]);
+        assert_eq!(through(&mut [true], 6), [0, 1, 2, 3, 4, 5].map(|number| (number, 0)));
+        // Two I/Os come while there is no block: of the full one the last is always the latest.
+        assert_eq!(
+            through(&mut [false, false, true], 9),
+            [(0, 0), (1, 0), (2, 0), (5, 2), (6, 0), (7, 0), (8, 0)]
+        );
+        // Never again: the trace ends with what was last.
+        assert_eq!(through(&mut [false; 96], 100), [(0, 0), (1, 0), (2, 0), (99, 96)]);
+    }
+
+    #[test]
+    fn more_than_all_blocks_hold_is_counted_to_the_last() {
+        struct Count([u64; 2]);
+        impl Tracer for Count {
+            fn take(&mut self, ios: &TracedIos<'_>) {
+                ios.iter().for_each(|io| self.0 = [self.0[0] + 1, self.0[1] + io.left_out]);
+            }
+        }
+        let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
+        let stream = Stream {
+            workers: Workers::Total(2),
+            pacing: Pacing::Closed { queue_depth: 2 },
+            ..Stream::reading("test", Vec::from([region]))
+        };
+        let plans = divide(&Point::of(Vec::from([stream]), Span::from_secs(1)));
+        let (followers, arrivals) = lines(&plans);
+        // Nobody takes anything meanwhile.
+        let ios = IOS as u64 * 3 / 4;
+        followers.into_iter().for_each(|follower| follow(follower, ios));
+        let mut count = Count([0, 0]);
+        arrivals.write(&mut count, &plans, Instant(0));
+        assert_eq!(count.0, [IOS as u64, IOS as u64 / 2]);
+    }
+}

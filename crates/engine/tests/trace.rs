@@ -1,0 +1,244 @@
+//! The trace of a run holds every I/O that the record counts, and the same seed issues the same I/O.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::measure::{Direction, ErrorKind, Histogram, Ledger, Record};
+use fathom_core::spec::{
+    Arrivals, BackendKind, BlockSizes, Distribution, Extent, HotRange, Order, Pacing, Pattern,
+    Point, Region, Sequence, Stream, Workers,
+};
+use fathom_core::{Bytes, Rate, Span};
+use fathom_engine::sim::Options;
+use fathom_engine::target::OpenTarget;
+use fathom_engine::trace::{TracePhase, TracedIo, TracedIos, Tracer};
+use fathom_engine::{Devices, Observer, Phase, Progress, run_traced};
+
+const BLOCK: u64 = 4096;
+const SIZE: u64 = 16 << 20;
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn phase(&mut self, _: Phase, _: Span) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// Keeps the I/Os of each worker of each stream.
+#[derive(Default)]
+struct Keep(BTreeMap<(u32, u32), Vec<TracedIo>>);
+
+impl Tracer for Keep {
+    fn take(&mut self, ios: &TracedIos<'_>) {
+        self.0.entry((ios.stream(), ios.worker())).or_default().extend(ios.iter());
+    }
+}
+
+/// An I/O as it was issued: target, direction, offset and length.
+type Issued = (u32, Direction, u64, u32);
+
+impl Keep {
+    fn all(&self) -> impl Iterator<Item = &TracedIo> {
+        self.0.values().flatten()
+    }
+
+    /// What each worker issued, in the order in which it did.
+    fn issued(&self) -> BTreeMap<(u32, u32), Vec<Issued>> {
+        let of_worker = |ios: &Vec<TracedIo>| {
+            let mut ios = ios.clone();
+            ios.sort_by_key(|io| io.number);
+            assert!(ios.iter().zip(0..).all(|(io, number)| io.number == number));
+            ios.iter().map(|io| (io.target, io.direction, io.offset, io.length)).collect()
+        };
+        self.0.iter().map(|(worker, ios)| (*worker, of_worker(ios))).collect()
+    }
+}
+
+fn stream(pattern: Pattern, pacing: Pacing, workers: Workers, targets: u32) -> Stream {
+    let region = |target| Region { target, offset: Bytes(BLOCK), length: Bytes(SIZE - BLOCK) };
+    let sizes = [(Bytes(BLOCK), 2.0), (Bytes(2 * BLOCK), 1.0)];
+    Stream {
+        pattern,
+        block_sizes: BlockSizes::weighted(&sizes, &sizes),
+        read_share: 0.7,
+        pacing,
+        workers,
+        ..Stream::reading("test", (0..targets).map(region).collect())
+    }
+}
+
+fn point(stream: Stream, window: Span) -> Point {
+    Point {
+        warm_up: Span::from_ms(20),
+        interval: window,
+        seed: 7,
+        ..Point::of(Vec::from([stream]), window)
+    }
+}
+
+fn traced(point: &Point, devices: Devices<'_>) -> (Record, Keep) {
+    let mut keep = Keep::default();
+    let never = AtomicBool::new(false);
+    let record = run_traced(point, devices, &never, &mut Nobody, Some(&mut keep)).unwrap();
+    (record, keep)
+}
+
+const CLOSED: Pacing = Pacing::Closed { queue_depth: 16 };
+
+fn open(arrivals: Arrivals) -> Pacing {
+    Pacing::Open { offered_load: Rate(3000.0), arrivals, queue_depth_max: 64, realtime: false }
+}
+
+/// What a trace says of the figures that a record has.
+#[track_caller]
+fn assert_same(record: &Record, trace: &Keep) {
+    assert!(trace.all().all(|io| io.left_out == 0), "whoever keeps them all is fast enough");
+    let count = |keep: &dyn Fn(&TracedIo) -> bool| trace.all().filter(|io| keep(io)).count() as u64;
+    let counted = Ledger {
+        due: trace.all().count() as u64 + record.ledger().unstarted,
+        completed_in_warm_up: count(&|io| io.phase == TracePhase::WarmUp && io.failure.is_none()),
+        completed: count(&|io| io.phase == TracePhase::Window && io.failure.is_none()),
+        failed: count(&|io| io.phase != TracePhase::After && io.failure.is_some()),
+        in_flight: count(&|io| {
+            io.phase == TracePhase::After && io.failure != Some(ErrorKind::Lost)
+        }),
+        lost: count(&|io| io.failure == Some(ErrorKind::Lost)),
+        unstarted: record.ledger().unstarted,
+    };
+    assert_eq!(counted, record.ledger());
+    assert_eq!(count(&|io| io.failure.is_some()), record.errors());
+    for direction in Direction::BOTH {
+        let flow = record.total(Some(direction));
+        let (mut bytes, mut service, mut response) =
+            (0, Histogram::default(), Histogram::default());
+        for io in trace.all().filter(|io| io.direction == direction) {
+            if io.phase == TracePhase::Window && io.failure.is_none() {
+                bytes += u64::from(io.length);
+                service.record(io.service_time.unwrap().0);
+                response.record(io.response_time.unwrap().0);
+            }
+        }
+        assert_eq!(bytes, flow.bytes.0);
+        assert_eq!(service, flow.service_time);
+        assert_eq!(&response, flow.response_time());
+    }
+}
+
+fn patterns() -> Vec<Pattern> {
+    let hot = HotRange { io_share: 0.9, extent: Extent::Share(0.1) };
+    let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
+    Vec::from([
+        Pattern::RANDOM,
+        Pattern::SEQUENTIAL,
+        Pattern::Sequential(Sequence { backward: true, ..Sequence::default() }),
+        Pattern::Random(zipf.clone()),
+        Pattern::Random(Distribution::Pareto { h: 0.2, order: Order::Spread }),
+        Pattern::Random(Distribution::Normal { deviation: 0.1, center: 0.5 }),
+        Pattern::Random(Distribution::Hot(Vec::from([hot]))),
+        Pattern::Mixed { random_share: 0.3, distribution: zipf },
+    ])
+}
+
+#[test]
+fn the_trace_of_a_simulated_device_counts_as_its_record_does() {
+    for device in [
+        "queue,servers=4,distribution=exponential,error=1%,short=1%,zero=1%",
+        "queue,servers=2,service-time=3ms",
+        "ssd,error-every=100",
+    ] {
+        let options: Options = device.parse().expect(device);
+        for pacing in [CLOSED, open(Arrivals::Uniform), open(Arrivals::Poisson)] {
+            let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
+            let point = point(stream, Span::from_ms(500));
+            let (record, trace) = traced(&point, Devices::Simulated(&options));
+            assert!(record.ledger().completed > 0);
+            assert_same(&record, &trace);
+            // In virtual time all of it repeats, to the nanosecond.
+            let (_, again) = traced(&point, Devices::Simulated(&options));
+            assert_eq!(trace.0, again.0, "{device}, {pacing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_loop_starts_when_it_submits() {
+    let options: Options = "queue,servers=1,service-time=1ms".parse().unwrap();
+    let stream = stream(Pattern::RANDOM, Pacing::Closed { queue_depth: 1 }, Workers::Total(1), 1);
+    let (_, trace) = traced(&point(stream, Span::from_ms(100)), Devices::Simulated(&options));
+    let starts = trace.all().map(|io| io.start_ns);
+    // From the beginning of the warm-up on, one I/O after the other.
+    assert!(starts.eq((0..120).map(|ms| (ms - 20) * 1_000_000)));
+    assert!(trace.all().all(|io| io.service_time == Some(Span::from_ms(1))));
+    assert!(trace.all().all(|io| io.response_time == io.service_time));
+}
+
+fn target(folder: &Path, name: &str) -> OpenTarget {
+    let path = folder.join(name);
+    std::fs::write(&path, vec![7; SIZE as usize]).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    OpenTarget {
+        name: name.to_owned(),
+        file: file.into(),
+        size: Bytes(SIZE),
+        alignment: Bytes(1),
+        passthrough: None,
+    }
+}
+
+/// Several workers on files, by pread and pwrite, which work everywhere.
+fn on_files(stream: Stream) -> (Record, Keep) {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["a", "b"].into_iter().take(stream.regions.len());
+    let streams = &[names.map(|name| target(folder.path(), name)).collect()];
+    let devices = Devices::Real { streams, backend: BackendKind::Sync };
+    traced(&point(stream, Span::from_ms(100)), devices)
+}
+
+#[test]
+fn the_same_seed_issues_the_same_ios_on_files() {
+    for pattern in patterns() {
+        for workers in [Workers::PerTarget(2), Workers::Total(3)] {
+            let run = || on_files(stream(pattern.clone(), CLOSED, workers, 2));
+            let (record, one) = run();
+            assert_same(&record, &one);
+            let (one, other) = (one.issued(), run().1.issued());
+            assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+            for (worker, ios) in &one {
+                // How far a worker comes depends on the machine, what it does not.
+                let both = ios.len().min(other[worker].len());
+                assert!(both > 0);
+                assert_eq!(ios[..both], other[worker][..both], "{pattern}, worker {worker:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn interlocked_workers_issue_what_one_pointer_gives() {
+    let one_size = |stream| Stream { block_sizes: BlockSizes::one(Bytes(BLOCK)), ..stream };
+    let pattern = Pattern::Interlocked { stride: None };
+    let (record, trace) = on_files(one_size(stream(pattern, CLOSED, Workers::Total(3), 1)));
+    assert_same(&record, &trace);
+    let blocks = SIZE / BLOCK - 1;
+    let mut issued = vec![0_u64; blocks as usize];
+    trace.all().for_each(|io| issued[(io.offset / BLOCK - 1) as usize] += 1);
+    let count: u64 = issued.iter().sum();
+    for (block, times) in (0..).zip(issued) {
+        let whole_passes = count / blocks;
+        assert_eq!(times, whole_passes + u64::from(block < count % blocks), "block {block}");
+    }
+}
+
+#[test]
+fn an_open_loop_on_files_is_traced_with_its_intended_starts() {
+    let (record, trace) =
+        on_files(stream(Pattern::RANDOM, open(Arrivals::Uniform), Workers::Total(1), 1));
+    assert_same(&record, &trace);
+    let mut ios: Vec<&TracedIo> = trace.all().collect();
+    ios.sort_by_key(|io| io.start_ns);
+    let step = 1_000_000_000 / 3000;
+    assert!(ios.windows(2).all(|pair| (pair[1].start_ns - pair[0].start_ns - step).abs() <= 1));
+    assert!(ios.iter().all(|io| io.service_time <= io.response_time));
+}
