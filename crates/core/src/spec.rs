@@ -100,6 +100,32 @@ impl Stream {
         }
     }
 
+    /// What people call it, such as "random read 4 KiB, queue depth 32".
+    pub fn description(&self) -> String {
+        let pace = match self.pacing {
+            Pacing::Closed { queue_depth } => format!("queue depth {queue_depth}"),
+            Pacing::Open { offered_load, .. } => match &self.course {
+                None => format!("offered {offered_load}"),
+                Some(_) => format!("offered {offered_load} in the mean"),
+            },
+        };
+        format!("{}, {pace}", self.load_in_words())
+    }
+
+    /// The same without its pace, such as "random read 4 KiB".
+    pub fn load_in_words(&self) -> String {
+        let percent = self.read_share * 100.0;
+        let mix = if self.read_share == 1.0 {
+            "read".to_owned()
+        } else if self.read_share == 0.0 {
+            "write".to_owned()
+        } else {
+            let round = |share: f64| (share * 100.0).round() / 100.0;
+            format!("{}/{} read/write", round(percent), round(100.0 - percent))
+        };
+        format!("{} {mix} {}", self.pattern, self.block_sizes)
+    }
+
     /// What offsets by chance are multiples of, counted from the region's start.
     pub fn alignment(&self) -> Bytes {
         self.align.unwrap_or(self.block_sizes.smallest())

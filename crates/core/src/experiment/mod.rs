@@ -2,15 +2,23 @@
 //! so far, and is tested with invented ones.
 
 mod found;
+mod peak;
 mod reading;
 mod sequence;
+mod sustain;
+mod throughput;
 
 pub use found::{
     Axis, CellKind, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound,
     SweepFound, Validation,
 };
+pub use peak::{Objective, PROBES_MAX, Peak, Search, Vary, lowest};
 pub use reading::{bandwidth, iops, response_time};
 pub use sequence::Sequence;
+pub use sustain::{
+    ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, course as sustain_course,
+};
+pub use throughput::Throughput;
 
 use crate::facts::Counters;
 use crate::measure::Record;

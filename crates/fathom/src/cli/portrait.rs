@@ -8,7 +8,7 @@ use fathom_core::{Bytes, Span};
 use fathom_engine::target::{Overwrite, check_region};
 
 use super::args::Quick;
-use super::resolve::{self, Machine, Spec, describe};
+use super::resolve::{self, Machine, Spec};
 use super::values::Backend;
 use crate::error::Error;
 
@@ -119,7 +119,7 @@ pub fn portrait(
                 Vec::from([Region { target: 0, offset: start, length }]),
             )
         };
-        stream.name = describe(&stream);
+        stream.name = stream.description();
         points.push(Point {
             warm_up: args.warm_up,
             interval,

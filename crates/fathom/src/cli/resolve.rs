@@ -225,7 +225,7 @@ fn stream(
         access,
         ..Stream::reading(String::new(), regions)
     };
-    stream.name = args.name.clone().unwrap_or_else(|| describe(&stream));
+    stream.name = args.name.clone().unwrap_or_else(|| stream.description());
     fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
@@ -978,26 +978,4 @@ pub fn permission<'a>(
             Ok(Overwrite { allowed: typed.overwrite || of_folder, destroy: typed.destroy.clone() })
         }
     }
-}
-
-/// What people call a stream, such as "random read 4 KiB, queue depth 32".
-pub fn describe(stream: &Stream) -> String {
-    let pattern = &stream.pattern;
-    let percent = stream.read_share * 100.0;
-    let mix = if stream.read_share == 1.0 {
-        "read".to_owned()
-    } else if stream.read_share == 0.0 {
-        "write".to_owned()
-    } else {
-        let round = |share: f64| (share * 100.0).round() / 100.0;
-        format!("{}/{} read/write", round(percent), round(100.0 - percent))
-    };
-    let pace = match stream.pacing {
-        Pacing::Closed { queue_depth } => format!("queue depth {queue_depth}"),
-        Pacing::Open { offered_load, .. } => match &stream.course {
-            None => format!("offered {offered_load}"),
-            Some(_) => format!("offered {offered_load} in the mean"),
-        },
-    };
-    format!("{pattern} {mix} {}, {pace}", stream.block_sizes)
 }

@@ -48,7 +48,7 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
 
 /// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
 pub fn load(stream: &Stream) -> String {
-    crate::cli::resolve::describe(stream)
+    stream.description()
 }
 
 /// The names of a stream's targets, the first few of them.

@@ -11,7 +11,7 @@ use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
 use crate::cli::args::{DiskspdOwn, Prepare};
-use crate::cli::resolve::{self, Spec};
+use crate::cli::resolve::Spec;
 use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
@@ -180,7 +180,7 @@ fn specs(
                 .map_err(|misfit| Error::option("the access", misfit.problem, misfit.remedy))?;
         }
         for stream in &mut point.streams {
-            stream.name = resolve::describe(stream);
+            stream.name = stream.description();
         }
         point.name = match profile.time_spans.len() {
             1 => point.streams[0].name.clone(),

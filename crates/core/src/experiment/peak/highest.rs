@@ -1,0 +1,166 @@
+//! The search for the highest load that meets an objective, over plain numbers: which load to offer
+//! next, and what the answer is. It never sees a trial.
+//!
+//! From a load to start with it goes up by fours until the objective is missed (or down, until it is
+//! met), then halves the ratio between the highest that meets it and the lowest that misses it. What
+//! the noise leaves open at these two is probed again.
+
+use super::knee::{PROBES_MAX, REPEATS_MAX};
+use super::probed::{CERTAIN, Probed};
+
+/// How far the first steps go.
+const STRIDE: f64 = 4.0;
+
+/// The search for the highest load that meets an objective.
+#[derive(Clone, Debug)]
+pub struct Highest {
+    /// The largest response time that meets the objective.
+    bound: f64,
+    /// What can be offered, from, to.
+    limits: (f64, f64),
+    /// The load to start with.
+    start: f64,
+    /// The answer is known when the lowest load that misses is at most so many times the highest
+    /// that meets.
+    resolution: f64,
+    /// By rising load.
+    seen: Vec<Seen>,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    load: f64,
+    probed: Probed,
+    /// How many of the probes the target could not carry.
+    overloaded: usize,
+}
+
+/// What a search knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bracket {
+    /// The highest load that meets the objective, with all below it; none if none does.
+    pub meets: Option<f64>,
+    /// The lowest load above it that misses it; none if none does.
+    pub misses: Option<f64>,
+}
+
+impl Highest {
+    /// A search between these loads, from `start` on, which ends when it has the answer within the
+    /// share `tolerance`.
+    ///
+    /// # Panics
+    ///
+    /// When the limits are none, or there is nothing to tolerate.
+    pub fn new(limits: (f64, f64), start: f64, bound: f64, tolerance: f64) -> Self {
+        assert!(0.0 < limits.0 && limits.0 <= limits.1 && limits.1.is_finite());
+        assert!(0.0 < tolerance && tolerance < 1.0 && bound > 0.0);
+        let start = start.clamp(limits.0, limits.1);
+        Self { bound, limits, start, resolution: 1.0 / (1.0 - tolerance), seen: Vec::new() }
+    }
+
+    /// The load to offer next; none when the answer stands.
+    pub fn next(&self) -> Option<f64> {
+        if self.probes() >= PROBES_MAX {
+            return None;
+        }
+        self.unexplored().or_else(|| self.doubtful())
+    }
+
+    /// Takes what a load showed: the response time at the objective's quantile with its standard
+    /// error, and whether the target could not carry the load at all.
+    pub fn observe(&mut self, load: f64, time: f64, standard_error: f64, overloaded: bool) {
+        let place = self.seen.partition_point(|seen| seen.load < load);
+        if self.seen.get(place).is_none_or(|seen| seen.load != load) {
+            let new = Seen { load, probed: Probed::default(), overloaded: 0 };
+            self.seen.insert(place, new);
+        }
+        let seen = &mut self.seen[place];
+        seen.probed.add(time, standard_error);
+        seen.overloaded += usize::from(overloaded);
+    }
+
+    /// How many probes there were.
+    pub fn probes(&self) -> usize {
+        self.seen.iter().map(|seen| seen.probed.count()).sum()
+    }
+
+    /// Whether a load meets the objective, by all its probes; none where there was none.
+    pub fn meets(&self, load: f64) -> Option<bool> {
+        let seen = self.seen.iter().find(|seen| seen.load == load)?;
+        Some(self.is_met(seen))
+    }
+
+    /// What is known so far.
+    pub fn bracket(&self) -> Bracket {
+        let met = self.seen.iter().take_while(|seen| self.is_met(seen)).count();
+        Bracket {
+            meets: met.checked_sub(1).map(|last| self.seen[last].load),
+            misses: self.seen.get(met).map(|seen| seen.load),
+        }
+    }
+
+    /// The loads that could be the answer as well, as far as the probes can tell, the answer
+    /// included, rising.
+    pub fn equals(&self) -> Vec<f64> {
+        let Some(choice) = self.bracket().meets else { return Vec::new() };
+        let may_miss = |seen: &&Seen| seen.load <= choice && self.is_open(seen);
+        let may_meet = |seen: &&Seen| choice < seen.load && self.is_open(seen);
+        let below = self.seen.iter().rev().skip_while(|seen| choice < seen.load);
+        // If the answer misses after all, it is the one below it.
+        let passed = below.clone().take_while(may_miss).count();
+        let mut equals: Vec<f64> = below.take(passed + 1).map(|seen| seen.load).collect();
+        equals.reverse();
+        let above = self.seen.iter().skip_while(|seen| seen.load <= choice);
+        equals.extend(above.take_while(may_meet).map(|seen| seen.load));
+        equals
+    }
+
+    fn is_met(&self, seen: &Seen) -> bool {
+        let carried = 2 * seen.overloaded <= seen.probed.count();
+        carried && seen.probed.level().is_some_and(|level| level <= self.bound.ln())
+    }
+
+    /// Whether another probe may say otherwise.
+    fn is_open(&self, seen: &Seen) -> bool {
+        let Some(level) = seen.probed.level() else { return true };
+        let distance = (level - self.bound.ln()).abs();
+        0 == seen.overloaded && distance < CERTAIN * seen.probed.standard_error()
+    }
+
+    fn unexplored(&self) -> Option<f64> {
+        let (lowest, highest) = self.limits;
+        let next = match self.bracket() {
+            Bracket { meets: None, misses: None } => self.start,
+            Bracket { meets: None, misses: Some(least) } if least <= lowest => return None,
+            Bracket { meets: None, misses: Some(least) } => round(least / STRIDE).max(lowest),
+            Bracket { meets: Some(most), misses: None } if highest <= most => return None,
+            Bracket { meets: Some(most), misses: None } => round(most * STRIDE).min(highest),
+            Bracket { meets: Some(most), misses: Some(least) } => {
+                if least <= most * self.resolution {
+                    return None;
+                }
+                round((most * least).sqrt())
+            }
+        };
+        // Rounded onto one that is known, there is nothing in between to be asked for.
+        self.seen.iter().all(|seen| seen.load != next).then_some(next)
+    }
+
+    /// One of the two loads that the answer lies between, whose further probe may change it.
+    fn doubtful(&self) -> Option<f64> {
+        let Bracket { meets, misses } = self.bracket();
+        let bounds = [meets, misses].into_iter().flatten();
+        let mut open: Vec<&Seen> = bounds
+            .filter_map(|load| self.seen.iter().find(|seen| seen.load == load))
+            .filter(|seen| self.is_open(seen) && seen.probed.count() < REPEATS_MAX)
+            .collect();
+        open.sort_by_key(|seen| seen.probed.count());
+        open.first().map(|seen| seen.load)
+    }
+}
+
+/// To three digits, as people say a load.
+fn round(load: f64) -> f64 {
+    let unit = 10f64.powf(load.log10().floor() - 2.0);
+    (load / unit).round() * unit
+}

@@ -1,0 +1,422 @@
+//! The searches on the published curves and on curves of every kind.
+
+use proptest::prelude::*;
+
+use super::highest::Highest;
+use super::knee::{Answer, Knee, PROBES_MAX, REPEATS_MAX};
+use super::{Objective, Peak, Search, Vary};
+use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Role, Step, Trial};
+use crate::spec::{Pacing, Point, Workers};
+use crate::stats::testing::Chance;
+use crate::units::{Bytes, Quantile, Rate, Span};
+use crate::verdict::testing::Invented;
+
+const WRITE_CONCURRENCY: &str = include_str!("../../../tests/data/write-concurrency.csv");
+const ACCESS_MIX: &str = include_str!("../../../tests/data/access-mix.csv");
+
+/// Throughput by setting, as it was published: rising settings, one figure each.
+#[derive(Clone, Debug)]
+struct Curve {
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    fn of(name: &str, points: &[(u32, f64)]) -> Self {
+        let points = points.iter().map(|&(setting, value)| (f64::from(setting), value)).collect();
+        Self { name: name.to_owned(), points }
+    }
+
+    /// Between two settings a straight line on logarithmic scales; below the first one as steep as
+    /// between the first two; constant above the last.
+    fn at(&self, setting: f64) -> f64 {
+        let last = self.points.len() - 1;
+        let right = self.points.partition_point(|point| point.0 < setting).clamp(1, last.max(1));
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        let place = ((setting / x0).ln() / (x1 / x0).ln()).min(1.0);
+        y0 * (y1 / y0).powf(place)
+    }
+
+    /// The lowest setting that reaches so much of the best.
+    fn knee(&self, highest: u32, enough: f64) -> u32 {
+        let settings = || 1..=highest;
+        let best = settings().map(|setting| self.at(setting.into())).fold(0.0, f64::max);
+        settings().find(|&setting| self.at(setting.into()) >= enough * best).unwrap()
+    }
+}
+
+fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    lines.map(|line| line.split(',').collect())
+}
+
+/// The study of concurrent writes: one curve for each payload and block size.
+fn write_concurrency() -> Vec<Curve> {
+    let mut runs: Vec<(String, u32, f64)> = Vec::new();
+    for row in rows(WRITE_CONCURRENCY) {
+        let name = format!("{} {}", row[0], row[1]);
+        runs.push((name, row[4].parse().unwrap(), row[6].parse().unwrap()));
+    }
+    let mut names: Vec<String> = runs.iter().map(|run| run.0.clone()).collect();
+    names.dedup();
+    let curve = |name: String| {
+        let mut settings: Vec<u32> =
+            runs.iter().filter(|run| run.0 == name).map(|run| run.1).collect();
+        settings.dedup();
+        let mean = |setting: u32| {
+            let of = runs.iter().filter(|run| run.0 == name && run.1 == setting);
+            let values: Vec<f64> = of.map(|run| run.2).collect();
+            (setting, values.iter().sum::<f64>() / values.len() as f64)
+        };
+        Curve::of(&name, &settings.iter().map(|&setting| mean(setting)).collect::<Vec<_>>())
+    };
+    names.into_iter().map(curve).collect()
+}
+
+/// The study of access mixes: one curve for each drive and share.
+fn access_mix() -> Vec<Curve> {
+    let curve = |row: Vec<&str>| {
+        let value = |place: usize| row[place].parse::<f64>().unwrap();
+        let name = format!("{} {} {}", row[0], row[1], row[2]);
+        Curve::of(&name, &[(1, value(3)), (2, value(4)), (3, value(5))])
+    };
+    rows(ACCESS_MIX).map(curve).collect()
+}
+
+/// Searches on a curve, each probe of which is off by chance.
+fn search(mut knee: Knee, curve: impl Fn(f64) -> f64, noise: f64, seed: u64) -> (Answer, Knee) {
+    let mut chance = Chance(seed);
+    let mut asked: Vec<u32> = Vec::new();
+    while let Some(setting) = knee.next() {
+        asked.push(setting);
+        assert!(asked.len() <= PROBES_MAX, "{asked:?}");
+        let value = curve(setting.into()) * (noise * chance.normal()).exp();
+        knee.observe(setting, value, value * noise);
+    }
+    let repeats = |setting| asked.iter().filter(|one| **one == setting).count();
+    assert!(asked.iter().all(|&setting| repeats(setting) <= REPEATS_MAX), "{asked:?}");
+    (knee.answer().expect("something was probed"), knee)
+}
+
+#[test]
+fn the_published_knees_are_found() {
+    let large = [(1, 565.0), (2, 897.0), (8, 937.0), (32, 888.0), (256, 840.0)];
+    let middle = [(1, 505.0), (2, 824.0), (8, 786.0), (32, 875.0)];
+    let small = [(2, 562.0), (4, 619.0), (8, 702.0), (32, 481.0)];
+    for (points, enough, knee) in
+        [(&large[..], 0.95, 2), (&middle[..], 0.90, 2), (&small[..], 0.95, 8)]
+    {
+        let curve = Curve::of("published", points);
+        let (answer, _) = search(Knee::new(1, 256, enough), |x| curve.at(x), 0.0, 1);
+        assert_eq!(answer.choice, knee, "{points:?}: {answer:?}");
+        assert!(answer.equals.contains(&knee) && !answer.rises_at_the_end);
+    }
+}
+
+#[test]
+fn on_the_published_curves_with_noise_the_answer_is_within_an_octave() {
+    let curves: Vec<Curve> = write_concurrency().into_iter().chain(access_mix()).collect();
+    assert_eq!(curves.len(), 4 + 16);
+    let (mut within, mut all, mut most, mut probes) = (0, 0, 0, 0);
+    for curve in &curves {
+        let truth = f64::from(curve.knee(256, 0.95));
+        let mut missed = 0;
+        for seed in 0..200 {
+            let (answer, knee) = search(Knee::new(1, 256, 0.95), |x| curve.at(x), 0.03, seed);
+            let octaves = (f64::from(answer.choice) / truth).log2().abs();
+            missed += u32::from(octaves > 1.0);
+            probes += knee.probes();
+            most = most.max(knee.probes());
+        }
+        within += 200 - missed;
+        all += 200;
+        // Where 5 % less than the best is exactly what the lowest setting gives, both are right.
+        let is_on_the_edge = curve.name == "write 0 SCSI";
+        assert!(missed <= if is_on_the_edge { 60 } else { 20 }, "{}: {missed} of 200", curve.name);
+    }
+    assert!(f64::from(within) >= 0.97 * f64::from(all), "{within} of {all}");
+    assert!(most <= 15, "{most} probes");
+    println!("{within} of {all}, {} probes on average", probes as f64 / f64::from(all));
+}
+
+/// A curve of some kind, by its two parameters from 0 to 1.
+fn kind(which: u8, a: f64, b: f64) -> impl Fn(f64) -> f64 {
+    let (knee, level) = ((a * 9.0).exp2(), 1.0 + 1e6 * b);
+    move |x: f64| match which {
+        // Monotone, flat, falling.
+        0 => level * x / (x + knee),
+        1 => level,
+        2 => level / x.sqrt(),
+        // One peak, a staircase, nothing at all.
+        3 => level * (x / knee).min(knee / x).powf(0.1 + b),
+        4 => level * (x.log2() / (1.0 + 3.0 * b)).floor().exp2(),
+        _ => 0.0,
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_search_ends_within_its_bounds(
+        which in 0u8..6, a in 0.0f64..1.0, b in 0.0f64..1.0, noise in 0.0f64..0.5,
+        lowest in 1u32..50, span in 0u32..100_000, enough in 0.5f64..0.99, seed in any::<u64>(),
+    ) {
+        let highest = lowest + span;
+        let curve = kind(which, a, b);
+        let asked = std::cell::RefCell::new(Vec::new());
+        let probed = |x: f64| { asked.borrow_mut().push(x); curve(x) };
+        let (answer, knee) = search(Knee::new(lowest, highest, enough), probed, noise, seed);
+        let within = |x: f64| f64::from(lowest) <= x && x <= f64::from(highest);
+        prop_assert!(asked.borrow().iter().all(|x| within(*x)));
+        prop_assert!(answer.equals.contains(&answer.choice) && answer.equals.is_sorted());
+        prop_assert!(answer.equals.iter().all(|x| within(f64::from(*x))));
+        prop_assert!(knee.probes() <= PROBES_MAX && knee.next().is_none());
+        // Without noise a saturating curve is found within an octave.
+        if which == 0 && noise < 1e-3 && highest >= 4096 {
+            let truth = (1..=highest).find(|x| curve((*x).into()) >= enough * curve(highest.into()));
+            let octaves = (f64::from(answer.choice) / f64::from(truth.unwrap().max(lowest))).log2();
+            prop_assert!(octaves.abs() <= 1.01, "{answer:?} {truth:?}");
+        }
+    }
+
+    #[test]
+    fn every_search_for_a_load_ends_within_its_bounds(
+        lowest in 0.01f64..1e3, span in 1.0f64..1e6, start in 0.01f64..1e7, capacity in 0.1f64..1e8,
+        noise in 0.0f64..0.5, tolerance in 0.01f64..0.3, seed in any::<u64>(),
+    ) {
+        let limits = (lowest, lowest * span);
+        let mut search = Highest::new(limits, start, 1e6, tolerance);
+        let mut chance = Chance(seed);
+        while let Some(load) = search.next() {
+            prop_assert!(limits.0 <= load && load <= limits.1, "{load} outside of {limits:?}");
+            prop_assert!(search.probes() < PROBES_MAX);
+            let time = 1e6 * (load / capacity) * (noise * chance.normal()).exp();
+            search.observe(load, time, time * noise, load > 1.5 * capacity);
+        }
+        let bracket = search.bracket();
+        if let (Some(meets), Some(misses)) = (bracket.meets, bracket.misses) {
+            prop_assert!(meets < misses);
+        }
+        let equals = search.equals();
+        prop_assert!(equals.is_sorted());
+        prop_assert!(bracket.meets.is_none_or(|meets| equals.contains(&meets)));
+    }
+}
+
+/// The response time of an M/M/1 queue at a quantile: -ln(1 - q) S / (1 - rho).
+fn mm1(load: f64, capacity: f64, quantile: f64) -> f64 {
+    match load < capacity {
+        true => -(1.0 - quantile).ln() / (capacity - load) * 1e9,
+        false => 1e12,
+    }
+}
+
+#[test]
+fn the_highest_load_that_meets_an_objective_is_found() {
+    // p99 <= 2 ms of a queue that serves 50,000 per second: ln(100) / (50,000 - x) = 2 ms.
+    for (capacity, bound_ms) in [(50_000.0, 2.0), (200.0, 100.0), (2e6, 0.1), (120.0, 50.0)] {
+        let truth = capacity - 100f64.ln() / (bound_ms * 1e-3);
+        for (noise, seed) in [(0.0, 1), (0.05, 2), (0.05, 3), (0.1, 4)] {
+            let mut search = Highest::new((1.0, 1e9), 1000.0, bound_ms * 1e6, 0.05);
+            let mut chance = Chance(seed);
+            while let Some(load) = search.next() {
+                let time = mm1(load, capacity, 0.99) * (noise * chance.normal()).exp();
+                search.observe(load, time, time * noise, capacity < load);
+            }
+            let bracket = search.bracket();
+            let (meets, misses) = (bracket.meets.unwrap(), bracket.misses.unwrap());
+            let is_narrow = misses <= meets * 1.06;
+            assert!(is_narrow || search.probes() == PROBES_MAX, "{bracket:?}");
+            if noise == 0.0 {
+                assert!(meets <= truth && truth <= misses, "{bracket:?} for {truth}");
+            }
+            assert!((meets / truth - 1.0).abs() < 0.3, "{bracket:?} for {truth}");
+        }
+    }
+}
+
+#[test]
+fn an_objective_that_nothing_meets_has_no_answer_and_one_that_all_meets_has_the_highest() {
+    let mut never = Highest::new((10.0, 1e6), 1000.0, 1.0, 0.05);
+    while let Some(load) = never.next() {
+        never.observe(load, 2.0, 0.0, false);
+    }
+    let least = never.bracket();
+    assert_eq!((least.meets, least.misses, never.equals()), (None, Some(10.0), Vec::new()));
+    let mut always = Highest::new((10.0, 1e6), 1000.0, 1.0, 0.05);
+    while let Some(load) = always.next() {
+        always.observe(load, 0.5, 0.0, false);
+    }
+    let most = always.bracket();
+    assert_eq!((most.meets, most.misses, always.meets(1000.0)), (Some(1e6), None, Some(true)));
+}
+
+/// A point that is probed for five seconds.
+fn base(depth: u32) -> Point {
+    let mut point = Invented::writes().trial.point;
+    (point.warm_up, point.window) = (Span::from_secs(1), Span::from_secs(5));
+    point.streams[0].pacing = Pacing::Closed { queue_depth: depth };
+    point.streams[0].name = point.streams[0].description();
+    point.name.clone_from(&point.streams[0].name);
+    point
+}
+
+/// A trial of a point at so many I/Os per second that take so long each.
+fn trial(planned: &Planned, iops: u64, time_ns: u64) -> Trial {
+    let mut invented = match planned.point.streams[0].pacing.is_open() {
+        true => Invented::open_reads(1000.0),
+        false => Invented::writes(),
+    };
+    let seconds = planned.point.window.0 / 1_000_000_000;
+    let ios = iops * seconds;
+    invented.set_times(ios, time_ns);
+    invented.set_series((0..seconds).map(|_| iops));
+    invented.trial.record.window = planned.point.window;
+    let ledger = &mut invented.worker().ledger;
+    (ledger.completed, ledger.due) = (ios, ios + 1);
+    if let Pacing::Open { offered_load, .. } = planned.point.streams[0].pacing {
+        ledger.due = (offered_load.0 * seconds as f64) as u64 + 1;
+        ledger.unstarted = ledger.due.saturating_sub(ios + 1);
+    }
+    Trial { point: planned.point.clone(), place: planned.place.clone(), ..invented.trial }
+}
+
+/// Runs a search on a target that does so many I/Os in so long, by the point.
+fn run(
+    mut peak: Peak,
+    target: impl Fn(&Point) -> (u64, u64),
+) -> (Vec<Planned>, PeakFound, Conclusion) {
+    let (mut all, mut last) = (Vec::new(), None);
+    loop {
+        let ahead = peak.forecast();
+        assert!(ahead.points <= ahead.points_at_most && ahead.time <= ahead.time_at_most);
+        match peak.next(last.as_ref()) {
+            Step::Done(conclusion) => {
+                let Some(Found::Peak(found)) = conclusion.found.clone() else {
+                    panic!("it found something")
+                };
+                return (all, found, conclusion);
+            }
+            Step::Run(planned) => {
+                let (iops, time) = target(&planned.point);
+                last = Some(trial(&planned, iops, time));
+                all.push(*planned);
+                assert!(all.len() <= PROBES_MAX + 1);
+            }
+        }
+    }
+}
+
+const FIVE_MINUTES: Span = Span::from_secs(300);
+
+#[test]
+fn a_queue_saturates_at_its_servers() {
+    // Eight servers, 10 ms each: 100 IOPS for each I/O in flight, up to 800.
+    let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 256, enough: 0.95 };
+    let peak = Peak::new(base(32), search, Some(FIVE_MINUTES));
+    let (all, found, conclusion) = run(peak, |point| {
+        let depth = u64::from(point.streams[0].pacing.queue_depth());
+        (100 * depth.min(8), 10_000_000 * depth.max(8) / 8)
+    });
+    assert_eq!((found.choice, found.equals.as_slice()), (Some(8.0), &[8.0][..]));
+    assert_eq!((found.axis.as_str(), found.measure.as_str()), ("queue-depth", "iops"));
+    assert!(found.probes.is_sorted_by(|a, b| a.value < b.value));
+    let official = all.last().unwrap();
+    assert_eq!((official.place.role, official.point.window), (Role::Official, FIVE_MINUTES));
+    assert_eq!(official.point.streams[0].name, "random write 4 KiB, queue depth 8");
+    assert_eq!(all[0].point.name, "random write 4 KiB: queue depth 1");
+    assert_eq!(
+        conclusion.sentences,
+        [
+            "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
+            "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %.",
+        ]
+    );
+}
+
+#[test]
+fn the_published_sentence_is_said_of_the_published_curve() {
+    let mut point = base(1);
+    point.streams[0].block_sizes = crate::spec::BlockSizes::one(Bytes(1 << 20));
+    point.streams[0].workers = Workers::Total(1);
+    let search = Search::Saturation { vary: Vary::Workers, up_to: 256, enough: 0.95 };
+    let large = [(1, 565.0), (2, 897.0), (8, 937.0), (32, 888.0), (256, 840.0)];
+    let curve = Curve::of("12.8 MB", &large);
+    let (all, found, conclusion) = run(Peak::new(point, search, None), |point| {
+        let Workers::Total(workers) = point.streams[0].workers else { panic!("in all") };
+        assert_eq!(point.streams[0].pacing.queue_depth(), workers);
+        (curve.at(workers.into()).round() as u64, 1_000_000)
+    });
+    assert!(all.iter().all(|planned| planned.place.role == Role::Probe));
+    assert_eq!(found.choice, Some(2.0));
+    let sentence = &conclusion.sentences[0];
+    assert!(
+        sentence.starts_with("2 writers saturate this target (96 % of the best, "),
+        "{sentence}"
+    );
+    assert!(sentence.contains("; more does not help, 64 costs 6."), "{sentence}");
+}
+
+#[test]
+fn a_target_that_is_never_saturated_says_so() {
+    let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 16, enough: 0.95 };
+    let (_, found, conclusion) = run(Peak::new(base(1), search, None), |point| {
+        (100 * u64::from(point.streams[0].pacing.queue_depth()), 10_000_000)
+    });
+    assert_eq!(found.choice, Some(16.0));
+    assert_eq!(
+        conclusion.sentences[0],
+        "Nothing up to queue depth 16 saturates this target: it gives 1,600 IOPS, and more may gain. \
+         Go on with --up-to 64."
+    );
+}
+
+#[test]
+fn an_objective_is_met_up_to_a_load() {
+    let mut point = base(1);
+    point.streams[0].pacing = Pacing::Open {
+        offered_load: Rate(100.0),
+        arrivals: crate::spec::Arrivals::Poisson,
+        queue_depth_max: 1024,
+        realtime: false,
+    };
+    point.streams[0].name = point.streams[0].description();
+    let objective = Objective { quantile: Quantile(0.99), bound: Span::from_ms(2) };
+    let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
+    let peak = Peak::new(point, search, Some(FIVE_MINUTES));
+    let (all, found, conclusion) = run(peak, |point| {
+        let Pacing::Open { offered_load, .. } = point.streams[0].pacing else { panic!("open") };
+        // An M/M/1 queue of 5000 per second: ln(100) / (5000 - x) = 2 ms at 2697.
+        let load = offered_load.0.min(5000.0);
+        ((load.round()) as u64, mm1(load, 5000.0, 0.99).min(1e9) as u64)
+    });
+    let choice = found.choice.unwrap();
+    assert!(choice <= 2697.0 && 2697.0 <= choice * 1.06, "{found:?}");
+    assert_eq!(found.objective.as_deref(), Some("p99 <= 2 ms"));
+    assert!(found.probes.iter().all(|probe| probe.meets == Some(probe.value < 2697.0)));
+    // 100 per second need 20 s for the p99 to be carried twice over.
+    assert_eq!(all[0].point.window, Span::from_secs(20));
+    assert!(all[1].point.window >= Span::from_secs(5));
+    let [first, doubt, official] = conclusion.sentences.as_slice() else {
+        panic!("{conclusion:?}")
+    };
+    assert!(doubt.starts_with("It could be 2,"), "{doubt}");
+    assert!(first.starts_with("The highest load at which p99 <= 2 ms is 2,"), "{first}");
+    assert!(first.contains(" IOPS (p99 1.9") && first.contains(" misses it (p99 2."), "{first}");
+    assert!(official.ends_with("it meets the objective."), "{official}");
+    assert_eq!(all.last().unwrap().place.role, Role::Official);
+}
+
+#[test]
+fn depth_is_shared_as_the_streams_share_it() {
+    let mut point = base(30);
+    let second = point.streams[0].clone();
+    point.streams.push(second);
+    point.streams[1].pacing = Pacing::Closed { queue_depth: 10 };
+    point.streams[1].workers = Workers::Total(2);
+    let depths = |depth: u32| -> Vec<u32> {
+        super::deep(&point, depth).streams.iter().map(|s| s.pacing.queue_depth()).collect()
+    };
+    assert_eq!(super::lowest(&point, Vary::QueueDepth), 3);
+    assert_eq!([depths(3), depths(4), depths(8), depths(40)], [[1, 2], [2, 2], [6, 2], [30, 10]]);
+    proptest!(|(depth in 3u32..10_000)| prop_assert_eq!(depths(depth).iter().sum::<u32>(), depth));
+}

@@ -1,0 +1,371 @@
+//! Rounds until a steady state: the targets are preconditioned, then the same points are run round
+//! after round until what is watched no longer changes, and then, in some tests, a script of points
+//! that is about the state that was reached.
+//!
+//! When it is steady is decided in `steady`, over plain numbers; what the SNIA tests consist of is in
+//! `presets`.
+
+mod precondition;
+mod presets;
+mod steady;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use super::{
+    Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Round, Step,
+    SustainFound, Trial, bandwidth, iops, response_time,
+};
+use crate::measure::Record;
+use crate::spec::{Point, Stream};
+use crate::stats::{Estimate, ROUNDS};
+use crate::units::{Bytes, Quantile, Span};
+use precondition::Precondition;
+pub use presets::{Test, TestSettings, course};
+use steady::{Rule, Standing, standing};
+
+/// SNIA's most rounds; more where so many take less time than the load has to go on for.
+pub const ROUNDS_MAX: u32 = 25;
+
+/// What is watched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Watch {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// The mean response time.
+    MeanTime,
+    /// A quantile of the response time.
+    Time(Quantile),
+}
+
+impl Watch {
+    fn read(self, record: &Record) -> Option<Estimate> {
+        match self {
+            Self::Iops => iops(record, None, None),
+            Self::Bandwidth => bandwidth(record, None, None),
+            Self::Time(quantile) => response_time(record, None, None, quantile),
+            Self::MeanTime => {
+                let value = record.total(None).response_time().mean()?;
+                Some(Estimate { value, half_width: None })
+            }
+        }
+    }
+
+    /// "IOPS", "mean response time".
+    fn name(self) -> String {
+        match self {
+            Self::Iops => "IOPS".to_owned(),
+            Self::Bandwidth => "bandwidth".to_owned(),
+            Self::MeanTime => "mean response time".to_owned(),
+            Self::Time(quantile) => format!("{quantile} of the response time"),
+        }
+    }
+}
+
+/// A point of every round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// What to measure.
+    pub point: Point,
+    /// Where it lies on the axes of the test.
+    pub coordinates: Vec<Coordinate>,
+}
+
+/// When the rounds end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Until {
+    /// When they are steady, or there were so many.
+    Steady {
+        /// The most rounds.
+        rounds: u32,
+    },
+    /// When they took so long, or have written so much, steady or not.
+    Over {
+        /// How long.
+        time: Span,
+        /// How much.
+        bytes: Bytes,
+    },
+}
+
+/// What is to be done, with nothing left to decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// The name of the test.
+    pub test: String,
+    /// How often all of what is addressed is written beforehand.
+    pub passes: u32,
+    /// The points of a round, in their order; none where the test is its script alone.
+    pub round: Vec<Cell>,
+    /// The place in the round of the point that is watched.
+    pub watched: usize,
+    /// What is watched of it.
+    pub watch: Watch,
+    /// How long the load has to go on before anything is called steady.
+    pub at_least: Span,
+    /// When the rounds end.
+    pub until: Until,
+    /// What is run when they have, in this order.
+    pub script: Vec<Planned>,
+}
+
+/// Rounds until a steady state.
+#[derive(Clone, Debug)]
+pub struct Sustain {
+    course: Course,
+    preparation: Option<Precondition>,
+    /// What was watched, round by round.
+    rounds: Vec<Round>,
+    /// Bytes written up to the end of each round, the preparation left out.
+    written: Vec<u64>,
+    written_now: u64,
+    /// How many points of the running round are done, and what was watched in it.
+    in_round: usize,
+    watched_now: Option<Estimate>,
+    /// What the script's trials showed, as many as are done.
+    script: Vec<Shown>,
+    /// Whether the running point prepares.
+    prepares: bool,
+}
+
+/// What a trial of the script showed.
+#[derive(Clone, Debug, PartialEq)]
+struct Shown {
+    labels: Vec<String>,
+    iops: f64,
+    bandwidth: f64,
+    p99_ns: Option<f64>,
+}
+
+impl Sustain {
+    /// The experiment.
+    ///
+    /// # Panics
+    ///
+    /// When the watched point is none of the round.
+    pub fn new(course: Course) -> Self {
+        assert!(course.round.is_empty() || course.watched < course.round.len());
+        let base = course.round.first().map(|cell| &cell.point);
+        let base = base.or(course.script.first().map(|planned| &planned.point));
+        let preparation = base.filter(|_| 0 < course.passes);
+        let preparation = preparation.map(|base| Precondition::new(base, course.passes));
+        Self {
+            preparation,
+            rounds: Vec::new(),
+            written: Vec::new(),
+            written_now: 0,
+            in_round: 0,
+            watched_now: None,
+            script: Vec::new(),
+            prepares: false,
+            course,
+        }
+    }
+
+    /// What it does.
+    pub fn course(&self) -> &Course {
+        &self.course
+    }
+
+    /// Every point that it runs, once each: what has to fit, and may write.
+    pub fn points(&self) -> Vec<Point> {
+        let preparation = self.preparation.as_ref().and_then(Precondition::next);
+        let round = self.course.round.iter().map(|cell| cell.point.clone());
+        let script = self.course.script.iter().map(|planned| planned.point.clone());
+        preparation.into_iter().chain(round).chain(script).collect()
+    }
+
+    /// Bytes that preconditioning writes.
+    pub fn preconditioning(&self) -> Bytes {
+        Bytes(self.preparation.as_ref().map_or(0, Precondition::bytes))
+    }
+
+    fn round_time(&self) -> Span {
+        let times = self.course.round.iter().map(|cell| cell.point.warm_up + cell.point.window);
+        times.fold(Span(0), |sum, time| sum + time)
+    }
+
+    fn rule(&self) -> Rule {
+        Rule { round: self.round_time(), at_least: self.course.at_least }
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.rounds.iter().map(|round| round.value.value).collect()
+    }
+
+    fn standing(&self) -> Standing {
+        standing(&self.values(), &self.rule())
+    }
+
+    /// The most rounds that there can be: where time or bytes end them, as many as the time allows.
+    fn rounds_max(&self) -> u32 {
+        let round = self.round_time().0.max(1);
+        match self.course.until {
+            Until::Steady { rounds } => {
+                let needed = self.course.at_least.0.div_ceil(round);
+                // As many again, for a change on the way.
+                rounds.max(needed.saturating_mul(2).min(u64::from(u32::MAX)) as u32)
+            }
+            Until::Over { time, .. } => time.0.div_ceil(round).max(1) as u32,
+        }
+    }
+
+    fn rounds_are_over(&self) -> bool {
+        let done = self.rounds.len() as u32;
+        if self.course.round.is_empty() || self.rounds_max() <= done {
+            return true;
+        }
+        match self.course.until {
+            Until::Steady { .. } => self.standing().lacks.is_none(),
+            Until::Over { bytes, .. } => {
+                self.written.last().is_some_and(|written| bytes.0 <= *written)
+            }
+        }
+    }
+
+    /// Takes the trial of the step before.
+    fn take(&mut self, trial: &Trial) {
+        if std::mem::take(&mut self.prepares) {
+            if let Some(preparation) = &mut self.preparation {
+                preparation.take(&trial.record);
+            }
+            return;
+        }
+        if self.rounds_are_over() {
+            self.script.push(shown(trial));
+            return;
+        }
+        let writes = trial.record.total(Some(crate::measure::Direction::Write));
+        self.written_now += writes.bytes.0;
+        if self.in_round == self.course.watched {
+            self.watched_now = self.course.watch.read(&trial.record);
+        }
+        self.in_round += 1;
+        if self.in_round == self.course.round.len() {
+            let nothing = Estimate { value: 0.0, half_width: None };
+            let value = self.watched_now.take().unwrap_or(nothing);
+            self.rounds.push(Round { number: self.rounds.len() as u32 + 1, value });
+            self.written.push(self.written_now);
+            self.in_round = 0;
+        }
+    }
+
+    fn next_planned(&mut self) -> Option<Planned> {
+        let number = self.rounds.len() as u64;
+        if let Some(point) = self.preparation.as_ref().and_then(Precondition::next) {
+            self.prepares = true;
+            let place = Place { role: Role::Preparation, ..Place::default() };
+            return Some(Planned { point, place, rest: Span(0) });
+        }
+        if !self.rounds_are_over() {
+            let Cell { point, coordinates } = &self.course.round[self.in_round];
+            let mut point = point.clone();
+            point.name = format!("round {}: {}", number + 1, point.name);
+            // Other offsets and data in every round: what is found again was not measured.
+            point.seed = point.seed.wrapping_add(number);
+            let place = Place {
+                role: Role::Result,
+                coordinates: coordinates.clone(),
+                repeat: number as u32,
+            };
+            return Some(Planned { point, place, rest: Span(0) });
+        }
+        let mut planned = self.course.script.get(self.script.len())?.clone();
+        planned.point.seed = planned.point.seed.wrapping_add(number + self.script.len() as u64);
+        Some(planned)
+    }
+
+    fn found(&self) -> SustainFound {
+        let standing = self.standing();
+        let is_steady = standing.lacks.is_none();
+        SustainFound {
+            test: self.course.test.clone(),
+            watched: self.watched_in_words(),
+            rounds: self.rounds.clone(),
+            steady_from: is_steady.then(|| (self.rounds.len() - ROUNDS) as u32 + 1),
+            steadiness: standing.state,
+        }
+    }
+
+    /// "IOPS of random write 4 KiB".
+    fn watched_in_words(&self) -> String {
+        let Some(cell) = self.course.round.get(self.course.watched) else {
+            return String::new();
+        };
+        let what: Vec<String> = cell.point.streams.iter().map(Stream::load_in_words).collect();
+        format!("{} of {}", self.course.watch.name(), what.join(" with "))
+    }
+}
+
+impl Experiment for Sustain {
+    fn next(&mut self, last: Option<&Trial>) -> Step {
+        if let Some(trial) = last {
+            self.take(trial);
+        }
+        match self.next_planned() {
+            Some(planned) => Step::Run(Box::new(planned)),
+            None => Step::Done(self.so_far()),
+        }
+    }
+
+    fn forecast(&self) -> Forecast {
+        let mut ahead = Forecast::default();
+        if let Some(preparation) = &self.preparation {
+            let (time, time_at_most) = preparation.time();
+            ahead = Forecast {
+                points: preparation.stretches(),
+                points_at_most: preparation.stretches().saturating_mul(6),
+                time,
+                time_at_most,
+            };
+        }
+        let (done, most) = (self.rounds.len() as u32, self.rounds_max());
+        if !self.rounds_are_over() {
+            let needed = self.course.at_least.0.div_ceil(self.round_time().0.max(1)) as u32;
+            let usual = match self.course.until {
+                Until::Steady { .. } => needed.max(ROUNDS as u32).clamp(done + 1, most),
+                Until::Over { .. } => most,
+            };
+            let cells = self.course.round.len() as u32;
+            let points = |rounds: u32| (rounds - done) * cells - self.in_round as u32;
+            let time = |rounds: u32| {
+                let done = self.course.round[..self.in_round].iter();
+                let done = done.map(|cell| cell.point.warm_up + cell.point.window);
+                let all = Span(
+                    self.round_time().0.saturating_mul((rounds - self.rounds.len() as u32).into()),
+                );
+                done.fold(all, |all, one| all - one)
+            };
+            ahead.points += points(usual);
+            ahead.points_at_most = ahead.points_at_most.saturating_add(points(most));
+            ahead.time += time(usual);
+            ahead.time_at_most += time(most);
+        }
+        for planned in self.course.script.iter().skip(self.script.len()) {
+            let time = planned.rest + planned.point.warm_up + planned.point.window;
+            ahead.points += 1;
+            ahead.points_at_most += 1;
+            ahead.time += time;
+            ahead.time_at_most += time;
+        }
+        ahead
+    }
+
+    fn so_far(&self) -> Conclusion {
+        Conclusion { sentences: words::sentences(self), found: Some(Found::Sustain(self.found())) }
+    }
+}
+
+fn shown(trial: &Trial) -> Shown {
+    let value = |estimate: Option<Estimate>| estimate.map_or(0.0, |estimate| estimate.value);
+    let labels = trial.place.coordinates.iter().map(|one| one.label.clone()).collect();
+    let p99 = response_time(&trial.record, None, None, Quantile(0.99));
+    Shown {
+        labels,
+        iops: value(iops(&trial.record, None, None)),
+        bandwidth: value(bandwidth(&trial.record, None, None)),
+        p99_ns: p99.map(|estimate| estimate.value),
+    }
+}

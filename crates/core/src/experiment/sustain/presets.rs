@@ -1,0 +1,387 @@
+//! The tests of the SNIA Solid State Storage Performance Test Specification 2.0.2, as far as what
+//! they run goes: which points a round has, what is watched, and what follows the rounds.
+
+use super::{Cell, Course, ROUNDS_MAX, Until, Watch};
+use crate::experiment::{Coordinate, Place, Planned, Role};
+use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Workers};
+use crate::units::{Bytes, Span};
+
+/// The block sizes of the IOPS test, in its order.
+pub const BLOCK_SIZES: [Bytes; 8] = [
+    Bytes(1024 * Bytes::KIB),
+    Bytes(128 * Bytes::KIB),
+    Bytes(64 * Bytes::KIB),
+    Bytes(32 * Bytes::KIB),
+    Bytes(16 * Bytes::KIB),
+    Bytes(8 * Bytes::KIB),
+    Bytes(4 * Bytes::KIB),
+    Bytes(512),
+];
+
+/// The shares of reads of the IOPS test, in its order.
+pub const MIXES: [f64; 7] = [1.0, 0.95, 0.65, 0.5, 0.35, 0.05, 0.0];
+
+/// The block sizes of the latency test, ...
+const TIME_SIZES: [Bytes; 3] = [Bytes(8 * Bytes::KIB), Bytes(4 * Bytes::KIB), Bytes(512)];
+/// ... and its shares of reads.
+const TIME_MIXES: [f64; 3] = [1.0, 0.65, 0.0];
+
+/// The threads, and the I/Os in flight of each, of the demand intensity test.
+const DEMAND: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
+
+/// How long the device is left alone between bursts, and how long a burst lasts.
+const IDLE: [Span; 5] = [
+    Span::from_secs(5),
+    Span::from_secs(10),
+    Span::from_secs(15),
+    Span::from_secs(25),
+    Span::from_secs(50),
+];
+const BURST: Span = Span::from_secs(5);
+
+/// How long an idle state lasts, a phase of large sequential writes, one of small random ones, and
+/// the whole write saturation, unless told otherwise.
+const IDLE_STATE: Span = Span::from_secs(3600);
+const LARGE_PHASE: Span = Span::from_secs(8 * 3600);
+const SMALL_PHASE: Span = Span::from_secs(6 * 3600);
+const SATURATION: Span = Span::from_secs(6 * 3600);
+/// So many times the capacity end a write saturation before its time.
+const SATURATION_FILLS: u64 = 4;
+
+/// The block of the sequential throughput test.
+const THROUGHPUT_BLOCK: Bytes = Bytes(128 * Bytes::KIB);
+/// The block that steady states are watched on.
+const SMALL: Bytes = Bytes(4 * Bytes::KIB);
+
+/// A test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// Rounds of the workload that was asked for.
+    Workload,
+    /// IOPS: eight block sizes by seven mixes.
+    Iops,
+    /// Throughput: 128 KiB sequential reads and writes.
+    Throughput,
+    /// Latency: three block sizes by three mixes, one I/O at a time.
+    ResponseTime,
+    /// Write saturation: random writes of 4 KiB until the drive was filled several times.
+    WriteSaturation,
+    /// Demand intensity: threads by queue depth, in the steady state.
+    DemandIntensity,
+    /// Host idle recovery: bursts of writes with pauses that grow, in the steady state.
+    HostIdleRecovery,
+    /// Cross stimulus recovery: large sequential writes, small random ones, and large ones again.
+    CrossStimulusRecovery,
+}
+
+impl Test {
+    /// All, in the order of the help.
+    pub const ALL: [Self; 8] = [
+        Self::Workload,
+        Self::Iops,
+        Self::Throughput,
+        Self::ResponseTime,
+        Self::WriteSaturation,
+        Self::DemandIntensity,
+        Self::HostIdleRecovery,
+        Self::CrossStimulusRecovery,
+    ];
+
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Workload => "workload",
+            Self::Iops => "iops",
+            Self::Throughput => "throughput",
+            Self::ResponseTime => "latency",
+            Self::WriteSaturation => "write-saturation",
+            Self::DemandIntensity => "demand-intensity",
+            Self::HostIdleRecovery => "host-idle-recovery",
+            Self::CrossStimulusRecovery => "cross-stimulus-recovery",
+        }
+    }
+
+    /// Whether it has a part whose length can be chosen besides that of its rounds.
+    pub fn has_length(self) -> bool {
+        use Test::{CrossStimulusRecovery, HostIdleRecovery, WriteSaturation};
+        matches!(self, WriteSaturation | HostIdleRecovery | CrossStimulusRecovery)
+    }
+
+    /// How often all is written beforehand, unless told otherwise: write saturation begins with what
+    /// is there, because it shows how a drive fills.
+    pub fn passes(self) -> u32 {
+        match self {
+            Self::WriteSaturation | Self::CrossStimulusRecovery => 0,
+            _ => 2,
+        }
+    }
+
+    /// What is watched, unless told otherwise.
+    pub fn watch(self) -> Watch {
+        match self {
+            Self::Throughput | Self::CrossStimulusRecovery => Watch::Bandwidth,
+            Self::ResponseTime => Watch::MeanTime,
+            _ => Watch::Iops,
+        }
+    }
+}
+
+/// How a test is to be run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TestSettings {
+    /// How often all is written beforehand.
+    pub passes: u32,
+    /// What is watched.
+    pub watch: Watch,
+    /// How long the load has to go on before anything is called steady.
+    pub at_least: Span,
+    /// The most rounds.
+    pub rounds: u32,
+    /// How long the part lasts whose length can be chosen; if none, as long as the specification
+    /// has it.
+    pub length: Option<Span>,
+    /// The smallest block that the targets take.
+    pub smallest_block: Bytes,
+}
+
+impl Default for TestSettings {
+    fn default() -> Self {
+        Self {
+            passes: 2,
+            watch: Watch::Iops,
+            at_least: Span::from_secs(3600),
+            rounds: ROUNDS_MAX,
+            length: None,
+            smallest_block: Bytes(512),
+        }
+    }
+}
+
+/// What a test does on the targets of this point, with its queue depth and workers where the test
+/// leaves them open, and with trials as long as its window.
+///
+/// # Panics
+///
+/// When the point has no stream, which resolving it rules out.
+pub fn course(test: Test, base: &Point, settings: TestSettings) -> Course {
+    let round = match test {
+        Test::Workload => Vec::from([Cell { point: base.clone(), coordinates: Vec::new() }]),
+        Test::Iops => matrix(base, &BLOCK_SIZES, &MIXES, settings.smallest_block, None),
+        Test::ResponseTime => {
+            matrix(base, &TIME_SIZES, &TIME_MIXES, settings.smallest_block, Some(1))
+        }
+        Test::Throughput => Vec::from([
+            sequential(base, THROUGHPUT_BLOCK, 1.0),
+            sequential(base, THROUGHPUT_BLOCK, 0.0),
+        ]),
+        Test::DemandIntensity => {
+            let cell = demand(base, DEMAND[0], DEMAND[0]);
+            Vec::from([Cell { coordinates: Vec::new(), ..cell }])
+        }
+        Test::WriteSaturation | Test::HostIdleRecovery => Vec::from([small_writes(base)]),
+        Test::CrossStimulusRecovery => Vec::new(),
+    };
+    let capacity: u64 = regions(base).iter().map(|region| region.length.0).sum();
+    let until = match test {
+        Test::WriteSaturation => Until::Over {
+            time: settings.length.unwrap_or(SATURATION),
+            bytes: Bytes(capacity.saturating_mul(SATURATION_FILLS)),
+        },
+        _ => Until::Steady { rounds: settings.rounds },
+    };
+    Course {
+        test: test.name().to_owned(),
+        passes: settings.passes,
+        watched: watched(test, &round),
+        round,
+        watch: settings.watch,
+        at_least: settings.at_least,
+        until,
+        script: script(test, base, settings.length),
+    }
+}
+
+/// The place of the point that is watched: writes of 4 KiB alone, or what comes nearest.
+fn watched(test: Test, round: &[Cell]) -> usize {
+    let is_it = |cell: &Cell| {
+        let stream = &cell.point.streams[0];
+        let block = stream.block_sizes.smallest();
+        stream.read_share == 0.0 && (test == Test::Throughput || block >= SMALL)
+    };
+    // Sizes fall, so the last one that is large enough is the nearest.
+    round.iter().rposition(is_it).unwrap_or(0)
+}
+
+fn script(test: Test, base: &Point, length: Option<Span>) -> Vec<Planned> {
+    match test {
+        Test::DemandIntensity => {
+            let pairs = DEMAND.iter().flat_map(|&threads| DEMAND.map(|depth| (threads, depth)));
+            let cells = pairs.map(|(threads, depth)| demand(base, threads, depth));
+            cells.map(|cell| planned(cell, Span(0), 0)).collect()
+        }
+        Test::HostIdleRecovery => {
+            let state = length.unwrap_or(IDLE_STATE);
+            IDLE.iter().flat_map(|&idle| idle_state(base, idle, state)).collect()
+        }
+        Test::CrossStimulusRecovery => cross_stimulus(base, length),
+        _ => Vec::new(),
+    }
+}
+
+/// Bursts of small writes, each after a pause, for so long.
+fn idle_state(base: &Point, idle: Span, state: Span) -> Vec<Planned> {
+    let bursts = (state.0 / (idle + BURST).0).max(1);
+    let burst = |number: u64| {
+        let Cell { mut point, .. } = small_writes(base);
+        point.warm_up = Span(0);
+        point.window = BURST;
+        point.interval = Span::from_ms(100);
+        point.name = format!("burst {} after {idle} idle", number + 1);
+        let coordinates = Vec::from([coordinate("idle", idle.to_string(), idle.as_secs_f64())]);
+        planned(Cell { point, coordinates }, idle, number as u32)
+    };
+    (0..bursts).map(burst).collect()
+}
+
+/// Large sequential writes, small random ones, large ones again, in trials as long as the base's.
+fn cross_stimulus(base: &Point, length: Option<Span>) -> Vec<Planned> {
+    let large = sequential(base, Bytes(1024 * Bytes::KIB), 0.0);
+    let small = random(base, Bytes(8 * Bytes::KIB), 0.0);
+    let phases = [
+        ("large", large.clone(), LARGE_PHASE),
+        ("small", small, SMALL_PHASE),
+        ("large again", large, LARGE_PHASE),
+    ];
+    let mut all = Vec::new();
+    for (name, cell, usual) in phases {
+        let trials = (length.unwrap_or(usual).0 / cell.point.window.0.max(1)).max(1);
+        for number in 0..trials {
+            let mut point = cell.point.clone();
+            point.name = format!("{name}, {} of {trials}: {}", number + 1, point.name);
+            point.warm_up = Span(0);
+            let coordinates = Vec::from([Coordinate {
+                axis: "phase".to_owned(),
+                label: name.to_owned(),
+                value: None,
+            }]);
+            all.push(planned(Cell { point, coordinates }, Span(0), number as u32));
+        }
+    }
+    all
+}
+
+fn planned(cell: Cell, rest: Span, repeat: u32) -> Planned {
+    let place = Place { role: Role::Result, coordinates: cell.coordinates, repeat };
+    Planned { point: cell.point, place, rest }
+}
+
+/// Random I/Os of every size and mix, the mix varying slowest, as the specification has it.
+fn matrix(
+    base: &Point,
+    sizes: &[Bytes],
+    mixes: &[f64],
+    smallest: Bytes,
+    depth: Option<u32>,
+) -> Vec<Cell> {
+    let shortest = regions(base).iter().map(|region| region.length).min().unwrap_or(SMALL);
+    let sizes = sizes.iter().filter(|size| smallest <= **size && **size <= shortest);
+    let cells = mixes.iter().flat_map(|mix| sizes.clone().map(|size| random(base, *size, *mix)));
+    cells
+        .map(|mut cell| {
+            if let Some(depth) = depth {
+                let stream = &mut cell.point.streams[0];
+                stream.workers = Workers::Total(1);
+                stream.pacing = Pacing::Closed { queue_depth: depth };
+            }
+            cell.named()
+        })
+        .collect()
+}
+
+fn small_writes(base: &Point) -> Cell {
+    let mut cell = random(base, SMALL, 0.0);
+    cell.coordinates.clear();
+    cell
+}
+
+/// Random writes of 4 KiB by so many threads with so many in flight each.
+fn demand(base: &Point, threads: u32, depth: u32) -> Cell {
+    let mut cell = random(base, SMALL, 0.0);
+    let stream = &mut cell.point.streams[0];
+    stream.workers = Workers::Total(threads);
+    stream.pacing = Pacing::Closed { queue_depth: threads * depth };
+    cell.coordinates = Vec::from([
+        coordinate("workers", threads.to_string(), threads.into()),
+        coordinate("queue-depth", format!("{depth}/worker"), depth.into()),
+    ]);
+    let mut cell = cell.named();
+    cell.point.name = format!("{threads} workers with {depth} in flight each");
+    cell
+}
+
+fn random(base: &Point, block: Bytes, read_share: f64) -> Cell {
+    shaped(base, Pattern::RANDOM, block, read_share)
+}
+
+fn sequential(base: &Point, block: Bytes, read_share: f64) -> Cell {
+    shaped(base, Pattern::Sequential(Sequence::default()), block, read_share)
+}
+
+/// The base with another shape of I/O: one stream over all that it addresses.
+fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Cell {
+    let mut point = base.clone();
+    point.streams.truncate(1);
+    let stream = &mut point.streams[0];
+    stream.regions = regions(base)
+        .into_iter()
+        .map(|region| {
+            let block = block.0.min(region.length.0);
+            Region { length: Bytes(region.length.0 / block * block), ..region }
+        })
+        .collect();
+    (stream.pattern, stream.align, stream.zones) = (pattern, None, false);
+    stream.course = None;
+    let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
+    stream.block_sizes = BlockSizes::one(block.min(shortest));
+    stream.read_share = read_share;
+    let label = block_label(block);
+    let coordinates = Vec::from([
+        coordinate("block-size", label, block.0 as f64),
+        coordinate("read-share", format!("{}%", (read_share * 100.0).round()), read_share),
+    ]);
+    Cell { point, coordinates }.named()
+}
+
+impl Cell {
+    /// Named after what it does.
+    fn named(mut self) -> Self {
+        let stream = &mut self.point.streams[0];
+        stream.name = stream.description();
+        self.point.name.clone_from(&stream.name);
+        self
+    }
+}
+
+/// All that a point addresses, each target once.
+pub fn regions(base: &Point) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    for region in base.streams.iter().flat_map(|stream| &stream.regions) {
+        if regions.iter().all(|known| known.target != region.target) {
+            regions.push(*region);
+        }
+    }
+    regions
+}
+
+fn coordinate(axis: &str, label: String, value: f64) -> Coordinate {
+    Coordinate { axis: axis.to_owned(), label, value: Some(value) }
+}
+
+/// "4k", "512": as it is typed.
+fn block_label(block: Bytes) -> String {
+    match block.0 {
+        bytes if bytes.is_multiple_of(Bytes::MIB) => format!("{}m", bytes / Bytes::MIB),
+        bytes if bytes.is_multiple_of(Bytes::KIB) => format!("{}k", bytes / Bytes::KIB),
+        bytes => bytes.to_string(),
+    }
+}

@@ -1,0 +1,284 @@
+//! Steady states of invented series, and the courses of the tests.
+
+use proptest::prelude::*;
+
+use super::presets::course;
+use super::steady::{Lack, Rule, change, standing};
+use super::*;
+use crate::measure::Direction;
+use crate::spec::{Pacing, Region, Workers};
+use crate::stats::testing::Chance;
+use crate::verdict::testing::Invented;
+
+const MINUTE: Span = Span::from_secs(60);
+
+fn rule(minutes: u64) -> Rule {
+    Rule { round: MINUTE, at_least: Span::from_secs(60 * minutes) }
+}
+
+/// The first number of rounds at which a series is called steady.
+fn steady_after(series: &[f64], minutes: u64) -> Option<usize> {
+    (1..=series.len()).find(|n| standing(&series[..*n], &rule(minutes)).lacks.is_none())
+}
+
+/// The same by SNIA's rule alone.
+fn snia_after(series: &[f64]) -> Option<usize> {
+    (1..=series.len()).find(|n| {
+        let lacks = standing(&series[..*n], &rule(0)).lacks;
+        !matches!(lacks, Some(Lack::Rounds | Lack::Range | Lack::Excursion))
+    })
+}
+
+fn noisy(seed: u64, share: f64, rounds: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
+    let mut chance = Chance(seed);
+    (0..rounds).map(|round| level(round) * (1.0 + share * chance.normal())).collect()
+}
+
+#[test]
+fn a_burst_is_not_called_steady() {
+    // 3000 IOPS for 30 minutes on a credit, then the 500 that were bought.
+    let series = noisy(1, 0.01, 200, |round| if round < 30 { 3000.0 } else { 500.0 });
+    assert_eq!(snia_after(&series), Some(5), "which is why it needs more");
+    assert_eq!(steady_after(&series, 60), Some(60));
+    let found = change(&series[..60]).unwrap();
+    assert_eq!(found.at, 30);
+    assert!((found.before / 3000.0 - 1.0).abs() < 0.01);
+    assert!((found.after / 500.0 - 1.0).abs() < 0.01);
+    assert_eq!(standing(&series[..35], &rule(0)).lacks, Some(Lack::Age));
+    assert_eq!(standing(&series[..20], &rule(60)).lacks, Some(Lack::Time));
+}
+
+#[test]
+fn a_drive_that_fills_is_steady_after_its_cliff() {
+    let series = noisy(2, 0.02, 120, |round| match round {
+        0..12 => 90_000.0,
+        12..24 => 90_000.0 - 6_000.0 * (round - 12) as f64,
+        _ => 18_000.0,
+    });
+    let steady = steady_after(&series, 30).unwrap();
+    assert!(steady > 40, "{steady}: as long on the new level as before it");
+    let cliff = change(&series[..steady]).unwrap();
+    assert!((12..26).contains(&cliff.at) && cliff.after < cliff.before, "{cliff:?}");
+}
+
+#[test]
+fn collections_that_come_and_go_are_never_steady() {
+    let sawtooth = noisy(3, 0.01, 200, |round| 10_000.0 + 1_500.0 * (round % 4) as f64);
+    assert_eq!(steady_after(&sawtooth, 0), None);
+    // A single round that is off does not begin everything anew.
+    let hiccup = noisy(4, 0.01, 60, |round| if round == 20 { 4_000.0 } else { 10_000.0 });
+    assert_eq!(standing(&hiccup[..40], &rule(30)).lacks, None);
+    assert_eq!(change(&hiccup[..40]), None);
+}
+
+#[test]
+fn a_slow_drift_is_not_steady() {
+    // 2 % less in each round: five of them pass SNIA's rule.
+    let series: Vec<f64> = (0..60).map(|round| 10_000.0 * 0.98f64.powi(round)).collect();
+    assert_eq!(snia_after(&series), Some(5));
+    assert_eq!(steady_after(&series, 8), None);
+}
+
+#[test]
+fn steady_noise_is_steady_as_soon_as_the_time_is_over() {
+    for seed in 0..50 {
+        let series = noisy(seed, 0.02, 120, |_| 5_000.0);
+        let steady = steady_after(&series, 60).unwrap();
+        assert!((60..70).contains(&steady), "seed {seed}: {steady}");
+        assert_eq!(change(&series), None, "seed {seed}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_series_breaks_the_rule(series in prop::collection::vec(0.0f64..1e9, 0..120)) {
+        let standing = standing(&series, &rule(10));
+        prop_assert!(standing.level_from <= series.len());
+        prop_assert_eq!(standing.state.is_none(), series.len() < 5);
+        if let Some(found) = change(&series) {
+            prop_assert!(found.at >= 2 && found.at + 2 <= series.len());
+        }
+        if standing.lacks.is_none() {
+            prop_assert!(series.len() >= 10 && standing.level_from * 2 <= series.len());
+        }
+    }
+}
+
+/// A point that addresses a region of this size in each of so many targets.
+fn base(size: u64, targets: u32) -> Point {
+    let mut point = Invented::writes().trial.point;
+    point.warm_up = Span(0);
+    point.window = MINUTE;
+    let region = |target| Region { target, offset: Bytes(4096), length: Bytes(size) };
+    point.streams[0].regions = (0..targets).map(region).collect();
+    point.streams[0].pacing = Pacing::Closed { queue_depth: 32 };
+    point.streams[0].workers = Workers::Total(2);
+    point
+}
+
+/// A trial of the planned point at so many writes per second.
+fn trial(planned: &Planned, iops: u64) -> Trial {
+    let mut invented = Invented::writes();
+    let seconds = planned.point.window.0 / 1_000_000_000;
+    let bytes = planned.point.streams[0].block_sizes.smallest().0;
+    invented.set_times(1, 1_000_000);
+    let flow = &mut invented.worker().cells[0].flows[Direction::Write as usize];
+    flow.bytes = Bytes(iops * seconds * bytes);
+    for _ in 1..iops * seconds {
+        flow.service_time.record(1_000_000_000 / iops);
+    }
+    invented.trial.record.window = planned.point.window;
+    invented.set_series((0..seconds).map(|_| iops));
+    Trial { point: planned.point.clone(), place: planned.place.clone(), ..invented.trial }
+}
+
+/// Runs a course against a target with these write rates, by round.
+fn run(course: Course, rate: impl Fn(usize) -> u64) -> (Vec<Planned>, Conclusion) {
+    let mut sustain = Sustain::new(course);
+    let mut all = Vec::new();
+    let mut last = None;
+    loop {
+        let ahead = sustain.forecast();
+        assert!(ahead.points <= ahead.points_at_most && ahead.time <= ahead.time_at_most);
+        match sustain.next(last.as_ref()) {
+            Step::Done(conclusion) => return (all, conclusion),
+            Step::Run(planned) => {
+                last = Some(trial(&planned, rate(sustain.rounds.len())));
+                all.push(*planned);
+                assert!(all.len() < 20_000, "it does not end");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
+    let settings = TestSettings { passes: 0, ..TestSettings::default() };
+    let course = course(Test::Workload, &base(1 << 30, 1), settings);
+    let (all, conclusion) = run(course, |round| if round < 40 { 30 } else { 5 });
+    assert_eq!(all.len(), 80);
+    let Some(Found::Sustain(found)) = conclusion.found else { panic!("it found something") };
+    assert_eq!((found.rounds.len(), found.steady_from), (80, Some(76)));
+    assert_eq!(found.watched, "IOPS of random write 4 KiB");
+    assert_eq!(
+        conclusion.sentences,
+        [
+            "Steady: IOPS of random write 4 KiB, 5 IOPS in rounds 76 to 80, after 80 min of this \
+             load (largest minus smallest 0 %, trend 0 % of the mean).",
+            "It fell from 30 IOPS to 5 IOPS in round 41, after 40 min and 281.25 MiB written.",
+            "A credit or a cache that lasts for longer than 80 min would not have shown.",
+            "Nothing was written beforehand, and the rounds wrote 32 % of what is addressed: a \
+             drive that was never full is faster than it will be.",
+        ]
+    );
+}
+
+#[test]
+fn rounds_that_never_settle_end_all_the_same() {
+    let settings = TestSettings { passes: 0, at_least: Span(0), ..TestSettings::default() };
+    let course = course(Test::Workload, &base(1 << 30, 1), settings);
+    let (all, conclusion) = run(course, |round| 10 + 10 * (round as u64 % 2));
+    assert_eq!(all.len(), ROUNDS_MAX as usize);
+    assert!(conclusion.sentences[0].starts_with("Not steady after 25 rounds (25 min): in rounds"));
+    let Some(Found::Sustain(found)) = conclusion.found else { panic!("it found something") };
+    assert_eq!(found.steady_from, None);
+}
+
+#[test]
+fn preconditioning_writes_every_region_as_often_as_it_is_told() {
+    let base = base((1 << 20) + 4096, 2);
+    let settings = TestSettings { passes: 2, at_least: Span(0), ..TestSettings::default() };
+    let mut sustain = Sustain::new(course(Test::Workload, &base, settings));
+    assert_eq!(sustain.preconditioning(), Bytes(4 << 20));
+    let mut written = [0u64; 2];
+    let mut last = None;
+    while let Step::Run(planned) = sustain.next(last.as_ref()) {
+        if planned.place.role != Role::Preparation {
+            break;
+        }
+        let stream = &planned.point.streams[0];
+        assert_eq!(stream.block_sizes.only(), Some(Bytes(128 << 10)));
+        // The first target is three times as fast: each stretch begins where the last one ended.
+        let mut done = trial(&planned, 1);
+        let cells = &mut done.record.workers[0].cells;
+        let mut two = Vec::from([cells[0].clone(), cells[0].clone()]);
+        for (target, cell) in two.iter_mut().enumerate() {
+            let region = stream.regions[target];
+            let pass = written[target] % (1 << 20);
+            assert_eq!(region.offset.0, 4096 + pass);
+            assert_eq!(region.length.0, (1 << 20) - pass);
+            let bytes = ((3 - 2 * target as u64) * (128 << 10)).min(region.length.0);
+            cell.flows[1].bytes = Bytes(bytes);
+            cell.target = target as u32;
+            written[target] += bytes;
+        }
+        *cells = two;
+        last = Some(done);
+    }
+    assert_eq!(written[1], 2 << 20);
+    assert!(written[0] >= 2 << 20);
+    assert_eq!(sustain.preconditioning(), Bytes(0));
+}
+
+#[test]
+fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
+    let base = base(1 << 30, 1);
+    let settings = TestSettings { passes: 2, ..TestSettings::default() };
+    let iops = course(Test::Iops, &base, settings);
+    assert_eq!(iops.round.len(), 56);
+    let watched = &iops.round[iops.watched].point.streams[0];
+    assert_eq!((watched.read_share, watched.block_sizes.only()), (0.0, Some(Bytes(4096))));
+    let labels: Vec<&str> = iops.round[1].coordinates.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(labels, ["128k", "100%"]);
+    // What the target cannot do is left out.
+    let settings = TestSettings { smallest_block: Bytes(4096), ..settings };
+    let coarse = course(Test::Iops, &base, settings);
+    assert_eq!((coarse.round.len(), coarse.watched), (49, 48));
+    let times = course(Test::ResponseTime, &base, settings);
+    assert_eq!(times.round.len(), 6);
+    assert!(times.round.iter().all(|cell| cell.point.streams[0].pacing.queue_depth() == 1));
+    let throughput = course(Test::Throughput, &base, settings);
+    assert_eq!((throughput.round.len(), throughput.watched), (2, 1));
+}
+
+#[test]
+fn write_saturation_ends_by_time_or_by_fills_and_names_the_cliff() {
+    let settings =
+        TestSettings { passes: 0, length: Some(Span::from_secs(1800)), ..TestSettings::default() };
+    let saturation = course(Test::WriteSaturation, &base(1 << 30, 1), settings);
+    let (all, conclusion) = run(saturation.clone(), |round| if round < 10 { 50 } else { 20 });
+    assert_eq!(all.len(), 30);
+    assert!(conclusion.sentences[1].starts_with("It fell from 50 IOPS to 20 IOPS in round 11,"));
+    let small = course(Test::WriteSaturation, &base(1 << 20, 1), settings);
+    let (all, _) = run(small, |_| 10);
+    assert_eq!(all.len(), 2, "4 MiB at 10 writes of 4 KiB a second are two minutes");
+}
+
+#[test]
+fn scripts_follow_the_rounds() {
+    let settings = TestSettings {
+        passes: 0,
+        at_least: Span(0),
+        length: Some(Span::from_secs(600)),
+        ..TestSettings::default()
+    };
+    let base = base(1 << 30, 1);
+    let idle = course(Test::HostIdleRecovery, &base, settings);
+    let (all, conclusion) = run(idle, |_| 10);
+    let rests: Vec<u64> = all.iter().map(|planned| planned.rest.0 / 1_000_000_000).collect();
+    let count = |seconds: u64| rests.iter().filter(|rest| **rest == seconds).count();
+    assert_eq!((count(0), count(5), count(10), count(50)), (5, 60, 40, 10));
+    assert_eq!(
+        conclusion.sentences.last().unwrap(),
+        "After pauses of 50 s, bursts of 5 s write 10 IOPS, 1.00 times the rate without pauses."
+    );
+    let cross = course(Test::CrossStimulusRecovery, &base, settings);
+    let (all, conclusion) = run(cross, |_| 10);
+    assert_eq!(all.len(), 30);
+    assert_eq!(conclusion.sentences.len(), 3);
+    assert!(conclusion.sentences[1].starts_with("Phase 'small': 80 KiB/s"), "{conclusion:?}");
+    let demand = course(Test::DemandIntensity, &base, settings);
+    let (all, conclusion) = run(demand, |_| 10);
+    assert_eq!(all.len(), 5 + 49);
+    assert!(conclusion.sentences.last().unwrap().contains("1 workers at 1/worker"));
+}

@@ -1,0 +1,94 @@
+//! What is called throughput: I/Os or bytes per second, whichever tells more, and how it is said.
+
+use super::{bandwidth, iops};
+use crate::measure::Record;
+use crate::spec::Point;
+use crate::stats::Estimate;
+use crate::units::{Bytes, Span};
+
+/// From this mean block size on people think in bytes.
+const LARGE_BLOCK: f64 = 65536.0;
+
+/// What is called throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+}
+
+impl Throughput {
+    /// What tells more about a point: bandwidth where its blocks are large or differ from stream to
+    /// stream.
+    pub fn of(point: &Point) -> Self {
+        let mean = |place: usize| {
+            let stream = &point.streams[place];
+            stream.block_sizes.mean(stream.read_share)
+        };
+        let first = mean(0);
+        let alike = (1..point.streams.len()).all(|place| (mean(place) - first).abs() < 1.0);
+        match alike && first < LARGE_BLOCK {
+            true => Self::Iops,
+            false => Self::Bandwidth,
+        }
+    }
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "iops",
+            Self::Bandwidth => "bandwidth",
+        }
+    }
+
+    /// What a record says, of all streams together.
+    pub fn read(self, record: &Record) -> Option<Estimate> {
+        match self {
+            Self::Iops => iops(record, None, None),
+            Self::Bandwidth => bandwidth(record, None, None),
+        }
+    }
+
+    /// "41,200 IOPS", "856 MiB/s".
+    pub fn in_words(self, value: f64) -> String {
+        match self {
+            Self::Iops => format!("{} IOPS", number(value)),
+            Self::Bandwidth => format!("{}/s", Bytes(value as u64)),
+        }
+    }
+}
+
+/// A number from 0 up with thousands apart, "41,200"; with a decimal where it is small.
+pub fn number(value: f64) -> String {
+    if value < 100.0 {
+        let text = format!("{value:.1}");
+        return text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text);
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// "10 %", with a decimal where it is small.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent.abs() < 9.95 => format!("{} %", number((percent * 10.0).round() / 10.0)),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// A time in nanoseconds, as people say one: three digits.
+pub fn time(ns: f64) -> String {
+    if ns < 1.0 {
+        return Span(0).to_string();
+    }
+    let unit = 10f64.powf((ns.log10().floor() - 2.0).max(0.0));
+    Span(((ns / unit).round() * unit) as u64).to_string()
+}
