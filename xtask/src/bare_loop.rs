@@ -315,13 +315,13 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, Cache, RingMode};
+    use fathom_core::spec::Access;
 
     use super::*;
 
     #[test]
     fn the_engine_and_the_bare_loop_run_at_the_smoke_size() {
-        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+        let access = Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

@@ -1,11 +1,13 @@
 //! What to measure, resolved: after this there is no option that means "default".
 
+mod access;
 mod course;
 mod pattern;
 
 use std::fmt;
 use std::path::PathBuf;
 
+pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use course::{Course, Stage};
 pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
@@ -330,54 +332,6 @@ pub enum Workers {
     PerTarget(u32),
     /// So many in all, each serving every region in turn.
     Total(u32),
-}
-
-/// How a stream's data reaches its targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// Whether the page cache is in between.
-    pub cache: Cache,
-    /// Whether a write completes only when the target says that it is durable (O_DSYNC).
-    pub write_through: bool,
-    /// What io_uring is asked for beyond its habits.
-    pub ring: RingMode,
-}
-
-impl Access {
-    /// Past the page cache, as the device has it, and io_uring as it is by itself.
-    pub const DIRECT: Self =
-        Self { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
-}
-
-/// What io_uring is asked for beyond its habits. No other backend can do any of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RingMode {
-    /// Whether completions are looked for in the device's own queue rather than announced by its
-    /// interrupt (IOPOLL).
-    pub polled: bool,
-    /// Whether a thread of the kernel takes what is submitted (SQPOLL), and where it runs.
-    pub submission_thread: Option<SubmissionThread>,
-}
-
-impl RingMode {
-    /// Nothing beyond its habits.
-    pub const USUAL: Self = Self { polled: false, submission_thread: None };
-}
-
-/// A kernel thread, one for each worker, that watches the submission queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SubmissionThread {
-    /// The CPU that it is bound to; any if none.
-    pub cpu: Option<u32>,
-}
-
-/// Whether the page cache is between the load and the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cache {
-    /// It is not (O_DIRECT).
-    Direct,
-    /// It is.
-    Buffered,
 }
 
 /// What carries I/Os to a real target.

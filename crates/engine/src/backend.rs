@@ -6,6 +6,7 @@ use fathom_core::measure::{Direction, ErrorKind, Waits};
 use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::{Instant, Span};
 
+use crate::access::CallFlags;
 use crate::pacer::Pace;
 pub use crate::payload::{Content, Random};
 use crate::target::OpenTarget;
@@ -70,6 +71,8 @@ pub struct Shape {
     pub seed: u64,
     /// What is written.
     pub content: Content,
+    /// What each read and each write says besides what it moves.
+    pub flags: CallFlags,
     /// What io_uring is asked for; the other backends are only opened with nothing.
     pub ring: RingMode,
 }
@@ -83,6 +86,7 @@ impl Shape {
         writes: true,
         seed: 1,
         content: Content::RANDOM,
+        flags: CallFlags([0; 2]),
         ring: RingMode::USUAL,
     };
 }

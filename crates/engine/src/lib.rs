@@ -7,6 +7,7 @@
 //! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime`, and where `host` says
 //! so.
 
+pub mod access;
 pub mod aio;
 pub mod backend;
 #[doc(hidden)]

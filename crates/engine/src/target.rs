@@ -17,7 +17,7 @@ use fathom_core::facts::{InUse, Namespace, Target, TargetKind};
 use fathom_core::spec::{Access, Cache};
 use fathom_core::typed_path;
 
-use crate::host;
+use crate::{access, host};
 
 /// A file or device that is open for a run. A clone is the same open file.
 #[derive(Clone, Debug)]
@@ -215,6 +215,17 @@ pub enum TargetError {
         /// What to do.
         remedy: String,
     },
+    /// What was asked for does not work with it.
+    Unsupported {
+        /// As the user named it.
+        name: String,
+        /// The option that asked for it.
+        option: String,
+        /// Why it does not work.
+        cause: String,
+        /// What to do.
+        remedy: String,
+    },
     /// A block is more than one NVMe command may move.
     TooLarge {
         /// As the user named it.
@@ -329,6 +340,9 @@ impl fmt::Display for TargetError {
             | Self::TooLarge { .. } => self.fmt_region(f),
             Self::Passthrough { name, cause, remedy } => {
                 write!(f, "{name} cannot be sent NVMe commands: {cause}: {remedy}")
+            }
+            Self::Unsupported { name, option, cause, remedy } => {
+                write!(f, "{option} does not work with {name}: {cause}: {remedy}")
             }
             Self::NotNamed { name, kind } => write!(
                 f,
@@ -608,15 +622,13 @@ fn alignment(target: &Target, access: Access) -> Bytes {
 pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetError> {
     judge(target, opening)?;
     let is_character = matches!(target.kind, TargetKind::CharacterDevice | TargetKind::NvmeGeneric);
-    let direct = opening.access.cache == Cache::Direct && !is_character;
     let destroys = opening.overwrite.destroys(target);
     // Claiming is what mounting does too: from here on nobody can.
     let claims =
         target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !destroys;
     let flags = libc::O_CLOEXEC
         | libc::O_NOFOLLOW
-        | if direct { libc::O_DIRECT } else { 0 }
-        | if opening.writes && opening.access.write_through { libc::O_DSYNC } else { 0 }
+        | access::open_flags(opening.access, opening.writes, !is_character)
         | if claims { libc::O_EXCL } else { 0 };
     // Looked at first, because opening the pipe that a file was replaced by would wait for ever.
     match fs::symlink_metadata(&target.path) {
@@ -633,6 +645,7 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         let uses = number.map_or_else(Vec::new, |n| host::marks(n, Path::new(&target.path)));
         refuse_in_use(target, uses)?;
     }
+    prepare_cache(target, opening.access, &file)?;
     let passthrough = match &target.namespace {
         Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
         None => None,
@@ -644,6 +657,29 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         alignment: alignment(target, opening.access),
         passthrough,
     })
+}
+
+/// Tells the kernel what the access says of the page cache, and sees whether it can.
+fn prepare_cache(target: &Target, access: Access, file: &File) -> Result<(), TargetError> {
+    let refuse = |option: String, cause, remedy: &str| TargetError::Unsupported {
+        name: target.name.clone(),
+        option,
+        cause,
+        remedy: remedy.to_owned(),
+    };
+    if let Some(hint) = access.hint {
+        access::advise(file, hint).map_err(|cause| {
+            let option = format!("--fadvise {}", hint.name());
+            refuse(option, format!("the kernel does not take it ({cause})"), "drop it")
+        })?;
+    }
+    if access.uncached {
+        access::probe_uncached(file).map_err(|cause| {
+            let remedy = "drop it, or name a file on XFS, ext4 or Btrfs with a newer kernel";
+            refuse("--dontcache".to_owned(), cause, remedy)
+        })?;
+    }
+    Ok(())
 }
 
 /// Settles what the commands to an NVMe generic device say. What is written through it is the data
@@ -693,7 +729,7 @@ fn pass_through(
     Ok(Passthrough {
         namespace: id,
         block_shift: namespace.logical_block.0.trailing_zeros(),
-        force_unit_access: opening.access.write_through,
+        force_unit_access: opening.access.is_durable(),
         _claim: claim,
     })
 }
@@ -812,12 +848,10 @@ fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> 
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::RingMode;
-
     use super::*;
 
     const READ: Opening = Opening {
-        access: Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL },
+        access: Access::DIRECT,
         writes: false,
         claimed: false,
         overwrite: Overwrite { allowed: false, destroy: Vec::new() },

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
+use fathom_core::spec::{Access, BackendKind};
 use fathom_engine::aio::Aio;
 use fathom_engine::backend::{Io, RealBackend, Shape};
 use fathom_engine::choose;
@@ -31,9 +31,8 @@ const FORBID: &str = "FATHOM_TEST_FORBID";
 /// What the child prints when everything held, so that a child that did nothing does not pass.
 const HELD: &str = "everything held under the filter";
 
-const DIRECT: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
-const BUFFERED: Access =
-    Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL };
+const DIRECT: Access = Access::DIRECT;
+const BUFFERED: Access = Access::BUFFERED;
 
 /// Keeps tests, also those of another run, from seeing the sysctl changed: they would take the
 /// changed value for the one to put back.

@@ -1,6 +1,8 @@
 //! Opening and refusing, on real files and on devices made for the test. What needs root or a tool
 //! that is missing says so and is skipped.
 
+mod loops;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -9,15 +11,15 @@ use std::process::Command;
 
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
-use fathom_core::spec::{Access, Cache, RingMode};
+use fathom_core::spec::{Access, SyncMode};
 use fathom_engine::host;
 use fathom_engine::target::{OpenTarget, Opening, Overwrite, TargetError, open};
+use loops::{Loop, Undo, text};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 const MIB: u64 = 1 << 20;
-const DIRECT: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
-const BUFFERED: Access =
-    Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL };
+const DIRECT: Access = Access::DIRECT;
+const BUFFERED: Access = Access::BUFFERED;
 
 fn to_read(access: Access) -> Opening {
     Opening { access, writes: false, claimed: false, overwrite: Overwrite::default() }
@@ -31,10 +33,6 @@ fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
         claimed: false,
         overwrite: Overwrite { allowed, destroy },
     }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn refused(result: Result<OpenTarget, TargetError>) -> String {
@@ -57,59 +55,6 @@ fn run(tool: &str, arguments: &[&str]) -> bool {
             println!("skipped: {tool}: {cause}");
             false
         }
-    }
-}
-
-/// Undoes something when the test ends, however it ends.
-struct Undo(&'static str, Vec<String>);
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        let _ = Command::new(self.0).args(&self.1).output();
-    }
-}
-
-/// A loop device over a file of its own.
-struct Loop {
-    // First, so that the device never outlives its file: other tests' files may be as large.
-    _detach: Undo,
-    folder: tempfile::TempDir,
-    device: PathBuf,
-}
-
-impl Loop {
-    fn new(size: u64, arguments: &[&str]) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: loop devices need root");
-            return None;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("disk");
-        File::create(&file).unwrap().set_len(size).unwrap();
-        let output =
-            Command::new("losetup").args(["--find", "--show"]).args(arguments).arg(&file).output();
-        let output = match output {
-            Ok(output) if output.status.success() => output,
-            other => {
-                println!("skipped: no loop device: {other:?}");
-                return None;
-            }
-        };
-        let name = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        let detach = Undo("losetup", Vec::from(["--detach".to_owned(), name.clone()]));
-        Some(Self { folder, device: PathBuf::from(name), _detach: detach })
-    }
-
-    fn name(&self) -> &str {
-        text(&self.device)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("disk")
-    }
-
-    fn look(&self) -> Target {
-        host::target(&self.device).unwrap()
     }
 }
 
@@ -142,7 +87,7 @@ fn a_file_is_opened_past_the_page_cache_and_never_created_or_cut() {
     assert!(!fcntl_getfl(&opened.file).unwrap().contains(OFlags::DIRECT));
     assert_eq!(opened.alignment, Bytes(1));
     let mut durable = to_write(true, &[]);
-    durable.access.write_through = true;
+    durable.access.sync = SyncMode::Dsync;
     let opened = open(&target, &durable).unwrap();
     let bits = fcntl_getfl(&opened.file).unwrap().bits() as i32;
     assert_eq!(bits & libc::O_DSYNC, libc::O_DSYNC);

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Distribution, Extent, HotRange,
-    Order, Pacing, Pattern, Point, Region, RingMode, Stage, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
+    Order, Pacing, Pattern, Point, Region, Stage, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -323,7 +323,7 @@ fn target(folder: &Path) -> OpenTarget {
 fn workers_on_real_files_allocate_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let targets = [target(folder.path())];
-    let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+    let access = Access::DIRECT;
     let all = [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync];
     // What this machine forbids cannot be measured; pread and pwrite work everywhere.
     let works = |kind: &BackendKind| choose(Some(*kind), access).is_ok();

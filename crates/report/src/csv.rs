@@ -8,7 +8,7 @@
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger};
 use fathom_core::{Quantile, stats};
 
-use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, Trial, Worker};
+use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, SyncMode, Trial, Worker};
 use crate::figures::{self, Part};
 
 /// What a row is about.
@@ -151,6 +151,7 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 fn all_columns() -> Vec<Column> {
     let mut columns = identity();
     columns.extend(load());
+    columns.extend(access());
     columns.extend(amounts());
     columns.extend(times("service_time", "Completed minus submitted", |row| {
         Some(&row.flow.service_time)
@@ -248,6 +249,14 @@ fn load() -> Vec<Column> {
                 Pacing::Closed { .. } => String::new(),
             }),
         ),
+    ])
+}
+
+fn access() -> Vec<Column> {
+    let stream = |value: fn(&Stream) -> String| {
+        move |row: &Row<'_>| row.stream.map(value).unwrap_or_default()
+    };
+    Vec::from([
         column(
             "cache",
             "direct or buffered",
@@ -260,6 +269,15 @@ fn load() -> Vec<Column> {
             "write_through",
             "Whether writes waited for the medium",
             stream(|stream| stream.access.write_through.to_string()),
+        ),
+        column(
+            "sync",
+            "dsync, sync, rwf_dsync or rwf_sync: how writes were asked to",
+            stream(|stream| match (stream.access.sync, stream.access.write_through) {
+                (Some(mode), _) => mode.name().to_owned(),
+                (None, true) => SyncMode::Dsync.name().to_owned(),
+                (None, false) => String::new(),
+            }),
         ),
         column("backend", "What carried the I/Os", |row| row.trial.backend.name().to_owned()),
     ])

@@ -9,7 +9,7 @@ use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
     Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, NullTarget, Pacing,
-    Pattern, Payload, Stream, SubmissionThread, Target, Trial, Worker, Workers,
+    Pattern, Payload, Stream, SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -452,7 +452,15 @@ pub fn access(access: Access) -> String {
         Cache::Direct => "direct I/O",
         Cache::Buffered => "buffered I/O",
     };
-    let through = if access.write_through { ", write-through" } else { "" };
+    let through = match access.sync {
+        None | Some(SyncMode::Dsync) if access.write_through => ", write-through",
+        None | Some(SyncMode::Dsync) => "",
+        Some(SyncMode::Sync) => ", write-through with metadata (O_SYNC)",
+        Some(SyncMode::RwfDsync) => ", write-through of each write (RWF_DSYNC)",
+        Some(SyncMode::RwfSync) => ", write-through of each write with metadata (RWF_SYNC)",
+    };
+    let hint = access.hint.map_or_else(String::new, |hint| format!(", fadvise {}", hint.name()));
+    let uncached = if access.uncached { ", leaving the cache at once (RWF_DONTCACHE)" } else { "" };
     let polled = if access.polled { ", polled" } else { "" };
     let thread = match access.submission_thread {
         None => String::new(),
@@ -461,7 +469,7 @@ pub fn access(access: Access) -> String {
             format!(", submitted by a kernel thread on CPU {cpu}")
         }
     };
-    format!("{cache}{through}{polled}{thread}")
+    format!("{cache}{hint}{uncached}{through}{polled}{thread}")
 }
 
 /// "after a warm-up of 5 s", "without a warm-up".

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fathom_core::measure::{Direction, ErrorKind};
-use fathom_core::spec::{Access, Cache, RingMode, SubmissionThread};
+use fathom_core::spec::{Access, RingMode, SubmissionThread, SyncMode};
 use fathom_core::{Bytes, Span};
 use fathom_engine::backend::{Backend, Io, RealBackend, Shape, failure};
 use fathom_engine::host;
@@ -76,7 +76,7 @@ fn open(name: &str, writes: bool, ring: RingMode) -> Checked<OpenTarget> {
     let facts = host::target(Path::new(name)).map_err(|error| error.to_string())?;
     let opening = Opening {
         // Writes that have to be durable are commands with one more bit set.
-        access: Access { cache: Cache::Direct, write_through: true, ring },
+        access: Access { sync: SyncMode::Dsync, ring, ..Access::DIRECT },
         writes,
         claimed: false,
         overwrite: Overwrite { allowed: true, destroy: Vec::new() },

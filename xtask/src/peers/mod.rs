@@ -276,7 +276,7 @@ fn met(ratios: &[f64], goal: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
+    use fathom_core::spec::{Access, BackendKind};
 
     use super::*;
 
@@ -286,7 +286,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+        let access = Access::DIRECT;
         if let Err(why) = fathom_engine::choose(Some(BackendKind::Uring), access) {
             eprintln!("skipped: {why}");
             return;

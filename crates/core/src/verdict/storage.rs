@@ -305,7 +305,7 @@ fn stripe(
 /// Writes that a power cut would lose.
 pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
     let fragile =
-        |stream: &Stream| stream_does(stream, Direction::Write) && !stream.access.write_through;
+        |stream: &Stream| stream_does(stream, Direction::Write) && !stream.access.is_durable();
     if !case.streams().iter().any(fragile) {
         return;
     }
@@ -321,7 +321,7 @@ pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
             format!(
                 "{caching} has a volatile write cache, and writes completed without being flushed."
             ),
-            "For durable writes, as a database does them, measure with write-through.",
+            "For durable writes, as a database does them, measure with --sync dsync.",
         );
     } else if disks().all(|disk| volatile(disk).is_none()) {
         judgement.cannot(
@@ -374,7 +374,7 @@ mod tests {
     use super::super::testing::Invented;
     use super::*;
     use crate::facts::{Extents, Stripe};
-    use crate::spec::Cache;
+    use crate::spec::{Cache, SyncMode};
 
     const GIB: u64 = 1 << 30;
 
@@ -514,9 +514,9 @@ mod tests {
         invented.has_none_of(&["volatile-write-cache"]);
         invented.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
         invented.has("volatile-write-cache", Severity::Note);
-        invented.stream().access.write_through = true;
+        invented.stream().access.sync = SyncMode::Dsync;
         invented.has_none_of(&["volatile-write-cache"]);
-        invented.stream().access.write_through = false;
+        invented.stream().access.sync = SyncMode::None;
         invented.disk().queue.as_mut().unwrap().volatile_write_cache = None;
         invented.is_unchecked("volatile-write-cache");
         let mut reads = Invented::reads();

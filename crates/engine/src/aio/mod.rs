@@ -17,6 +17,7 @@ use fathom_core::spec::BackendKind;
 use fathom_core::{Instant, Span};
 use rustix::io::Errno;
 
+use crate::access::CallFlags;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
@@ -97,6 +98,8 @@ pub struct Aio {
     events: Box<[Event]>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
+    /// What each read and each write says besides.
+    flags: CallFlags,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
     /// Taken by the kernel and not yet completed.
@@ -146,6 +149,7 @@ impl RealBackend for Aio {
             first_queued: 0,
             events: vec![Event::default(); slots].into(),
             completed: Vec::with_capacity(slots),
+            flags: shape.flags,
             busy: vec![false; slots].into(),
             in_kernel: 0,
             clock: Clock::default(),
@@ -288,6 +292,7 @@ impl Backend for Aio {
             Direction::Read => COMMANDS[0],
             Direction::Write => COMMANDS[1],
         };
+        block.rw_flags = self.flags.0[io.direction as usize];
         block.descriptor = self.files[io.target as usize].as_raw_fd() as u32;
         block.address = self.addresses[io.slot as usize][io.direction as usize];
         block.length = u64::from(io.length);

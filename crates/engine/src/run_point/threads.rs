@@ -13,6 +13,7 @@ use fathom_core::spec::{Pacing, Point, Region};
 use fathom_core::{Instant, Span};
 
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
+use crate::access::CallFlags;
 use crate::backend::{RealBackend, Shape};
 use crate::clock::{self, Clock};
 use crate::collector::{Collector, empty_tally};
@@ -236,6 +237,7 @@ impl Run<'_> {
                 &plan.regions,
                 crate::uring::lockable(),
             ),
+            flags: CallFlags::of(stream.access),
             ring: stream.access.ring,
         };
         let (backend, answer) = match self.open_backend::<B>(plan, &targets, &shape) {

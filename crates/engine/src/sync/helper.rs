@@ -3,7 +3,6 @@
 //! Handing over locks a mutex that nobody else holds for longer than a few instructions, and never
 //! allocates: places for all slots exist from the beginning.
 
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use fathom_core::{Instant, Span};
 
+use super::calls::Calls;
 use crate::backend::{Completion, Io};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
@@ -130,7 +130,7 @@ impl Outbox {
 }
 
 impl Helper {
-    fn start(slot: u32, files: Arc<[File]>, outbox: Arc<Outbox>, clock: Clock) -> io::Result<Self> {
+    fn start(slot: u32, calls: Arc<Calls>, outbox: Arc<Outbox>, clock: Clock) -> io::Result<Self> {
         let inbox = Arc::new(Inbox { order: Mutex::new(Order::Nothing), came: Condvar::new() });
         let orders = Arc::clone(&inbox);
         let thread = std::thread::Builder::new()
@@ -138,7 +138,7 @@ impl Helper {
             .stack_size(STACK)
             .spawn(move || {
                 while let Order::Serve(Job { io, mut buffer }) = orders.take() {
-                    let result = super::serve(&files, io, buffer.get(io.direction, 0));
+                    let result = calls.serve(io, buffer.get(io.direction, 0));
                     // Stamped here, because the call ends here. The worker may be busy for a while.
                     outbox.put(Done { slot: io.slot, buffer, result, at: clock.now() });
                 }
@@ -156,13 +156,13 @@ impl Helper {
 /// Starts a helper for each slot, or none.
 pub(super) fn start_all(
     slots: u32,
-    files: &Arc<[File]>,
+    calls: &Arc<Calls>,
     outbox: &Arc<Outbox>,
     clock: &Clock,
 ) -> io::Result<Vec<Helper>> {
     let mut helpers = Vec::with_capacity(slots as usize);
     for slot in 0..slots {
-        match Helper::start(slot, Arc::clone(files), Arc::clone(outbox), clock.clone()) {
+        match Helper::start(slot, Arc::clone(calls), Arc::clone(outbox), clock.clone()) {
             Ok(helper) => helpers.push(helper),
             Err(error) => {
                 stop_all(helpers.into_iter().map(|helper| (helper, true)));

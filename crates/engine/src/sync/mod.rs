@@ -5,9 +5,9 @@
 //! service time, because a program that works this way pays them too. An I/O's buffer moves to the
 //! helper and back, so that no memory is shared and nothing is unsafe.
 
+mod calls;
 mod helper;
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::payload::Deal;
 use crate::target::OpenTarget;
+use calls::Calls;
 use helper::{Helper, Job, Outbox};
 
 /// pread and pwrite.
@@ -40,7 +41,7 @@ pub struct Sync {
 /// Who makes the calls.
 enum Service {
     /// The thread that waits.
-    Inline(Arc<[File]>),
+    Inline(Arc<Calls>),
     /// One thread for each slot.
     Helpers { helpers: Vec<Helper>, outbox: Arc<Outbox> },
 }
@@ -55,8 +56,7 @@ impl RealBackend for Sync {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let alignment = buffers::alignment(targets)?;
-        let files: Arc<[File]> =
-            targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
+        let calls = Arc::new(Calls::new(targets, shape)?);
         let own = Shape { slots: 1, ..shape.clone() };
         let buffers: Box<[Option<Buffers>]> = (0..slots)
             .map(|slot| {
@@ -67,10 +67,10 @@ impl RealBackend for Sync {
         clock::request_exact_timers();
         let clock = Clock::default();
         let service = match slots {
-            1 => Service::Inline(files),
+            1 => Service::Inline(calls),
             _ => {
                 let outbox = Arc::new(Outbox::new(slots));
-                let helpers = helper::start_all(slots, &files, &outbox, &clock)?;
+                let helpers = helper::start_all(slots, &calls, &outbox, &clock)?;
                 Service::Helpers { helpers, outbox }
             }
         };
@@ -134,10 +134,10 @@ impl Backend for Sync {
     fn wait(&mut self, deadline: Instant) {
         self.pacer.begin();
         match &mut self.service {
-            Service::Inline(files) => match self.queue.pop() {
+            Service::Inline(calls) => match self.queue.pop() {
                 Some(io) => {
                     let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
-                    let result = serve(files, io, buffer.get(io.direction, 0));
+                    let result = calls.serve(io, buffer.get(io.direction, 0));
                     let at = self.clock.now();
                     self.completed.push(Completion { slot: io.slot, result, at });
                 }
@@ -186,21 +186,5 @@ impl Drop for Sync {
                 helper::stop_all(helpers.drain(..).zip(idle));
             }
         }
-    }
-}
-
-/// Makes the call and waits for it. Returns the bytes that moved, or a negative errno.
-#[inline]
-fn serve(files: &[File], io: Io, buffer: &mut [u8]) -> i32 {
-    let file = &files[io.target as usize];
-    let buffer = &mut buffer[..io.length as usize];
-    let result = rustix::io::retry_on_intr(|| match io.direction {
-        Direction::Read => rustix::io::pread(file, &mut *buffer, io.offset),
-        Direction::Write => rustix::io::pwrite(file, buffer, io.offset),
-    });
-    match result {
-        // The kernel moves at most 2 GiB less a page at once.
-        Ok(bytes) => bytes as i32,
-        Err(errno) => -errno.raw_os_error(),
     }
 }

@@ -133,7 +133,7 @@ impl Aim {
 
 /// What every command with this buffer has in common.
 pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
-    let &Buffer { slot, direction, address, length, area } = buffer;
+    let &Buffer { slot, direction, address, length, area, .. } = buffer;
     let area = facts.registered_buffers.then_some(area);
     let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(area).build();
     let entry = match facts.registered_files {
@@ -184,6 +184,7 @@ mod tests {
             address: data.as_mut_ptr(),
             length: 8192,
             area: 9,
+            rw_flags: 0,
         };
         let target = Passthrough::invented(3, 12, true);
         let aim = Aim::new(&target, 5);

@@ -62,6 +62,8 @@ pub struct Buffer {
     pub(super) length: u32,
     /// The area that it lies in, by which it is registered.
     pub(super) area: u16,
+    /// What a read or write says besides (RWF_*).
+    pub(super) rw_flags: u32,
 }
 
 /// Reads and writes of files and block devices.
@@ -147,7 +149,7 @@ impl Entries for Files {
     }
 
     fn prepare(buffer: &Buffer, facts: Facts) -> PreparedFile {
-        let &Buffer { direction, address, length, area, .. } = buffer;
+        let &Buffer { direction, address, length, area, rw_flags, .. } = buffer;
         let file = Fixed(0);
         let entry = match (direction, facts.registered_buffers) {
             (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, area).build(),
@@ -162,6 +164,7 @@ impl Entries for Files {
             false => entry.clear_flags(),
         };
         let RawEntry { opcode, address, length, buffer, .. } = RawEntry::of(entry);
+        let length = Length { rw_flags, ..length };
         PreparedFile { address, length, buffer, opcode }
     }
 

@@ -232,7 +232,8 @@ impl<E: Entries> UringOf<E> {
         let mut prepared = |slot, direction| {
             let address = buffers.address(direction, slot);
             let area = buffers.area(direction, slot);
-            let buffer = entries::Buffer { slot, direction, address, length, area };
+            let rw_flags = shape.flags.0[direction as usize];
+            let buffer = entries::Buffer { slot, direction, address, length, area, rw_flags };
             E::prepare(&buffer, facts)
         };
         // Where files are registered the ring knows them by their place, else by their descriptor.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Access, Cache, RingMode};
+use fathom_core::spec::Access;
 use fathom_core::{Bytes, Instant, Span};
 use fathom_engine::backend::{Backend, Completion, Io, RealBackend, Shape};
 use fathom_engine::choose;
@@ -156,7 +156,7 @@ pub fn drive(
 
 /// Whether a backend works where the tests run; says so if not.
 pub fn works_here<B: RealBackend>() -> bool {
-    let access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+    let access = Access::DIRECT;
     match choose(Some(B::KIND), access) {
         Ok(_) => true,
         Err(error) => {

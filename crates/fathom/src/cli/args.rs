@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use fathom_core::spec::{self, Pattern, SubmissionThread, Workers};
+use fathom_core::spec::{self, Hint, Pattern, SubmissionThread, SyncMode, Workers};
 use fathom_core::{Bytes, Span};
 
 use super::patterns;
@@ -375,9 +375,23 @@ pub struct AccessArgs {
     /// Go through the page cache instead of direct I/O
     #[arg(long)]
     pub buffered: bool,
-    /// A write completes only when the target says that it is durable (O_DSYNC)
+    /// A write completes only when the target says that it is durable: the same as --sync dsync
     #[arg(long)]
     pub write_through: bool,
+    /// When a write is durable: none (some time later), dsync (before it completes, O_DSYNC), sync
+    /// (with all that belongs to the file, O_SYNC); rwf-dsync and rwf-sync say the same with each
+    /// write instead of when the target is opened [default: none]
+    #[arg(long, value_name = "MODE", value_parser = values::sync_mode)]
+    pub sync: Option<SyncMode>,
+    /// With --buffered, what the kernel is told of how the page cache will be used: normal,
+    /// sequential, random, noreuse, or dontneed (what it holds of the target is dropped before the
+    /// run)
+    #[arg(long, value_name = "HINT", value_parser = values::hint)]
+    pub fadvise: Option<Hint>,
+    /// With --buffered, what was read or written leaves the page cache at once (RWF_DONTCACHE,
+    /// Linux 6.14)
+    #[arg(long)]
+    pub dontcache: bool,
     /// What carries the I/Os: auto, uring, aio, sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,

@@ -2,6 +2,7 @@
 //! [`patterns`]) becomes what it means here
 //! ([`resolve`]). After that there is no `Option` that stands for a default.
 
+mod access;
 pub mod args;
 pub mod described;
 pub mod patterns;

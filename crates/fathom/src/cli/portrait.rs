@@ -1,9 +1,7 @@
 //! What `quick` measures, and how large its scratch file is. Pure.
 
 use fathom_core::facts::{Target, TargetKind};
-use fathom_core::spec::{
-    Access, BackendKind, BlockSizes, Cache, Pacing, Pattern, Point, Region, RingMode, Stream,
-};
+use fathom_core::spec::{Access, BackendKind, BlockSizes, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{Overwrite, check_region};
 
@@ -94,11 +92,7 @@ pub fn portrait(
     let shapes: Vec<Shape> =
         SHAPES.into_iter().filter(|shape| free_to_write || !shape.writes()).collect();
     let seed = args.seed.unwrap_or(machine.fresh_seed);
-    let access = Access {
-        cache: if args.buffered { Cache::Buffered } else { Cache::Direct },
-        write_through: false,
-        ring: RingMode::USUAL,
-    };
+    let access = if args.buffered { Access::BUFFERED } else { Access::DIRECT };
     let mut points = Vec::with_capacity(shapes.len());
     for (index, shape) in (0..).zip(&shapes) {
         let length = target.size.0.saturating_sub(start.0);

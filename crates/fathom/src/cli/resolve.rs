@@ -11,9 +11,10 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
 
+use super::access;
 #[cfg(test)]
 use super::args::Run;
-use super::args::{AccessArgs, Consent, LoadArgs, PayloadArgs};
+use super::args::{Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
 use super::rates::{Offer, Shares};
 use super::values::{Backend, Depth, MOST};
@@ -203,11 +204,7 @@ fn stream(
     if simulated {
         without_effect_in_simulation(args)?;
     }
-    let access = Access {
-        cache: if args.access.buffered { Cache::Buffered } else { Cache::Direct },
-        write_through: args.access.write_through,
-        ring: RingMode { polled: args.access.polled, submission_thread: args.access.sqpoll },
-    };
+    let access = access::settle(&args.access, args.load.read_share < 1.0)?;
     let sizes = block_sizes(args)?;
     let regions = regions(args, targets, access, &sizes)?;
     let (pacing, course) = pacing(args, regions.len() as u32, &sizes, times)?;
@@ -263,17 +260,10 @@ fn contradictions(args: &StreamArgs) -> Result<(), Error> {
             "drop it, or give the load with --rate",
         ));
     }
-    if args.access.write_through && load.read_share == 1.0 {
-        return Err(Error::option(
-            "--write-through",
-            "all I/Os are reads, so this has no effect",
-            "drop it, or ask for writes with --read-share",
-        ));
-    }
     if args.access.size == Some(Bytes(0)) {
         return Err(Error::option("--size 0", "there is nothing to address", "drop it"));
     }
-    of_io_uring_alone(&args.access)
+    Ok(())
 }
 
 /// The pattern that was typed, with what other options say about it.
@@ -374,28 +364,6 @@ fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
     Ok(BlockSizes::weighted(&reads.1.0, &writes.1.0))
 }
 
-/// Refuses what only io_uring can do where something else is to carry the I/Os, and polling where
-/// nothing is to be polled.
-fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
-    let typed = [("--polled", access.polled), ("--sqpoll", access.sqpoll.is_some())];
-    let Some((option, _)) = typed.iter().find(|(_, typed)| *typed) else { return Ok(()) };
-    if let Backend::Named(kind @ (BackendKind::Aio | BackendKind::Sync)) = access.backend {
-        return Err(Error::option(
-            *option,
-            format!("only io_uring can do this, not the {} backend", kind.name()),
-            "drop it, or use --backend uring",
-        ));
-    }
-    if access.polled && access.buffered {
-        return Err(Error::option(
-            "--polled",
-            "the page cache completes I/Os by itself, so there is no queue to look into",
-            "drop it, or drop --buffered",
-        ));
-    }
-    Ok(())
-}
-
 /// What a simulated device knows nothing of.
 fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     let refuse = |option: &str| {
@@ -408,12 +376,7 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
             "name one target",
         ));
     }
-    if args.access.buffered {
-        return refuse("--buffered");
-    }
-    if args.access.write_through {
-        return refuse("--write-through");
-    }
+    access::without_effect_in_simulation(&args.access)?;
     if args.load.realtime {
         return refuse("--realtime");
     }
@@ -426,15 +389,6 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
         if typed {
             return refuse(option);
         }
-    }
-    if args.access.backend != Backend::Auto {
-        return refuse("--backend");
-    }
-    if args.access.polled {
-        return refuse("--polled");
-    }
-    if args.access.sqpoll.is_some() {
-        return refuse("--sqpoll");
     }
     Ok(())
 }

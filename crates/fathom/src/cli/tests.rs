@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser};
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Arrivals, BackendKind, Cache, Distribution, Order, Pacing, Pattern, Payload, Point, RingMode,
-    Stream, SubmissionThread, Workers,
+    Arrivals, BackendKind, Cache, Distribution, Hint, Order, Pacing, Pattern, Payload, Point,
+    RingMode, Stream, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -86,7 +86,7 @@ const RUN: &[Row] = &[
             && point(s).seed == 4711
             && point(s).name == "random read 4 KiB, queue depth 32"
             && stream(s).access.cache == Cache::Direct
-            && !stream(s).access.write_through
+            && !stream(s).access.is_durable()
             && s.backend == Backend::Auto
             && !s.writes()
     }),
@@ -228,8 +228,15 @@ const RUN: &[Row] = &[
     ("buffered", &["f", "--buffered", "-b", "100"], |s| {
         stream(s).block_sizes.only() == Some(Bytes(100))
     }),
+    ("sync", &["f", "--sync", "rwf-sync", "--read-share", "0", "--overwrite"], |s| {
+        stream(s).access.sync == SyncMode::RwfSync
+    }),
+    ("fadvise", &["f", "--buffered", "--fadvise", "random"], |s| {
+        stream(s).access.hint == Some(Hint::Random)
+    }),
+    ("dontcache", &["f", "--buffered", "--dontcache"], |s| stream(s).access.uncached),
     ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
-        stream(s).access.write_through
+        stream(s).access.is_durable()
     }),
     ("backend", &["f", "--backend", "aio"], |s| s.backend == Backend::Named(BackendKind::Aio)),
     ("backend", &["sim:queue"], |s| s.backend == Backend::Named(BackendKind::Sim)),
@@ -311,6 +318,19 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--interval", "1m"], &["--interval 60 s", "longer than the window of 30 s"]),
     (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
     (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
+    (&["f", "--sync", "sync"], &["--sync sync", "all I/Os are reads", "drop it"]),
+    (&["f", "--sync", "always"], &["--sync", "rwf-dsync and rwf-sync"]),
+    (
+        &["f", "--sync", "sync", "--write-through", "--read-share", "0"],
+        &["--write-through", "--sync sync too", "one of them"],
+    ),
+    (&["f", "--fadvise", "random"], &["--fadvise", "no effect", "--buffered"]),
+    (&["f", "--buffered", "--fadvise", "willneed"], &["--fadvise", "about 1 MiB", "sequential"]),
+    (&["f", "--buffered", "--fadvise", "often"], &["--fadvise", "noreuse and dontneed"]),
+    (&["f", "--dontcache"], &["--dontcache", "no effect", "--buffered"]),
+    (&["sim:queue", "--sync", "none"], &["--sync", "simulated", "drop it"]),
+    (&["sim:queue", "--dontcache"], &["--dontcache", "simulated", "drop it"]),
+    (&["sim:queue", "--fadvise", "normal"], &["--fadvise", "simulated", "drop it"]),
     (&["f", "--read-share", "50%"], &["f: the load writes", "--overwrite"]),
     (&["f", "--payload", "zeros"], &["--payload", "all I/Os are reads", "drop it"]),
     (&["f", "--compressible", "50%"], &["--compressible", "all I/Os are reads", "drop it"]),

@@ -1,7 +1,7 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
-use fathom_core::spec::{BackendKind, Payload, SubmissionThread, Workers};
+use fathom_core::spec::{BackendKind, Hint, Payload, SubmissionThread, SyncMode, Workers};
 use fathom_core::{Bytes, ParseUnitError};
 
 /// A queue depth as typed.
@@ -203,6 +203,24 @@ pub fn backend(text: &str) -> Result<Backend, String> {
         "aio" | "libaio" => Ok(Backend::Named(BackendKind::Aio)),
         "sync" => Ok(Backend::Named(BackendKind::Sync)),
         _ => Err("the backends are auto, uring, aio and sync".to_owned()),
+    }
+}
+
+/// Reads `dsync`: when a write is durable.
+pub fn sync_mode(text: &str) -> Result<SyncMode, String> {
+    let known = SyncMode::ALL.into_iter().find(|mode| mode.name() == text);
+    known.ok_or_else(|| "the modes are none, dsync, sync, rwf-dsync and rwf-sync".to_owned())
+}
+
+/// Reads `random`: how the page cache will be used.
+pub fn hint(text: &str) -> Result<Hint, String> {
+    match text {
+        "willneed" => Err("the kernel reads about 1 MiB for it, whatever the target's size: read \
+                           the target once before, such as with --pattern sequential"
+            .to_owned()),
+        _ => Hint::ALL.into_iter().find(|hint| hint.name() == text).ok_or_else(|| {
+            "the hints are normal, sequential, random, noreuse and dontneed".to_owned()
+        }),
     }
 }
 

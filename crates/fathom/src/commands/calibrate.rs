@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use fathom_core::Span;
 use fathom_core::calibration::{Calibration, LeftOut, NullTarget};
 use fathom_core::facts::Host;
-use fathom_core::spec::{Access, BackendKind, Cache, RingMode};
+use fathom_core::spec::{Access, BackendKind};
 use fathom_engine::calibrate::{self, Step};
 use fathom_engine::{Choice, choose};
 use fathom_report::document::{self, CalibrationInput};
@@ -28,7 +28,7 @@ const LONGEST: Span = Span::from_secs(60);
 
 /// How every access to a real target is meant unless told otherwise: the backend that is chosen for
 /// it is the one whose ceiling matters.
-const ACCESS: Access = Access { cache: Cache::Direct, write_through: false, ring: RingMode::USUAL };
+const ACCESS: Access = Access::DIRECT;
 
 /// Measures and shows it.
 ///

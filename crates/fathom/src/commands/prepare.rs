@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_core::facts::{Target, TargetKind};
-use fathom_core::spec::{Access, Cache, RingMode};
+use fathom_core::spec::Access;
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
 use fathom_engine::{host, prefill};
@@ -222,7 +222,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     let written = facts.extents.map_or(facts.size, |extents| extents.written);
     enough_space(&folder, args.size.max(facts.size), written, &name)?;
     let opening = Opening {
-        access: Access { cache: Cache::Buffered, write_through: false, ring: RingMode::USUAL },
+        access: Access::BUFFERED,
         writes: true,
         claimed: false,
         overwrite: Overwrite { allowed: true, destroy: Vec::new() },

@@ -1,7 +1,6 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
-use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -10,13 +9,13 @@ use std::path::{Path, PathBuf};
 use fathom_core::Bytes;
 use fathom_core::experiment::{Conclusion, Experiment, Sequence};
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::{Access, BackendKind, Cache, Payload, RingMode, Stream};
+use fathom_core::spec::{Access, BackendKind, Payload, RingMode, Stream};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::calibrate;
 use fathom_engine::clock::Clock;
 use fathom_engine::target::{self, OpenTarget, Opening};
-use fathom_engine::{Choice, Devices, Way, choose_for, host, sim};
+use fathom_engine::{Choice, Devices, Way, access, choose_for, host, sim};
 use fathom_report::document::{self, Document, Ended};
 use fathom_report::{csv, html, terminal};
 
@@ -321,15 +320,25 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     Ok(Opened::Real { streams, choice, usual })
 }
 
-/// A way to open a target: its place, whether through the page cache, whether through caches.
-type Key = (u32, Cache, bool);
+/// A way to open a target: its place, and how it is accessed.
+#[derive(Clone, Copy)]
+struct Key {
+    target: u32,
+    access: Access,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.target == other.target && access::opens_alike(self.access, other.access)
+    }
+}
 
 fn key(target: u32, access: Access) -> Key {
-    (target, access.cache, access.write_through)
+    Key { target, access }
 }
 
 /// The ways in which targets are opened that are written to.
-fn written(spec: &Spec) -> HashSet<Key> {
+fn written(spec: &Spec) -> Vec<Key> {
     let writing = spec.streams().filter(|stream| stream.read_share < 1.0);
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
 }
@@ -370,7 +379,9 @@ fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, 
         let opening = Opening {
             access,
             writes: written.contains(&key),
-            claimed: open.iter().any(|(other, _)| other.0 == target && written.contains(other)),
+            claimed: open
+                .iter()
+                .any(|(other, _)| other.target == target && written.contains(other)),
             overwrite: spec.consent.clone(),
         };
         let new = target::open(&facts[target as usize], &opening)

@@ -42,8 +42,8 @@ pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Pacing, Payload, Point, Region, Stage, Stream,
-    SubmissionThread, Workers,
+    Access, Arrivals, Backend, Cache, Hint, Pacing, Payload, Point, Region, Stage, Stream,
+    SubmissionThread, SyncMode, Workers,
 };
 pub use write::write_trial;
 

@@ -13,8 +13,8 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Pacing, Pattern, Point, Region,
-    Stage, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region,
+    Stage, Stream, SyncMode, Workers,
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
@@ -532,7 +532,7 @@ pub fn streams() -> Document {
     let mut log = stream(Pattern::SEQUENTIAL, 4096, 0.0, pacing);
     log.name = "log".to_owned();
     log.regions[0].target = 1;
-    log.access.write_through = true;
+    log.access.sync = SyncMode::Dsync;
     let stage = |seconds, begins, ends| Stage {
         lasts: Span::from_secs(seconds),
         begins: Rate(begins),
@@ -571,8 +571,7 @@ pub fn interrupted() -> Document {
         300,
     );
     point.interval = Span::from_ms(100);
-    point.streams[0].access =
-        Access { cache: Cache::Buffered, write_through: true, ..Access::DIRECT };
+    point.streams[0].access = Access { sync: SyncMode::Dsync, ..Access::BUFFERED };
     let speed = Speed { iops: 400.0, service_ns: 2_400_000.0, unrest: 0.1 };
     let window = Span::from_ms(700);
     let record = Record { interrupted: true, ..run(point.clone(), speed, window) };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
-    HotRange, Pacing, Pattern, Payload as Content, Point, Region, RingMode, Sequence, Stream,
+    HotRange, Pacing, Pattern, Payload as Content, Point, Region, Sequence, Stream, SyncMode,
     Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
@@ -446,8 +446,11 @@ fn stream(target: &Target, regions: Vec<Region>, file: &dyn Fn(&str) -> PathBuf)
                 Cache::LocalOff | Cache::Off => SpecCache::Direct,
             },
             // To reads it means nothing.
-            write_through: target.write_through && target.write_percent > 0,
-            ring: RingMode::USUAL,
+            sync: match target.write_through && target.write_percent > 0 {
+                true => SyncMode::Dsync,
+                false => SyncMode::None,
+            },
+            ..SpecAccess::DIRECT
         },
         ..Stream::reading(String::new(), regions)
     }

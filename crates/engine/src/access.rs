@@ -1,0 +1,150 @@
+//! What an access is to the kernel: the flags that a target is opened with, the flags of each read
+//! and write, and the advice that it is given. All three real backends take theirs from here, so that
+//! a mode means the same whatever carries the I/Os.
+
+use std::fs::File;
+use std::io;
+
+use fathom_core::spec::{Access, Cache, Hint, SyncMode};
+use rustix::fs::Advice;
+use rustix::io::{Errno, ReadWriteFlags};
+
+/// The kernel's `RWF_DSYNC`, `RWF_SYNC` (both Linux 4.7) and `RWF_DONTCACHE` (Linux 6.14).
+const RWF_DSYNC: u32 = 0x02;
+const RWF_SYNC: u32 = 0x04;
+const RWF_DONTCACHE: u32 = 0x80;
+
+/// The first kernel that knows RWF_DONTCACHE.
+const DONTCACHE_SINCE: (u32, u32) = (6, 14);
+
+/// What a target is opened with besides what every target is: `direct` where it has a page cache to
+/// go past.
+pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
+    let cache = match access.cache {
+        Cache::Direct if direct => libc::O_DIRECT,
+        Cache::Direct | Cache::Buffered => 0,
+    };
+    let sync = match access.sync {
+        SyncMode::Dsync if writes => libc::O_DSYNC,
+        SyncMode::Sync if writes => libc::O_SYNC,
+        _ => 0,
+    };
+    cache | sync
+}
+
+/// Flags of each read and of each write (RWF_*), by direction as an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallFlags(pub [u32; 2]);
+
+impl CallFlags {
+    /// What an access says with each call.
+    pub fn of(access: Access) -> Self {
+        let both = if access.uncached { RWF_DONTCACHE } else { 0 };
+        let sync = match access.sync {
+            SyncMode::RwfDsync => RWF_DSYNC,
+            SyncMode::RwfSync => RWF_SYNC,
+            SyncMode::None | SyncMode::Dsync | SyncMode::Sync => 0,
+        };
+        Self([both, both | sync])
+    }
+}
+
+/// Whether targets that are opened for one access serve the other too: what is said with each call,
+/// and what io_uring is asked for, is no matter of opening.
+pub fn opens_alike(one: Access, other: Access) -> bool {
+    let opened = |access: Access| (open_flags(access, true, true), access.hint, access.uncached);
+    opened(one) == opened(other)
+}
+
+/// Tells the kernel how the page cache will be used.
+pub(crate) fn advise(file: &File, hint: Hint) -> io::Result<()> {
+    let advice = match hint {
+        Hint::Normal => Advice::Normal,
+        Hint::Sequential => Advice::Sequential,
+        Hint::Random => Advice::Random,
+        Hint::NoReuse => Advice::NoReuse,
+        Hint::DontNeed => {
+            // Only what is clean can be dropped.
+            rustix::fs::fdatasync(file)?;
+            Advice::DontNeed
+        }
+    };
+    Ok(rustix::fs::fadvise(file, 0, None, advice)?)
+}
+
+/// Finds out by reading one byte whether I/Os can leave the page cache at once; if not, why not.
+///
+/// # Errors
+///
+/// With the cause, when they cannot.
+pub(crate) fn probe_uncached(file: &File) -> Result<(), String> {
+    let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
+    let mut byte = [0];
+    let read = rustix::io::retry_on_intr(|| {
+        rustix::io::preadv2(file, &mut [io::IoSliceMut::new(&mut byte)], 0, flags)
+    });
+    match read {
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+            Err(why_not_uncached(rustix::system::uname().release().to_str().unwrap_or("")))
+        }
+        // What any read would have met is told by the run.
+        _ => Ok(()),
+    }
+}
+
+fn why_not_uncached(release: &str) -> String {
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match version < DONTCACHE_SINCE {
+        true => format!("this kernel, {release}, has no RWF_DONTCACHE, which came with Linux 6.14"),
+        false => "its file system or driver has no RWF_DONTCACHE".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_is_said_once_either_when_opening_or_with_each_write() {
+        let of = |sync| {
+            let access = Access { sync, ..Access::DIRECT };
+            (open_flags(access, true, true) & !libc::O_DIRECT, CallFlags::of(access).0)
+        };
+        assert_eq!(of(SyncMode::None), (0, [0, 0]));
+        assert_eq!(of(SyncMode::Dsync), (libc::O_DSYNC, [0, 0]));
+        assert_eq!(of(SyncMode::Sync), (libc::O_SYNC, [0, 0]));
+        assert_eq!(of(SyncMode::RwfDsync), (0, [0, libc::RWF_DSYNC as u32]));
+        assert_eq!(of(SyncMode::RwfSync), (0, [0, libc::RWF_SYNC as u32]));
+        let durable = Access { sync: SyncMode::Sync, ..Access::BUFFERED };
+        assert_eq!(open_flags(durable, false, true), 0, "reads have nothing to make durable");
+    }
+
+    #[test]
+    fn what_leaves_the_cache_at_once_is_said_with_reads_and_writes() {
+        let access = Access { uncached: true, sync: SyncMode::RwfSync, ..Access::BUFFERED };
+        assert_eq!(CallFlags::of(access).0, [RWF_DONTCACHE, RWF_DONTCACHE | RWF_SYNC]);
+    }
+
+    #[test]
+    fn one_open_target_serves_what_differs_in_calls_alone() {
+        let rwf = Access { sync: SyncMode::RwfSync, ..Access::DIRECT };
+        assert!(opens_alike(Access::DIRECT, rwf));
+        assert!(!opens_alike(Access::DIRECT, Access { sync: SyncMode::Sync, ..rwf }));
+        assert!(!opens_alike(Access::DIRECT, Access::BUFFERED));
+        let hinted = Access { hint: Some(Hint::Random), ..Access::BUFFERED };
+        assert!(!opens_alike(Access::BUFFERED, hinted));
+    }
+
+    #[test]
+    fn an_older_kernel_is_told_from_a_file_system_that_does_not_know_it() {
+        for (release, part) in [
+            ("6.13.12-arch1", "this kernel, 6.13.12-arch1,"),
+            ("5.15.0", "this kernel"),
+            ("6.14.0-rc1", "file system"),
+            ("7.0", "file system"),
+        ] {
+            assert!(why_not_uncached(release).contains(part), "{release}");
+        }
+    }
+}

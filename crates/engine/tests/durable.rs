@@ -1,0 +1,150 @@
+//! What is durable when it completes: every write of each sync mode, and none without one, counted by
+//! the kernel as flushes of a loop device.
+
+#![expect(unsafe_code, reason = "whether a page is cached is asked of a mapping")]
+
+mod loops;
+
+use std::fs;
+
+use fathom_core::measure::Direction;
+use fathom_core::spec::{Access, BackendKind, Hint, SyncMode};
+use fathom_core::{Bytes, Span};
+use fathom_engine::access::CallFlags;
+use fathom_engine::aio::Aio;
+use fathom_engine::backend::{Io, RealBackend, Shape};
+use fathom_engine::choose;
+use fathom_engine::host;
+use fathom_engine::sync::Sync;
+use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
+use fathom_engine::uring::Uring;
+use loops::Loop;
+
+const WRITES: u64 = 16;
+
+/// The flushes that the kernel has counted for a device.
+fn flushes(device: &Loop) -> u64 {
+    let name = device.name().trim_start_matches("/dev/");
+    let counters = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    counters.split_whitespace().nth(15).expect("Linux 5.5 counts them").parse().unwrap()
+}
+
+fn opened(target: &fathom_core::facts::Target, access: Access) -> OpenTarget {
+    let overwrite = Overwrite { allowed: true, destroy: Vec::new() };
+    target::open(target, &Opening { access, writes: true, claimed: false, overwrite }).unwrap()
+}
+
+/// Does I/Os one after the other, and says what came of each.
+fn one_by_one<B: RealBackend>(
+    target: OpenTarget,
+    access: Access,
+    direction: Direction,
+) -> Vec<i32> {
+    let shape = Shape { flags: CallFlags::of(access), ..Shape::USUAL };
+    let mut backend = B::open(&[target], &shape).unwrap();
+    let mut results = Vec::new();
+    for number in 0..WRITES {
+        if direction == Direction::Write {
+            backend.refresh(0, 4096);
+        }
+        backend.push(Io { slot: 0, target: 0, direction, offset: number * 4096, length: 4096 });
+        let mut completions = Vec::with_capacity(1);
+        let hang = backend.now() + Span::from_secs(60);
+        while completions.is_empty() {
+            assert!(backend.now() < hang);
+            backend.wait_and_reap(hang, &mut completions);
+        }
+        results.push(completions[0].result);
+    }
+    results
+}
+
+fn each_mode_flushes<B: RealBackend>() {
+    let Some(device) = Loop::new(1 << 20, &[]) else { return };
+    if let Err(error) = choose(Some(B::KIND), Access::DIRECT) {
+        println!("skipped: {error}");
+        return;
+    }
+    for sync in SyncMode::ALL {
+        let access = Access { sync, ..Access::DIRECT };
+        let before = flushes(&device);
+        let results = one_by_one::<B>(opened(&device.look(), access), access, Direction::Write);
+        assert!(results.iter().all(|&result| result == 4096), "{results:?}");
+        let expected = if access.is_durable() { WRITES } else { 0 };
+        let counted = flushes(&device) - before;
+        // Of a call that waits the kernel flushes twice: with the write, and behind it once more.
+        let twice = B::KIND == BackendKind::Sync && counted == 2 * expected;
+        assert!(counted == expected || twice, "{counted}: {} by {}", sync.name(), B::KIND.name());
+    }
+}
+
+#[test]
+fn every_write_of_a_sync_mode_is_flushed_by_io_uring() {
+    each_mode_flushes::<Uring>();
+}
+
+#[test]
+fn every_write_of_a_sync_mode_is_flushed_by_native_aio() {
+    each_mode_flushes::<Aio>();
+}
+
+#[test]
+fn every_write_of_a_sync_mode_is_flushed_by_calls() {
+    each_mode_flushes::<Sync>();
+}
+
+/// Pages of a file that the page cache holds.
+fn cached_pages(file: &fs::File, size: u64) -> usize {
+    use std::os::fd::AsRawFd;
+    let pages = size.div_ceil(4096) as usize;
+    let mut states = vec![0u8; pages];
+    // SAFETY: a mapping of the whole file that is only asked about and then removed.
+    unsafe {
+        let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+        let at = libc::mmap(std::ptr::null_mut(), size as usize, read, shared, file.as_raw_fd(), 0);
+        assert!(at != libc::MAP_FAILED);
+        assert_eq!(libc::mincore(at, size as usize, states.as_mut_ptr()), 0);
+        libc::munmap(at, size as usize);
+    }
+    states.iter().filter(|&&state| state & 1 == 1).count()
+}
+
+#[test]
+fn hints_are_taken_and_dontneed_leaves_nothing_in_the_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let target = host::target(&path).unwrap();
+    for hint in Hint::ALL {
+        let open = opened(&target, Access { hint: Some(hint), ..Access::BUFFERED });
+        if hint == Hint::DontNeed
+            && target.file_system.as_ref().is_some_and(|it| it.kind != "tmpfs")
+        {
+            assert_eq!(cached_pages(&open.file, 1 << 20), 0);
+        }
+    }
+}
+
+#[test]
+fn what_leaves_the_cache_at_once_is_tried_before_and_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let target = host::target(&path).unwrap();
+    assert_eq!(target.size, Bytes(1 << 20));
+    let access = Access { uncached: true, ..Access::BUFFERED };
+    let overwrite = Overwrite { allowed: true, destroy: Vec::new() };
+    let opening = Opening { access, writes: true, claimed: false, overwrite };
+    match target::open(&target, &opening) {
+        Err(refusal) => {
+            let text = refusal.to_string();
+            assert!(text.contains("--dontcache") && text.contains("RWF_DONTCACHE"), "{text}");
+        }
+        Ok(open) => {
+            for direction in Direction::BOTH {
+                let results = one_by_one::<Sync>(open.clone(), access, direction);
+                assert!(results.iter().all(|&result| result == 4096), "{results:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Loop devices for tests.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_core::facts::Target;
+use fathom_engine::host;
+
+/// A path as text.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Undoes something when the test ends, however it ends.
+pub struct Undo(pub &'static str, pub Vec<String>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let _ = Command::new(self.0).args(&self.1).output();
+    }
+}
+
+/// A loop device over a file of its own.
+pub struct Loop {
+    // First, so that the device never outlives its file: other tests' files may be as large.
+    _detach: Undo,
+    /// Where the file is.
+    pub folder: tempfile::TempDir,
+    /// The device's node.
+    pub device: PathBuf,
+}
+
+impl Loop {
+    /// One of this size; none, with the reason printed, where there can be none.
+    pub fn new(size: u64, arguments: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: loop devices need root");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("disk");
+        File::create(&file).unwrap().set_len(size).unwrap();
+        let output =
+            Command::new("losetup").args(["--find", "--show"]).args(arguments).arg(&file).output();
+        let output = match output {
+            Ok(output) if output.status.success() => output,
+            other => {
+                println!("skipped: no loop device: {other:?}");
+                return None;
+            }
+        };
+        let name = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        let detach = Undo("losetup", Vec::from(["--detach".to_owned(), name.clone()]));
+        Some(Self { folder, device: PathBuf::from(name), _detach: detach })
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        text(&self.device)
+    }
+
+    /// The file that holds its data.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("disk")
+    }
+
+    /// What there is to know about it.
+    pub fn look(&self) -> Target {
+        host::target(&self.device).unwrap()
+    }
+}

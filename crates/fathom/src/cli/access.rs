@@ -1,0 +1,107 @@
+//! What was typed of how data reaches the targets becomes what it means: contradictions and options
+//! without an effect are refused here.
+
+use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SyncMode};
+
+use super::args::AccessArgs;
+use super::values::Backend;
+use crate::error::Error;
+
+/// How the data of a stream reaches its targets, given whether it writes.
+///
+/// # Errors
+///
+/// When an option contradicts another one or has no effect.
+pub fn settle(typed: &AccessArgs, writes: bool) -> Result<Access, Error> {
+    of_io_uring_alone(typed)?;
+    of_the_page_cache(typed)?;
+    Ok(Access {
+        cache: if typed.buffered { Cache::Buffered } else { Cache::Direct },
+        sync: sync_mode(typed, writes)?,
+        hint: typed.fadvise,
+        uncached: typed.dontcache,
+        ring: RingMode { polled: typed.polled, submission_thread: typed.sqpoll },
+    })
+}
+
+fn sync_mode(typed: &AccessArgs, writes: bool) -> Result<SyncMode, Error> {
+    let (option, mode) = match (typed.write_through, typed.sync) {
+        (true, Some(mode)) => {
+            return Err(Error::option(
+                "--write-through",
+                format!("it is --sync dsync, and there is --sync {} too", mode.name()),
+                "give one of them",
+            ));
+        }
+        (true, None) => ("--write-through".to_owned(), SyncMode::Dsync),
+        (false, Some(mode)) => (format!("--sync {}", mode.name()), mode),
+        (false, None) => return Ok(SyncMode::None),
+    };
+    if mode != SyncMode::None && !writes {
+        return Err(Error::option(
+            option,
+            "all I/Os are reads, so this has no effect",
+            "drop it, or ask for writes with --read-share",
+        ));
+    }
+    Ok(mode)
+}
+
+/// Refuses what is said of the page cache where it is not in between.
+fn of_the_page_cache(typed: &AccessArgs) -> Result<(), Error> {
+    let asked = [("--fadvise", typed.fadvise.is_some()), ("--dontcache", typed.dontcache)];
+    match asked.iter().find(|(_, asked)| *asked && !typed.buffered) {
+        Some((option, _)) => Err(Error::option(
+            *option,
+            "direct I/O goes past the page cache, so this has no effect",
+            "drop it, or add --buffered",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what only io_uring can do where something else is to carry the I/Os, and polling where
+/// nothing is to be polled.
+fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
+    let typed = [("--polled", access.polled), ("--sqpoll", access.sqpoll.is_some())];
+    let Some((option, _)) = typed.iter().find(|(_, typed)| *typed) else { return Ok(()) };
+    if let Backend::Named(kind @ (BackendKind::Aio | BackendKind::Sync)) = access.backend {
+        return Err(Error::option(
+            *option,
+            format!("only io_uring can do this, not the {} backend", kind.name()),
+            "drop it, or use --backend uring",
+        ));
+    }
+    if access.polled && access.buffered {
+        return Err(Error::option(
+            "--polled",
+            "the page cache completes I/Os by itself, so there is no queue to look into",
+            "drop it, or drop --buffered",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what means nothing to a simulated device.
+///
+/// # Errors
+///
+/// When there is such an option.
+pub fn without_effect_in_simulation(typed: &AccessArgs) -> Result<(), Error> {
+    let asked = [
+        ("--buffered", typed.buffered),
+        ("--write-through", typed.write_through),
+        ("--sync", typed.sync.is_some()),
+        ("--fadvise", typed.fadvise.is_some()),
+        ("--dontcache", typed.dontcache),
+        ("--backend", typed.backend != Backend::Auto),
+        ("--polled", typed.polled),
+        ("--sqpoll", typed.sqpoll.is_some()),
+    ];
+    match asked.iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => {
+            Err(Error::option(*option, "it has no effect on a simulated device", "drop it"))
+        }
+        None => Ok(()),
+    }
+}
