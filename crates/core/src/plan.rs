@@ -1,7 +1,7 @@
 //! How a point is divided among its workers. Pure, so that what each thread does is known before
 //! any of them starts.
 
-use crate::spec::{Pacing, Point, Region, Stream, Workers};
+use crate::spec::{Flush, Pacing, Point, Region, Stream, Workers};
 use crate::units::{Bytes, Rate};
 
 /// What one worker does.
@@ -23,6 +23,8 @@ pub struct WorkerPlan {
     pub first_region: u32,
     /// Its part of the stream's pacing.
     pub pacing: Pacing,
+    /// When it flushes.
+    pub flush: Option<Flush>,
     /// Its own seed.
     pub seed: u64,
     /// The seed of what all workers of the stream have to agree on.
@@ -78,6 +80,7 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
                 regions,
                 first_region,
                 pacing: share_of(stream.pacing, workers, worker),
+                flush: stream.flush,
                 seed: worker_seed(point.seed, index as u64, u64::from(worker)),
                 // A worker that no stream has.
                 stream_seed: worker_seed(point.seed, index as u64, u64::MAX >> 1),

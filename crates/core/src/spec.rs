@@ -70,6 +70,8 @@ pub struct Stream {
     pub read_share: f64,
     /// What is written.
     pub payload: Payload,
+    /// When its workers flush what they wrote; never if none.
+    pub flush: Option<Flush>,
     /// What sets the pace.
     pub pacing: Pacing,
     /// How the offered load of an open loop changes over time, which its pacing has the mean over the
@@ -95,6 +97,7 @@ impl Stream {
             block_sizes: BlockSizes::one(Bytes(4096)),
             read_share: 1.0,
             payload: Payload::UNIQUE,
+            flush: None,
             pacing: Pacing::Closed { queue_depth: 1 },
             course: None,
             workers: Workers::Total(1),
@@ -276,6 +279,24 @@ impl Payload {
     pub fn ramp() -> Self {
         Self::Pattern((0..=u8::MAX).collect())
     }
+}
+
+/// When a worker has its target make durable what it wrote. A flush starts when the writes before it
+/// have completed, and until then nothing after it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flush {
+    /// After so many of its writes to a target, at least 1.
+    pub every: u32,
+    /// Whether only the data is flushed, with what is needed to find it (fdatasync), and not all that
+    /// belongs to the file (fsync).
+    pub data_only: bool,
+    /// Whether what comes after it starts only when it has completed.
+    pub barrier: bool,
+}
+
+impl Flush {
+    /// The data after each write, and nothing else meanwhile.
+    pub const DATA: Self = Self { every: 1, data_only: true, barrier: true };
 }
 
 /// What sets the pace.

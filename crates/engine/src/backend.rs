@@ -27,6 +27,25 @@ pub struct Io {
     pub length: u32,
 }
 
+/// What is asked of a target besides reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// To make durable what was written: its data alone, or all that belongs to the file.
+    Flush {
+        /// The data alone, with what is needed to find it.
+        data_only: bool,
+    },
+}
+
+impl Task {
+    /// What its completion gives if it did what it should.
+    pub fn whole(self) -> u32 {
+        match self {
+            Self::Flush { .. } => 0,
+        }
+    }
+}
+
 /// An I/O that came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -114,6 +133,11 @@ pub trait Backend {
     #[inline]
     fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
         ios.for_each(|io| self.push(io));
+    }
+
+    /// Queues a task for a target, in a slot that is free. Who has none of them is never asked.
+    fn push_task(&mut self, _slot: u32, _target: u32, task: Task) {
+        unreachable!("{task:?} is asked of a backend that has no tasks");
     }
 
     /// Starts every queued I/O, then waits for a completion or until `deadline`. May return earlier

@@ -82,8 +82,9 @@ impl<'a> Collector<'a> {
         self.failed += tally.failed;
         if tally.in_window {
             let merged = &mut self.merged[worker];
-            let sums = merged.tally.flows.iter_mut();
-            sums.zip(&tally.flows).for_each(|(sum, flow)| sum.merge(flow));
+            let sums = merged.tally.flows.iter_mut().chain(&mut merged.tally.upkeep);
+            let flows = tally.flows.iter().chain(&tally.upkeep);
+            sums.zip(flows).for_each(|(sum, flow)| sum.merge(flow));
             if let (Some(sum), Some(late)) = (&mut merged.tally.start_delay, &tally.start_delay) {
                 sum.merge(late);
             }
@@ -165,17 +166,17 @@ impl<'a> Collector<'a> {
         let ended = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(table.start);
         let window = ended.since(table.window_start);
         let workers = self.plans.iter().zip(self.merged).zip(outcomes);
-        let workers = workers.map(|((plan, merged), outcome)| WorkerRecord {
+        let workers = workers.map(|((plan, mut merged), outcome)| WorkerRecord {
             stream: plan.stream,
             worker: plan.worker,
-            cells: cells(plan, merged.tally.flows, merged.spreads),
+            start_delay: merged.tally.start_delay.take(),
+            cells: cells(plan, merged.tally, merged.spreads),
             ledger: outcome.ledger,
             errors: outcome.errors,
             queue_depth: match window {
                 Span(0) => 0.0,
                 Span(ns) => merged.depth_ns as f64 / ns as f64,
             },
-            start_delay: merged.tally.start_delay,
             cpu: outcome.cpu,
             gave_up: outcome.gave_up,
             waits: outcome.waits,
@@ -226,18 +227,22 @@ impl Slice {
 
 /// A tally of the shape that a worker needs.
 pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
-    Box::new(Tally::new(plan.regions.len(), plan.pacing.is_open()))
+    Box::new(Tally::new(plan.regions.len(), plan.pacing.is_open(), plan.flush.is_some()))
 }
 
 /// What the worker did to each of its regions.
-fn cells(plan: &WorkerPlan, flows: Vec<Flow>, spreads: Vec<Spread>) -> Vec<Cell> {
-    let mut flows = flows.into_iter();
-    let pairs = std::iter::from_fn(|| Some([flows.next()?, flows.next()?]));
-    let regions = plan.regions.iter().zip(pairs).zip(spreads);
+fn cells(plan: &WorkerPlan, tally: Tally, spreads: Vec<Spread>) -> Vec<Cell> {
+    let pairs = |flows: Vec<Flow>| {
+        let mut flows = flows.into_iter();
+        std::iter::from_fn(move || Some([flows.next()?, flows.next()?]))
+    };
+    let mut upkeep = pairs(tally.upkeep);
+    let regions = plan.regions.iter().zip(pairs(tally.flows)).zip(spreads);
     let cell = |((region, flows), spread): ((&Region, _), _)| Cell {
         target: region.target,
         flows,
         spread,
+        upkeep: upkeep.next().map(Box::new),
     };
     regions.map(cell).collect()
 }
@@ -272,6 +277,7 @@ mod tests {
             seed: 1,
             stream_seed: 1,
             first_region: 0,
+            flush: None,
         }
     }
 

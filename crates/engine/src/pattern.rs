@@ -17,7 +17,7 @@ mod sequential;
 mod testing;
 
 use fathom_core::Bytes;
-use fathom_core::measure::Direction;
+use fathom_core::measure::{Direction, Tally, Upkeep};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::{self, BlockSizes, Distribution, Region, Stream};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -41,7 +41,8 @@ pub(crate) struct Request {
 
 /// What I/Os of one kind have in common, in one word that is compared and copied at once: from the
 /// lowest bit, the bytes (32 bits), the target's place in the list of targets of the run (16), and the
-/// lane (16), which is the region's place in the worker's plan and the direction.
+/// lane (16), which is the region's place in the worker's plan and the direction. The highest bit is
+/// set for upkeep, whose kind stands where the direction does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct What(u64);
 
@@ -63,13 +64,36 @@ impl What {
 }
 
 /// The most targets of a run, and the most regions of a stream.
-pub(crate) const MOST_REGIONS: usize = 1 << 15;
+pub(crate) const MOST_REGIONS: usize = 1 << 14;
 
 impl Request {
     #[inline]
-    fn new(offset: u64, length: u32, target: u16, region: usize, direction: Direction) -> Self {
+    pub(crate) fn new(
+        offset: u64,
+        length: u32,
+        target: u16,
+        region: usize,
+        direction: Direction,
+    ) -> Self {
         let lane = (region as u64) << 1 | direction as u64;
         Self { offset, what: What(u64::from(length) | u64::from(target) << 32 | lane << 48) }
+    }
+
+    /// A flush of the target of a region: it has no place and no length, so that what completes in
+    /// full is told by the same comparison as for reads and writes.
+    pub(crate) fn flush(target: u32, region: usize) -> Self {
+        let lane = (Tally::UPKEEP as u64) | (region as u64) << 1 | Upkeep::Flush as u64;
+        Self { offset: 0, what: What(u64::from(target) << 32 | lane << 48) }
+    }
+
+    /// What it is, if it moves no data.
+    #[inline]
+    pub(crate) fn upkeep(self) -> Option<Upkeep> {
+        match (self.what.0 >> 63, self.what.0 >> 48 & 1) {
+            (0, _) => None,
+            (_, 0) => Some(Upkeep::Flush),
+            _ => Some(Upkeep::Trim),
+        }
     }
 
     /// All of it but the place.
@@ -93,7 +117,7 @@ impl Request {
     /// The region's place in the worker's plan.
     #[inline]
     pub(crate) fn region(self) -> usize {
-        (self.what.0 >> 49) as usize
+        (self.what.0 >> 49) as usize & (MOST_REGIONS - 1)
     }
 
     /// Whether it reads or writes.
@@ -447,6 +471,7 @@ mod tests {
             seed: 5,
             stream_seed: 5,
             first_region: 0,
+            flush: None,
         }
     }
 

@@ -12,16 +12,20 @@
 //! says until when to wait, the second takes what came back. [`drive`] gives one worker its turns on
 //! its own thread; a [`Seat`] leaves them to somebody who has several workers in one virtual time.
 
+mod flushing;
+
 use std::ops::Range;
 
 use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Waits};
 use fathom_core::plan::WorkerPlan;
+use fathom_core::spec::Flush;
 use fathom_core::{Bytes, Instant, Span};
 
-use crate::backend::{Backend, Completion, Io, failure};
+use crate::backend::{Backend, Completion, Io, Task, failure};
 use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
 use crate::trace::{Entry, TracePhase};
+use flushing::{Flushing, State};
 
 /// How often an idle loop looks whether it should stop.
 const STOP_CHECK: Span = Span::from_ms(50);
@@ -179,6 +183,9 @@ struct Loop<'a, S, K> {
     /// target, not for us. Open loops only.
     full_until: Instant,
     started: u64,
+    /// How many I/Os may start before it has to be looked whether a flush is due.
+    gate: usize,
+    flushing: Option<Flushing>,
     /// I/Os that completed in full in this phase: the warm-up, or the window.
     completed: u64,
     /// I/Os that failed since this many had completed.
@@ -298,6 +305,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let depth = job.plan.pacing.queue_depth();
         let most = DRAWN_AHEAD.max(depth as usize);
         let table = job.timetable;
+        let flushing = job.plan.flush;
+        let flushing =
+            flushing.map(|flush| Flushing::new(flush, job.plan.regions.len(), depth as usize));
         let mut state = Self {
             job,
             timetable: table,
@@ -321,6 +331,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             excess: 0,
             full_until: table.start,
             started: 0,
+            gate: flushing.as_ref().map_or(usize::MAX, Flushing::allows),
+            flushing,
             completed: 0,
             failures_in_row: 0,
             completed_before_failures: 0,
@@ -405,14 +417,92 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// Starts every I/O that is due while a slot is free.
     #[inline]
     fn start_due<B: Backend>(&mut self, now: Instant, backend: &mut B) {
+        match self.flushing {
+            None => self.start_batch(now, backend),
+            Some(_) => self.start_between_flushes(now, backend),
+        }
+    }
+
+    /// The same, as far as it may start before the next flush, and the flush when it is due.
+    #[inline(never)]
+    fn start_between_flushes<B: Backend>(&mut self, now: Instant, backend: &mut B) {
+        loop {
+            if self.gate == 0 {
+                self.flush(now, backend);
+            }
+            let before = self.started;
+            if self.gate > 0 {
+                self.start_batch(now, backend);
+            }
+            let Some(flushing) = &mut self.flushing else { return };
+            let count = (self.started - before) as usize;
+            flushing.count(&self.requests[self.next - count..self.next]);
+            self.gate = flushing.allows();
+            if count == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Starts the flush that is due once the writes before it have completed, and lets other I/Os
+    /// start again when they may.
+    fn flush<B: Backend>(&mut self, now: Instant, backend: &mut B) {
+        let Some(flushing) = &mut self.flushing else { return };
+        flushing.look(&self.free[..self.free_count]);
+        let busy = || self.slots.iter().zip(&flushing.busy).filter(|(_, busy)| **busy);
+        match flushing.state {
+            State::Counting => {}
+            State::InFlight { slot } if flushing.busy[slot as usize] => {}
+            State::InFlight { .. } => {
+                flushing.state = State::Counting;
+                // What fell due meanwhile had to wait for the target, not for us.
+                self.full_until = self.full_until.max(now);
+            }
+            State::Due { region, since } => {
+                let writes = |slot: &Slot| {
+                    slot.request.upkeep().is_none() && slot.request.direction() == Direction::Write
+                };
+                if busy().any(|(slot, _)| writes(slot)) {
+                    return;
+                }
+                let since = since.unwrap_or(self.at);
+                flushing.state = State::Due { region, since: Some(since) };
+                if self.free_count == 0 {
+                    return;
+                }
+                let Flush { data_only, barrier, .. } = flushing.flush;
+                let slot = self.free[self.free_count - 1];
+                flushing.state = match barrier {
+                    true => State::InFlight { slot },
+                    false => State::Counting,
+                };
+                let target = self.job.plan.regions[region].target;
+                backend.push_task(slot, target, Task::Flush { data_only });
+                let submitted = backend.now();
+                self.advance(submitted);
+                self.free_count -= 1;
+                self.started += 1;
+                self.full_until = self.full_until.max(submitted);
+                let request = Request::flush(target, region);
+                self.slots[slot as usize] = Slot { intended: since, submitted, request };
+            }
+        }
+        self.gate = self.flushing.as_ref().map_or(usize::MAX, Flushing::allows);
+    }
+
+    /// Starts as many of the I/Os that are due as there are free slots, and as may start before it
+    /// has to be looked for a flush.
+    #[inline]
+    fn start_batch<B: Backend>(&mut self, now: Instant, backend: &mut B) {
         let mut free = self.free_count;
+        let least = free.saturating_sub(self.gate);
         let mut not_before = Instant(0);
         if let Some(intended) = self.take_early::<B>(now) {
             free -= 1;
             self.slots[self.free[free] as usize].intended = intended;
             not_before = intended;
         }
-        while free > 0 {
+        while free > least {
             let Some(intended) = self.schedule.take(now) else { break };
             free -= 1;
             if S::OPEN {
@@ -505,7 +595,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// Until when to wait if nothing completes.
     fn deadline<B: Backend>(&self, now: Instant) -> Instant {
         let look = self.boundary.min(now + STOP_CHECK);
-        if self.free_count == 0 {
+        if self.free_count == 0 || self.gate == 0 {
             return look;
         }
         let due = self.schedule.next_due();
@@ -572,7 +662,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
         let alike = Alike { what, submitted: slot.submitted, completed: completion.at };
         if S::OPEN
-            && let Some(response_time) = &mut self.tally.flows[what.flow()].response_time
+            && let Some(response_time) = &mut self.tally.flow_mut(what.flow()).response_time
         {
             response_time.record(completion.at.since(slot.intended).0);
         }
@@ -606,7 +696,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         // One that seems to have ended before it began was stamped by another processor, whose clock
         // is behind by less than an I/O takes.
         let ns = completed.0.saturating_sub(submitted.0);
-        let flow = &mut self.tally.flows[what.flow()];
+        let flow = self.tally.flow_mut(what.flow());
         flow.bytes.0 += u64::from(what.length()) * count;
         flow.service_time.record_many(ns, count);
     }
@@ -645,6 +735,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.errors.add(IoError {
             target: request.target(),
             direction: request.direction(),
+            upkeep: request.upkeep(),
             offset: Bytes(request.offset),
             length: Bytes(u64::from(request.length())),
             kind,
@@ -877,6 +968,7 @@ mod tests {
             seed: 1,
             stream_seed: 1,
             first_region: 0,
+            flush: None,
         };
         let job = Job {
             plan: &plan,

@@ -6,18 +6,21 @@
 mod loops;
 
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
-use fathom_core::measure::Direction;
-use fathom_core::spec::{Access, BackendKind, Hint, SyncMode};
+use fathom_core::measure::{Direction, Upkeep};
+use fathom_core::spec::{
+    Access, BackendKind, Flush, Hint, Pacing, Point, Region, Stream, SyncMode,
+};
 use fathom_core::{Bytes, Span};
 use fathom_engine::access::CallFlags;
 use fathom_engine::aio::Aio;
-use fathom_engine::backend::{Io, RealBackend, Shape};
-use fathom_engine::choose;
+use fathom_engine::backend::{Io, RealBackend, Shape, Task};
 use fathom_engine::host;
 use fathom_engine::sync::Sync;
 use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
 use fathom_engine::uring::Uring;
+use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
 use loops::Loop;
 
 const WRITES: u64 = 16;
@@ -34,6 +37,17 @@ fn opened(target: &fathom_core::facts::Target, access: Access) -> OpenTarget {
     target::open(target, &Opening { access, writes: true, claimed: false, overwrite }).unwrap()
 }
 
+/// What the next completion gives.
+fn one(backend: &mut impl RealBackend) -> i32 {
+    let mut completions = Vec::with_capacity(1);
+    let hang = backend.now() + Span::from_secs(60);
+    while completions.is_empty() {
+        assert!(backend.now() < hang);
+        backend.wait_and_reap(hang, &mut completions);
+    }
+    completions[0].result
+}
+
 /// Does I/Os one after the other, and says what came of each.
 fn one_by_one<B: RealBackend>(
     target: OpenTarget,
@@ -48,13 +62,7 @@ fn one_by_one<B: RealBackend>(
             backend.refresh(0, 4096);
         }
         backend.push(Io { slot: 0, target: 0, direction, offset: number * 4096, length: 4096 });
-        let mut completions = Vec::with_capacity(1);
-        let hang = backend.now() + Span::from_secs(60);
-        while completions.is_empty() {
-            assert!(backend.now() < hang);
-            backend.wait_and_reap(hang, &mut completions);
-        }
-        results.push(completions[0].result);
+        results.push(one(&mut backend));
     }
     results
 }
@@ -76,6 +84,86 @@ fn each_mode_flushes<B: RealBackend>() {
         let twice = B::KIND == BackendKind::Sync && counted == 2 * expected;
         assert!(counted == expected || twice, "{counted}: {} by {}", sync.name(), B::KIND.name());
     }
+}
+
+fn tasks_flush<B: RealBackend>() {
+    let Some(device) = Loop::new(1 << 20, &[]) else { return };
+    if let Err(error) = choose(Some(B::KIND), Access::DIRECT) {
+        println!("skipped: {error}");
+        return;
+    }
+    let target = opened(&device.look(), Access::DIRECT);
+    let mut backend = B::open(&[target], &Shape { slots: 4, ..Shape::USUAL }).unwrap();
+    let before = flushes(&device);
+    for number in 0..WRITES {
+        let data_only = number % 2 == 0;
+        let slot = number as u32 % 4;
+        backend.refresh(slot, 4096);
+        let direction = Direction::Write;
+        backend.push(Io { slot, target: 0, direction, offset: number * 4096, length: 4096 });
+        assert_eq!(one(&mut backend), 4096);
+        backend.push_task(slot, 0, Task::Flush { data_only });
+        assert_eq!(one(&mut backend), 0);
+    }
+    assert_eq!(flushes(&device) - before, WRITES, "by {}", B::KIND.name());
+}
+
+#[test]
+fn a_flush_is_a_flush_by_io_uring() {
+    tasks_flush::<Uring>();
+}
+
+#[test]
+fn a_flush_is_a_flush_by_native_aio() {
+    tasks_flush::<Aio>();
+}
+
+#[test]
+fn a_flush_is_a_flush_by_calls() {
+    tasks_flush::<Sync>();
+}
+
+/// A worker that flushes after each four writes, on every backend: the device counts as many flushes
+/// as the record has, those around the window included.
+#[test]
+fn a_run_flushes_as_often_as_its_ledger_says() {
+    let Some(device) = Loop::new(1 << 20, &[]) else { return };
+    for kind in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
+        if let Err(error) = choose(Some(kind), Access::DIRECT) {
+            println!("skipped: {error}");
+            continue;
+        }
+        let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
+        let stream = Stream {
+            read_share: 0.0,
+            flush: Some(Flush { every: 4, data_only: false, barrier: true }),
+            pacing: Pacing::Closed { queue_depth: 4 },
+            ..Stream::reading("log", Vec::from([region]))
+        };
+        let point = Point::of(Vec::from([stream]), Span::from_ms(300));
+        let target = opened(&device.look(), Access::DIRECT);
+        let before = flushes(&device);
+        let streams = &[Vec::from([target])];
+        let devices = Devices::Real { streams, backend: kind };
+        let record = run_point(&point, devices, &AtomicBool::new(false), &mut Silent).unwrap();
+        let ledger = record.ledger();
+        let seen = record.upkeep(Upkeep::Flush, |_, _| true).ios();
+        let writes = record.total(Some(Direction::Write)).ios();
+        assert!(ledger.balances() && ledger.failed == 0, "{ledger:?}");
+        assert_eq!(ledger.completed, writes + seen);
+        // One may be in flight when the window ends.
+        let counted = flushes(&device) - before;
+        assert!(counted == seen || counted == seen + 1, "{counted} and {seen} by {}", kind.name());
+        assert!(seen > 0 && (writes / 4).abs_diff(seen) <= 1, "{writes} writes, {seen} flushes");
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn phase(&mut self, _: Phase, _: Span) {}
+
+    fn progress(&mut self, _: &Progress) {}
 }
 
 #[test]

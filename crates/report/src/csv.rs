@@ -5,7 +5,7 @@
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
 //! workers or targets those columns are empty.
 
-use fathom_core::measure::{Direction, Flow, Histogram, Ledger};
+use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
 use fathom_core::{Quantile, stats};
 
 use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, SyncMode, Trial, Worker};
@@ -27,6 +27,8 @@ struct Row<'a> {
     target: Option<u32>,
     /// None when the row sums over both.
     direction: Option<Direction>,
+    /// What it is about instead of reads and writes.
+    upkeep: Option<Upkeep>,
     flow: Flow,
 }
 
@@ -96,7 +98,25 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
                     worker: Some(worker),
                     target: Some(cell.target),
                     direction,
+                    upkeep: None,
                     flow: trial.flow(direction, this),
+                });
+            }
+            for what in Upkeep::ALL.into_iter().filter(|&what| cell.upkeep(what).is_some()) {
+                let this = |other: &Worker, one: &Cell| {
+                    std::ptr::eq(other, worker) && std::ptr::eq(one, cell)
+                };
+                rows.push(Row {
+                    document,
+                    number,
+                    trial,
+                    part,
+                    stream: trial.point.streams.get(worker.stream as usize),
+                    worker: Some(worker),
+                    target: Some(cell.target),
+                    direction: None,
+                    upkeep: Some(what),
+                    flow: trial.upkeep(what, this),
                 });
             }
         }
@@ -107,7 +127,9 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
             (Some(only), None) => Some(only),
             _ => None,
         };
-        rows.extend(part.columns().into_iter().map(|direction| Row {
+        let sums = part.columns().into_iter().map(|one| (one, None, part.flow(one)));
+        let upkeep = part.upkeep().into_iter().map(|(what, flow)| (None, Some(what), flow));
+        rows.extend(sums.chain(upkeep).map(|(direction, upkeep, flow)| Row {
             document,
             number,
             trial,
@@ -116,7 +138,8 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
             worker: None,
             target: None,
             direction,
-            flow: part.flow(direction),
+            upkeep,
+            flow,
         }));
     }
     rows
@@ -131,7 +154,7 @@ impl Row<'_> {
     /// Whether it holds every direction that its trial has: what is not told by direction, such as
     /// the ledger, stands in these rows.
     fn direction_sum(&self) -> bool {
-        self.direction.is_none() || self.part.columns().len() == 1
+        self.upkeep.is_none() && (self.direction.is_none() || self.part.columns().len() == 1)
     }
 
     /// The ledger, in the rows of a whole trial: a worker's ledger is not told by target.
@@ -178,8 +201,8 @@ fn identity() -> Vec<Column> {
         column("target", "The target; empty in a sum", |row| {
             optional(row.target.map(|target| figures::target_name(row.document, target)))
         }),
-        column("direction", "read, write, or total", |row| {
-            figures::direction_name(row.direction).to_owned()
+        column("direction", "read, write, total, flush or trim", |row| {
+            row.upkeep.map_or(figures::direction_name(row.direction), Upkeep::name).to_owned()
         }),
         column("verdict", "sound, suspect or void", |row| row.trial.verdict.name().to_owned()),
         column("findings", "The codes of what was found, with spaces between", |row| {

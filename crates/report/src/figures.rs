@@ -3,7 +3,7 @@
 
 use fathom_core::calibration::Demand;
 use fathom_core::errno::{self, Meaning};
-use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch};
+use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
@@ -197,6 +197,12 @@ impl<'a> Part<'a> {
     /// The sum over it, of one direction or of both.
     pub fn flow(&self, direction: Option<Direction>) -> Flow {
         self.trial.flow(direction, |worker, _| self.has(worker.stream))
+    }
+
+    /// The sums of its I/Os that move no data, of each kind that there was.
+    pub fn upkeep(&self) -> Vec<(Upkeep, Flow)> {
+        let sum = |what| (what, self.trial.upkeep(what, |worker, _| self.has(worker.stream)));
+        Upkeep::ALL.into_iter().map(sum).filter(|(_, flow)| flow.ios() > 0).collect()
     }
 
     /// How late the I/Os of its open loops started.
@@ -415,9 +421,13 @@ pub fn load(stream: &Stream) -> String {
         stream.block_sizes(),
         align.unwrap_or_default()
     );
-    match payload(&stream.payload) {
+    let load = match payload(&stream.payload) {
         Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
         _ => load,
+    };
+    match flush(stream) {
+        Some(flush) => format!("{load}, {flush}"),
+        None => load,
     }
 }
 
@@ -444,6 +454,18 @@ pub fn payload(payload: &Payload) -> Option<String> {
             format!("a pool of {} from {file}", Bytes(*size_bytes))
         }
     })
+}
+
+/// "fdatasync after 4 writes"; none where nothing was flushed.
+pub fn flush(stream: &Stream) -> Option<String> {
+    let flush = stream.flush?;
+    let call = if flush.data_only { "fdatasync" } else { "fsync" };
+    let after = match flush.every {
+        1 => "each write".to_owned(),
+        many => format!("{many} writes"),
+    };
+    let barrier = if flush.barrier { "" } else { " without a barrier" };
+    Some(format!("{call} after {after}{barrier}"))
 }
 
 /// "direct I/O", "buffered I/O, write-through", "direct I/O, polled".

@@ -9,7 +9,7 @@ mod sparse;
 pub use histogram::Histogram;
 pub use record::{
     Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, Spread, StartDelay, Tally,
-    Waits, WorkerRecord,
+    Upkeep, Waits, WorkerRecord,
 };
 pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};
 pub use sparse::SparseHistogram;

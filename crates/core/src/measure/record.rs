@@ -26,7 +26,29 @@ impl Direction {
     }
 }
 
-/// I/Os of one direction.
+/// An I/O that moves no data: it has its own distributions, and is in no sum of reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Upkeep {
+    /// Makes what was written durable.
+    Flush,
+    /// Tells the target that a range is no longer needed.
+    Trim,
+}
+
+impl Upkeep {
+    /// All, in the order in which they are stored.
+    pub const ALL: [Self; 2] = [Self::Flush, Self::Trim];
+
+    /// The name in messages and in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flush => "flush",
+            Self::Trim => "trim",
+        }
+    }
+}
+
+/// I/Os of one direction, or of one kind of upkeep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Bytes that completed in the window.
@@ -89,6 +111,8 @@ pub struct Cell {
     pub flows: [Flow; 2],
     /// How unevenly its I/Os were spread over the intervals.
     pub spread: Spread,
+    /// Flushes and trims, by [`Upkeep`] as an index; none where its stream has neither.
+    pub upkeep: Option<Box<[Flow; 2]>>,
 }
 
 /// How unevenly I/Os were spread over the intervals of the window: what a standard deviation of the
@@ -125,6 +149,8 @@ pub struct Tally {
     pub in_window: bool,
     /// Reads, then writes, of each region of the worker's plan, in its order.
     pub flows: Vec<Flow>,
+    /// Flushes, then trims, of each region; nothing where the worker does neither.
+    pub upkeep: Vec<Flow>,
     /// I/Os that failed in the interval.
     pub failed: u64,
     /// In-flight I/Os integrated over the interval, in I/O nanoseconds.
@@ -157,22 +183,36 @@ impl StartDelay {
 }
 
 impl Tally {
-    /// An empty tally for a worker with so many regions.
-    pub fn new(regions: usize, open_loop: bool) -> Self {
+    /// An empty tally for a worker with so many regions, and whether it flushes or trims.
+    pub fn new(regions: usize, open_loop: bool, upkeep: bool) -> Self {
+        let flows = |count: usize| (0..count).map(|_| Flow::new(open_loop)).collect();
         Self {
             start: Instant(0),
             end: Instant(0),
             in_window: false,
-            flows: (0..2 * regions).map(|_| Flow::new(open_loop)).collect(),
+            flows: flows(2 * regions),
+            upkeep: flows(if upkeep { 2 * regions } else { 0 }),
             failed: 0,
             depth_ns: 0,
             start_delay: open_loop.then(StartDelay::default),
         }
     }
 
+    /// The place of the first flow of upkeep, whatever the number of regions.
+    pub const UPKEEP: usize = 1 << 15;
+
+    /// The flow at a place: those of upkeep begin at [`Tally::UPKEEP`].
+    #[inline]
+    pub fn flow_mut(&mut self, place: usize) -> &mut Flow {
+        match self.flows.get_mut(place) {
+            Some(flow) => flow,
+            None => &mut self.upkeep[place - Self::UPKEEP],
+        }
+    }
+
     /// Forgets everything but its shape.
     pub fn clear(&mut self) {
-        self.flows.iter_mut().for_each(Flow::clear);
+        self.flows.iter_mut().chain(&mut self.upkeep).for_each(Flow::clear);
         self.failed = 0;
         self.depth_ns = 0;
         self.start_delay.iter_mut().for_each(StartDelay::clear);
@@ -246,6 +286,8 @@ pub struct IoError {
     pub target: u32,
     /// Whether it was a read or a write.
     pub direction: Direction,
+    /// What it was instead, if it moved no data.
+    pub upkeep: Option<Upkeep>,
     /// Where.
     pub offset: Bytes,
     /// How many bytes were asked.
@@ -254,6 +296,13 @@ pub struct IoError {
     pub kind: ErrorKind,
     /// When, from the start of the window; negative in the warm-up. Nanoseconds.
     pub at_ns: i64,
+}
+
+impl IoError {
+    /// What it was, in one word.
+    pub fn what(&self) -> &'static str {
+        self.upkeep.map_or(self.direction.name(), Upkeep::name)
+    }
 }
 
 /// The I/Os of a worker that failed: all are counted, the first ones are kept.
@@ -358,6 +407,21 @@ impl Record {
                         Some(sum) => sum.merge(flow),
                         None => sum = Some(flow.clone()),
                     }
+                }
+            }
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// The sum of one kind of upkeep over the cells that `keep` names.
+    pub fn upkeep(&self, what: Upkeep, keep: impl Fn(&WorkerRecord, &Cell) -> bool) -> Flow {
+        let mut sum: Option<Flow> = None;
+        for worker in &self.workers {
+            for cell in worker.cells.iter().filter(|cell| keep(worker, cell)) {
+                let Some(flows) = &cell.upkeep else { continue };
+                match &mut sum {
+                    Some(sum) => sum.merge(&flows[what as usize]),
+                    None => sum = Some(flows[what as usize].clone()),
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::experiment::Trial;
 use crate::facts::{Host, Layer, Target, TargetKind};
-use crate::measure::{Direction, WorkerRecord};
+use crate::measure::{Direction, Upkeep, WorkerRecord};
 use crate::spec::{BackendKind, Cache, Region, Stream};
 use crate::units::Bytes;
 
@@ -92,6 +92,11 @@ impl<'a> Case<'a> {
         let cells = self.trial.record.workers.iter().flat_map(|worker| &worker.cells);
         let here = cells.filter(|cell| cell.target == target);
         here.map(|cell| cell.flows[direction as usize].bytes.0).sum()
+    }
+
+    /// How much upkeep of a kind completed in the window.
+    pub(super) fn upkeep(&self, what: Upkeep, of: impl Fn(&WorkerRecord) -> bool) -> u64 {
+        self.trial.record.upkeep(what, |worker, _| of(worker)).ios()
     }
 
     /// The disks and other bottom layers of the targets that the point touches.

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use super::case::{Case, counted};
 use super::{Judgement, Severity};
 use crate::errno::meaning;
-use crate::measure::{Direction, ErrorKind, IoError};
+use crate::measure::{Direction, ErrorKind, IoError, Upkeep};
 use crate::nvme;
 use crate::units::Span;
+
+/// What failures are told apart by: how, where, and what they were.
+type Kind = (ErrorKind, u32, Direction, Option<Upkeep>);
 
 /// Every kind of failure on its own, for each target and direction.
 pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
@@ -16,11 +19,12 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     if total == 0 && record.ledger().lost == 0 {
         return;
     }
-    let mut kinds: BTreeMap<(ErrorKind, u32, Direction), (u64, IoError)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind, (u64, IoError)> = BTreeMap::new();
     let kept = record.workers.iter().flat_map(|worker| &worker.errors.first);
     for error in kept {
-        let (count, first) =
-            kinds.entry((class(error.kind), error.target, error.direction)).or_insert((0, *error));
+        let (count, first) = kinds
+            .entry((class(error.kind), error.target, error.direction, error.upkeep))
+            .or_insert((0, *error));
         *count += 1;
         if error.at_ns < first.at_ns {
             *first = *error;
@@ -53,8 +57,7 @@ fn class(kind: ErrorKind) -> ErrorKind {
 }
 
 fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError, whole: &str) {
-    let what =
-        format!("{whole}{} of {}", counted(count, first.direction.name()), case.name(first.target));
+    let what = format!("{whole}{} of {}", counted(count, first.what()), case.name(first.target));
     let place = format!(
         "the first at offset {}, {} long, {}",
         first.offset.0,
@@ -185,6 +188,7 @@ mod tests {
     fn error(kind: ErrorKind) -> IoError {
         IoError {
             target: 0,
+            upkeep: None,
             direction: Direction::Read,
             offset: Bytes(8192),
             length: Bytes(4096),

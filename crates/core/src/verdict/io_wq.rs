@@ -5,6 +5,7 @@
 use super::case::{Case, percent};
 use super::{Judgement, Severity};
 use crate::facts::{Counters, IoWq};
+use crate::measure::Upkeep;
 use crate::spec::BackendKind;
 use crate::units::Span;
 
@@ -41,6 +42,8 @@ pub(super) fn io_wq(case: &Case, judgement: &mut Judgement) {
 
 fn by_count(case: &Case, handed_over: u64, io_wq: &IoWq, judgement: &mut Judgement) {
     let completed = case.trial.record.total(None).ios();
+    // The kernel has no other way for a flush, which is no fault of the reads and writes.
+    let handed_over = handed_over.saturating_sub(case.upkeep(Upkeep::Flush, |_| true));
     // What was handed over in the window may complete after it.
     let handed_over = handed_over.min(completed);
     let share = handed_over as f64 / completed.max(1) as f64;

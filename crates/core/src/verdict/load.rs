@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::case::{Case, counted, figure, listed, percent};
 use super::{Judgement, Severity};
 use crate::facts::Layer;
-use crate::measure::Direction;
+use crate::measure::{Direction, Upkeep};
 use crate::spec::{Pacing, Stream};
 use crate::stats::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
@@ -49,6 +49,9 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
             continue;
         }
         let completed: u64 = case.workers(index).map(|worker| worker.ledger.completed).sum();
+        // Flushes come with the writes, and are not what was offered.
+        let flushes = case.upkeep(Upkeep::Flush, |worker| worker.stream as usize == index);
+        let completed = completed.saturating_sub(flushes);
         let unstarted: u64 = case.workers(index).map(|worker| worker.ledger.unstarted).sum();
         let shortfall = 1.0 - completed as f64 / offered;
         // Random arrivals are as many as chance will have: two standard deviations of a count.
@@ -78,6 +81,10 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
 pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
     for (index, stream) in case.streams().iter().enumerate() {
         let Pacing::Closed { queue_depth } = stream.pacing else { continue };
+        // The queue empties before each flush, as was asked.
+        if stream.flush.is_some() {
+            continue;
+        }
         let mut workers = case.workers(index).peekable();
         if workers.peek().is_none() || case.workers(index).any(|worker| worker.gave_up) {
             continue;

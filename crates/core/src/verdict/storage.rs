@@ -304,8 +304,11 @@ fn stripe(
 
 /// Writes that a power cut would lose.
 pub(super) fn volatile_write_cache(case: &Case, judgement: &mut Judgement) {
-    let fragile =
-        |stream: &Stream| stream_does(stream, Direction::Write) && !stream.access.is_durable();
+    let fragile = |stream: &Stream| {
+        stream_does(stream, Direction::Write)
+            && !stream.access.is_durable()
+            && stream.flush.is_none()
+    };
     if !case.streams().iter().any(fragile) {
         return;
     }

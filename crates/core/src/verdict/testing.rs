@@ -215,6 +215,7 @@ fn worker(pacing: Pacing) -> WorkerRecord {
             target: 0,
             flows: [(); 2].map(|()| Flow::new(pacing.is_open())),
             spread: Spread::default(),
+            upkeep: None,
         }]),
         ledger: Ledger { due: IOS + 1, completed: IOS, in_flight: 1, ..Ledger::default() },
         errors: Errors::with_room(),

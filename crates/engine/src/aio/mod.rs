@@ -18,7 +18,7 @@ use fathom_core::{Instant, Span};
 use rustix::io::Errno;
 
 use crate::access::CallFlags;
-use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
@@ -26,6 +26,9 @@ use crate::target::OpenTarget;
 
 /// The kernel's `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
 const COMMANDS: [u16; 2] = [0, 1];
+/// Its `IOCB_CMD_FSYNC` and `IOCB_CMD_FDSYNC`, since Linux 4.18.
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
 
 /// The kernel's `struct iocb` on little-endian machines; the two words whose order differs on
 /// others are zero here.
@@ -177,6 +180,17 @@ impl RealBackend for Aio {
 }
 
 impl Aio {
+    /// Queues a slot's block.
+    #[inline]
+    fn queue(&mut self, slot: u32) {
+        // What could not be submitted is moved to the front before the vector would grow.
+        if self.queue.len() == self.queue.capacity() {
+            self.queue.drain(..self.first_queued);
+            self.first_queued = 0;
+        }
+        self.queue.push(ptr::from_mut(&mut self.blocks[slot as usize]));
+    }
+
     /// Gives the kernel what is queued. An I/O that it refuses completes with its errno; what it
     /// has no room for stays queued. Says whether something completed.
     #[inline]
@@ -298,12 +312,19 @@ impl Backend for Aio {
         block.length = u64::from(io.length);
         // An offset beyond what the kernel can express becomes negative, which it refuses.
         block.offset = io.offset as i64;
-        // What could not be submitted is moved to the front before the vector would grow.
-        if self.queue.len() == self.queue.capacity() {
-            self.queue.drain(..self.first_queued);
-            self.first_queued = 0;
-        }
-        self.queue.push(ptr::from_mut(block));
+        self.queue(io.slot);
+    }
+
+    fn push_task(&mut self, slot: u32, target: u32, task: Task) {
+        assert!(!std::mem::replace(&mut self.busy[slot as usize], true));
+        let block = &mut self.blocks[slot as usize];
+        block.command = match task {
+            Task::Flush { data_only: false } => FSYNC,
+            Task::Flush { data_only: true } => FDSYNC,
+        };
+        block.descriptor = self.files[target as usize].as_raw_fd() as u32;
+        (block.address, block.length, block.offset, block.rw_flags) = (0, 0, 0, 0);
+        self.queue(slot);
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
 
 use super::{Observer, drive_plan, timetable};
-use crate::backend::{Backend, Completion, Io};
+use crate::backend::{Backend, Completion, Io, Task};
 use crate::collector::{Collector, empty_tally};
 use crate::pattern::{self, Pointers, Source};
 use crate::schedule::{Schedule, WithSchedule, scheduled};
@@ -175,6 +175,8 @@ struct Place {
     /// The device's slot that is the worker's first.
     first_slot: u32,
     started: Vec<Io>,
+    /// The tasks that it started, with their slots.
+    tasks: Vec<(u32, Task)>,
     completed: Vec<Completion>,
 }
 
@@ -185,6 +187,7 @@ impl Place {
             now: Instant(0),
             first_slot,
             started: Vec::with_capacity(slots),
+            tasks: Vec::with_capacity(slots),
             completed: Vec::with_capacity(slots),
         }
     }
@@ -199,6 +202,10 @@ impl Backend for Place {
 
     fn push(&mut self, io: Io) {
         self.started.push(io);
+    }
+
+    fn push_task(&mut self, slot: u32, _target: u32, task: Task) {
+        self.tasks.push((slot, task));
     }
 
     fn wait(&mut self, _: Instant) {
@@ -283,6 +290,9 @@ impl<'a> Table<'a> {
         self.earliest = self.earliest.min(deadline);
         for io in place.started.drain(..) {
             self.device.push(Io { slot: place.first_slot + io.slot, ..io });
+        }
+        for (slot, task) in place.tasks.drain(..) {
+            self.device.push_task(place.first_slot + slot, 0, task);
         }
     }
 

@@ -15,8 +15,9 @@ mod ssd;
 mod warp;
 
 use fathom_core::Instant;
+use fathom_core::measure::Direction;
 
-use crate::backend::{Backend, Completion, Io};
+use crate::backend::{Backend, Completion, Io, Task};
 use agenda::{Agenda, What};
 use faults::Outcomes;
 use hdd::Hdd;
@@ -50,6 +51,12 @@ pub struct Sim {
     queued: Vec<Io>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
+    /// Flushes that wait for the writes before them: their slots, and how many writes there were.
+    flushes: Vec<(u32, u64)>,
+    /// The number of the write in each slot.
+    writes: Vec<Option<u64>>,
+    /// How many writes there were.
+    written: u64,
     /// What the I/O in each slot will give; nothing for a slot that is free.
     results: Vec<Option<i32>>,
 }
@@ -104,20 +111,40 @@ impl Sim {
             queued: Vec::with_capacity(slots as usize),
             completed: Vec::with_capacity(slots as usize),
             results: (0..slots).map(|_| None).collect(),
+            flushes: Vec::with_capacity(slots as usize),
+            writes: (0..slots).map(|_| None).collect(),
+            written: 0,
         }
     }
 
     fn start_queued(&mut self) {
         if self.queued.is_empty() {
-            return;
+            return self.finish_flushes();
         }
         let now = self.agenda.device_now();
         for io in self.queued.drain(..) {
+            if io.direction == Direction::Write {
+                self.writes[io.slot as usize] = Some(self.written);
+                self.written += 1;
+            }
             let result = self.outcomes.of(&io);
             let before = self.results[io.slot as usize].replace(result);
             assert!(before.is_none(), "slot {} was started while it was in flight", io.slot);
             self.machine.device().arrives(&io, now, &mut self.agenda);
         }
+        self.finish_flushes();
+    }
+
+    /// Completes the flushes whose writes have all completed: what a simulated device says that it
+    /// has written is durable.
+    fn finish_flushes(&mut self) {
+        if self.flushes.is_empty() {
+            return;
+        }
+        let at = self.agenda.now();
+        let oldest = self.writes.iter().flatten().min().copied().unwrap_or(u64::MAX);
+        let back = self.flushes.extract_if(.., |(_, writes)| *writes <= oldest);
+        self.completed.extend(back.map(|(slot, _)| Completion { slot, result: 0, at }));
     }
 }
 
@@ -136,10 +163,22 @@ impl Backend for Sim {
         self.queued.push(io);
     }
 
+    fn push_task(&mut self, slot: u32, _target: u32, task: Task) {
+        match task {
+            Task::Flush { .. } => {
+                let queued = self.queued.iter().filter(|io| io.direction == Direction::Write);
+                self.flushes.push((slot, self.written + queued.count() as u64));
+            }
+        }
+    }
+
     /// Moves the time to the next completion, and everything of that instant, or to the deadline.
     fn wait(&mut self, deadline: Instant) {
         self.start_queued();
-        let mut limit = deadline.max(self.agenda.now());
+        let mut limit = match self.completed.is_empty() {
+            true => deadline.max(self.agenda.now()),
+            false => self.agenda.now(),
+        };
         while let Some(event) = self.agenda.next_until(limit) {
             self.agenda.advance(event.at);
             match event.what {
@@ -151,6 +190,8 @@ impl Backend for Sim {
                     let result = self.results[slot as usize].take();
                     let result = result.expect("only what is in flight completes");
                     self.completed.push(Completion { slot, result, at: event.at });
+                    self.writes[slot as usize] = None;
+                    self.finish_flushes();
                     // From here on only what happens at the same instant.
                     limit = event.at;
                 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use fathom_core::{Instant, Span};
 
-use super::calls::Calls;
-use crate::backend::{Completion, Io};
+use super::calls::{Calls, Work};
+use crate::backend::Completion;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 
@@ -21,7 +21,7 @@ const STACK: usize = 128 * 1024;
 
 /// An I/O on its way to a helper, with its buffer.
 pub(super) struct Job {
-    pub(super) io: Io,
+    pub(super) work: Work,
     pub(super) buffer: Buffers,
 }
 
@@ -137,10 +137,10 @@ impl Helper {
             .name(format!("slot {slot}"))
             .stack_size(STACK)
             .spawn(move || {
-                while let Order::Serve(Job { io, mut buffer }) = orders.take() {
-                    let result = calls.serve(io, buffer.get(io.direction, 0));
+                while let Order::Serve(Job { work, mut buffer }) = orders.take() {
+                    let result = calls.serve(work, &mut buffer);
                     // Stamped here, because the call ends here. The worker may be busy for a while.
-                    outbox.put(Done { slot: io.slot, buffer, result, at: clock.now() });
+                    outbox.put(Done { slot: work.slot(), buffer, result, at: clock.now() });
                 }
             })?;
         Ok(Self { inbox, thread })

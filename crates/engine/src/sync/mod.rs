@@ -15,13 +15,13 @@ use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::BackendKind;
 use fathom_core::{Instant, Span};
 
-use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::payload::Deal;
 use crate::target::OpenTarget;
-use calls::Calls;
+use calls::{Calls, Work};
 use helper::{Helper, Job, Outbox};
 
 /// pread and pwrite.
@@ -30,7 +30,7 @@ pub struct Sync {
     buffers: Box<[Option<Buffers>]>,
     buffer_length: usize,
     /// Pushed and not yet started.
-    queue: Vec<Io>,
+    queue: Vec<Work>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
     service: Service,
@@ -127,7 +127,13 @@ impl Backend for Sync {
         assert!(self.buffers[io.slot as usize].is_some());
         assert!(io.length as usize <= self.buffer_length);
         assert!(self.queue.len() < self.buffers.len());
-        self.queue.push(io);
+        self.queue.push(Work::Move(io));
+    }
+
+    fn push_task(&mut self, slot: u32, target: u32, task: Task) {
+        assert!(self.buffers[slot as usize].is_some());
+        assert!(self.queue.len() < self.buffers.len());
+        self.queue.push(Work::Task { slot, target, task });
     }
 
     #[inline]
@@ -135,19 +141,20 @@ impl Backend for Sync {
         self.pacer.begin();
         match &mut self.service {
             Service::Inline(calls) => match self.queue.pop() {
-                Some(io) => {
+                Some(work) => {
                     let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
-                    let result = calls.serve(io, buffer.get(io.direction, 0));
+                    let result = calls.serve(work, buffer);
                     let at = self.clock.now();
-                    self.completed.push(Completion { slot: io.slot, result, at });
+                    self.completed.push(Completion { slot: work.slot(), result, at });
                 }
                 None => self.pacer.sleep_until(deadline),
             },
             Service::Helpers { helpers, outbox } => {
-                for io in self.queue.drain(..) {
-                    let buffer = self.buffers[io.slot as usize].take();
+                for work in self.queue.drain(..) {
+                    let slot = work.slot() as usize;
+                    let buffer = self.buffers[slot].take();
                     let buffer = buffer.expect("a slot is pushed once until it completes");
-                    helpers[io.slot as usize].hand_over(Job { io, buffer });
+                    helpers[slot].hand_over(Job { work, buffer });
                 }
                 let in_flight = self.buffers.iter().any(Option::is_none);
                 loop {

@@ -17,6 +17,7 @@ const PASS_THROUGH: u32 = 3 << 30 | (size_of::<Command>() as u32) << 16 | (b'N' 
 const _: () = assert!(PASS_THROUGH == 0xC048_4E80);
 
 /// The opcodes of the NVM command set.
+const FLUSH: u8 = 0x00;
 const WRITE: u8 = 0x01;
 const READ: u8 = 0x02;
 
@@ -153,9 +154,23 @@ pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
     entry
 }
 
+/// The command that makes durable what a volatile cache of the device holds.
+pub(super) fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
+    let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).build();
+    let entry = match facts.registered_files {
+        true => entry,
+        false => entry.clear_flags(),
+    };
+    let mut entry = CommandEntry::of(entry.user_data(u64::from(slot)));
+    entry.fd = aim.target;
+    entry.command = Command { opcode: FLUSH, namespace: aim.namespace, ..Command::default() };
+    entry
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Task;
     use crate::uring::entries::{Commands, Entries};
     use crate::uring::setup::Setup;
 
@@ -201,6 +216,12 @@ mod tests {
         let first = offset >> 12;
         assert_eq!((word(&raw, 88), word(&raw, 92)), (first as u32, (first >> 32) as u32));
         assert_eq!(word(&raw, 96), FORCE_UNIT_ACCESS | 1);
+
+        let raw = bytes(&Commands::task(&aim, 6, Task::Flush { data_only: true }, facts));
+        assert_eq!((raw[0], raw[1], word(&raw, 4)), (46, 1, 5));
+        assert_eq!((word(&raw, 8), word(&raw, 28), raw[32]), (0xC048_4E80, 0, 6));
+        assert_eq!((raw[48], word(&raw, 52)), (FLUSH, 3));
+        assert!(raw[56..].iter().all(|&byte| byte == 0));
 
         // Without anything registered, and for reads.
         let facts = Facts { registered_buffers: false, registered_files: false, ..facts };

@@ -13,7 +13,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types::Fixed};
 
 use super::Facts;
 use super::commands::{self, Aim, CommandEntry};
-use crate::backend::{Io, nvme_failure};
+use crate::backend::{Io, Task, nvme_failure};
 use crate::target::OpenTarget;
 
 /// A kind of entries.
@@ -40,6 +40,9 @@ pub trait Entries: 'static {
     /// The entry for an I/O, which is not longer than the buffer.
     fn entry(prepared: &Self::Prepared, aim: &Self::Aim, io: Io) -> Self::Submission;
 
+    /// The entry for a task in this slot.
+    fn task(aim: &Self::Aim, slot: u32, task: Task, facts: Facts) -> Self::Submission;
+
     /// Which slot came back.
     fn slot(completion: &Self::Completion) -> u32;
 
@@ -65,6 +68,10 @@ pub struct Buffer {
     /// What a read or write says besides (RWF_*).
     pub(super) rw_flags: u32,
 }
+
+/// The kernel's `IOSQE_FIXED_FILE` and `IORING_FSYNC_DATASYNC`.
+const FIXED_FILE: u8 = 1;
+const FSYNC_DATASYNC: u32 = 1;
 
 /// Reads and writes of files and block devices.
 pub enum Files {}
@@ -190,6 +197,19 @@ impl Entries for Files {
         entry.into_entry()
     }
 
+    fn task(target: &i32, slot: u32, task: Task, facts: Facts) -> squeue::Entry {
+        let nop = opcode::Nop::new().build().user_data(u64::from(slot));
+        let mut entry = RawEntry { target: *target, ..RawEntry::of(nop) };
+        entry.opcode.flags = if facts.registered_files { FIXED_FILE } else { 0 };
+        match task {
+            Task::Flush { data_only } => {
+                entry.opcode.code = opcode::Fsync::CODE;
+                entry.length.rw_flags = if data_only { FSYNC_DATASYNC } else { 0 };
+            }
+        }
+        entry.into_entry()
+    }
+
     #[inline]
     fn slot(completion: &cqueue::Entry) -> u32 {
         completion.user_data() as u32
@@ -228,6 +248,13 @@ impl Entries for Commands {
     #[inline]
     fn entry(prepared: &CommandEntry, aim: &Aim, io: Io) -> squeue::Entry128 {
         aim.at(*prepared, io).into_entry()
+    }
+
+    fn task(aim: &Aim, slot: u32, task: Task, facts: Facts) -> squeue::Entry128 {
+        match task {
+            // A namespace has nothing but data.
+            Task::Flush { .. } => commands::flush(aim, slot, facts).into_entry(),
+        }
     }
 
     #[inline]

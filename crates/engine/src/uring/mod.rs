@@ -43,7 +43,7 @@ use ring::Ring;
 pub use setup::Setup;
 pub(crate) use setup::probe;
 
-use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
@@ -453,6 +453,15 @@ impl<E: Entries> Backend for UringOf<E> {
             }),
             targets => queue(ring, slots, length, ios, |io| &targets[io.target as usize]),
         }
+    }
+
+    fn push_task(&mut self, slot: u32, target: u32, task: Task) {
+        let place = &mut self.slots[slot as usize];
+        assert!(place.in_flight == 0);
+        place.in_flight = task.whole();
+        let entry = E::task(&self.targets[target as usize], slot, task, self.facts);
+        // SAFETY: a task has no buffer.
+        unsafe { self.ring.push(&entry) };
     }
 
     #[inline]

@@ -9,7 +9,7 @@ mod together;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record};
+use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record, Upkeep};
 use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
@@ -79,7 +79,8 @@ fn check_books(point: &Point, record: &Record) {
     let ledger = record.ledger();
     assert!(ledger.balances(), "{ledger:?}");
     let total = record.total(None);
-    assert_eq!(total.ios(), ledger.completed);
+    let upkeep = Upkeep::ALL.map(|what| record.upkeep(what, |_, _| true).ios());
+    assert_eq!(total.ios() + upkeep.iter().sum::<u64>(), ledger.completed);
     assert_eq!(total.bytes.0, total.ios() * point.streams[0].block_sizes.largest().0);
     assert_eq!(total.response_time().count(), total.ios());
     let reads_and_writes = Direction::BOTH.map(|one| record.total(Some(one)).ios());

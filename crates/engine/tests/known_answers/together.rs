@@ -1,7 +1,7 @@
 //! Several workers and several streams on one simulated device, in one virtual time.
 
 use fathom_core::measure::WorkerRecord;
-use fathom_core::spec::Workers;
+use fathom_core::spec::{Flush, Workers};
 
 use super::*;
 
@@ -188,4 +188,22 @@ fn stopping_ends_all_workers_at_one_instant() {
     let in_series: u64 = record.series.iter().map(|interval| interval.ios[0]).sum();
     assert_eq!(in_series, record.ledger().completed);
     assert!(record.series.iter().all(|one| one.start + one.length <= record.window));
+}
+
+#[test]
+fn workers_on_one_device_flush_each_on_its_own() {
+    // Four writes at once take 100 us, and a flush takes no time: it is as fast as without.
+    let point = with(workers(2, closed(8)), |stream| {
+        stream.read_share = 0.0;
+        stream.flush = Some(Flush { every: 4, data_only: true, barrier: true });
+    });
+    let record = run("queue,servers=8,service-time=100us", &point);
+    let writes = record.total(Some(Direction::Write)).ios();
+    assert_near(writes as f64, 80_000.0, 0.001);
+    for worker in &record.workers {
+        let own = |other: &WorkerRecord| other.worker == worker.worker;
+        let flushes = record.upkeep(Upkeep::Flush, |other, _| own(other)).ios();
+        let writes = record.sum(Some(Direction::Write), |other, _| own(other)).ios();
+        assert!((writes / 4).abs_diff(flushes) <= 1, "{writes} writes, {flushes} flushes");
+    }
 }

@@ -307,6 +307,9 @@ pub struct LoadArgs {
     /// What is written.
     #[command(flatten)]
     pub payload: PayloadArgs,
+    /// When what is written is flushed.
+    #[command(flatten)]
+    pub flush: FlushArgs,
     /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target
     /// [default: 32, or one for each worker if there are more; with --rate 1024, or as many as fit
     /// into 256 MiB of memory]
@@ -343,6 +346,23 @@ pub struct LoadArgs {
     /// time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
+}
+
+/// When what is written is flushed.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub struct FlushArgs {
+    /// After so many writes of a worker to a target, once they have completed, flush all that
+    /// belongs to the target (fsync)
+    #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub fsync: Option<u32>,
+    /// The same of its data alone (fdatasync)
+    #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub fdatasync: Option<u32>,
+    /// The worker goes on once a flush has started, instead of when it has completed
+    #[arg(long)]
+    pub no_barrier: bool,
 }
 
 /// What is written.

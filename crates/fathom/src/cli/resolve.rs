@@ -5,7 +5,8 @@ use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Pacing, Pattern, Payload, Point,
+    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Pacing, Pattern, Payload,
+    Point,
     Region, RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
@@ -214,6 +215,7 @@ fn stream(
         align: args.load.align,
         zones: args.load.zones,
         payload: payload(args, &sizes)?,
+        flush: flush(args)?,
         block_sizes: sizes,
         read_share: args.load.read_share,
         pacing,
@@ -456,6 +458,41 @@ pub fn interval(option: &str, window: Span, typed: Option<Span>) -> Result<Span,
         ));
     }
     Ok(interval)
+}
+
+/// When what is written is flushed.
+fn flush(args: &StreamArgs) -> Result<Option<Flush>, Error> {
+    let typed = &args.load.flush;
+    let (option, every, data_only) = match (typed.fsync, typed.fdatasync) {
+        (Some(_), Some(_)) => {
+            return Err(Error::option(
+                "--fsync",
+                "a flush is an fsync or an fdatasync, and --fdatasync is there too",
+                "give one of them",
+            ));
+        }
+        (Some(every), None) => ("--fsync", every, false),
+        (None, Some(every)) => ("--fdatasync", every, true),
+        (None, None) if typed.no_barrier => {
+            return Err(Error::option(
+                "--no-barrier",
+                "nothing is flushed, so this has no effect",
+                "drop it, or ask for flushes with --fsync or --fdatasync",
+            ));
+        }
+        (None, None) => return Ok(None),
+    };
+    let refuse = |problem: &str, remedy: &str| Err(Error::option(option, problem, remedy));
+    if args.load.read_share == 1.0 {
+        return refuse(
+            "all I/Os are reads, so there is nothing to flush",
+            "drop it, or ask for writes with --read-share",
+        );
+    }
+    if args.access.polled {
+        return refuse("a ring that is polled takes no flushes", "drop it, or drop --polled");
+    }
+    Ok(Some(Flush { every, data_only, barrier: !typed.no_barrier }))
 }
 
 /// What is written.

@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser};
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Arrivals, BackendKind, Cache, Distribution, Hint, Order, Pacing, Pattern, Payload, Point,
-    RingMode, Stream, SubmissionThread, SyncMode, Workers,
+    Arrivals, BackendKind, Cache, Distribution, Flush, Hint, Order, Pacing, Pattern, Payload,
+    Point, RingMode, Stream, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -228,6 +228,17 @@ const RUN: &[Row] = &[
     ("buffered", &["f", "--buffered", "-b", "100"], |s| {
         stream(s).block_sizes.only() == Some(Bytes(100))
     }),
+    ("fsync", &["f", "--fsync", "4", "--read-share", "0", "--overwrite"], |s| {
+        stream(s).flush == Some(Flush { every: 4, data_only: false, barrier: true })
+    }),
+    ("fdatasync", &["f", "--fdatasync", "1", "--read-share", "0", "--overwrite"], |s| {
+        stream(s).flush == Some(Flush::DATA)
+    }),
+    (
+        "no-barrier",
+        &["f", "--fdatasync", "1", "--no-barrier", "--read-share", "0", "--overwrite"],
+        |s| stream(s).flush == Some(Flush { barrier: false, ..Flush::DATA }),
+    ),
     ("sync", &["f", "--sync", "rwf-sync", "--read-share", "0", "--overwrite"], |s| {
         stream(s).access.sync == SyncMode::RwfSync
     }),
@@ -318,6 +329,14 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--interval", "1m"], &["--interval 60 s", "longer than the window of 30 s"]),
     (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
     (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
+    (&["f", "--fsync", "4"], &["--fsync", "nothing to flush", "--read-share"]),
+    (&["f", "--fsync", "0", "--read-share", "0"], &["--fsync", "0"]),
+    (
+        &["f", "--fsync", "4", "--fdatasync", "4", "--read-share", "0"],
+        &["--fsync", "--fdatasync is there too", "one of them"],
+    ),
+    (&["f", "--no-barrier"], &["--no-barrier", "no effect", "--fdatasync"]),
+    (&["f", "--fsync", "4", "--read-share", "0", "--polled"], &["--fsync", "drop --polled"]),
     (&["f", "--sync", "sync"], &["--sync sync", "all I/Os are reads", "drop it"]),
     (&["f", "--sync", "always"], &["--sync", "rwf-dsync and rwf-sync"]),
     (

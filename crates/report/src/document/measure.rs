@@ -43,6 +43,12 @@ pub struct Cell {
     pub read: Flow,
     /// The writes.
     pub write: Flow,
+    /// The flushes, which are no part of any sum of I/Os; none where there were none to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Flow>,
+    /// The trims, of which the same is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<Flow>,
     /// How unevenly its I/Os were spread over the intervals; none in results of versions that did
     /// not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +148,9 @@ pub struct IoError {
     pub target: u32,
     /// Whether it was a read or a write.
     pub direction: IoDirection,
+    /// What it was instead, if it moved no data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upkeep: Option<Upkeep>,
     /// Where.
     pub offset_bytes: u64,
     /// How many bytes were asked.
@@ -160,6 +169,28 @@ pub enum IoDirection {
     Read,
     /// Memory to target.
     Write,
+}
+
+/// An I/O that moves no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Upkeep {
+    /// Makes what was written durable.
+    Flush,
+    /// Tells the target that a range is no longer needed.
+    Trim,
+}
+
+impl IoError {
+    /// What it was, in one word.
+    pub fn what(&self) -> &'static str {
+        match (self.upkeep, self.direction) {
+            (Some(Upkeep::Flush), _) => "flush",
+            (Some(Upkeep::Trim), _) => "trim",
+            (None, IoDirection::Read) => "read",
+            (None, IoDirection::Write) => "write",
+        }
+    }
 }
 
 /// How an I/O failed.
@@ -316,12 +347,34 @@ impl From<&measure::Flow> for Flow {
     }
 }
 
+impl Flow {
+    /// Adds it to a sum, with response times where the sum has them.
+    pub fn add_to(&self, sum: &mut measure::Flow) {
+        sum.bytes.0 += self.bytes;
+        sum.service_time.merge_sparse(&self.service_time.to_sparse());
+        if let Some(response_time) = &mut sum.response_time {
+            let times = self.response_time.as_ref().unwrap_or(&self.service_time);
+            response_time.merge_sparse(&times.to_sparse());
+        }
+    }
+}
+
 impl Cell {
     /// The flow of a direction.
     pub fn flow(&self, direction: Direction) -> &Flow {
         match direction {
             Direction::Read => &self.read,
             Direction::Write => &self.write,
+        }
+    }
+}
+
+impl Cell {
+    /// What it did of a kind of upkeep.
+    pub fn upkeep(&self, what: measure::Upkeep) -> Option<&Flow> {
+        match what {
+            measure::Upkeep::Flush => self.flush.as_ref(),
+            measure::Upkeep::Trim => self.trim.as_ref(),
         }
     }
 }
@@ -352,10 +405,16 @@ impl Spread {
 impl Worker {
     /// As the document has it.
     pub fn new(worker: &measure::WorkerRecord) -> Self {
+        let upkeep = |cell: &measure::Cell, what: measure::Upkeep| {
+            let flow = cell.upkeep.as_ref().map(|flows| &flows[what as usize]);
+            flow.filter(|flow| flow.ios() > 0).map(Flow::from)
+        };
         let cell = |cell: &measure::Cell| Cell {
             target: cell.target,
             read: Flow::from(&cell.flows[Direction::Read as usize]),
             write: Flow::from(&cell.flows[Direction::Write as usize]),
+            flush: upkeep(cell, measure::Upkeep::Flush),
+            trim: upkeep(cell, measure::Upkeep::Trim),
             spread: Spread::of(&cell.spread),
         };
         Self {
@@ -416,6 +475,10 @@ impl From<&measure::Errors> for Errors {
                 Direction::Read => IoDirection::Read,
                 Direction::Write => IoDirection::Write,
             },
+            upkeep: error.upkeep.map(|what| match what {
+                measure::Upkeep::Flush => Upkeep::Flush,
+                measure::Upkeep::Trim => Upkeep::Trim,
+            }),
             offset_bytes: error.offset.0,
             length_bytes: error.length.0,
             failure: match error.kind {

@@ -365,18 +365,25 @@ impl Trial {
         for worker in &self.workers {
             for cell in worker.cells.iter().filter(|cell| keep(worker, cell)) {
                 for one in Direction::BOTH {
-                    if direction.is_some_and(|wanted| wanted != one) {
-                        continue;
-                    }
-                    let flow = cell.flow(one);
-                    sum.bytes.0 += flow.bytes;
-                    sum.service_time.merge_sparse(&flow.service_time.to_sparse());
-                    if let Some(response_time) = &mut sum.response_time {
-                        let times = flow.response_time.as_ref().unwrap_or(&flow.service_time);
-                        response_time.merge_sparse(&times.to_sparse());
+                    if direction.is_none_or(|wanted| wanted == one) {
+                        cell.flow(one).add_to(&mut sum);
                     }
                 }
             }
+        }
+        sum
+    }
+
+    /// The sum of one kind of upkeep over the cells that `keep` names.
+    pub fn upkeep(
+        &self,
+        what: fathom_core::measure::Upkeep,
+        keep: impl Fn(&Worker, &Cell) -> bool,
+    ) -> fathom_core::measure::Flow {
+        let mut sum = fathom_core::measure::Flow::new(self.tells_response_time(&keep));
+        for worker in &self.workers {
+            let cells = worker.cells.iter().filter(|cell| keep(worker, cell));
+            cells.filter_map(|cell| cell.upkeep(what)).for_each(|flow| flow.add_to(&mut sum));
         }
         sum
     }

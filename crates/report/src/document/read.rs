@@ -423,6 +423,7 @@ fn check_worker(worker: &Worker) -> Result<(), String> {
     for cell in &worker.cells {
         check_flow(&cell.read)?;
         check_flow(&cell.write)?;
+        cell.flush.iter().chain(&cell.trim).try_for_each(check_flow)?;
     }
     if let Some(delay) = &worker.start_delay {
         check_distribution(&delay.generator)?;

@@ -54,6 +54,9 @@ pub struct Stream {
     /// What was written.
     #[serde(default)]
     pub payload: Payload,
+    /// When its workers flushed what they wrote; never if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Flush>,
     /// What sets the pace.
     pub pacing: Pacing,
     /// How the offered load of an open loop changed over time, stage by stage from the start of the
@@ -76,6 +79,18 @@ pub struct Stage {
     pub begins_iops: f64,
     /// I/Os per second at its end.
     pub ends_iops: f64,
+}
+
+/// When a worker flushed what it wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Flush {
+    /// After so many of its writes to a target.
+    pub every: u32,
+    /// Whether only the data was flushed, with what is needed to find it (fdatasync), and not all
+    /// that belongs to the file (fsync).
+    pub data_only: bool,
+    /// Whether what came after a flush started only when it had completed.
+    pub barrier: bool,
 }
 
 /// A block size and how often it occurs.
@@ -346,6 +361,11 @@ impl From<&spec::Stream> for Stream {
             write_sizes: sizes(Direction::Write),
             read_share: stream.read_share,
             payload: Payload::from(&stream.payload),
+            flush: stream.flush.map(|flush| Flush {
+                every: flush.every,
+                data_only: flush.data_only,
+                barrier: flush.barrier,
+            }),
             pacing: stream.pacing.into(),
             course: stream
                 .course

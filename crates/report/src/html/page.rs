@@ -305,8 +305,9 @@ fn flows(out: &mut String, document: &Document, trial: &Trial) {
     for part in Part::streams(trial) {
         group(out, &format!("stream {}", part.name()));
         for direction in part.columns() {
-            flow_row(out, trial, direction, &part.flow(direction));
+            flow_row(out, trial, direction_name(direction), &part.flow(direction));
         }
+        upkeep_rows(out, part);
     }
     let targets = document.header.targets.len();
     if targets > 1 {
@@ -314,7 +315,7 @@ fn flows(out: &mut String, document: &Document, trial: &Trial) {
             group(out, figures::target_name(document, target));
             for direction in figures::columns(trial) {
                 let flow = trial.flow(direction, |_, cell| cell.target == target);
-                flow_row(out, trial, direction, &flow);
+                flow_row(out, trial, direction_name(direction), &flow);
             }
         }
     }
@@ -324,12 +325,20 @@ fn flows(out: &mut String, document: &Document, trial: &Trial) {
         (_, true) => group(out, "all streams"),
     }
     for direction in figures::columns(trial) {
-        flow_row(out, trial, direction, &trial.total(direction));
+        flow_row(out, trial, direction_name(direction), &trial.total(direction));
     }
+    upkeep_rows(out, Part::whole(trial));
     out.push_str("</tbody></table></div>\n");
 }
 
-fn flow_row(out: &mut String, trial: &Trial, direction: Option<Direction>, flow: &Flow) {
+/// What moves no data, after the sums that it is no part of.
+fn upkeep_rows(out: &mut String, part: Part<'_>) {
+    for (what, flow) in part.upkeep() {
+        flow_row(out, part.trial, what.name(), &flow);
+    }
+}
+
+fn flow_row(out: &mut String, trial: &Trial, name: &str, flow: &Flow) {
     let rate = |amount| figures::per_second(amount, trial.window());
     let cells = [
         flow.bytes.to_string(),
@@ -339,9 +348,7 @@ fn flow_row(out: &mut String, trial: &Trial, direction: Option<Direction>, flow:
         time(flow.service_time.mean()),
         time(flow.service_time.standard_deviation()),
     ];
-    put!(out, "<tr><td>{}</td><td>{}</td></tr>\n", direction_name(direction), {
-        cells.join("</td><td>")
-    });
+    put!(out, "<tr><td>{name}</td><td>{}</td></tr>\n", { cells.join("</td><td>") });
 }
 
 /// The percentile tables, of each stream where there are several, and of all.
@@ -354,10 +361,12 @@ fn percentiles(out: &mut String, trial: &Trial) {
 /// A percentile table: in an open loop response and service time side by side.
 fn percentiles_of(out: &mut String, part: Part<'_>) {
     let series = part.stretches();
-    let columns: Vec<(String, Flow, Option<Direction>)> = part
+    let upkeep = part.upkeep().into_iter().map(|(what, flow)| (what.name(), flow, None));
+    let columns: Vec<(&str, Flow, Option<Option<Direction>>)> = part
         .columns()
         .into_iter()
-        .map(|direction| (direction_name(direction).to_owned(), part.flow(direction), direction))
+        .map(|direction| (direction_name(direction), part.flow(direction), Some(direction)))
+        .chain(upkeep)
         .collect();
     let open = part.is_open();
     let most = columns.iter().map(|(_, flow, _)| flow.ios()).max().unwrap_or(0);
@@ -396,7 +405,9 @@ fn percentiles_of(out: &mut String, part: Part<'_>) {
         }
         let halves = |place: usize| {
             let (_, flow, direction) = &columns[place];
-            let all = figures::quantile_estimates(flow, &series, *direction, &[quantile]);
+            // The series tells of reads and writes alone.
+            let Some(direction) = *direction else { return String::new() };
+            let all = figures::quantile_estimates(flow, &series, direction, &[quantile]);
             plus_minus(all.first().and_then(Option::as_ref))
         };
         let value = |_: usize, times: &_| time(carried(times).map(|ns| ns as f64));
@@ -531,10 +542,7 @@ fn errors(out: &mut String, document: &Document, trial: &Trial) {
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{sign}{}</td></tr>\n",
             escape(&figures::failure(error.failure)),
             escape(figures::target_name(document, error.target)),
-            match error.direction {
-                crate::document::IoDirection::Read => "read",
-                crate::document::IoDirection::Write => "write",
-            },
+            error.what(),
             error.offset_bytes,
             error.length_bytes,
             figures::time(error.at_ns.unsigned_abs() as f64)

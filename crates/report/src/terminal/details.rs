@@ -141,7 +141,8 @@ fn flows(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
                 table.heading(&label(document, trial, *key));
                 for direction in part.columns() {
                     let flow = trial.flow(direction, |worker, cell| belongs(*key, worker, cell));
-                    table.row(Tint::Plain, flow_row(trial, direction, &flow, String::new()));
+                    let name = direction_name(direction);
+                    table.row(Tint::Plain, flow_row(trial, name, &flow, String::new()));
                 }
             }
             match (part.stream, own().next()) {
@@ -169,7 +170,12 @@ fn sums(table: &mut Table, part: Part<'_>) {
     for direction in part.columns() {
         let summary = part.summary(direction, &[]);
         let half = plus_minus(summary.iops.as_ref()).replace('±', "");
-        let row = flow_row(part.trial, direction, &part.flow(direction), half);
+        let name = direction_name(direction);
+        let row = flow_row(part.trial, name, &part.flow(direction), half);
+        table.row(Tint::Plain, row);
+    }
+    for (what, flow) in part.upkeep() {
+        let row = flow_row(part.trial, what.name(), &flow, String::new());
         table.row(Tint::Plain, row);
     }
 }
@@ -197,13 +203,13 @@ fn label(document: &Document, trial: &Trial, key: Key) -> String {
     parts.join(", ")
 }
 
-fn flow_row(trial: &Trial, direction: Option<Direction>, flow: &Flow, half: String) -> [String; 8] {
+fn flow_row(trial: &Trial, name: &str, flow: &Flow, half: String) -> [String; 8] {
     let none = || "-".to_owned();
     let rate = |amount| figures::per_second(amount, trial.window());
     let mean = flow.service_time.mean().map(figures::time);
     let deviation = flow.service_time.standard_deviation().map(figures::time);
     [
-        format!("  {}", direction_name(direction)),
+        format!("  {name}"),
         flow.bytes.to_string(),
         figures::count(flow.ios()),
         rate(flow.bytes.0).map_or_else(none, |bytes| figures::rate(figures::mib(bytes))),
@@ -230,8 +236,13 @@ fn distributions(out: &mut String, trial: &Trial, style: &Style) {
 /// Service time, and in an open loop response time and start delay too.
 fn distributions_of(out: &mut String, part: Part<'_>, style: &Style) {
     let columns = part.columns();
-    let flows: Vec<Flow> = columns.iter().map(|&direction| part.flow(direction)).collect();
-    let names: Vec<&str> = columns.iter().map(|&direction| direction_name(direction)).collect();
+    let mut flows: Vec<Flow> = columns.iter().map(|&direction| part.flow(direction)).collect();
+    let halves = half_widths(part, &flows, &columns);
+    let mut names: Vec<&str> = columns.iter().map(|&d| direction_name(d)).collect();
+    for (what, flow) in part.upkeep() {
+        names.push(what.name());
+        flows.push(flow);
+    }
     let service: Vec<&Histogram> = flows.iter().map(|flow| &flow.service_time).collect();
     if part.is_open() {
         let response: Vec<&Histogram> = flows.iter().map(Flow::response_time).collect();
@@ -240,7 +251,7 @@ fn distributions_of(out: &mut String, part: Part<'_>, style: &Style) {
             false => " (in a closed loop: from the submission)",
         };
         push_line(out, &format!("response time: from the intended start{closed}"));
-        percentiles(out, &names, &response, &half_widths(part, &flows, &columns), style);
+        percentiles(out, &names, &response, &halves, style);
         push_line(out, "");
         push_line(out, "service time: from the submission");
         percentiles(out, &names, &service, &[], style);
@@ -255,7 +266,7 @@ fn distributions_of(out: &mut String, part: Part<'_>, style: &Style) {
         }
     } else {
         push_line(out, "service time (closed loop: the response time equals it)");
-        percentiles(out, &names, &service, &half_widths(part, &flows, &columns), style);
+        percentiles(out, &names, &service, &halves, style);
     }
 }
 
@@ -490,10 +501,7 @@ fn errors(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
         let text = format!(
             "{sign}{} {} of {} at offset {} of {}: {}",
             figures::time(error.at_ns.unsigned_abs() as f64),
-            match error.direction {
-                crate::document::IoDirection::Read => "read",
-                crate::document::IoDirection::Write => "write",
-            },
+            error.what(),
             Bytes(error.length_bytes),
             error.offset_bytes,
             figures::target_name(document, error.target),

@@ -186,6 +186,7 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         target: region.target,
         flows: [Flow::new(open), Flow::new(open)],
         spread: Spread::default(),
+        upkeep: None,
     };
     let worker = |plan: WorkerPlan| WorkerRecord {
         stream: plan.stream,
@@ -482,6 +483,7 @@ pub fn void() -> Document {
     for (place, worker) in trial.record.workers.iter_mut().enumerate() {
         for nth in 0..3 {
             worker.errors.add(IoError {
+                upkeep: None,
                 target: (nth % 2) as u32,
                 direction: Direction::Write,
                 offset: Bytes(4096 * (place as u64 + 7)),
