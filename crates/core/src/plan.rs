@@ -25,6 +25,8 @@ pub struct WorkerPlan {
     pub pacing: Pacing,
     /// When it flushes.
     pub flush: Option<Flush>,
+    /// Whether it trims.
+    pub trims: bool,
     /// Its own seed.
     pub seed: u64,
     /// The seed of what all workers of the stream have to agree on.
@@ -81,6 +83,7 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
                 first_region,
                 pacing: share_of(stream.pacing, workers, worker),
                 flush: stream.flush,
+                trims: stream.trims(),
                 seed: worker_seed(point.seed, index as u64, u64::from(worker)),
                 // A worker that no stream has.
                 stream_seed: worker_seed(point.seed, index as u64, u64::MAX >> 1),

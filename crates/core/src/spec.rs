@@ -66,8 +66,10 @@ pub struct Stream {
     pub zones: bool,
     /// Bytes moved by one I/O.
     pub block_sizes: BlockSizes,
-    /// Share of reads, from 0 to 1.
+    /// Share of reads, from 0 to 1, of the I/Os that are no trims.
     pub read_share: f64,
+    /// Share of trims of all I/Os, from 0 to less than 1.
+    pub trim_share: f64,
     /// What is written.
     pub payload: Payload,
     /// When its workers flush what they wrote; never if none.
@@ -96,6 +98,7 @@ impl Stream {
             zones: false,
             block_sizes: BlockSizes::one(Bytes(4096)),
             read_share: 1.0,
+            trim_share: 0.0,
             payload: Payload::UNIQUE,
             flush: None,
             pacing: Pacing::Closed { queue_depth: 1 },
@@ -129,6 +132,16 @@ impl Stream {
             format!("{}/{} read/write", round(percent), round(100.0 - percent))
         };
         format!("{} {mix} {}", self.pattern, self.block_sizes)
+    }
+
+    /// Whether it changes what its targets hold: by writes or by trims.
+    pub fn destroys(&self) -> bool {
+        self.read_share < 1.0 || self.trims()
+    }
+
+    /// Whether it trims.
+    pub fn trims(&self) -> bool {
+        self.trim_share > 0.0
     }
 
     /// What offsets by chance are multiples of, counted from the region's start.

@@ -5,9 +5,11 @@
 use std::fs::File;
 use std::io;
 
-use fathom_core::spec::{Access, Cache, Hint, SyncMode};
-use rustix::fs::Advice;
+use fathom_core::spec::{Access, BackendKind, Cache, Hint, SyncMode};
+use rustix::fs::{Advice, FileType};
 use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::target::OpenTarget;
 
 /// The kernel's `RWF_DSYNC`, `RWF_SYNC` (both Linux 4.7) and `RWF_DONTCACHE` (Linux 6.14).
 const RWF_DSYNC: u32 = 0x02;
@@ -72,6 +74,57 @@ pub(crate) fn advise(file: &File, hint: Hint) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, advice)?)
 }
 
+/// How a range of a target is trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrimWay {
+    /// A hole is punched into a file.
+    Punch,
+    /// A range of a block device is discarded.
+    Discard,
+}
+
+impl TrimWay {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+        Ok(if kind.is_block_device() { Self::Discard } else { Self::Punch })
+    }
+}
+
+/// The first kernel whose io_uring discards.
+const DISCARD_SINCE: (u32, u32) = (6, 12);
+
+/// Whether a target that is open for writing can be trimmed by this backend. Nothing is trimmed to
+/// find that out: a hole is punched behind the end of the file, and of a device nothing is discarded.
+///
+/// # Errors
+///
+/// With the cause and the remedy, when it cannot.
+pub fn probe_trim(target: &OpenTarget, backend: BackendKind) -> Result<(), (String, String)> {
+    let refuse = |cause: &str, remedy: &str| Err((cause.to_owned(), remedy.to_owned()));
+    if target.passthrough.is_some() {
+        return refuse("fathom sends no NVMe command for it", "measure the block device beside it");
+    }
+    let other = "drop it, or measure another target";
+    match TrimWay::of(&target.file) {
+        Ok(TrimWay::Punch) => match crate::sync::punch(&target.file, target.size.0, 4096) {
+            Err(Errno::OPNOTSUPP | Errno::NODEV | Errno::SPIPE | Errno::INVAL | Errno::BADF) => {
+                refuse("its file system punches no holes into files", other)
+            }
+            _ => Ok(()),
+        },
+        Ok(TrimWay::Discard) => match crate::sync::discard(&target.file, 0, 0) {
+            Err(Errno::OPNOTSUPP | Errno::NOTTY) => {
+                refuse("the device has no discard (discard_max_bytes is 0)", other)
+            }
+            _ if backend == BackendKind::Uring && kernel() < DISCARD_SINCE => {
+                refuse("io_uring discards from Linux 6.12 on", "use --backend sync")
+            }
+            _ => Ok(()),
+        },
+        Err(cause) => refuse(&format!("it cannot be looked at ({cause})"), other),
+    }
+}
+
 /// Finds out by reading one byte whether I/Os can leave the page cache at once; if not, why not.
 ///
 /// # Errors
@@ -84,18 +137,29 @@ pub(crate) fn probe_uncached(file: &File) -> Result<(), String> {
         rustix::io::preadv2(file, &mut [io::IoSliceMut::new(&mut byte)], 0, flags)
     });
     match read {
-        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
-            Err(why_not_uncached(rustix::system::uname().release().to_str().unwrap_or("")))
-        }
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Err(why_not_uncached(&release())),
         // What any read would have met is told by the run.
         _ => Ok(()),
     }
 }
 
+/// What this kernel calls itself.
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// This kernel's version.
+fn kernel() -> (u32, u32) {
+    version(&release())
+}
+
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
 fn why_not_uncached(release: &str) -> String {
-    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    match version < DONTCACHE_SINCE {
+    match version(release) < DONTCACHE_SINCE {
         true => format!("this kernel, {release}, has no RWF_DONTCACHE, which came with Linux 6.14"),
         false => "its file system or driver has no RWF_DONTCACHE".to_owned(),
     }

@@ -35,6 +35,13 @@ pub enum Task {
         /// The data alone, with what is needed to find it.
         data_only: bool,
     },
+    /// To forget what a range holds.
+    Trim {
+        /// Where it starts, in bytes from the target's start.
+        offset: u64,
+        /// How long it is.
+        length: u32,
+    },
 }
 
 impl Task {
@@ -42,6 +49,7 @@ impl Task {
     pub fn whole(self) -> u32 {
         match self {
             Self::Flush { .. } => 0,
+            Self::Trim { length, .. } => length,
         }
     }
 }

@@ -227,7 +227,11 @@ impl Slice {
 
 /// A tally of the shape that a worker needs.
 pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
-    Box::new(Tally::new(plan.regions.len(), plan.pacing.is_open(), plan.flush.is_some()))
+    Box::new(Tally::new(
+        plan.regions.len(),
+        plan.pacing.is_open(),
+        plan.flush.is_some() || plan.trims,
+    ))
 }
 
 /// What the worker did to each of its regions.
@@ -278,6 +282,7 @@ mod tests {
             stream_seed: 1,
             first_region: 0,
             flush: None,
+            trims: false,
         }
     }
 

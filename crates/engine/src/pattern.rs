@@ -86,6 +86,12 @@ impl Request {
         Self { offset: 0, what: What(u64::from(target) << 32 | lane << 48) }
     }
 
+    /// A trim of what it would have read or written.
+    fn into_trim(self) -> Self {
+        let lane = (Tally::UPKEEP as u64) | Upkeep::Trim as u64;
+        Self { what: What(self.what.0 | lane << 48), ..self }
+    }
+
     /// What it is, if it moves no data.
     #[inline]
     pub(crate) fn upkeep(self) -> Option<Upkeep> {
@@ -145,6 +151,46 @@ pub(crate) fn source<'a>(
     plan: &WorkerPlan,
     pointers: &'a Pointers,
 ) -> Box<dyn Source + 'a> {
+    let source = moving(stream, plan, pointers);
+    match stream.trims() {
+        false => source,
+        true => Box::new(Trimming::new(source, stream.trim_share, plan.seed)),
+    }
+}
+
+/// Turns a share of another source's requests into trims of the same places: a coin for each, that
+/// depends on nothing else.
+struct Trimming<'a> {
+    source: Box<dyn Source + 'a>,
+    /// Of [`ALL`] equally likely values, those that mean a trim.
+    trims: u64,
+    random: Xoshiro256Plus,
+}
+
+impl<'a> Trimming<'a> {
+    fn new(source: Box<dyn Source + 'a>, share: f64, seed: u64) -> Self {
+        let random = Xoshiro256Plus::seed_from_u64(seed ^ 0x7472_696d);
+        Self { source, trims: (share * ALL as f64) as u64, random }
+    }
+}
+
+impl Source for Trimming<'_> {
+    fn draw(&mut self, into: &mut [Request]) {
+        self.source.draw(into);
+        for request in into {
+            if self.random.next_u64() >> 1 < self.trims {
+                *request = request.into_trim();
+            }
+        }
+    }
+
+    fn ahead(&self) -> bool {
+        self.source.ahead()
+    }
+}
+
+/// What draws reads and writes.
+fn moving<'a>(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Box<dyn Source + 'a> {
     fn boxed<'a, P: Pattern + 'a>(
         plan: &WorkerPlan,
         stream: &Stream,
@@ -472,6 +518,7 @@ mod tests {
             stream_seed: 5,
             first_region: 0,
             flush: None,
+            trims: false,
         }
     }
 

@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use fathom_core::measure::{Direction, ErrorKind};
+use fathom_core::measure::{Direction, ErrorKind, Upkeep};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::{Instant, Span};
 
@@ -50,6 +50,8 @@ pub struct TracedIo {
     pub target: u32,
     /// Whether it read or wrote.
     pub direction: Direction,
+    /// What it was instead, if it moved no data.
+    pub upkeep: Option<Upkeep>,
     /// Where, in bytes from the target's start.
     pub offset: u64,
     /// Bytes that were asked for.
@@ -123,6 +125,7 @@ impl Entry {
             number: self.number,
             target: plan.regions[request.region()].target,
             direction: request.direction(),
+            upkeep: request.upkeep(),
             offset: request.offset,
             length: request.length(),
             start_ns: self.intended.0.wrapping_sub(window_start.0) as i64,
@@ -132,6 +135,8 @@ impl Entry {
             failure: match result {
                 None => Some(ErrorKind::Lost),
                 Some(result) if u32::try_from(result) == Ok(request.length()) => None,
+                // The kernel says no more of a trim than that it did all of it.
+                Some(0) if request.upkeep() == Some(Upkeep::Trim) => None,
                 Some(result) => Some(failure(result)),
             },
             left_out: self.left_out,

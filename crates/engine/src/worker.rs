@@ -16,7 +16,7 @@ mod flushing;
 
 use std::ops::Range;
 
-use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Waits};
+use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Upkeep, Waits};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Flush;
 use fathom_core::{Bytes, Instant, Span};
@@ -485,6 +485,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
                 self.full_until = self.full_until.max(submitted);
                 let request = Request::flush(target, region);
                 self.slots[slot as usize] = Slot { intended: since, submitted, request };
+                self.sink.starts(slot);
             }
         }
         self.gate = self.flushing.as_ref().map_or(usize::MAX, Flushing::allows);
@@ -576,6 +577,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// Queues what was drawn in the free slots from this one on.
     #[inline]
     fn push(&mut self, free: usize, drawn: Range<usize>, backend: &mut impl Backend) {
+        if self.job.plan.trims {
+            return self.push_with_trims(free, drawn, backend);
+        }
         let requests = &self.requests[drawn];
         let batch = || self.free[free..self.free_count].iter().zip(requests);
         if self.job.writes {
@@ -590,6 +594,23 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             let (target, direction) = (request.target(), request.direction());
             Io { slot, target, direction, offset, length }
         }));
+    }
+
+    /// The same where some of it are trims.
+    #[inline(never)]
+    fn push_with_trims(&mut self, free: usize, drawn: Range<usize>, backend: &mut impl Backend) {
+        for (&slot, request) in self.free[free..self.free_count].iter().zip(&self.requests[drawn]) {
+            let (target, offset, length) = (request.target(), request.offset, request.length());
+            if request.upkeep().is_some() {
+                backend.push_task(slot, target, Task::Trim { offset, length });
+                continue;
+            }
+            let direction = request.direction();
+            if direction == Direction::Write {
+                backend.refresh(slot, length);
+            }
+            backend.push(Io { slot, target, direction, offset, length });
+        }
     }
 
     /// Until when to wait if nothing completes.
@@ -704,7 +725,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// An I/O came back that did not do what it should, or not in the window.
     #[cold]
     fn put_aside(&mut self, completion: Completion) {
-        if !self.is_whole(completion) {
+        let whole = self.is_whole(completion);
+        if whole && self.excess == 0 {
+            return self.count_trim(completion);
+        }
+        if !whole {
             self.note_failure(completion.slot, failure(completion.result), self.at);
             if self.excess != NEVER {
                 self.ledger.failed += 1;
@@ -716,10 +741,23 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Whether all was moved that should be.
+    /// A trim came back. Of one that did all of it the kernel says 0, so that it comes here and not
+    /// where reads and writes are counted.
+    fn count_trim(&mut self, completion: Completion) {
+        let Slot { intended, submitted, request } = self.slots[completion.slot as usize];
+        let what = request.what();
+        if let Some(response_time) = &mut self.tally.flow_mut(what.flow()).response_time {
+            response_time.record(completion.at.since(intended).0);
+        }
+        let alike = Alike { what, submitted, completed: completion.at };
+        self.record(&mut Back { free: 0, alike, count: 1 });
+    }
+
+    /// Whether all was moved that should be, or trimmed.
     fn is_whole(&self, completion: Completion) -> bool {
-        let length = self.slots[completion.slot as usize].request.length();
-        u32::try_from(completion.result) == Ok(length)
+        let request = self.slots[completion.slot as usize].request;
+        u32::try_from(completion.result) == Ok(request.length())
+            || completion.result == 0 && request.upkeep() == Some(Upkeep::Trim)
     }
 
     /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
@@ -969,6 +1007,7 @@ mod tests {
             stream_seed: 1,
             first_region: 0,
             flush: None,
+            trims: false,
         };
         let job = Job {
             plan: &plan,

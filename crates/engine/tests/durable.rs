@@ -6,14 +6,15 @@
 mod loops;
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::measure::{Direction, Upkeep};
+use fathom_core::measure::{Direction, Record, Upkeep};
 use fathom_core::spec::{
-    Access, BackendKind, Flush, Hint, Pacing, Point, Region, Stream, SyncMode,
+    Access, BackendKind, Flush, Hint, Pacing, Pattern, Point, Region, Stream, SyncMode,
 };
 use fathom_core::{Bytes, Span};
-use fathom_engine::access::CallFlags;
+use fathom_engine::access::{CallFlags, probe_trim};
 use fathom_engine::aio::Aio;
 use fathom_engine::backend::{Io, RealBackend, Shape, Task};
 use fathom_engine::host;
@@ -22,6 +23,7 @@ use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
 use fathom_engine::uring::Uring;
 use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
 use loops::Loop;
+use rustix::fs::SeekFrom;
 
 const WRITES: u64 = 16;
 
@@ -155,6 +157,95 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
         let counted = flushes(&device) - before;
         assert!(counted == seen || counted == seen + 1, "{counted} and {seen} by {}", kind.name());
         assert!(seen > 0 && (writes / 4).abs_diff(seen) <= 1, "{writes} writes, {seen} flushes");
+    }
+}
+
+/// A run of trims alone but for a few reads, on a target that is full.
+fn trims(target: OpenTarget, kind: BackendKind) -> Record {
+    let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
+    let stream = Stream {
+        trim_share: 0.9,
+        pattern: Pattern::SEQUENTIAL,
+        pacing: Pacing::Closed { queue_depth: 4 },
+        ..Stream::reading("trims", Vec::from([region]))
+    };
+    let point = Point::of(Vec::from([stream]), Span::from_ms(500));
+    let streams = &[Vec::from([target])];
+    let devices = Devices::Real { streams, backend: kind };
+    let record = run_point(&point, devices, &AtomicBool::new(false), &mut Silent).unwrap();
+    let ledger = record.ledger();
+    assert!(ledger.balances() && record.errors() == 0, "{ledger:?} by {}", kind.name());
+    let trims = record.upkeep(Upkeep::Trim, |_, _| true);
+    assert_eq!(ledger.completed, record.total(None).ios() + trims.ios());
+    assert_eq!(trims.bytes.0, trims.ios() * 4096);
+    record
+}
+
+/// Each trim has emptied its block: in the first pass no two have the same one, and that has some 230
+/// of them.
+fn all_are_empty(record: &Record, holes: u64) {
+    let trims = record.upkeep(Upkeep::Trim, |_, _| true).ios();
+    assert!(trims > 0 && holes >= trims.min(200) * 4096, "{trims} trims, {holes} bytes in holes");
+}
+
+/// The bytes of a file that lie in holes, as lseek finds them.
+fn holes(file: &fs::File, size: u64) -> u64 {
+    let mut at = 0;
+    let mut holes = 0;
+    while at < size {
+        let hole = rustix::fs::seek(file, SeekFrom::Hole(at)).unwrap();
+        let data = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
+            Ok(data) => data,
+            Err(_) => size,
+        };
+        holes += data.min(size) - hole.min(size);
+        at = data;
+    }
+    holes
+}
+
+#[test]
+fn trims_of_a_file_leave_holes_and_nothing_is_shorter() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in [BackendKind::Uring, BackendKind::Sync] {
+        if let Err(error) = choose(Some(kind), Access::DIRECT) {
+            println!("skipped: {error}");
+            continue;
+        }
+        let path = folder.path().join(kind.name());
+        fs::write(&path, vec![7; 1 << 20]).unwrap();
+        fs::File::open(&path).unwrap().sync_all().unwrap();
+        let open = opened(&host::target(&path).unwrap(), Access::BUFFERED);
+        if let Err((cause, _)) = probe_trim(&open, kind) {
+            println!("skipped: {cause}");
+            continue;
+        }
+        assert_eq!(holes(&open.file, 1 << 20), 0, "trying it out trims nothing");
+        let record = trims(open.clone(), kind);
+        all_are_empty(&record, holes(&open.file, 1 << 20));
+        assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+    }
+}
+
+#[test]
+fn trims_of_a_device_discard_its_blocks() {
+    for kind in [BackendKind::Uring, BackendKind::Sync] {
+        if let Err(error) = choose(Some(kind), Access::DIRECT) {
+            println!("skipped: {error}");
+            continue;
+        }
+        let Some(device) = Loop::new(1 << 20, &[]) else { return };
+        let open = opened(&device.look(), Access::DIRECT);
+        let file = fs::File::options().write(true).read(true).open(device.file()).unwrap();
+        file.write_all_at(&vec![7; 1 << 20], 0).unwrap();
+        file.sync_all().unwrap();
+        if let Err((cause, _)) = probe_trim(&open, kind) {
+            println!("skipped: {cause}");
+            continue;
+        }
+        assert_eq!(holes(&file, 1 << 20), 0, "trying it out discards nothing");
+        let record = trims(open, kind);
+        all_are_empty(&record, holes(&file, 1 << 20));
     }
 }
 

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
-    Order, Pacing, Pattern, Point, Region, Stage, Stream, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange, Order,
+    Pacing, Pattern, Point, Region, Stage, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};

@@ -12,7 +12,7 @@ use fathom_core::Span;
 use fathom_core::errno;
 use fathom_core::experiment::Traced;
 use fathom_core::facts::Target;
-use fathom_core::measure::ErrorKind;
+use fathom_core::measure::{ErrorKind, Upkeep};
 use fathom_engine::trace::{TracePhase, TracedIo, TracedIos, Tracer};
 use fathom_report::csv;
 
@@ -188,7 +188,7 @@ fn line(out: &mut Vec<u8>, whose: [u32; 3], target: &str, io: &TracedIo) {
     whose.into_iter().for_each(|place| number(out, u64::from(place)));
     number(out, io.number);
     word(out, target);
-    word(out, io.direction.name());
+    word(out, io.upkeep.map_or(io.direction.name(), Upkeep::name));
     number(out, io.offset);
     number(out, u64::from(io.length));
     if io.start_ns < 0 {
@@ -274,6 +274,7 @@ mod tests {
         number: 7,
         target: 0,
         direction: Direction::Write,
+        upkeep: None,
         offset: 1 << 40,
         length: 4096,
         start_ns: -1_000_000_001,

@@ -425,6 +425,10 @@ pub fn load(stream: &Stream) -> String {
         Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
         _ => load,
     };
+    let load = match stream.trim_share > 0.0 {
+        true => format!("{load}, {} % trims", significant(stream.trim_share * 100.0)),
+        false => load,
+    };
     match flush(stream) {
         Some(flush) => format!("{load}, {flush}"),
         None => load,

@@ -94,6 +94,13 @@ impl<'a> Case<'a> {
         here.map(|cell| cell.flows[direction as usize].bytes.0).sum()
     }
 
+    /// Whether a target that is read is trimmed too.
+    pub(super) fn reads_what_it_trims(&self) -> bool {
+        let trimmed = || self.regions().filter(|(stream, _)| stream.trims());
+        let mut read = self.regions().filter(|(stream, _)| stream.read_share > 0.0);
+        read.any(|(_, region)| trimmed().any(|(_, other)| other.target == region.target))
+    }
+
     /// How much upkeep of a kind completed in the window.
     pub(super) fn upkeep(&self, what: Upkeep, of: impl Fn(&WorkerRecord) -> bool) -> u64 {
         self.trial.record.upkeep(what, |worker, _| of(worker)).ios()

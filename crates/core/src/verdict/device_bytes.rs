@@ -71,6 +71,9 @@ struct Sites {
     bottom: Vec<Site>,
 }
 
+/// Why reads of what the run itself has trimmed are not compared.
+const TRIMMED: &str = "reads of what the run's own trims have emptied do not reach the device";
+
 /// Both checks that rest on the devices' counters.
 pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
     if case.trial.counters.is_none() {
@@ -94,7 +97,10 @@ pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
         match reached(case, direction) {
             Some(reached) => {
                 compared = true;
-                if case.is_direct() && reached.is_cached() {
+                let trimmed = direction == Direction::Read && case.reads_what_it_trims();
+                if trimmed {
+                    judgement.cannot("cached-below", TRIMMED);
+                } else if case.is_direct() && reached.is_cached() {
                     cached_below(judgement, direction, &reached);
                 }
             }

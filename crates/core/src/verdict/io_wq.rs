@@ -4,7 +4,7 @@
 
 use super::case::{Case, percent};
 use super::{Judgement, Severity};
-use crate::facts::{Counters, IoWq};
+use crate::facts::{Counters, IoWq, TargetKind};
 use crate::measure::Upkeep;
 use crate::spec::BackendKind;
 use crate::units::Span;
@@ -42,8 +42,13 @@ pub(super) fn io_wq(case: &Case, judgement: &mut Judgement) {
 
 fn by_count(case: &Case, handed_over: u64, io_wq: &IoWq, judgement: &mut Judgement) {
     let completed = case.trial.record.total(None).ios();
-    // The kernel has no other way for a flush, which is no fault of the reads and writes.
-    let handed_over = handed_over.saturating_sub(case.upkeep(Upkeep::Flush, |_| true));
+    // The kernel has no other way for a flush and for a hole in a file, which is no fault of the
+    // reads and writes.
+    let flushes = case.upkeep(Upkeep::Flush, |_| true);
+    let is_file =
+        |target| case.used().any(|(place, one)| place == target && one.kind == TargetKind::File);
+    let trims = case.trial.record.upkeep(Upkeep::Trim, |_, cell| is_file(cell.target)).ios();
+    let handed_over = handed_over.saturating_sub(flushes + trims);
     // What was handed over in the window may complete after it.
     let handed_over = handed_over.min(completed);
     let share = handed_over as f64 / completed.max(1) as f64;

@@ -21,7 +21,7 @@ use crate::spec::{BackendKind, Point};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 38] = [
+pub const CODES: [&str; 39] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -56,6 +56,7 @@ pub const CODES: [&str; 38] = [
     "submission-threads-crowded",
     "trace-incomplete",
     "trend",
+    "trimmed-reads",
     "unwritten-reads",
     "volatile-write-cache",
     "warm-up-too-short",
@@ -162,8 +163,9 @@ const OF_EVERY_TRIAL: [Check; 10] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 21] = [
+const OF_REAL_TARGETS: [Check; 22] = [
     storage::unwritten,
+    storage::trimmed_reads,
     storage::memory_target,
     storage::page_cache,
     device_bytes::device_bytes,

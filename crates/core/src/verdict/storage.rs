@@ -4,7 +4,7 @@ use super::case::{Case, is_buffered, listed, percent, stream_does};
 use super::device_bytes::reached;
 use super::{Judgement, Severity};
 use crate::facts::{Layer, LayerKind, Target, TargetKind};
-use crate::measure::Direction;
+use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
 use crate::typed::typed_path;
 use crate::units::Bytes;
@@ -76,6 +76,25 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
             );
         }
     }
+}
+
+/// Reads of a target that the run itself trims.
+pub(super) fn trimmed_reads(case: &Case, judgement: &mut Judgement) {
+    if !case.reads_what_it_trims() {
+        return;
+    }
+    let trims = case.trial.record.upkeep(Upkeep::Trim, |_, _| true);
+    judgement.find(
+        "trimmed-reads",
+        Severity::Suspect,
+        format!(
+            "The run's own trims, {} of {} in all, emptied ranges that it reads too.",
+            trims.ios(),
+            trims.bytes
+        ),
+        "Reads of such ranges are answered with zeros and do not touch the medium: read another \
+         region than the one that is trimmed, or only write and trim.",
+    );
 }
 
 /// The command that writes every block of a file, as it can be typed; none writes a device.

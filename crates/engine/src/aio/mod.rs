@@ -321,6 +321,7 @@ impl Backend for Aio {
         block.command = match task {
             Task::Flush { data_only: false } => FSYNC,
             Task::Flush { data_only: true } => FDSYNC,
+            Task::Trim { .. } => unreachable!("native AIO has no trims, and they are refused"),
         };
         block.descriptor = self.files[target as usize].as_raw_fd() as u32;
         (block.address, block.length, block.offset, block.rw_flags) = (0, 0, 0, 0);

@@ -165,6 +165,7 @@ impl Backend for Sim {
 
     fn push_task(&mut self, slot: u32, _target: u32, task: Task) {
         match task {
+            Task::Trim { .. } => unreachable!("trims of simulated devices are refused"),
             Task::Flush { .. } => {
                 let queued = self.queued.iter().filter(|io| io.direction == Direction::Write);
                 self.flushes.push((slot, self.written + queued.count() as u64));

@@ -1,11 +1,16 @@
 //! The calls that serve I/Os: the same whether the worker makes them or a thread of its own.
 
+#![expect(unsafe_code, reason = "a discard has no safe wrapper")]
+
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::AsRawFd;
 
 use fathom_core::measure::Direction;
-use rustix::io::ReadWriteFlags;
+use rustix::fs::FallocateFlags;
+use rustix::io::{Errno, ReadWriteFlags};
 
+use crate::access::TrimWay;
 use crate::backend::{Io, Shape, Task};
 use crate::buffers::Buffers;
 use crate::target::OpenTarget;
@@ -33,6 +38,8 @@ impl Work {
 /// What the calls are made on, and what they say besides.
 pub(super) struct Calls {
     files: Box<[File]>,
+    /// How each is trimmed.
+    trims: Box<[TrimWay]>,
     /// By direction.
     flags: [ReadWriteFlags; 2],
 }
@@ -40,7 +47,9 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) fn new(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
         let files = targets.iter().map(|target| target.file.try_clone());
+        let trims = targets.iter().map(|target| TrimWay::of(&target.file));
         Ok(Self {
+            trims: trims.collect::<io::Result<_>>()?,
             files: files.collect::<io::Result<_>>()?,
             flags: shape.flags.0.map(ReadWriteFlags::from_bits_retain),
         })
@@ -60,6 +69,10 @@ impl Calls {
         let result = rustix::io::retry_on_intr(|| match task {
             Task::Flush { data_only: true } => rustix::fs::fdatasync(file),
             Task::Flush { data_only: false } => rustix::fs::fsync(file),
+            Task::Trim { offset, length } => match self.trims[target as usize] {
+                TrimWay::Punch => punch(file, offset, u64::from(length)),
+                TrimWay::Discard => discard(file, offset, u64::from(length)),
+            },
         });
         match result {
             Ok(()) => task.whole() as i32,
@@ -88,5 +101,27 @@ impl Calls {
             Ok(bytes) => bytes as i32,
             Err(errno) => -errno.raw_os_error(),
         }
+    }
+}
+
+/// Punches a hole into a file, which stays as long as it is.
+pub(crate) fn punch(file: &File, offset: u64, length: u64) -> rustix::io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, flags, offset, length)
+}
+
+/// The kernel's `BLKDISCARD`.
+const BLKDISCARD: u64 = 0x1277;
+
+/// Discards a range of a block device.
+pub(crate) fn discard(file: &File, offset: u64, length: u64) -> rustix::io::Result<()> {
+    let range = [offset, length];
+    // SAFETY: the kernel reads two words, which are there.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD as _, range.as_ptr()) };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()
+            .raw_os_error()
+            .map_or(Errno::IO, Errno::from_raw_os_error)),
     }
 }

@@ -22,6 +22,7 @@ use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::payload::Deal;
 use crate::target::OpenTarget;
 use calls::{Calls, Work};
+pub(crate) use calls::{discard, punch};
 use helper::{Helper, Job, Outbox};
 
 /// pread and pwrite.

@@ -170,6 +170,7 @@ pub(super) fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::TrimWay;
     use crate::backend::Task;
     use crate::uring::entries::{Commands, Entries};
     use crate::uring::setup::Setup;
@@ -217,7 +218,13 @@ mod tests {
         assert_eq!((word(&raw, 88), word(&raw, 92)), (first as u32, (first >> 32) as u32));
         assert_eq!(word(&raw, 96), FORCE_UNIT_ACCESS | 1);
 
-        let raw = bytes(&Commands::task(&aim, 6, Task::Flush { data_only: true }, facts));
+        let raw = bytes(&Commands::task(
+            &aim,
+            6,
+            Task::Flush { data_only: true },
+            TrimWay::Discard,
+            facts,
+        ));
         assert_eq!((raw[0], raw[1], word(&raw, 4)), (46, 1, 5));
         assert_eq!((word(&raw, 8), word(&raw, 28), raw[32]), (0xC048_4E80, 0, 6));
         assert_eq!((raw[48], word(&raw, 52)), (FLUSH, 3));

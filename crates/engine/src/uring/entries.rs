@@ -13,6 +13,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types::Fixed};
 
 use super::Facts;
 use super::commands::{self, Aim, CommandEntry};
+use crate::access::TrimWay;
 use crate::backend::{Io, Task, nvme_failure};
 use crate::target::OpenTarget;
 
@@ -41,7 +42,8 @@ pub trait Entries: 'static {
     fn entry(prepared: &Self::Prepared, aim: &Self::Aim, io: Io) -> Self::Submission;
 
     /// The entry for a task in this slot.
-    fn task(aim: &Self::Aim, slot: u32, task: Task, facts: Facts) -> Self::Submission;
+    fn task(aim: &Self::Aim, slot: u32, task: Task, way: TrimWay, facts: Facts)
+    -> Self::Submission;
 
     /// Which slot came back.
     fn slot(completion: &Self::Completion) -> u32;
@@ -72,6 +74,10 @@ pub struct Buffer {
 /// The kernel's `IOSQE_FIXED_FILE` and `IORING_FSYNC_DATASYNC`.
 const FIXED_FILE: u8 = 1;
 const FSYNC_DATASYNC: u32 = 1;
+/// Its `FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`.
+const PUNCH_HOLE: u32 = 0x03;
+/// Its `BLOCK_URING_CMD_DISCARD`, Linux 6.12: start and length lie where a command's own data does.
+const BLOCK_DISCARD: u64 = 0x1200;
 
 /// Reads and writes of files and block devices.
 pub enum Files {}
@@ -197,7 +203,7 @@ impl Entries for Files {
         entry.into_entry()
     }
 
-    fn task(target: &i32, slot: u32, task: Task, facts: Facts) -> squeue::Entry {
+    fn task(target: &i32, slot: u32, task: Task, way: TrimWay, facts: Facts) -> squeue::Entry {
         let nop = opcode::Nop::new().build().user_data(u64::from(slot));
         let mut entry = RawEntry { target: *target, ..RawEntry::of(nop) };
         entry.opcode.flags = if facts.registered_files { FIXED_FILE } else { 0 };
@@ -205,6 +211,18 @@ impl Entries for Files {
             Task::Flush { data_only } => {
                 entry.opcode.code = opcode::Fsync::CODE;
                 entry.length.rw_flags = if data_only { FSYNC_DATASYNC } else { 0 };
+            }
+            Task::Trim { offset, length } if way == TrimWay::Punch => {
+                entry.opcode.code = opcode::Fallocate::CODE;
+                entry.offset = offset;
+                entry.address = u64::from(length);
+                entry.length.bytes = PUNCH_HOLE;
+            }
+            Task::Trim { offset, length } => {
+                entry.opcode.code = opcode::UringCmd16::CODE;
+                entry.offset = BLOCK_DISCARD;
+                entry.address = offset;
+                entry.rest = [u64::from(length), 0];
             }
         }
         entry.into_entry()
@@ -250,10 +268,11 @@ impl Entries for Commands {
         aim.at(*prepared, io).into_entry()
     }
 
-    fn task(aim: &Aim, slot: u32, task: Task, facts: Facts) -> squeue::Entry128 {
+    fn task(aim: &Aim, slot: u32, task: Task, _: TrimWay, facts: Facts) -> squeue::Entry128 {
         match task {
             // A namespace has nothing but data.
             Task::Flush { .. } => commands::flush(aim, slot, facts).into_entry(),
+            Task::Trim { .. } => unreachable!("trims of such targets are refused"),
         }
     }
 

@@ -43,6 +43,7 @@ use ring::Ring;
 pub use setup::Setup;
 pub(crate) use setup::probe;
 
+use crate::access::TrimWay;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
@@ -80,6 +81,8 @@ pub struct UringOf<E: Entries> {
     slots: Box<[Slot<E>]>,
     /// What an entry has to know of each target.
     targets: Box<[E::Aim]>,
+    /// How each target is trimmed.
+    trims: Box<[TrimWay]>,
     /// Taken by the kernel and not yet completed. What a submission thread can see counts as taken.
     in_kernel: usize,
     /// Whether something had completed when the last start returned.
@@ -250,6 +253,10 @@ impl<E: Entries> UringOf<E> {
                 })
                 .collect(),
             targets: targets.iter().enumerate().map(number).collect(),
+            trims: targets
+                .iter()
+                .map(|target| TrimWay::of(&target.file))
+                .collect::<io::Result<_>>()?,
             buffers: ManuallyDrop::new(buffers),
             share: ManuallyDrop::new(share),
             _files: files,
@@ -459,7 +466,8 @@ impl<E: Entries> Backend for UringOf<E> {
         let place = &mut self.slots[slot as usize];
         assert!(place.in_flight == 0);
         place.in_flight = task.whole();
-        let entry = E::task(&self.targets[target as usize], slot, task, self.facts);
+        let place = target as usize;
+        let entry = E::task(&self.targets[place], slot, task, self.trims[place], self.facts);
         // SAFETY: a task has no buffer.
         unsafe { self.ring.push(&entry) };
     }

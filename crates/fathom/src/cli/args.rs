@@ -286,6 +286,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "100%", value_parser = values::share)]
     pub read_share: f64,
+    /// Share of trims of all I/Os: 5%; the read share is of the others. A trim punches a hole into a
+    /// file, or discards a range of a block device: what it holds is lost
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
+          default_value = "0%", value_parser = values::share)]
+    pub trim_share: f64,
     /// How offsets follow each other: random, sequential, backward, strided:64k, interlocked (the
     /// workers share one pointer), mixed:30% (30 % random, the rest sequential), zipf:1.1,
     /// pareto:0.2, normal:10%,50%, hot:90%/10%,0%/40% (I/Os/target) or hot:90%/10g

@@ -6,8 +6,7 @@ use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Pacing, Pattern, Payload,
-    Point,
-    Region, RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
+    Point, Region, RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -66,7 +65,7 @@ impl Spec {
 
     /// Whether any point writes.
     pub fn writes(&self) -> bool {
-        self.streams().any(|stream| stream.read_share < 1.0)
+        self.streams().any(Stream::destroys)
     }
 
     /// Warm-ups and windows together.
@@ -153,7 +152,7 @@ pub fn settle(
 pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
     let written: Vec<u32> = spec
         .streams()
-        .filter(|stream| stream.read_share < 1.0)
+        .filter(|stream| stream.destroys())
         .flat_map(|stream| stream.regions.iter().map(|region| region.target))
         .collect();
     let consent = permission(
@@ -207,6 +206,7 @@ fn stream(
     }
     let access = access::settle(&args.access, args.load.read_share < 1.0)?;
     let sizes = block_sizes(args)?;
+    trims(args, targets, &sizes)?;
     let regions = regions(args, targets, access, &sizes)?;
     let (pacing, course) = pacing(args, regions.len() as u32, &sizes, times)?;
     possible_rate(&pacing, course.as_ref(), &sizes, times)?;
@@ -218,6 +218,7 @@ fn stream(
         flush: flush(args)?,
         block_sizes: sizes,
         read_share: args.load.read_share,
+        trim_share: args.load.trim_share,
         pacing,
         course,
         workers: args.load.workers,
@@ -379,6 +380,9 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
         ));
     }
     access::without_effect_in_simulation(&args.access)?;
+    if args.load.trim_share > 0.0 {
+        return refuse("--trim-share");
+    }
     if args.load.realtime {
         return refuse("--realtime");
     }
@@ -458,6 +462,51 @@ pub fn interval(option: &str, window: Span, typed: Option<Span>) -> Result<Span,
         ));
     }
     Ok(interval)
+}
+
+/// Refuses trims where there can be none.
+fn trims(args: &StreamArgs, targets: &[Target], sizes: &BlockSizes) -> Result<(), Error> {
+    if args.load.trim_share == 0.0 {
+        return Ok(());
+    }
+    let refuse =
+        |problem: String, remedy: &str| Err(Error::option("--trim-share", problem, remedy));
+    if args.load.trim_share == 1.0 {
+        return refuse(
+            "the figures of a run are of reads and writes, and there would be none".to_owned(),
+            "choose less than 100%",
+        );
+    }
+    if args.access.backend == Backend::Named(BackendKind::Aio) {
+        return refuse(
+            "native AIO has no trims".to_owned(),
+            "drop it, or use --backend uring or sync",
+        );
+    }
+    if args.access.polled {
+        return refuse(
+            "a ring that is polled takes no trims".to_owned(),
+            "drop it, or drop --polled",
+        );
+    }
+    for aim in &args.aims {
+        let target = &targets[aim.target as usize];
+        match target.kind {
+            TargetKind::CharacterDevice | TargetKind::NvmeGeneric => {
+                let problem = format!("{} is a {}", target.name, target.kind.name());
+                return refuse(problem, "name files or block devices");
+            }
+            // The page cache takes any length, and a discard does not go through it.
+            TargetKind::BlockDevice => {
+                let sector = target.direct_alignment.unwrap_or(Bytes(512));
+                for size in sizes.all() {
+                    aligned("--block-size", size, sector, &target.name)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// When what is written is flushed.

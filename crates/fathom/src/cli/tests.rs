@@ -228,6 +228,9 @@ const RUN: &[Row] = &[
     ("buffered", &["f", "--buffered", "-b", "100"], |s| {
         stream(s).block_sizes.only() == Some(Bytes(100))
     }),
+    ("trim-share", &["f", "--trim-share", "5%", "--overwrite"], |s| {
+        stream(s).trim_share == 0.05 && s.writes()
+    }),
     ("fsync", &["f", "--fsync", "4", "--read-share", "0", "--overwrite"], |s| {
         stream(s).flush == Some(Flush { every: 4, data_only: false, barrier: true })
     }),
@@ -329,6 +332,11 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--interval", "1m"], &["--interval 60 s", "longer than the window of 30 s"]),
     (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
     (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
+    (&["f", "--trim-share", "5%"], &["f: the load writes", "--overwrite"]),
+    (&["f", "--trim-share", "100%"], &["--trim-share", "reads and writes", "less than"]),
+    (&["f", "--trim-share", "5%", "--backend", "aio"], &["--trim-share", "native AIO"]),
+    (&["f", "--trim-share", "5%", "--polled"], &["--trim-share", "drop --polled"]),
+    (&["sim:queue", "--trim-share", "5%"], &["--trim-share", "simulated", "drop it"]),
     (&["f", "--fsync", "4"], &["--fsync", "nothing to flush", "--read-share"]),
     (&["f", "--fsync", "0", "--read-share", "0"], &["--fsync", "0"]),
     (

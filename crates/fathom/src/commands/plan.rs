@@ -73,7 +73,8 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
             true => preview::amount(point, stream),
             false => "nothing".to_owned(),
         };
-        say(format!("         writes {writes}"))?;
+        let trims = if stream.trims() { ", and trims" } else { "" };
+        say(format!("         writes {writes}{trims}"))?;
     }
     say(format!("takes    {}", preview::duration(spec, point)))?;
     let backend = match spec.backend {

@@ -72,7 +72,7 @@ pub fn workers(stream: &Stream) -> String {
 /// For each stream that writes, what it writes to, and up to how much.
 pub fn overwritten(spec: &Spec) -> Vec<String> {
     let point = &spec.points[0];
-    let writing = point.streams.iter().filter(|stream| stream.read_share < 1.0);
+    let writing = point.streams.iter().filter(|stream| stream.destroys());
     let line = |stream: &Stream| {
         let length: u64 = stream.regions.iter().map(|region| region.length.0).sum();
         let first = stream.regions[0].offset;
@@ -82,11 +82,12 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
         };
         let payload = figures::payload(&document::Payload::from(&stream.payload));
         format!(
-            "OVERWRITES {}: {}, anywhere in {} {place}{}",
+            "OVERWRITES {}: {}, anywhere in {} {place}{}{}",
             targets(spec, stream),
             amount(point, stream),
             Bytes(length),
-            payload.map(|payload| format!("; writes {payload}")).unwrap_or_default()
+            payload.map(|payload| format!("; writes {payload}")).unwrap_or_default(),
+            if stream.trims() { "; its trims empty parts of it" } else { "" }
         )
     };
     writing.map(line).collect()

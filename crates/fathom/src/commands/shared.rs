@@ -316,8 +316,31 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
             _ => refusal.to_string(),
         })
     })?;
+    let choice = with_trims(described, &ways, choice)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
     Ok(Opened::Real { streams, choice, usual })
+}
+
+/// Sees that what carries the I/Os can trim where a stream does.
+fn with_trims(streams: &[Stream], ways: &[Way<'_>], choice: Choice) -> Result<Choice, Error> {
+    let trimming = || streams.iter().zip(ways).filter(|(stream, _)| stream.trims());
+    if trimming().next().is_none() {
+        return Ok(choice);
+    }
+    let choice = match choice.kind {
+        BackendKind::Aio => Choice {
+            kind: BackendKind::Sync,
+            reason: format!("{}, but it has no trims: using calls", choice.reason),
+        },
+        _ => choice,
+    };
+    for (_, open) in trimming().flat_map(|(_, way)| &way.targets) {
+        access::probe_trim(open, choice.kind).map_err(|(cause, remedy)| {
+            let name = &open.name;
+            Error::Refused(format!("--trim-share does not work with {name}: {cause}: {remedy}"))
+        })?;
+    }
+    Ok(choice)
 }
 
 /// A way to open a target: its place, and how it is accessed.
@@ -339,7 +362,7 @@ fn key(target: u32, access: Access) -> Key {
 
 /// The ways in which targets are opened that are written to.
 fn written(spec: &Spec) -> Vec<Key> {
-    let writing = spec.streams().filter(|stream| stream.read_share < 1.0);
+    let writing = spec.streams().filter(|stream| stream.destroys());
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
 }
 

@@ -49,8 +49,11 @@ pub struct Stream {
     /// The same of writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_sizes: Vec<SizeShare>,
-    /// Share of reads, from 0 to 1.
+    /// Share of reads, from 0 to 1, of the I/Os that were no trims.
     pub read_share: f64,
+    /// Share of trims of all I/Os.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_share: f64,
     /// What was written.
     #[serde(default)]
     pub payload: Payload,
@@ -322,6 +325,11 @@ pub enum Backend {
     Sim,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 impl From<&spec::Point> for Point {
     fn from(point: &spec::Point) -> Self {
         Self {
@@ -360,6 +368,7 @@ impl From<&spec::Stream> for Stream {
             read_sizes: sizes(Direction::Read),
             write_sizes: sizes(Direction::Write),
             read_share: stream.read_share,
+            trim_share: stream.trim_share,
             payload: Payload::from(&stream.payload),
             flush: stream.flush.map(|flush| Flush {
                 every: flush.every,

@@ -13,8 +13,8 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region,
-    Stage, Stream, SyncMode, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region, Stage,
+    Stream, SyncMode, Workers,
 };
 use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
