@@ -4,6 +4,7 @@
 mod bare_loop;
 mod bench;
 mod instructions;
+mod map_bench;
 mod memory;
 mod open_loop;
 mod payload;
@@ -34,6 +35,9 @@ usage: cargo xtask COMMAND
            start         from the start to the first I/O, and between two points (five minutes)
            memory        how much memory a run of a day takes, and its report (a minute)
            --write       put the tables into docs/performance.md
+  map-bench FOLDER
+           how well `fathom map` does on the stored latency maps of a folder (*.csv), such as
+           tests/data/latency-grids: cells, speed-up, errors, and which goals are met
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +52,9 @@ fn main() -> ExitCode {
             memory::part(part).map(|peaks| print!("{peaks}"))
         }
         ["bench", arguments @ ..] => bench(arguments),
+        ["map-bench", folder] => {
+            map_bench::perform(Path::new(folder)).map(|table| print!("{table}"))
+        }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

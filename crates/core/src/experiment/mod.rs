@@ -2,6 +2,7 @@
 //! so far, and is tested with invented ones.
 
 mod found;
+pub mod map;
 mod peak;
 mod reading;
 mod sequence;

@@ -1,0 +1,73 @@
+//! Why a latency map is not to be relied on, each with its figures and what to do. Judges a finished
+//! search and changes nothing in it.
+
+use super::search::Search;
+use crate::experiment::{CellKind, MapCell};
+
+/// The change of the sentinels that is doubted.
+const DRIFT: f64 = 0.10;
+
+/// The share of neighbors at which more load makes the median much shorter that is doubted. By chance
+/// it is one in a thousand; of the stored maps the one that is known to be erratic has 5 to 10 %, and
+/// no other one more than 3 %.
+const FALLING: f64 = 0.04;
+
+/// The share of measured cells that stayed imprecise that is doubted.
+const IMPRECISE: f64 = 0.25;
+
+/// Cells that contradict each other about what the target carries that are doubted: one can be
+/// chance at the very frontier, and each is a misclassified cell.
+const CONTRADICTIONS: usize = 2;
+
+/// The doubts about a map, one sentence each; none if it is to be relied on.
+pub fn doubts(search: &Search, surfaces: &[super::Surface], cells: &[MapCell]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (place, surface) in surfaces.iter().enumerate() {
+        if let Some(error) = search.misses(place) {
+            doubts.push(format!(
+                "The cells that were filled in are off by {:.0} % at {} in the median of those that \
+                 were checked, where {:.0} % are allowed: measure with --exhaustive.",
+                error.exp_m1() * 100.0,
+                surface.quantile,
+                surface.tolerance * 100.0,
+            ));
+        }
+    }
+    let (falling, pairs) = search.falling();
+    if pairs > 0 && falling as f64 > FALLING * pairs as f64 {
+        doubts.push(format!(
+            "Reads become faster under more load at {falling} of {pairs} neighboring cells: \
+             something other than this load decides about their response times, and what lies \
+             between measured cells cannot be told. Look for other load on the target and for power \
+             saving, or measure with --exhaustive."
+        ));
+    }
+    if let Some((change, error)) = search.drift()
+        && change.abs() > (1.0 + DRIFT).ln().max(2.0 * error)
+    {
+        let (percent, word) =
+            (change.exp_m1() * 100.0, if change > 0.0 { "longer" } else { "shorter" });
+        doubts.push(format!(
+            "Cells that were measured again at the end took {:.0} % {word} than before: the target \
+             changed meanwhile. Let it settle (precondition it, or let it rest) and measure again.",
+            percent.abs(),
+        ));
+    }
+    let carried = |cell: &&MapCell| matches!(cell.kind, CellKind::Measured | CellKind::Imprecise);
+    let imprecise = cells.iter().filter(|cell| cell.kind == CellKind::Imprecise).count();
+    let measured = cells.iter().filter(carried).count();
+    if imprecise as f64 > IMPRECISE * measured as f64 {
+        doubts.push(format!(
+            "{imprecise} of {measured} measured cells are not as precise as asked for: allow more \
+             time for each with --cell-time.",
+        ));
+    }
+    match search.contradictions() {
+        cells if cells > CONTRADICTIONS => doubts.push(format!(
+            "The target did not carry {cells} cells although it carried more load elsewhere: where \
+             its limit lies changes with time."
+        )),
+        _ => {}
+    }
+    doubts
+}

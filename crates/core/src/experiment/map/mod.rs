@@ -1,0 +1,12 @@
+//! The latency map: response times of reads under every combination of read and write load, of
+//! which only some are measured.
+
+mod doubts;
+mod frontier;
+mod search;
+mod surface;
+
+pub use doubts::doubts;
+pub use search::{
+    Ask, Options as SearchOptions, Reading, Search, Shape, Spot, Surface, cells_at_most,
+};

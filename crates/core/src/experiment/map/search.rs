@@ -1,0 +1,730 @@
+//! Which cells of a latency map to measure, and what follows for the others: a state machine over
+//! small numbers, which runs over a stored grid in a millisecond. Knows nothing of points and trials.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::frontier::{self, Frontier};
+use super::surface::{self, Known};
+use crate::experiment::{CellKind, MapCell, Role, Validation};
+use crate::stats::Estimate;
+use crate::units::Quantile;
+
+/// How many cells a grid has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Steps of the write load, the one without writes included; at least 1.
+    pub writes: usize,
+    /// Steps of the read load, the one without reads included; at least 1.
+    pub reads: usize,
+    /// The first read step that can be measured: 0, or 1 where the grid has no cells without reads.
+    pub first_read: usize,
+}
+
+impl Shape {
+    /// Every cell, column by column.
+    pub fn spots(self) -> impl Iterator<Item = Spot> {
+        (0..self.writes).flat_map(move |write| {
+            (self.first_read..self.reads).map(move |read| Spot { write, read })
+        })
+    }
+}
+
+/// A cell, by its steps of both loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot {
+    /// The step of the write load.
+    pub write: usize,
+    /// The step of the read load.
+    pub read: usize,
+}
+
+/// What a measurement of a cell told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Whether the target carried both loads.
+    pub admissible: bool,
+    /// Whether the half-widths are within the tolerances.
+    pub precise: bool,
+    /// The response time at each of the map's quantiles in nanoseconds, where it is known.
+    pub response_times: Vec<Option<Estimate>>,
+}
+
+/// A quantile of the map and how exactly it is to be known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Surface {
+    /// The quantile.
+    pub quantile: Quantile,
+    /// The half-width that is enough, and the error of cells that were not measured, as a share.
+    pub tolerance: f64,
+}
+
+/// What a search is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The grid.
+    pub shape: Shape,
+    /// The quantiles, at least one. The first ones up to p95 decide where to measure: further out
+    /// there are too few samples to tell a slope from chance.
+    pub surfaces: Vec<Surface>,
+    /// Whether every cell is measured.
+    pub exhaustive: bool,
+    /// The most measurements, those that check the others included.
+    pub cells_at_most: usize,
+    /// Repeats the order and the choice of what is checked.
+    pub seed: u64,
+}
+
+/// A cell to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Which.
+    pub spot: Spot,
+    /// Why: as a result, as a validation or as a sentinel.
+    pub role: Role,
+}
+
+/// How many measurements a grid of so many write steps may take: two in each column for the
+/// frontier, and 58 for the surface and for checking it. With the usual 21 columns that is 100: with
+/// cells of 6 s each a map takes 10 minutes, 25 times less than 441 cells of 35 s.
+pub fn cells_at_most(shape: Shape) -> usize {
+    2 * shape.writes + 58
+}
+
+/// Where both loads are measured first, as shares of the axes: both ends, the step above the lower
+/// end (the surface bends there), and quarters.
+const LATTICE: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// Two measured neighbors are close enough when they differ by no more than this many tolerances,
+/// two steps apart; further apart by less, with the square root of the distance, because more cells
+/// between them hang on it. Half of such a jump is the most that a line between them misses a cell
+/// by where the surface rises steadily, and typically it misses by a fifth of that.
+const JUMP: f64 = 5.0;
+
+/// Cells that are measured to check what was filled in.
+const VALIDATIONS: usize = 8;
+
+/// Cells that are measured again at the end.
+const SENTINELS: usize = 3;
+
+/// The last quantile that decides where to measure.
+const DECIDES: f64 = 0.95;
+
+/// The search for the cells to measure.
+#[derive(Clone, Debug)]
+pub struct Search {
+    options: Options,
+    readings: BTreeMap<Spot, Reading>,
+    stage: Stage,
+    /// What a jump is divided by: 1, or 1/2 after a validation that failed.
+    fineness: f64,
+    /// The cells that checked the others: how far off the surface was, in logarithms.
+    checked: Vec<Checked>,
+    /// The cells that were measured again: what they were, and what they are.
+    again: Vec<(Reading, Reading)>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// The cells of a list, and then what comes next.
+    List(VecDeque<Spot>, Next),
+    /// Until the frontier is known.
+    Frontier,
+    /// Until no jump is too large.
+    Refine,
+    /// These cells, with what is expected there.
+    Validate(VecDeque<(Spot, Vec<Option<f64>>)>),
+    /// These cells once more.
+    Sentinels(VecDeque<Spot>),
+    /// Nothing more.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Refine,
+    Sentinels,
+}
+
+/// A cell that was filled in and then measured.
+#[derive(Clone, Debug)]
+struct Checked {
+    /// For each quantile the difference of the logarithms, and the standard error of the measurement.
+    errors: Vec<Option<(f64, f64)>>,
+    /// Whether it belongs to the latest round: earlier ones checked a coarser surface.
+    latest: bool,
+}
+
+impl Search {
+    /// A search that has measured nothing.
+    ///
+    /// # Panics
+    ///
+    /// Without a cell or a quantile, which resolving the options rules out.
+    pub fn new(options: Options) -> Self {
+        assert!(options.shape.writes > 0 && options.shape.first_read < options.shape.reads);
+        assert!(!options.surfaces.is_empty());
+        let stage = match options.exhaustive {
+            true => {
+                let all = shuffled(options.shape.spots().collect(), options.seed);
+                Stage::List(all, Next::Sentinels)
+            }
+            false => Stage::Frontier,
+        };
+        Self {
+            options,
+            readings: BTreeMap::new(),
+            stage,
+            fineness: 1.0,
+            checked: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+
+    /// The cell to measure next; none if the map is complete. The same until it was told.
+    pub fn ask(&mut self) -> Option<Ask> {
+        let result = |spot| Some(Ask { spot, role: Role::Result });
+        loop {
+            self.stage = match &self.stage {
+                Stage::List(spots, next) => match spots.front() {
+                    Some(&spot) => return result(spot),
+                    None => match next {
+                        Next::Refine => Stage::Refine,
+                        Next::Sentinels => Stage::Sentinels(self.sentinels()),
+                    },
+                },
+                Stage::Frontier => match frontier::explore(self.options.shape, &self.readings) {
+                    Err(spot) => return result(spot),
+                    Ok(frontier) => Stage::List(self.lattice(&frontier), Next::Refine),
+                },
+                Stage::Refine => match self.refined().filter(|_| self.left() > 0) {
+                    Some(spot) => return result(spot),
+                    None => Stage::Validate(self.to_validate()),
+                },
+                Stage::Validate(spots) => match spots.front() {
+                    Some(&(spot, _)) => return Some(Ask { spot, role: Role::Validation }),
+                    None if self.fineness == 1.0 && self.fails() && self.left() > 0 => {
+                        self.fineness = 2.0;
+                        self.checked.iter_mut().for_each(|one| one.latest = false);
+                        Stage::Refine
+                    }
+                    None => Stage::Sentinels(self.sentinels()),
+                },
+                Stage::Sentinels(spots) => match spots.front() {
+                    Some(&spot) => return Some(Ask { spot, role: Role::Sentinel }),
+                    None => Stage::Done,
+                },
+                Stage::Done => return None,
+            };
+        }
+    }
+
+    /// Takes in what the cell told that `ask` named.
+    pub fn tell(&mut self, ask: Ask, reading: Reading) {
+        match &mut self.stage {
+            Stage::List(spots, _) => {
+                spots.pop_front();
+            }
+            Stage::Validate(spots) => {
+                if let Some((_, expected)) = spots.pop_front().filter(|_| reading.admissible) {
+                    self.checked.push(Checked::new(&expected, &reading));
+                }
+            }
+            Stage::Sentinels(spots) => {
+                spots.pop_front();
+                if let Some(first) = self.readings.get(&ask.spot) {
+                    self.again.push((first.clone(), reading));
+                }
+                return;
+            }
+            Stage::Frontier | Stage::Refine | Stage::Done => {}
+        }
+        self.readings.insert(ask.spot, reading);
+    }
+
+    /// How many measurements are left for the surface, without those that will check it.
+    fn left(&self) -> usize {
+        self.options.cells_at_most.saturating_sub(self.readings.len() + VALIDATIONS + SENTINELS)
+    }
+
+    /// Measurements that are still to come: probably, and at most.
+    pub fn ahead(&self) -> (usize, usize) {
+        let all = self.options.shape.spots().count();
+        let most = match self.options.exhaustive {
+            true => all + SENTINELS,
+            false => self.options.cells_at_most.min(2 * all),
+        };
+        let most = most.saturating_sub(self.readings.len() + self.again.len());
+        let probable = match &self.stage {
+            Stage::List(spots, Next::Sentinels) => spots.len() + SENTINELS,
+            Stage::Validate(spots) => spots.len() + SENTINELS,
+            Stage::Sentinels(spots) => spots.len(),
+            Stage::Done => 0,
+            // On the grids that it was tried with it took four fifths of the most and up.
+            _ => most,
+        };
+        (probable.min(most), most)
+    }
+
+    /// The frontier as far as the measured cells show it: where they leave it open, the highest step
+    /// that was carried.
+    fn frontier(&self) -> Frontier {
+        let shape = self.options.shape;
+        match frontier::explore(shape, &self.readings) {
+            Ok(frontier) if !self.options.exhaustive => frontier,
+            _ => {
+                let carried = |write: usize| {
+                    let here = self
+                        .readings
+                        .range(Spot { write, read: 0 }..Spot { write: write + 1, read: 0 });
+                    here.filter(|(_, one)| one.admissible).map(|(spot, _)| spot.read).max()
+                };
+                let highest = (0..shape.writes).map(|write| carried(write).unwrap_or(0)).collect();
+                let idle = (0..shape.writes).map(|write| carried(write).is_some()).collect();
+                Frontier { highest, idle }
+            }
+        }
+    }
+
+    /// The first cells of the surface, in an order by chance.
+    fn lattice(&self, frontier: &Frontier) -> VecDeque<Spot> {
+        let shape = self.options.shape;
+        let steps = |count: usize| -> Vec<usize> {
+            let last = count - 1;
+            let mut steps: Vec<usize> =
+                LATTICE.iter().map(|share| (share * last as f64).round() as usize).collect();
+            steps.push(1.min(last));
+            steps.sort_unstable();
+            steps.dedup();
+            steps
+        };
+        let mut spots = Vec::new();
+        for write in steps(shape.writes) {
+            let reads = steps(shape.reads).into_iter().chain([frontier.highest[write]]);
+            spots.extend(reads.map(|read| Spot { write, read }));
+        }
+        spots.sort_unstable();
+        spots.dedup();
+        spots.retain(|spot| {
+            spot.read >= shape.first_read
+                && frontier.admits(*spot)
+                && !self.readings.contains_key(spot)
+        });
+        shuffled(spots, self.options.seed)
+    }
+
+    /// Quantiles that decide, by their place.
+    fn deciding(&self) -> impl Iterator<Item = (usize, f64)> {
+        let surfaces = self.options.surfaces.iter().enumerate();
+        surfaces
+            .filter(|(place, one)| *place == 0 || one.quantile.0 <= DECIDES)
+            .map(|(place, one)| (place, one.tolerance))
+    }
+
+    /// The middle between the two neighbors with the largest jump, if it is too large.
+    fn refined(&self) -> Option<Spot> {
+        let frontier = self.frontier();
+        let jump = |(a, one): Told<'_>, (b, other): Told<'_>| {
+            let gap = (b.write - a.write) + (b.read - a.read);
+            let middle = Spot { write: (a.write + b.write) / 2, read: (a.read + b.read) / 2 };
+            if gap < 2 || self.readings.contains_key(&middle) || !frontier.admits(middle) {
+                return None;
+            }
+            let largest = self
+                .deciding()
+                .filter_map(|(place, tolerance)| {
+                    Some((one.known(place)?.ln - other.known(place)?.ln).abs() / (JUMP * tolerance))
+                })
+                .fold(0.0, f64::max);
+            Some((largest * (gap as f64 / 2.0).sqrt() * self.fineness, middle))
+        };
+        let pairs = self.neighbors().into_iter().filter_map(|(a, b)| jump(a, b));
+        let largest = pairs.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+        (largest.0 > 1.0).then_some(largest.1)
+    }
+
+    /// Pairs of cells with reads that were measured and carried and have none such between them, in
+    /// a row or in a column; the one with less load first.
+    fn neighbors(&self) -> Vec<(Told<'_>, Told<'_>)> {
+        let mut carried: Vec<Told<'_>> = self
+            .readings
+            .iter()
+            .filter(|(spot, one)| spot.read > 0 && one.admissible)
+            .map(|(&spot, one)| (spot, one))
+            .collect();
+        let mut pairs = Vec::new();
+        let columns = carried.windows(2).filter(|two| two[0].0.write == two[1].0.write);
+        pairs.extend(columns.map(|two| (two[0], two[1])));
+        carried.sort_by_key(|(spot, _)| (spot.read, spot.write));
+        let rows = carried.windows(2).filter(|two| two[0].0.read == two[1].0.read);
+        pairs.extend(rows.map(|two| (two[0], two[1])));
+        pairs
+    }
+
+    /// Cells by chance that were not measured, with what the surfaces say about them.
+    fn to_validate(&self) -> VecDeque<(Spot, Vec<Option<f64>>)> {
+        let filled = self.filled();
+        let frontier = self.frontier();
+        let unknown = self.options.shape.spots().filter(|spot| {
+            spot.read > 0 && frontier.admits(*spot) && !self.readings.contains_key(spot)
+        });
+        let seed = self.options.seed ^ self.readings.len() as u64;
+        shuffled(unknown.collect(), seed)
+            .into_iter()
+            .take(VALIDATIONS)
+            .map(|spot| (spot, filled.iter().map(|one| one.get(&spot).copied()).collect()))
+            .collect()
+    }
+
+    /// The surfaces at the cells that were not measured, as logarithms.
+    fn filled(&self) -> Vec<BTreeMap<Spot, f64>> {
+        let frontier = self.frontier();
+        let known = |place: usize| {
+            let carried = self.readings.iter().filter(|(_, one)| one.admissible);
+            carried.filter_map(|(&spot, one)| Some((spot, one.known(place)?))).collect()
+        };
+        (0..self.options.surfaces.len())
+            .map(|place| surface::fill(self.options.shape, &frontier, &known(place)))
+            .collect()
+    }
+
+    /// Three measured cells: with low load, in the middle, and with much; not so close to the
+    /// frontier that a little more load shows as much.
+    fn sentinels(&self) -> VecDeque<Spot> {
+        let frontier = self.frontier();
+        let Shape { writes, .. } = self.options.shape;
+        let calm = |spot: &Spot| spot.read > 0 && spot.read * 5 <= frontier.highest[spot.write] * 4;
+        let candidates: Vec<Spot> = self
+            .readings
+            .iter()
+            .filter(|(spot, one)| one.admissible && one.known(0).is_some() && calm(spot))
+            .map(|(&spot, _)| spot)
+            .collect();
+        let mut chosen = Vec::new();
+        for (write, share) in [(0, 0.25), (writes / 2, 0.5), (writes * 3 / 4, 0.7)] {
+            let read = (share * frontier.highest[write] as f64) as usize;
+            let distance = |spot: &Spot| spot.write.abs_diff(write) + spot.read.abs_diff(read);
+            let free = candidates.iter().filter(|spot| !chosen.contains(*spot));
+            chosen.extend(free.min_by_key(|spot| distance(spot)).copied());
+        }
+        VecDeque::from(chosen)
+    }
+
+    /// Whether the cells that were checked show that the surfaces are not good enough.
+    fn fails(&self) -> bool {
+        self.deciding().any(|(place, _)| self.exceeds(place))
+    }
+
+    /// Whether the median error of a quantile is more than its tolerance.
+    fn exceeds(&self, place: usize) -> bool {
+        self.latest(place).is_some_and(|one| one.median > one.allowed)
+    }
+
+    /// The median error of a quantile where the cells that were checked leave little doubt that it is
+    /// more than its tolerance: so many of them are further off that it would be one in seven by
+    /// chance (a standard deviation of the binomial) if half of all cells were.
+    pub(super) fn misses(&self, place: usize) -> Option<f64> {
+        let Errors { median, allowed, all } = self.latest(place)?;
+        let count = all.len() as f64;
+        let beyond = all.iter().filter(|error| **error > allowed).count() as f64;
+        (beyond >= count / 2.0 + count.sqrt() / 2.0).then_some(median)
+    }
+
+    /// The errors of a quantile in the latest round. The cells that it is compared with have errors
+    /// themselves, which are allowed for.
+    fn latest(&self, place: usize) -> Option<Errors> {
+        let latest = self.checked.iter().filter(|one| one.latest);
+        let (mut all, mut own): (Vec<f64>, Vec<f64>) =
+            latest.filter_map(|one| one.errors[place]).unzip();
+        let noise = MEDIAN_OF_NORMAL * median(&mut own)?;
+        let allowed = self.options.surfaces[place].tolerance.hypot(noise);
+        Some(Errors { median: median(&mut all)?, allowed, all })
+    }
+
+    /// How well the surfaces agree with the cells that checked them, for each quantile.
+    pub fn validation(&self) -> Vec<Validation> {
+        let of = |place: usize, quantile: Quantile| {
+            let mut errors: Vec<f64> = self
+                .checked
+                .iter()
+                .filter(|one| one.latest)
+                .filter_map(|one| one.errors[place])
+                .map(|(error, _)| error.exp_m1())
+                .collect();
+            let largest_error = errors.iter().copied().fold(0.0, f64::max);
+            let cells = errors.len() as u32;
+            Some(Validation { quantile, cells, median_error: median(&mut errors)?, largest_error })
+        };
+        let surfaces = self.options.surfaces.iter().enumerate();
+        surfaces.filter_map(|(place, one)| of(place, one.quantile)).collect()
+    }
+
+    /// By how much the response times of the first quantile had changed at the end, in the mean of
+    /// the cells that were measured again: the logarithm, and its standard error.
+    pub(super) fn drift(&self) -> Option<(f64, f64)> {
+        let changes: Vec<(f64, f64)> = self
+            .again
+            .iter()
+            .filter_map(|(first, last)| {
+                let (first, last) = (first.known(0)?, last.known(0)?);
+                Some((last.ln - first.ln, first.error.powi(2) + last.error.powi(2)))
+            })
+            .collect();
+        let count = changes.len() as f64;
+        let (sum, variance) =
+            changes.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (count > 0.0).then(|| (sum / count, variance.sqrt() / count))
+    }
+
+    /// Of the measured neighbors the share at which more load makes the median much shorter, by more
+    /// than a fifth and by more than chance can.
+    pub(super) fn falling(&self) -> (usize, usize) {
+        let pairs: Vec<(Known, Known)> = self
+            .neighbors()
+            .into_iter()
+            .filter_map(|((_, one), (_, other))| Some((one.known(0)?, other.known(0)?)))
+            .collect();
+        let falls = |(less, more): &&(Known, Known)| {
+            less.ln - more.ln > 0.22_f64.max(3.0 * less.error.hypot(more.error))
+        };
+        (pairs.iter().filter(falls).count(), pairs.len())
+    }
+
+    /// How many measured cells contradict that load only hurts.
+    pub(super) fn contradictions(&self) -> usize {
+        frontier::contradictions(self.options.shape, &self.readings)
+    }
+
+    /// What was measured.
+    pub fn readings(&self) -> &BTreeMap<Spot, Reading> {
+        &self.readings
+    }
+
+    /// How many measurements there were, those that check others included.
+    pub fn measured(&self) -> usize {
+        self.readings.len() + self.again.len()
+    }
+
+    /// All cells as they are known now, column by column.
+    pub fn cells(&self) -> Vec<MapCell> {
+        let (frontier, filled) = (self.frontier(), self.filled());
+        let cell = |spot: Spot| {
+            let none = || vec![None; self.options.surfaces.len()];
+            let (kind, response_time_ns) = match self.readings.get(&spot) {
+                Some(one) if !one.admissible => (CellKind::Overloaded, none()),
+                Some(one) => {
+                    let kind = if one.precise { CellKind::Measured } else { CellKind::Imprecise };
+                    (kind, one.response_times.clone())
+                }
+                None if !frontier.admits(spot) => (CellKind::Beyond, none()),
+                None => {
+                    let value = |one: &BTreeMap<Spot, f64>| {
+                        one.get(&spot).map(|ln| Estimate { value: ln.exp(), half_width: None })
+                    };
+                    (CellKind::Filled, filled.iter().map(value).collect())
+                }
+            };
+            MapCell { write: spot.write as u32, read: spot.read as u32, kind, response_time_ns }
+        };
+        self.options.shape.spots().map(cell).collect()
+    }
+}
+
+/// A cell and what it told.
+type Told<'a> = (Spot, &'a Reading);
+
+/// What the cells of a round of checks came to for one quantile.
+struct Errors {
+    median: f64,
+    /// The most that is within the tolerance.
+    allowed: f64,
+    all: Vec<f64>,
+}
+
+/// The median of the absolute value of a standard normal variable.
+const MEDIAN_OF_NORMAL: f64 = 0.6745;
+
+/// The half-width of a 95 % interval in standard errors.
+const HALF_WIDTH: f64 = 1.96;
+
+impl Reading {
+    /// The logarithm of a response time; none where it is not known. One without a half-width counts
+    /// as exact to a twentieth: some noise there is.
+    fn known(&self, place: usize) -> Option<Known> {
+        let time = self.response_times.get(place).copied().flatten()?;
+        let error = time.half_width.map_or(0.05, |half| half / time.value / HALF_WIDTH);
+        (time.value > 0.0).then(|| Known { ln: time.value.ln(), error })
+    }
+}
+
+impl Checked {
+    fn new(expected: &[Option<f64>], reading: &Reading) -> Self {
+        let error = |(place, expected): (usize, &Option<f64>)| {
+            let known = reading.known(place)?;
+            expected.map(|ln| ((known.ln - ln).abs(), known.error))
+        };
+        Self { errors: expected.iter().enumerate().map(error).collect(), latest: true }
+    }
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// In an order by chance that the seed repeats (SplitMix64, Fisher and Yates).
+fn shuffled<T>(mut items: Vec<T>, seed: u64) -> VecDeque<T> {
+    let mut state = seed;
+    for last in (1..items.len()).rev() {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        items.swap(last, (mixed % (last as u64 + 1)) as usize);
+    }
+    VecDeque::from(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::map::doubts;
+    use crate::stats::testing::Chance;
+
+    fn options(writes: usize, reads: usize) -> Options {
+        let shape = Shape { writes, reads, first_read: 0 };
+        let surfaces = Vec::from([
+            Surface { quantile: Quantile(0.5), tolerance: 0.05 },
+            Surface { quantile: Quantile(0.95), tolerance: 0.10 },
+        ]);
+        Options { cells_at_most: cells_at_most(shape), shape, surfaces, exhaustive: false, seed: 1 }
+    }
+
+    /// A device whose read and write loads share it, as a queue with one server: its response time
+    /// is the service time over what is left of it.
+    fn queue(options: &Options, spot: Spot) -> Option<f64> {
+        let share = |step: usize, steps: usize| step as f64 / (steps - 1).max(1) as f64;
+        let load = 0.9 * share(spot.write, options.shape.writes)
+            + 0.98 * share(spot.read, options.shape.reads);
+        (load < 1.0).then(|| 100_000.0 / (1.0 - load))
+    }
+
+    /// Searches to the end; what `told` says of a cell and how often it was asked before is what it
+    /// is measured as.
+    fn searched(
+        options: Options,
+        mut told: impl FnMut(Ask, usize) -> Option<[f64; 2]>,
+    ) -> (Vec<Ask>, Search) {
+        let mut search = Search::new(options);
+        let mut asked: Vec<Ask> = Vec::new();
+        while let Some(ask) = search.ask() {
+            assert_eq!(search.ask(), Some(ask), "asked twice for the same");
+            let known = asked.iter().filter(|one| one.spot == ask.spot).count();
+            assert!(known == 0 || ask.role == Role::Sentinel, "{ask:?} again");
+            let reading = match told(ask, asked.len()) {
+                Some(values) => {
+                    let time = |(value, noise): (f64, f64)| {
+                        Some(Estimate { value, half_width: Some(1.96 * noise * value) })
+                    };
+                    let response_times = values.into_iter().zip([0.04, 0.08]).map(time).collect();
+                    Reading { admissible: true, precise: true, response_times }
+                }
+                None => Reading::default(),
+            };
+            let (probable, most) = search.ahead();
+            assert!(0 < probable && probable <= most, "{ask:?}: {probable} of {most}");
+            search.tell(ask, reading);
+            asked.push(ask);
+        }
+        assert_eq!((search.ahead().0, search.ask()), (0, None));
+        (asked, search)
+    }
+
+    fn noisy(chance: &mut Chance, value: f64) -> [f64; 2] {
+        [0.04, 0.08].map(|noise| value * (noise * chance.normal()).exp() * (1.0 + 10.0 * noise))
+    }
+
+    fn doubted(search: &Search) -> Vec<String> {
+        doubts(search, &search.options.surfaces, &search.cells())
+    }
+
+    #[test]
+    fn a_queue_is_mapped_well_on_grids_of_all_sizes() {
+        for (writes, reads) in [(1, 1), (1, 5), (2, 2), (5, 21), (11, 11), (21, 21), (41, 31)] {
+            let options = options(writes, reads);
+            let mut chance = Chance(11);
+            let (asked, search) = searched(options.clone(), |ask, _| {
+                queue(&options, ask.spot).map(|value| noisy(&mut chance, value))
+            });
+            assert!(asked.len() <= options.cells_at_most, "{} for {writes} x {reads}", asked.len());
+            let mut errors = Vec::new();
+            for cell in search.cells() {
+                let spot = Spot { write: cell.write as usize, read: cell.read as usize };
+                let truth = queue(&options, spot);
+                let carried = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+                assert_eq!(carried, truth.is_some(), "{spot:?} of {writes} x {reads}");
+                if let (CellKind::Filled, Some(value)) = (cell.kind, cell.response_time_ns[0]) {
+                    errors.push((value.value / 1.4 / truth.unwrap() - 1.0).abs());
+                }
+            }
+            assert!(median(&mut errors).unwrap_or(0.0) < 0.04, "{writes} x {reads}");
+            assert!(doubted(&search).is_empty(), "{writes} x {reads}: {:?}", doubted(&search));
+        }
+    }
+
+    #[test]
+    fn an_exhaustive_map_measures_every_cell_once_in_an_order_by_chance() {
+        let options = Options { exhaustive: true, ..options(21, 21) };
+        let (asked, search) =
+            searched(options.clone(), |ask, _| queue(&options, ask.spot).map(|value| [value; 2]));
+        assert_eq!((asked.len(), search.readings().len()), (441 + SENTINELS, 441));
+        let falls = asked.windows(2).filter(|two| two[1].spot < two[0].spot).count();
+        assert!((150..290).contains(&falls), "{falls}");
+        assert!(search.cells().iter().all(|cell| cell.kind != CellKind::Filled));
+    }
+
+    #[test]
+    fn the_same_answers_lead_to_the_same_questions_and_another_seed_to_others() {
+        let with = |seed: u64| {
+            let options = Options { seed, ..options(21, 21) };
+            searched(options.clone(), |ask, _| queue(&options, ask.spot).map(|value| [value; 2])).0
+        };
+        assert_eq!(with(1), with(1));
+        assert_ne!(with(1), with(2));
+    }
+
+    #[test]
+    fn a_target_that_changes_meanwhile_is_doubted() {
+        let options = options(21, 21);
+        let (_, search) = searched(options.clone(), |ask, before| {
+            queue(&options, ask.spot).map(|value| [value * (1.0 + 0.005 * before as f64); 2])
+        });
+        assert!(doubted(&search).iter().any(|one| one.contains("measured again")));
+        assert!(search.drift().unwrap().0 > 0.1);
+    }
+
+    #[test]
+    fn response_times_that_do_not_follow_from_the_load_are_doubted() {
+        let mut chance = Chance(5);
+        let (_, search) = searched(options(21, 21), |_, _| {
+            let value = 100_000.0 * (1.5 * chance.uniform()).exp();
+            Some([value, 2.0 * value])
+        });
+        let doubts = doubted(&search);
+        assert!(doubts.iter().any(|one| one.contains("faster under more load")), "{doubts:?}");
+        assert!(doubts.iter().any(|one| one.contains("filled in are off")), "{doubts:?}");
+    }
+
+    #[test]
+    fn a_target_that_carries_nothing_has_an_empty_map() {
+        let (asked, search) = searched(options(21, 21), |_, _| None);
+        assert!(asked.len() < 30, "{}", asked.len());
+        let carried = |cell: &MapCell| cell.kind == CellKind::Filled;
+        assert!(!search.cells().iter().any(carried));
+    }
+}
