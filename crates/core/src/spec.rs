@@ -30,13 +30,17 @@ pub struct Point {
     pub window: Span,
     /// The slices of the series, from 100 ms up. The window is a whole number of them.
     pub interval: Span,
+    /// When whoever watches the run is shown what it has come to so far and may end the window: times
+    /// from its start, each a whole number of intervals, rising. None for a window that always lasts
+    /// to its end.
+    pub looks: Vec<Span>,
     /// Repeats every offset, direction and arrival of the point.
     pub seed: u64,
 }
 
 impl Point {
     /// A point that is named after its first stream and measures at once: no warm-up, intervals of
-    /// 100 ms (or one that is as long as a shorter window), seed 1.
+    /// 100 ms (or one that is as long as a shorter window), no looks, seed 1.
     pub fn of(streams: Vec<Stream>, window: Span) -> Self {
         Self {
             name: streams.first().map(|stream| stream.name.clone()).unwrap_or_default(),
@@ -44,6 +48,7 @@ impl Point {
             warm_up: Span(0),
             window,
             interval: window.min(Span::from_ms(100)),
+            looks: Vec::new(),
             seed: 1,
         }
     }

@@ -3,10 +3,11 @@
 //! The workers fill a tally for each interval and hand it over whole, so merging, sparse encoding
 //! and the live view cost the hot loop one exchange of pointers an interval.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{
-    Cell, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
+    Cell, Errors, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
 };
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
@@ -20,6 +21,7 @@ use crate::worker::{Outcome, Timetable};
 const OPEN_SLICES: usize = 16;
 
 /// What has been merged of one worker so far.
+#[derive(Clone)]
 struct Merged {
     tally: Tally,
     depth_ns: u128,
@@ -28,6 +30,7 @@ struct Merged {
 }
 
 /// A slice of the series to which not every worker has contributed yet.
+#[derive(Clone)]
 struct Slice {
     end: Instant,
     in_window: bool,
@@ -36,9 +39,12 @@ struct Slice {
     bytes: [Bytes; 2],
     failed: u64,
     response_time: [Histogram; 2],
+    /// At its end, of the worker that is furthest behind.
+    lag: Option<Span>,
 }
 
 /// Merges tallies.
+#[derive(Clone)]
 pub(crate) struct Collector<'a> {
     plans: &'a [WorkerPlan],
     timetable: Timetable,
@@ -49,6 +55,8 @@ pub(crate) struct Collector<'a> {
     open: BTreeMap<(Instant, u32), Slice>,
     series: Series,
     failed: u64,
+    /// Where the window ends if whoever watches has seen enough.
+    early_end: Option<Instant>,
 }
 
 impl<'a> Collector<'a> {
@@ -71,7 +79,37 @@ impl<'a> Collector<'a> {
             open: BTreeMap::new(),
             series: Series::new(timetable.interval),
             failed: 0,
+            early_end: None,
         }
+    }
+
+    /// The window ends there because enough is known.
+    pub(crate) fn end_early(&mut self, end: Instant) {
+        self.early_end = Some(end);
+    }
+
+    /// Until when every worker has told of what it did.
+    pub(crate) fn told_until(&self) -> Instant {
+        let ends = self.merged.iter().map(|merged| merged.tally.end);
+        ends.min().unwrap_or(self.timetable.start)
+    }
+
+    /// The record as it would be if the window had ended then.
+    pub(crate) fn so_far(&self, end: Instant) -> Record {
+        let outcome = |merged: &Merged| Outcome {
+            ledger: merged.tally.ledger,
+            errors: Errors { first: Vec::new(), count: merged.tally.ledger.failed },
+            cpu: None,
+            gave_up: false,
+            ended: end,
+            waits: None,
+            lag: merged.tally.lag,
+        };
+        let outcomes = self.merged.iter().map(outcome).collect();
+        let mut collector = self.clone();
+        collector.open.retain(|_, slice| slice.end <= end);
+        collector.timetable.window_end = end;
+        collector.finish(outcomes)
     }
 
     /// Adds what a worker did in an interval, and empties the tally for its next use. Gives the
@@ -89,6 +127,8 @@ impl<'a> Collector<'a> {
                 sum.merge(late);
             }
             merged.depth_ns += tally.depth_ns;
+            (merged.tally.ledger, merged.tally.lag) = (tally.ledger, tally.lag);
+            merged.tally.end = tally.end;
             let length = tally.end.since(tally.start).0;
             let intervals = (length + self.timetable.interval.0 / 2) / self.timetable.interval.0;
             for (spread, flows) in merged.spreads.iter_mut().zip(tally.flows.chunks_exact(2)) {
@@ -150,6 +190,7 @@ impl<'a> Collector<'a> {
                 length,
                 bytes: slice.bytes,
                 failed: slice.failed,
+                lag: slice.lag,
                 response_time: slice.response_time.map(|histogram| histogram.to_sparse()),
             });
         }
@@ -180,10 +221,13 @@ impl<'a> Collector<'a> {
             cpu: outcome.cpu,
             gave_up: outcome.gave_up,
             waits: outcome.waits,
+            lag: outcome.lag,
         });
+        let ended_early = self.early_end == Some(ended) && ended < table.window_end;
         Record {
             window,
-            interrupted: ended < table.window_end,
+            interrupted: ended < table.window_end && !ended_early,
+            ended_early,
             workers: workers.collect(),
             series,
             stretches,
@@ -201,10 +245,21 @@ impl Slice {
             bytes: [Bytes(0); 2],
             failed: 0,
             response_time: [(); 2].map(|()| Histogram::default()),
+            lag: None,
         }
     }
 
+    /// Takes the lag of the later one of two ends, and of two that are alike the longer one.
+    fn be_behind(&mut self, end: Instant, lag: Option<Span>) {
+        self.lag = match end.cmp(&self.end) {
+            Ordering::Less => self.lag,
+            Ordering::Equal => self.lag.max(lag),
+            Ordering::Greater => lag,
+        };
+    }
+
     fn merge(&mut self, other: &Self) {
+        self.be_behind(other.end, other.lag);
         self.end = self.end.max(other.end);
         self.covered += other.covered;
         self.failed += other.failed;
@@ -215,6 +270,7 @@ impl Slice {
     }
 
     fn add(&mut self, tally: &Tally) {
+        self.be_behind(tally.end, tally.lag);
         self.end = self.end.max(tally.end);
         self.covered += tally.end.since(tally.start).0;
         self.failed += tally.failed;

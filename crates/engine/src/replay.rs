@@ -41,6 +41,7 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
         gave_up: false,
         ended: table.window_end,
         waits: None,
+        lag: None,
     };
     collector.finish(completed.into_iter().map(outcome).collect())
 }

@@ -87,6 +87,18 @@ pub trait Observer {
 
     /// An interval ended.
     fn progress(&mut self, progress: &Progress);
+
+    /// The time of one of the point's looks has come. Shows the record as it would be if the window
+    /// had ended then, but for the errors, which are counted and not listed, and for the I/Os in
+    /// flight, which may still come back. Says whether that is enough: then the window ends at once
+    /// on a simulated device, and otherwise at an interval's end soon after.
+    ///
+    /// With several workers on a real target the record may hold a little more than the time until
+    /// the look: what some of them have told of the time after it.
+    fn look(&mut self, so_far: &Record) -> bool {
+        let _ = so_far;
+        false
+    }
 }
 
 /// Why a point could not be run at all.
@@ -251,6 +263,8 @@ impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
 pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
     let window_start = start + point.warm_up;
     assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
+    let fits = |look: &Span| look.0 > 0 && look.0.is_multiple_of(point.interval.0);
+    assert!(point.looks.iter().all(fits) && point.looks.is_sorted());
     Timetable {
         start,
         window_start,

@@ -27,6 +27,10 @@ pub(crate) trait Schedule {
 
     /// How many untaken I/Os fall due before `end`.
     fn untaken(&mut self, end: Instant) -> u64;
+
+    /// About how many untaken I/Os are due before `at`, without going through them: as many as there
+    /// are on average after the first one.
+    fn overdue(&self, at: Instant) -> u64;
 }
 
 /// A completion starts the next I/O: one is always due, and a free slot is the only condition.
@@ -48,12 +52,19 @@ impl Schedule for ClosedLoop {
     fn untaken(&mut self, _end: Instant) -> u64 {
         0
     }
+
+    fn overdue(&self, _at: Instant) -> u64 {
+        0
+    }
 }
 
 /// Gives the distances between intended starts, in nanoseconds from the start of the run.
 pub(crate) trait Arrivals {
     /// The next intended start; each call gives a later one.
     fn next_ns(&mut self) -> f64;
+
+    /// How many starts lie between two instants on average.
+    fn mean_between(&self, from_ns: f64, to_ns: f64) -> f64;
 
     /// How many more starts lie before `end_ns`, after the one that was given last. What is left of
     /// an overload may be billions, which must not be gone through one by one.
@@ -106,6 +117,15 @@ impl<A: Arrivals> Schedule for OpenLoop<A> {
             false => 0,
         }
     }
+
+    fn overdue(&self, at: Instant) -> u64 {
+        if at <= self.next {
+            return 0;
+        }
+        let [from, to] = [self.next, at].map(|at| at.since(self.start).0 as f64);
+        // The first one is due, however close; a whole number may be rounded to just above it.
+        (self.arrivals.mean_between(from, to) - 1e-6).ceil().max(1.0) as u64
+    }
 }
 
 /// One I/O whenever the number of those that are due has grown by one: at a steady rate, equal
@@ -130,6 +150,10 @@ impl<G: Growth> Arrivals for Uniform<G> {
         let ios = self.phase + self.taken as f64;
         self.taken += 1;
         self.growth.next_reached(ios)
+    }
+
+    fn mean_between(&self, from_ns: f64, to_ns: f64) -> f64 {
+        self.growth.by(to_ns) - self.growth.by(from_ns)
     }
 
     fn count_before(&mut self, end_ns: f64) -> u64 {
@@ -175,6 +199,10 @@ impl<G: Growth> Arrivals for Poisson<G> {
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         self.ios -= uniform.ln();
         self.growth.next_reached(self.ios)
+    }
+
+    fn mean_between(&self, from_ns: f64, to_ns: f64) -> f64 {
+        self.growth.by(to_ns) - self.growth.by(from_ns)
     }
 
     fn count_before(&mut self, end_ns: f64) -> u64 {
@@ -223,6 +251,8 @@ mod tests {
         let late = Instant(10_000_000);
         let due: Vec<u64> = std::iter::from_fn(|| schedule.take(late)).map(|due| due.0).collect();
         assert_eq!(due, (0..=10).map(|k| k * 1_000_000).collect::<Vec<_>>());
+        let overdue = [11, 12, 20].map(|ms| schedule.overdue(Instant(ms * 1_000_000)));
+        assert_eq!(overdue, [0, 1, 9]);
         assert_eq!(schedule.untaken(Instant(20_000_000)), 9);
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct Timetable {
 impl Timetable {
     /// The boundary between two intervals that comes after `at`, or the end. Boundaries lie at whole
     /// intervals from the start of the window, in both directions.
-    fn boundary_after(&self, at: Instant) -> Instant {
+    pub(crate) fn boundary_after(&self, at: Instant) -> Instant {
         let interval = self.interval.0;
         if at >= self.window_start {
             let passed = (at.0 - self.window_start.0) / interval;
@@ -88,9 +88,13 @@ pub(crate) struct Job<'a> {
     pub(crate) timetable: Timetable,
     /// CPU time of this thread, where that means anything.
     pub(crate) cpu: fn() -> Option<Span>,
+    /// Whether the window is to end before its time, because the user asked to stop or enough is
+    /// known.
+    pub(crate) ends_early: &'a dyn Fn() -> bool,
     /// Whether the user asked to stop.
     pub(crate) stopped: &'a dyn Fn() -> bool,
-    /// When all workers end after they were asked to stop, given that it is now. Asked once.
+    /// When all workers end if the window is to end before its time, given that it is now. Asked
+    /// once.
     pub(crate) agree_on_end: &'a dyn Fn(Instant) -> Instant,
 }
 
@@ -105,6 +109,8 @@ pub(crate) struct Outcome {
     pub(crate) ended: Instant,
     /// How it waited, where time is real.
     pub(crate) waits: Option<Waits>,
+    /// How far an open loop was behind at the end.
+    pub(crate) lag: Option<Span>,
 }
 
 /// How many requests are drawn at once, at least: at queue depth 1 to draw them one by one would cost
@@ -235,6 +241,12 @@ pub(crate) trait Turns<B> {
     /// The second half: takes what came back.
     fn end(&mut self, backend: &mut B);
 
+    /// Closes the intervals that ended by now, before what came back now is taken.
+    fn catch_up(&mut self, now: Instant);
+
+    /// Has the window end there, which is now, unless it ended before.
+    fn end_window(&mut self, end: Instant);
+
     /// What it leaves, once it is done.
     fn outcome(self: Box<Self>) -> Outcome;
 }
@@ -278,6 +290,18 @@ impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
         match self.patience {
             None => self.now = self.state.end(backend),
             Some(_) => backend.reap(|completion| self.state.come_back_late(completion)),
+        }
+    }
+
+    fn catch_up(&mut self, now: Instant) {
+        if self.patience.is_none() && self.state.boundary <= now {
+            self.state.roll_over(now);
+        }
+    }
+
+    fn end_window(&mut self, end: Instant) {
+        if self.patience.is_none() {
+            self.state.end_window(end);
         }
     }
 
@@ -382,7 +406,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     fn end<B: Backend>(&mut self, backend: &mut B) -> Instant {
         // Before the completions are looked at: a worker that a call held up comes back after
         // the end that the others have agreed on, and so do its I/Os.
-        if !self.stopping && (self.job.stopped)() {
+        if !self.stopping && (self.job.ends_early)() {
             self.stop(backend.now());
         }
         let before = self.free_count;
@@ -407,6 +431,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         // A slice has a length, and what was counted stays in the window.
         let earliest = self.at.max(self.tally.start + Span(1));
         let end = (self.job.agree_on_end)(now).max(earliest);
+        self.end_window(end);
+    }
+
+    /// Ends the window there, unless it ends earlier anyway.
+    fn end_window(&mut self, end: Instant) {
         self.timetable.window_end = self.timetable.window_end.min(end);
         self.boundary = self.boundary.min(self.timetable.window_end);
         if self.timetable.window_end <= self.at {
@@ -820,7 +849,29 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
 
     /// Gives the sink the tally, if it can take it.
     fn hand_over(&mut self) -> bool {
+        let end = self.tally.end;
+        self.tally.lag = self.lag(end);
+        self.tally.ledger = self.ledger_now(self.schedule.overdue(end));
         self.sink.hand_over(&mut self.tally)
+    }
+
+    /// How long the oldest I/O that is due and not started has been due.
+    fn lag(&self, at: Instant) -> Option<Span> {
+        S::OPEN.then(|| Span(at.0.saturating_sub(self.schedule.next_due().0)))
+    }
+
+    /// The ledger if the window ended now with so many I/Os unstarted: what is in flight is then in
+    /// flight at its end.
+    fn ledger_now(&self, unstarted: u64) -> Ledger {
+        let mut ledger = self.ledger;
+        match self.in_window {
+            true => ledger.completed = self.completed,
+            false => ledger.completed_in_warm_up = self.completed,
+        }
+        ledger.in_flight += self.in_flight();
+        ledger.unstarted = unstarted;
+        ledger.due = self.started + unstarted;
+        ledger
     }
 
     /// Closes the last interval. What is in flight is then waited for.
@@ -852,6 +903,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             true => self.ledger.completed = self.completed,
             false => self.ledger.completed_in_warm_up = self.completed,
         }
+        let lag = self.lag(self.ended);
         let unstarted = self.schedule.untaken(self.ended);
         self.ledger.unstarted = unstarted;
         self.ledger.due = self.started + unstarted;
@@ -867,6 +919,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             gave_up: self.gave_up,
             ended: self.ended,
             waits: None,
+            lag,
         }
     }
 
@@ -1014,6 +1067,7 @@ mod tests {
             writes: true,
             timetable,
             cpu: || None,
+            ends_early: stopped,
             stopped,
             agree_on_end: &|now| now,
         };

@@ -324,3 +324,44 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
         assert_eq!(written.bytes.0, written.ios() * 2 * BLOCK);
     }
 }
+
+/// Has enough at its first look, and keeps what it saw.
+struct Looker {
+    seen: Option<Record>,
+}
+
+impl Observer for Looker {
+    fn phase(&mut self, _: Phase, _: Span) {}
+
+    fn progress(&mut self, _: &Progress) {}
+
+    fn look(&mut self, so_far: &Record) -> bool {
+        assert!(self.seen.is_none(), "it had enough");
+        self.seen = Some(so_far.clone());
+        true
+    }
+}
+
+#[test]
+fn a_window_of_which_enough_is_seen_ends_at_an_intervals_end_for_all_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    for backend in BACKENDS {
+        let mut point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(3), 1.0);
+        point.window = Span::from_secs(60);
+        point.looks = Vec::from([200, 30_000].map(Span::from_ms));
+        let mut looker = Looker { seen: None };
+        let devices = Devices::Real { streams: &[targets.to_vec()], backend };
+        let record = run_point(&point, devices, &AtomicBool::new(false), &mut looker).unwrap();
+        assert!(record.ended_early && !record.interrupted && record.ledger().balances());
+        assert!(record.window.0.is_multiple_of(point.interval.0), "{}", record.window);
+        let seen = looker.seen.unwrap();
+        assert_eq!(seen.window, Span::from_ms(200));
+        assert!(seen.window < record.window && record.window < point.window);
+        assert!(seen.total(None).ios() <= record.total(None).ios());
+        assert!(seen.workers.iter().all(|worker| worker.ledger.balances()));
+        let last = record.series.last().unwrap();
+        assert_eq!(last.start + last.length, record.window, "{backend:?}");
+        assert_eq!(record.total(None).ios(), record.ledger().completed);
+    }
+}

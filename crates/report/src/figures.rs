@@ -498,6 +498,17 @@ pub fn access(access: Access) -> String {
     format!("{cache}{hint}{uncached}{through}{polled}{thread}")
 }
 
+/// What the length of the window is followed by where it is not what was asked for:
+/// " of 30 s, interrupted", " of at most 30 s".
+pub fn asked(trial: &Trial) -> String {
+    let asked = Span(trial.point.window_ns);
+    match (trial.interrupted, trial.ended_early) {
+        (true, _) => format!(" of {asked}, interrupted"),
+        (false, true) => format!(" of at most {asked}"),
+        (false, false) => String::new(),
+    }
+}
+
 /// "after a warm-up of 5 s", "without a warm-up".
 pub fn warm_up(trial: &Trial) -> String {
     match Span(trial.point.warm_up_ns) {

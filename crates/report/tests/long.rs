@@ -47,6 +47,7 @@ fn second(stream: u32, start: u64) -> Stretch {
         failed: u64::from(stream == 1 && start == 5_000),
         bytes: [0, 1].map(|index| Bytes(4096 * times[index].count())),
         response_time: times.map(|times| times.to_sparse()),
+        lag: None,
     }
 }
 
@@ -66,7 +67,14 @@ fn long() -> Trial {
         backend: BackendKind::Uring,
         backend_reason: "it was asked for".to_owned(),
         started_unix_ns: 0,
-        record: Record { window, interrupted: false, workers: Vec::new(), series, stretches },
+        record: Record {
+            window,
+            interrupted: false,
+            ended_early: false,
+            workers: Vec::new(),
+            series,
+            stretches,
+        },
         counters: None,
         traced: None,
     }

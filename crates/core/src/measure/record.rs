@@ -157,6 +157,11 @@ pub struct Tally {
     pub depth_ns: u128,
     /// Submitted minus intended start; none in a closed loop, which has no intended start.
     pub start_delay: Option<StartDelay>,
+    /// What the worker's ledger would be if the window had ended with the interval.
+    pub ledger: Ledger,
+    /// How long the oldest I/O that was due and not started had been due at the interval's end; none
+    /// in a closed loop, which is never behind.
+    pub lag: Option<Span>,
 }
 
 /// How late I/Os of an open loop started, by whose fault it was.
@@ -195,6 +200,8 @@ impl Tally {
             failed: 0,
             depth_ns: 0,
             start_delay: open_loop.then(StartDelay::default),
+            ledger: Ledger::default(),
+            lag: open_loop.then(Span::default),
         }
     }
 
@@ -365,15 +372,33 @@ pub struct WorkerRecord {
     pub gave_up: bool,
     /// How it waited; none of a simulated device, whose time needs no waiting.
     pub waits: Option<Waits>,
+    /// How long the oldest I/O that was due and not started had been due at the window's end; none in
+    /// a closed loop.
+    pub lag: Option<Span>,
+}
+
+/// How far a stream is behind its schedule at the end of what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backlog {
+    /// I/Os that were due and not started, all its workers together.
+    pub unstarted: u64,
+    /// How long the oldest of them had been due, of the worker that is furthest behind.
+    pub lag: Span,
+    /// By how much the lag grew in each second since the window was half over, in seconds; below zero
+    /// where it shrank. A target that serves a share s of what is offered makes it 1 - s.
+    pub growth: f64,
 }
 
 /// What a run of a point left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The window as it was; shorter than asked when the run was interrupted.
+    /// The window as it was; shorter than asked when the run was interrupted or ended early.
     pub window: Span,
-    /// Whether it ended before its time.
+    /// Whether it ended before its time without having come to what it was for.
     pub interrupted: bool,
+    /// Whether it ended before its time because whoever watched it had seen enough: what there is
+    /// is complete for the window as it was.
+    pub ended_early: bool,
     /// One for each worker, by stream and worker.
     pub workers: Vec<WorkerRecord>,
     /// The series in plain numbers, by start and stream: one for each interval and stream.
@@ -431,6 +456,26 @@ impl Record {
     /// The ledger of all workers.
     pub fn ledger(&self) -> Ledger {
         self.workers.iter().fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
+    }
+
+    /// How far a stream is behind its schedule; none of a closed loop.
+    pub fn backlog(&self, stream: u32) -> Option<Backlog> {
+        let workers = || self.workers.iter().filter(|worker| worker.stream == stream);
+        let lag = workers().filter_map(|worker| worker.lag).max()?;
+        let half = Span(self.window.0 / 2);
+        let end = |interval: &&Interval| interval.start + interval.length;
+        let first_half = self.series.iter().filter(|one| one.stream == stream && end(one) <= half);
+        let (since, before) = match first_half.max_by_key(end) {
+            Some(interval) => (end(&interval), interval.lag.unwrap_or_default()),
+            None => (Span(0), Span(0)),
+        };
+        let passed = self.window.as_secs_f64() - since.as_secs_f64();
+        let grown = lag.as_secs_f64() - before.as_secs_f64();
+        Some(Backlog {
+            unstarted: workers().map(|worker| worker.ledger.unstarted).sum(),
+            lag,
+            growth: if passed > 0.0 { grown / passed } else { 0.0 },
+        })
     }
 
     /// I/Os that failed, at any time.

@@ -31,6 +31,9 @@ pub struct Interval {
     pub bytes: [Bytes; 2],
     /// Their response times, by direction.
     pub times: [Times; 2],
+    /// How long the oldest I/O that was due and not started had been due at its end, of the worker
+    /// that was furthest behind; none in a closed loop. It is not in the document.
+    pub lag: Option<Span>,
 }
 
 /// What can be told of times without their distribution; all zero where there is none.
@@ -59,6 +62,8 @@ pub struct Stretch {
     pub bytes: [Bytes; 2],
     /// The response time, by direction.
     pub response_time: [SparseHistogram; 2],
+    /// As in [`Interval`].
+    pub lag: Option<Span>,
 }
 
 impl Stretch {
@@ -74,12 +79,17 @@ impl Stretch {
             ios: [0, 1].map(|index| self.response_time[index].count()),
             bytes: self.bytes,
             times: [0, 1].map(|index| times(&self.response_time[index])),
+            lag: self.lag,
         }
     }
 
     /// Adds what belongs to the same stretch.
     fn merge(&mut self, other: &Self) {
-        let end = (self.start + self.length).max(other.start + other.length);
+        let ends = |one: &Self| one.start + one.length;
+        if ends(self) <= ends(other) {
+            self.lag = other.lag;
+        }
+        let end = ends(self).max(ends(other));
         self.start = self.start.min(other.start);
         self.length = end - self.start;
         self.failed += other.failed;
@@ -189,6 +199,7 @@ mod tests {
             failed: 1,
             bytes: [Bytes(reads.len() as u64 * 4096), Bytes(0)],
             response_time: [sparse(reads), SparseHistogram::default()],
+            lag: None,
         }
     }
 

@@ -222,6 +222,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
     let record = Record {
         window: point.window,
         interrupted: false,
+        ended_early: false,
         workers: Vec::new(),
         series: Vec::new(),
         stretches: Vec::new(),

@@ -71,6 +71,7 @@ impl Invented {
             record: Record {
                 window: Span::from_secs(SECONDS),
                 interrupted: false,
+                ended_early: false,
                 workers: Vec::from([worker(pacing)]),
                 series: Vec::new(),
                 stretches: Vec::new(),
@@ -224,6 +225,7 @@ fn worker(pacing: Pacing) -> WorkerRecord {
         cpu: Some(Span::from_secs(6)),
         gave_up: false,
         waits: None,
+        lag: None,
     }
 }
 

@@ -103,6 +103,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
             writes: false,
             timetable: Timetable { start, window_start, window_end, interval: WINDOW },
             cpu: || Some(pacer::cpu_time()),
+            ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now: Instant| now,
         };

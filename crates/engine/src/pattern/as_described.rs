@@ -97,6 +97,7 @@ fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
             writes: point.streams[0].read_share < 1.0,
             timetable: timetable(&point, Instant(0)),
             cpu: || None,
+            ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
         };

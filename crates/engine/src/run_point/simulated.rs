@@ -36,6 +36,17 @@ struct Merging<'a> {
     observer: &'a mut dyn Observer,
 }
 
+impl Merging<'_> {
+    /// Shows what there is, and says whether it is enough.
+    fn look(&mut self, at: Instant) -> bool {
+        let enough = self.observer.look(&self.collector.so_far(at));
+        if enough {
+            self.collector.end_early(at);
+        }
+        enough
+    }
+}
+
 impl<F: Follow> Sink for LocalSink<'_, '_, F> {
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let merging = &mut *self.merging.borrow_mut();
@@ -95,6 +106,7 @@ fn followed<F: Follow>(
         writes: writes(point, plan),
         timetable,
         cpu: || None,
+        ends_early: &stopped,
         stopped: &stopped,
         agree_on_end: &agree_on_end,
     };
@@ -103,7 +115,10 @@ fn followed<F: Follow>(
     let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
     let outcomes = match &*jobs {
-        [job] => Vec::from([alone(point, job, &mut device, &merging, follow(0))]),
+        // Who looks has to come between two halves of a turn.
+        [job] if point.looks.is_empty() => {
+            Vec::from([alone(point, job, &mut device, &merging, follow(0))])
+        }
         jobs => together(point, jobs, device, &merging, follow),
     };
     merging.into_inner().collector.finish(outcomes)
@@ -148,7 +163,9 @@ fn together<F: Follow>(
         let stream = &point.streams[job.plan.stream as usize];
         scheduled(stream, job.plan, job.timetable, TakeSeat { job, source: &mut **source, sink })
     });
-    let outcomes = Table::new(device, workers.collect(), jobs).run();
+    let looks = point.looks.iter().map(|&look| jobs[0].timetable.window_start + look);
+    let enough = |at| merging.borrow_mut().look(at);
+    let outcomes = Table::new(device, workers.collect(), jobs).run(looks, &enough);
     sinks.into_iter().for_each(|sink| sink.follow.finish());
     outcomes
 }
@@ -256,8 +273,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Gives everybody their turns until the last one is done.
-    fn run(mut self) -> Vec<Outcome> {
+    /// Gives everybody their turns until the last one is done. When a look's time comes, `enough`
+    /// says whether the window ends there: at an interval's end, at which everybody wants a turn.
+    fn run(
+        mut self,
+        looks: impl Iterator<Item = Instant>,
+        enough: &dyn Fn(Instant) -> bool,
+    ) -> Vec<Outcome> {
+        let mut looks = looks.peekable();
         for worker in 0..self.workers.len() {
             self.begin(worker);
         }
@@ -265,6 +288,13 @@ impl<'a> Table<'a> {
         while self.earliest < NEVER {
             self.device.wait(self.earliest);
             let now = self.device.now();
+            if let Some(look) = looks.next_if(|&look| look <= now) {
+                self.workers.iter_mut().for_each(|worker| worker.catch_up(look));
+                if enough(look) {
+                    self.workers.iter_mut().for_each(|worker| worker.end_window(look));
+                    looks.by_ref().for_each(drop);
+                }
+            }
             self.find_ready(now);
             for turn in 0..self.ready.len() {
                 let worker = self.ready[turn] as usize;
@@ -351,6 +381,7 @@ mod tests {
             writes: writes(point, &plans[0]),
             timetable,
             cpu: || None,
+            ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
         };

@@ -33,6 +33,8 @@ const STOP_LEAD: Span = Span::from_ms(100);
 /// A worker's stack. The C library keeps 40 MiB of stacks for the next threads; what is beyond is
 /// unmapped, on all CPUs, and mapped again for the next point. These are enough for 80 workers.
 const STACK: usize = 512 << 10;
+/// A worker that has told nothing for so many intervals after a look is not waited for.
+const OVERDUE: u64 = 3;
 /// How long the collector sleeps at most, so that it notices the end of the last worker.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -48,10 +50,13 @@ pub(super) struct Run<'a> {
     pub(super) pointers: Pointers,
 }
 
+/// What a worker hands over, with its place.
+type Handed = (usize, Box<Tally>);
+
 /// What passes between a worker and the collector, seen from the worker.
 struct Lines<'a, F> {
     worker: usize,
-    full: SyncSender<(usize, Box<Tally>)>,
+    full: SyncSender<Handed>,
     empty: Receiver<Box<Tally>>,
     /// Set when the collector or another worker panicked.
     abandoned: &'a AtomicBool,
@@ -203,7 +208,9 @@ impl Run<'_> {
             let _ = gate.set(Some(table));
             let mut collector = Collector::new(self.plans, table);
             let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
-            collect(&clock, &mut phases, &mut collector, &filled, &returns, observer);
+            let mut looks = Looks::new(self.point, table, &end);
+            let lines = (&filled, &*returns);
+            collect(&clock, (&mut phases, &mut looks), &mut collector, lines, observer);
             drop(opens);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
                 Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
@@ -249,12 +256,14 @@ impl Run<'_> {
         drop(ready);
         let timetable = (*gate.wait())?;
         let mut backend = backend?;
+        let stopped = || self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed);
         let job = Job {
             plan: &local,
             writes: shape.writes,
             timetable,
             cpu: || Some(pacer::cpu_time()),
-            stopped: &|| self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed),
+            ends_early: &|| stopped() || end.get().is_some(),
+            stopped: &stopped,
             agree_on_end: &|now| end.agree(now + STOP_LEAD),
         };
         let mut outcome = drive_plan(&job, stream, &self.pointers, &mut backend, &mut lines);
@@ -355,16 +364,55 @@ impl Phases<'_> {
     }
 }
 
-/// Merges until the last worker is done, and names the phases as they begin.
+/// When the observer is shown the record so far.
+struct Looks<'a> {
+    table: Timetable,
+    end: &'a EarlyEnd,
+    /// Those to come, the last one first.
+    left: Vec<Instant>,
+}
+
+impl<'a> Looks<'a> {
+    fn new(point: &Point, table: Timetable, end: &'a EarlyEnd) -> Self {
+        let left = point.looks.iter().rev().map(|&look| table.window_start + look).collect();
+        Self { table, end, left }
+    }
+
+    /// Shows what there is for every look whose time has come, as soon as everybody has told of the
+    /// time until then, or should have long ago. If it is enough, the window ends at an interval's
+    /// end that every worker will hear of in time.
+    fn show(
+        &mut self,
+        now: &dyn Fn() -> Instant,
+        collector: &mut Collector<'_>,
+        observer: &mut dyn Observer,
+    ) {
+        let patience = Span(OVERDUE * self.table.interval.0);
+        while let Some(look) =
+            self.left.pop_if(|look| *look <= collector.told_until() || *look + patience <= now())
+        {
+            if self.end.get().is_some() || !observer.look(&collector.so_far(look)) {
+                continue;
+            }
+            let end = self.table.boundary_after(now() + STOP_LEAD);
+            if end < self.table.window_end && self.end.agree(end) == end {
+                collector.end_early(end);
+            }
+        }
+    }
+}
+
+/// Merges until the last worker is done, names the phases as they begin, and shows what there is when
+/// it is to be looked at.
 fn collect(
     clock: &Clock,
-    phases: &mut Phases<'_>,
+    (phases, looks): (&mut Phases<'_>, &mut Looks<'_>),
     collector: &mut Collector<'_>,
-    filled: &Receiver<(usize, Box<Tally>)>,
-    returns: &[SyncSender<Box<Tally>>],
+    (filled, returns): (&Receiver<Handed>, &[SyncSender<Box<Tally>>]),
     observer: &mut dyn Observer,
 ) {
     loop {
+        looks.show(&|| clock.now(), collector, observer);
         phases.announce(&|| clock.now(), observer);
         let nap = match phases.next() {
             Some((_, begins)) => Duration::from_nanos(begins.since(clock.now()).0).min(NAP),

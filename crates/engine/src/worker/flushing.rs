@@ -210,6 +210,7 @@ mod tests {
             writes: true,
             timetable,
             cpu: || None,
+            ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
         };

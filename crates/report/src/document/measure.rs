@@ -93,6 +93,10 @@ pub struct Worker {
     /// How it waited; none of a simulated target.
     #[serde(default)]
     pub waits: Option<Waits>,
+    /// How long the oldest I/O that was due and not started had been due at the window's end; none in
+    /// a closed loop, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ns: Option<u64>,
 }
 
 /// How a worker passed the time until something completed or fell due.
@@ -434,6 +438,7 @@ impl Worker {
                 margin_ns: waits.margin.0,
                 spin_in_flight_ns: waits.spin_in_flight.0,
             }),
+            lag_ns: worker.lag.map(|lag| lag.0),
         }
     }
 }
@@ -528,6 +533,7 @@ impl Interval {
             bytes: [&self.read, &self.write]
                 .map(|flow| Bytes(flow.as_ref().map_or(0, |f| f.bytes))),
             response_time: [times(&self.read), times(&self.write)],
+            lag: None,
         }
     }
 
@@ -549,6 +555,7 @@ impl Interval {
             ios: flows.map(|flow| flow.map_or(0, |flow| flow.response_time.count())),
             bytes: flows.map(|flow| Bytes(flow.map_or(0, |flow| flow.bytes))),
             times: flows.map(times),
+            lag: None,
         }
     }
 }

@@ -159,10 +159,13 @@ pub struct Trial {
     pub started: String,
     /// The same in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// The window as it was; shorter than asked when the run was interrupted.
+    /// The window as it was; shorter than asked when the run was interrupted or ended early.
     pub window_ns: u64,
-    /// Whether it ended before its time.
+    /// Whether it ended before its time without having come to what it was for.
     pub interrupted: bool,
+    /// Whether it ended before its time because enough was known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
     /// What the numbers are worth.
     pub verdict: Verdict,
     /// What was found about them, the gravest first.
@@ -333,6 +336,7 @@ impl Trial {
             started_unix_ns: trial.started_unix_ns,
             window_ns: record.window.0,
             interrupted: record.interrupted,
+            ended_early: record.ended_early,
             verdict: judgement.verdict().into(),
             findings: judgement.findings.iter().map(Finding::from).collect(),
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),

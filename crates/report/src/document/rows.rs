@@ -108,6 +108,7 @@ impl IntervalRow {
                 ios: flows.map(|flow| flow.map_or(0, |flow| flow.ios[k])),
                 bytes: flows.map(|flow| Bytes(flow.map_or(0, |flow| flow.bytes[k]))),
                 times: flows.map(times),
+                lag: None,
             }
         })
     }
@@ -152,6 +153,7 @@ mod tests {
             ios,
             bytes: ios.map(|ios| Bytes(4096 * ios)),
             times,
+            lag: None,
         }
     }
 

@@ -21,6 +21,9 @@ pub struct Point {
     pub window_ns: u64,
     /// The slices of the series.
     pub interval_ns: u64,
+    /// When the window might have ended early, from its start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks_ns: Vec<u64>,
     /// Repeats every offset, direction and arrival of the point.
     pub seed: u64,
 }
@@ -338,6 +341,7 @@ impl From<&spec::Point> for Point {
             warm_up_ns: point.warm_up.0,
             window_ns: point.window.0,
             interval_ns: point.interval.0,
+            looks_ns: point.looks.iter().map(|look| look.0).collect(),
             seed: point.seed,
         }
     }

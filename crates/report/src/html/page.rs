@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use fathom_core::measure::{Direction, Flow};
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Bytes, Quantile};
 
 use super::{anchor, chip, escape, or_dash, time, title, verdict_class, with_half};
 use crate::document::{Document, Ended, Finding, Target, Trial, Verdict};
@@ -233,10 +233,7 @@ fn load(out: &mut String, trial: &Trial) {
         let sentence = format!("{name}{}", figures::stream_in_words(trial, stream));
         put!(out, "<p>{}</p>\n", escape(&sentence));
     }
-    let asked = match trial.interrupted {
-        true => format!(" of {}, interrupted", Span(trial.point.window_ns)),
-        false => String::new(),
-    };
+    let asked = figures::asked(trial);
     let how = format!(
         "{}; window {}{asked}, {}; began {}",
         figures::way(trial),

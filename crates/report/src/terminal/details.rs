@@ -61,10 +61,7 @@ fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
         wrap(out, "  ", &text, Tint::Plain, style);
     }
     wrap(out, "  ", &figures::way(trial), Tint::Plain, style);
-    let asked = match trial.interrupted {
-        true => format!(" of {}, interrupted", fathom_core::Span(trial.point.window_ns)),
-        false => String::new(),
-    };
+    let asked = figures::asked(trial);
     let window = format!(
         "window {}{asked}, {}; began {}; seed {}",
         trial.window(),

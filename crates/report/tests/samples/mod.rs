@@ -198,6 +198,7 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         start_delay: plan.pacing.is_open().then(StartDelay::default),
         cpu: Some(Span::from_ms(300)),
         gave_up: false,
+        lag: None,
         waits: Some(Waits {
             margin: Span::from_us(60),
             spin_in_flight: Span::from_us(if open { 1500 } else { 0 }),
@@ -246,6 +247,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
                 0 => SparseHistogram::default(),
                 _ => sum.service_time.to_sparse(),
             }),
+            lag: None,
         });
     }
     for worker in &mut workers {
@@ -259,7 +261,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
         };
     }
     let series = stretches.iter().map(Stretch::interval).collect();
-    Record { window, interrupted: false, workers, series, stretches }
+    Record { window, interrupted: false, ended_early: false, workers, series, stretches }
 }
 
 fn counters(window: Span) -> Counters {
