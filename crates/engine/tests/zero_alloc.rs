@@ -168,6 +168,11 @@ fn simulated_devices_allocate_nothing() {
         "queue,distribution=exponential,error=1%,short=1%,zero=1%,stall=10ms+5ms/50ms,noise=5%",
         "ssd,cache=256k,collect-every=16m,error-every=100,stall=10ms+5ms/50ms,noise=5%",
         "hdd,ncq=8,stall=10ms+5ms/50ms,noise=5%",
+        "array,level=raid5,disks=5",
+        "burst,rate=5000,burst=20000,credit=1s",
+        "table,run-noise=3%,compresses=0.5",
+        "grid,p50-noise=4%,p95-noise=8%",
+        "study-write-concurrency",
     ] {
         let options: Options = device.parse().expect(device);
         let slots = 64;

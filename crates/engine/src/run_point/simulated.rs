@@ -114,6 +114,12 @@ fn followed<F: Follow>(
     let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
     let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
+    let mut first_slot = 0;
+    for plan in plans {
+        let slots = first_slot..first_slot + plan.pacing.queue_depth();
+        first_slot = slots.end;
+        device.writes(slots, &point.streams[plan.stream as usize].payload);
+    }
     let outcomes = match &*jobs {
         // Who looks has to come between two halves of a turn.
         [job] if point.looks.is_empty() => {

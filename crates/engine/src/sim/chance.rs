@@ -34,6 +34,11 @@ impl Chance {
         Span((-(1.0 - self.unit()).ln() * mean.0 as f64).round() as u64)
     }
 
+    /// A factor with a mean of 1 and, to first order, this standard deviation: exp(s z - s^2 / 2).
+    pub fn speed(&mut self, deviation: f64) -> f64 {
+        (deviation * self.normal() - deviation * deviation / 2.0).exp()
+    }
+
     /// Uniform within this share around the mean.
     pub fn around(&mut self, mean: Span, share: f64) -> Span {
         let factor = 1.0 + share * (2.0 * self.unit() - 1.0);

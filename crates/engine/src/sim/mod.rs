@@ -5,38 +5,60 @@
 //! I/O costs a few operations on a heap, and nothing allocates after the opening.
 
 mod agenda;
+mod array;
+mod burst;
 mod chance;
+mod curve;
 mod faults;
+mod grid;
 mod hdd;
 mod options;
 mod parameters;
 mod queue;
 mod ssd;
+mod table;
 mod warp;
+
+use std::ops::Range;
 
 use fathom_core::Instant;
 use fathom_core::measure::Direction;
+use fathom_core::spec::Payload;
 
 use crate::backend::{Backend, Completion, Io, Task};
 use agenda::{Agenda, What};
+use array::Array;
+use burst::Burst;
 use faults::Outcomes;
+use grid::Grid;
 use hdd::Hdd;
 use queue::Queue;
 use ssd::Ssd;
+use table::Table;
 use warp::Warp;
 
+pub use array::{Disk, Level, Options as ArrayOptions};
+pub use burst::Options as BurstOptions;
+pub use curve::Curve;
 pub use faults::Faults;
+pub use grid::{Map, Options as GridOptions};
 pub use hdd::Options as HddOptions;
 pub use options::{Model, Options, help};
 pub use parameters::{Distribution, Stall};
 pub use queue::Options as QueueOptions;
 pub use ssd::Options as SsdOptions;
+pub use table::{Options as TableOptions, WriteConcurrency};
 
 /// A model of what serves I/Os. It reckons in device time, which never goes back.
 trait Device {
     /// An I/O arrives. The device enters into the agenda when it completes, now or when it is
     /// called again.
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda);
+
+    /// What these slots write could be saved to this share, by a device that does.
+    fn writes(&mut self, slots: Range<u32>, saved: f64) {
+        let _ = (slots, saved);
+    }
 
     /// The time has come that the device asked to be called at.
     fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda);
@@ -59,6 +81,10 @@ pub struct Sim {
     written: u64,
     /// What the I/O in each slot will give; nothing for a slot that is free.
     results: Vec<Option<i32>>,
+    /// By slot: the share of the bytes of a write that the device moves.
+    moved: Box<[f64]>,
+    /// What it saves of what could be saved.
+    compresses: f64,
 }
 
 /// The model at work.
@@ -67,6 +93,10 @@ enum Machine {
     Queue(Queue),
     Ssd(Ssd),
     Hdd(Hdd),
+    Array(Array),
+    Burst(Burst),
+    Table(Table),
+    Grid(Box<Grid>),
 }
 
 impl Machine {
@@ -76,13 +106,22 @@ impl Machine {
             Model::Queue(queue) => Self::Queue(Queue::new(queue, *seed)),
             Model::Ssd(ssd) => Self::Ssd(Ssd::new(ssd, slots, *seed)),
             Model::Hdd(hdd) => Self::Hdd(Hdd::new(hdd, *size, slots, *seed)),
+            Model::Array(array) => Self::Array(Array::new(array, *size, slots, *seed)),
+            Model::Burst(burst) => Self::Burst(Burst::new(burst)),
+            Model::Table(table) => Self::Table(Table::new(table, slots, *seed)),
+            Model::Grid(grid) => Self::Grid(Box::new(Grid::new(grid, *seed))),
+            Model::WriteConcurrency(study) => {
+                Self::Table(Table::write_concurrency(study, slots, *seed))
+            }
         }
     }
 
     /// Events that it may have waiting besides one for each slot.
     fn own_events(&self) -> usize {
         match self {
-            Self::Queue(_) => 0,
+            Self::Queue(_) | Self::Array(_) | Self::Burst(_) | Self::Grid(_) => 0,
+            // What is next begins, or what is served ends.
+            Self::Table(_) => 1,
             Self::Ssd(ssd) => ssd.own_events(),
             Self::Hdd(hdd) => hdd.own_events(),
         }
@@ -93,6 +132,10 @@ impl Machine {
             Self::Queue(queue) => queue,
             Self::Ssd(ssd) => ssd,
             Self::Hdd(hdd) => hdd,
+            Self::Array(array) => array,
+            Self::Burst(burst) => burst,
+            Self::Table(table) => table,
+            Self::Grid(grid) => &mut **grid,
         }
     }
 }
@@ -114,7 +157,22 @@ impl Sim {
             flushes: Vec::with_capacity(slots as usize),
             writes: (0..slots).map(|_| None).collect(),
             written: 0,
+            moved: vec![1.0; slots as usize].into(),
+            compresses: options.compresses,
         }
+    }
+
+    /// Says what these slots will write. Until then it is what nothing can be saved of.
+    pub fn writes(&mut self, slots: Range<u32>, payload: &Payload) {
+        let saved = match payload {
+            Payload::Zeros | Payload::Pattern(_) => 1.0,
+            Payload::Random { compressible, dedup } => compressible + (1.0 - compressible) * dedup,
+            // What is in a file, nobody knows here.
+            Payload::Pool { .. } => 0.0,
+        };
+        let moved = 1.0 - self.compresses * saved;
+        self.moved[slots.start as usize..slots.end as usize].fill(moved);
+        self.machine.device().writes(slots, saved);
     }
 
     fn start_queued(&mut self) {
@@ -130,6 +188,10 @@ impl Sim {
             let result = self.outcomes.of(&io);
             let before = self.results[io.slot as usize].replace(result);
             assert!(before.is_none(), "slot {} was started while it was in flight", io.slot);
+            let io = match io.direction {
+                Direction::Read => io,
+                Direction::Write => Io { length: scaled(&io, &self.moved), ..io },
+            };
             self.machine.device().arrives(&io, now, &mut self.agenda);
         }
         self.finish_flushes();
@@ -145,6 +207,14 @@ impl Sim {
         let oldest = self.writes.iter().flatten().min().copied().unwrap_or(u64::MAX);
         let back = self.flushes.extract_if(.., |(_, writes)| *writes <= oldest);
         self.completed.extend(back.map(|(slot, _)| Completion { slot, result: 0, at }));
+    }
+}
+
+/// The bytes that a device which saves some of them has to do with: at least one.
+fn scaled(io: &Io, moved: &[f64]) -> u32 {
+    match moved[io.slot as usize] {
+        1.0 => io.length,
+        share => ((f64::from(io.length) * share).round() as u32).max(1),
     }
 }
 

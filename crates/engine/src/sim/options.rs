@@ -9,7 +9,7 @@ use fathom_core::Bytes;
 
 use super::faults::{self, Faults};
 use super::parameters::{Field, Parameter, unknown};
-use super::{hdd, queue, ssd};
+use super::{array, burst, grid, hdd, queue, ssd, table};
 
 /// A simulated device and its parameters.
 ///
@@ -23,6 +23,8 @@ pub struct Options {
     pub seed: u64,
     /// What serves the I/Os.
     pub model: Model,
+    /// The share of what could be saved of written data, as of zeros, that it saves.
+    pub compresses: f64,
     /// What goes wrong.
     pub faults: Faults,
 }
@@ -36,10 +38,20 @@ pub enum Model {
     Ssd(ssd::Options),
     /// A hard disk: seek, rotation, zones, a window of requests.
     Hdd(hdd::Options),
+    /// Disks that are all alike: stripes, mirrors, parity.
+    Array(array::Options),
+    /// Fast until a credit is used up.
+    Burst(burst::Options),
+    /// Throughput against concurrency, from a table.
+    Table(table::Options),
+    /// Response times against load, from a latency map.
+    Grid(grid::Options),
+    /// The device of the published study of concurrent writes.
+    WriteConcurrency(table::WriteConcurrency),
 }
 
 /// The parameters that every device has, besides its faults.
-const COMMON: [Parameter<Options>; 2] = [
+const COMMON: [Parameter<Options>; 3] = [
     Parameter {
         name: "size",
         meaning: "how large the device is, a multiple of 512 bytes",
@@ -50,14 +62,28 @@ const COMMON: [Parameter<Options>; 2] = [
         meaning: "repeats what chance decides in the device",
         field: |o| Field::Seed(&mut o.seed),
     },
+    Parameter {
+        name: "compresses",
+        meaning: "saves so much of what could be saved of written data; of zeros all could",
+        field: |o| Field::Share(&mut o.compresses, 0.99),
+    },
 ];
 
 impl Model {
     /// The names of all models, with a line on each.
-    const ALL: [(&'static str, &'static str); 3] = [
+    const ALL: [(&'static str, &'static str); 8] = [
         ("queue", "servers behind one queue: every figure has a closed form"),
         ("ssd", "a solid-state drive: channels behind an interface and a write cache"),
         ("hdd", "a hard disk: an arm, a spindle, and a window of requests to choose from"),
+        ("array", "disks that are all alike: stripes, mirrors and parity, and what they cost"),
+        ("burst", "a disk with a burst credit: fast until it is used up, and again after a rest"),
+        ("table", "throughput against concurrency from a table, such as a published one"),
+        ("grid", "a latency map: response times of reads against writes and reads, from a file"),
+        (
+            "study-write-concurrency",
+            "eight striped disks in a cloud as published: blocks of 256 KiB, 1 MiB and 12.8 MB, \
+             zeros faster than random data",
+        ),
     ];
 
     /// The word after `sim:`.
@@ -66,40 +92,83 @@ impl Model {
             Self::Queue(_) => "queue",
             Self::Ssd(_) => "ssd",
             Self::Hdd(_) => "hdd",
+            Self::Array(_) => "array",
+            Self::Burst(_) => "burst",
+            Self::Table(_) => "table",
+            Self::Grid(_) => "grid",
+            Self::WriteConcurrency(_) => "study-write-concurrency",
         }
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
+    /// The parameters, whatever they are of.
+    fn own(&mut self) -> &mut dyn Own {
         match self {
-            Self::Queue(options) => set(&queue::PARAMETERS, options, name, value),
-            Self::Ssd(options) => set(&ssd::PARAMETERS, options, name, value),
-            Self::Hdd(options) => set(&hdd::PARAMETERS, options, name, value),
-        }
-    }
-
-    fn names(&self) -> Vec<&'static str> {
-        match self {
-            Self::Queue(_) => names(&queue::PARAMETERS),
-            Self::Ssd(_) => names(&ssd::PARAMETERS),
-            Self::Hdd(_) => names(&hdd::PARAMETERS),
+            Self::Queue(options) => options,
+            Self::Ssd(options) => options,
+            Self::Hdd(options) => options,
+            Self::Array(options) => options,
+            Self::Burst(options) => options,
+            Self::Table(options) => options,
+            Self::Grid(options) => options,
+            Self::WriteConcurrency(options) => options,
         }
     }
 
     fn typed(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Self::Queue(options) => typed(&queue::PARAMETERS, options),
-            Self::Ssd(options) => typed(&ssd::PARAMETERS, options),
-            Self::Hdd(options) => typed(&hdd::PARAMETERS, options),
-        }
+        // The tables give places that can be written; a copy makes them readable as well.
+        self.clone().own().typed()
+    }
+}
+
+/// The options of a model and the table of its parameters.
+trait Own {
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>>;
+    fn names(&self) -> Vec<&'static str>;
+    fn typed(&self) -> Vec<(&'static str, String)>;
+    fn help(&self) -> String;
+}
+
+/// Whose parameters stand in a table.
+trait Tabled: Clone + 'static {
+    const TABLE: &'static [Parameter<Self>];
+}
+
+impl<T: Tabled> Own for T {
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
+        set(T::TABLE, self, name, value)
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        names(T::TABLE)
+    }
+
+    fn typed(&self) -> Vec<(&'static str, String)> {
+        typed(T::TABLE, self)
     }
 
     fn help(&self) -> String {
-        match self {
-            Self::Queue(options) => help_on(&queue::PARAMETERS, options),
-            Self::Ssd(options) => help_on(&ssd::PARAMETERS, options),
-            Self::Hdd(options) => help_on(&hdd::PARAMETERS, options),
-        }
+        help_on(T::TABLE, self)
     }
+}
+
+/// Says where the parameters of these options stand.
+macro_rules! tabled {
+    ($($options:ty: $table:expr;)*) => {
+        $(impl Tabled for $options {
+            const TABLE: &'static [Parameter<Self>] = &$table;
+        })*
+    };
+}
+
+tabled! {
+    queue::Options: queue::PARAMETERS;
+    ssd::Options: ssd::PARAMETERS;
+    hdd::Options: hdd::PARAMETERS;
+    array::Options: array::PARAMETERS;
+    burst::Options: burst::PARAMETERS;
+    table::Options: table::PARAMETERS;
+    grid::Options: grid::PARAMETERS;
+    table::WriteConcurrency: table::WRITE_CONCURRENCY_PARAMETERS;
 }
 
 impl Options {
@@ -109,9 +178,17 @@ impl Options {
             "queue" => (Model::Queue(queue::Options::default()), Bytes(100 * Bytes::GIB)),
             "ssd" => (Model::Ssd(ssd::Options::default()), Bytes(1_000_000_000_000)),
             "hdd" => (Model::Hdd(hdd::Options::default()), Bytes(4_000_000_000_000)),
+            "array" => (Model::Array(array::Options::default()), Bytes(4_000_000_000_000)),
+            "burst" => (Model::Burst(burst::Options::default()), Bytes(1 << 40)),
+            "table" => (Model::Table(table::Options::default()), Bytes(1 << 40)),
+            "grid" => (Model::Grid(grid::Options::default()), Bytes(1 << 40)),
+            // Eight disks of 1 TiB.
+            "study-write-concurrency" => {
+                (Model::WriteConcurrency(table::WriteConcurrency::default()), Bytes(8 << 40))
+            }
             _ => return None,
         };
-        Some(Self { size, seed: 1, model, faults: Faults::default() })
+        Some(Self { size, seed: 1, model, compresses: 0.0, faults: Faults::default() })
     }
 
     /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
@@ -127,9 +204,9 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         set(&COMMON, self, name, value)
             .or_else(|| set(&faults::PARAMETERS, &mut self.faults, name, value))
-            .or_else(|| self.model.set(name, value))
+            .or_else(|| self.model.own().set(name, value))
             .unwrap_or_else(|| {
-                let mut known = self.model.names();
+                let mut known = self.model.own().names();
                 known.extend(names(&COMMON));
                 known.extend(names(&faults::PARAMETERS));
                 Err(unknown(&format!("parameter of sim:{}", self.model.name()), name, &known))
@@ -154,9 +231,11 @@ impl Options {
             ));
         }
         match &self.model {
-            Model::Queue(_) => {}
+            Model::Queue(_) | Model::Table(_) | Model::Grid(_) | Model::WriteConcurrency(_) => {}
             Model::Ssd(options) => options.check()?,
             Model::Hdd(options) => options.check()?,
+            Model::Array(options) => options.check()?,
+            Model::Burst(options) => options.check()?,
         }
         self.faults.check()
     }
@@ -215,8 +294,8 @@ pub fn help() -> String {
          its seed.\nAll streams and workers of a run share it and its time.\n",
     );
     for (name, meaning) in Model::ALL {
-        let options = Options::new(name).expect("a model's name is a device");
-        text += &format!("\nsim:{name}: {meaning}\n{}", options.model.help());
+        let mut options = Options::new(name).expect("a model's name is a device");
+        text += &format!("\nsim:{name}: {meaning}\n{}", options.model.own().help());
         text += &help_on(&COMMON[..1], &options);
     }
     let any = Options::new(Model::ALL[0].0).expect("a model's name is a device");
@@ -266,6 +345,11 @@ mod tests {
             "ssd",
             "ssd,channels=4,page=4k,jitter=0,read-bandwidth=1GB/s,collect-time=0ns",
             "hdd,rpm=5400,seek-min=0ns,ncq=1,buffer=0,size=1t",
+            "array,level=raid6,disks=6,chunk=256k,disk=hdd,compresses=0.5",
+            "burst,rate=100,burst=200,credit=6s",
+            "table,points=1:565MB/s+2:897MB/s,run-noise=0.03",
+            "grid,p50-noise=0.04,write-time=1ms",
+            "study-write-concurrency,run-noise=0.03",
         ] {
             let options: Options = text.parse().expect(text);
             assert_eq!(options.to_string(), text);
@@ -317,6 +401,12 @@ mod tests {
             ("queue,stall=5s+0s", &["no length"]),
             ("queue,stall=5s+2s/1s", &["would never end"]),
             ("queue,hang-after=soon", &["hang-after=soon", "not a time"]),
+            ("array,level=raid4", &["'raid4'", "did you mean", "raid5"]),
+            ("array,level=raid6,disks=3", &["raid6", "at least 4"]),
+            ("array,level=raid10,disks=5", &["even number"]),
+            ("burst,burst=500", &["not more than rate=500"]),
+            ("table,points=2:1MB/s+1:2MB/s", &["has to rise", "1:500MB/s+8:900MB/s"]),
+            ("grid,file=/no/such/file", &["cannot be read"]),
         ] {
             let shown = refusal(text);
             for part in parts {

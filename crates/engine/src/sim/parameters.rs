@@ -7,6 +7,9 @@ use std::fmt;
 
 use fathom_core::{Bytes, Span};
 
+use super::curve::Curve;
+use super::grid::Map;
+
 /// A parameter of the options `T`.
 pub(super) struct Parameter<T> {
     /// The word before the equals sign.
@@ -31,8 +34,12 @@ pub(super) enum Field<'a> {
     Bandwidth(&'a mut Bytes, Bytes, Bytes),
     /// A share of one, from zero.
     Share(&'a mut f64, f64),
-    /// How service times spread.
-    Distribution(&'a mut Distribution),
+    /// One of several words.
+    Word(&'a mut dyn Choice),
+    /// Bandwidth against concurrency.
+    Curve(&'a mut Curve),
+    /// A latency map.
+    Map(&'a mut Map),
     /// Each so many I/Os, or never.
     Every(&'a mut Option<u64>),
     /// After so long, or never.
@@ -50,16 +57,52 @@ pub enum Distribution {
     Exponential,
 }
 
-impl Distribution {
+impl Word for Distribution {
+    const WHAT: &'static str = "distribution";
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Constant, "constant"), (Self::Exponential, "exponential")];
+}
+
+/// Something that is typed as one of several words.
+pub(super) trait Word: Copy + PartialEq + 'static {
+    /// What it is called when there is no such word.
+    const WHAT: &'static str;
     /// All of them.
-    const ALL: [Self; 2] = [Self::Constant, Self::Exponential];
+    const ALL: &'static [(Self, &'static str)];
 
     /// The word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Exponential => "exponential",
-        }
+    fn word(self) -> &'static str {
+        let own = Self::ALL.iter().find(|(one, _)| *one == self);
+        own.map_or("", |(_, word)| word)
+    }
+}
+
+/// The place of a [`Word`], whatever it is of.
+pub(super) trait Choice {
+    /// Takes the value of that word.
+    fn choose(&mut self, word: &str) -> Result<(), String>;
+
+    /// The word of the value.
+    fn chosen(&self) -> &'static str;
+
+    /// All words.
+    fn known(&self) -> Vec<&'static str>;
+}
+
+impl<T: Word> Choice for T {
+    fn choose(&mut self, word: &str) -> Result<(), String> {
+        let typed = T::ALL.iter().find(|(_, one)| *one == word);
+        let (value, _) = typed.ok_or_else(|| unknown(T::WHAT, word, &self.known()))?;
+        *self = *value;
+        Ok(())
+    }
+
+    fn chosen(&self) -> &'static str {
+        self.word()
+    }
+
+    fn known(&self) -> Vec<&'static str> {
+        T::ALL.iter().map(|(_, word)| *word).collect()
     }
 }
 
@@ -143,11 +186,9 @@ impl Field<'_> {
                 outside((0.0..=*max).contains(&typed))?;
                 **value = typed;
             }
-            Self::Distribution(value) => {
-                let known = Distribution::ALL.map(Distribution::name);
-                let typed = Distribution::ALL.into_iter().find(|one| one.name() == text);
-                **value = typed.ok_or_else(|| unknown("distribution", text, &known))?;
-            }
+            Self::Word(value) => value.choose(text)?,
+            Self::Curve(value) => **value = Curve::read(text)?,
+            Self::Map(value) => **value = Map::read(text)?,
             Self::Every(value) if text == NEVER => **value = None,
             Self::Every(value) => {
                 let typed: u64 = text.parse().map_err(|_| whole())?;
@@ -170,7 +211,9 @@ impl Field<'_> {
             Self::Size(..) => "SIZE",
             Self::Bandwidth(..) => "SIZE/s",
             Self::Share(..) => "SHARE",
-            Self::Distribution(_) => "WORD",
+            Self::Word(_) => "WORD",
+            Self::Curve(_) => "N:SIZE/s[+N:SIZE/s]...",
+            Self::Map(_) => "PATH",
             Self::Stall(_) => "START+LENGTH[/EVERY]",
         }
     }
@@ -186,7 +229,13 @@ impl Field<'_> {
                 format!("{}/s to {}/s", show_bytes(*min), show_bytes(*max))
             }
             Self::Share(_, max) => format!("0 to {max}, or 0% to {}%", max * 100.0),
-            Self::Distribution(_) => Distribution::ALL.map(Distribution::name).join(" or "),
+            Self::Word(value) => value.known().join(" or "),
+            Self::Curve(_) => "N rises from 1 or more".to_owned(),
+            Self::Map(_) => {
+                "columns w_idx, r_idx, w_bw_target_Bps, r_iops_target, p50_ns, p95_ns, \
+                             admissible"
+                    .to_owned()
+            }
             Self::Every(_) => format!("{NEVER}, or 1 and more"),
             Self::After(_) => format!("{NEVER}, or a time such as 30s"),
             Self::Stall(_) => format!("{NEVER}, or times such as 5s+1s or 5s+100ms/1s"),
@@ -204,7 +253,9 @@ impl fmt::Display for Field<'_> {
             Self::Size(value, ..) => f.write_str(&show_bytes(**value)),
             Self::Bandwidth(value, ..) => write!(f, "{}/s", show_bytes(**value)),
             Self::Share(value, _) => write!(f, "{value}"),
-            Self::Distribution(value) => f.write_str(value.name()),
+            Self::Word(value) => f.write_str(value.chosen()),
+            Self::Curve(value) => write!(f, "{value}"),
+            Self::Map(value) => write!(f, "{value}"),
             Self::Every(Some(value)) => write!(f, "{value}"),
             Self::After(Some(value)) => f.write_str(&show_time(*value)),
             Self::Stall(Some(Stall { start, length, every })) => {
@@ -256,7 +307,7 @@ fn stall(text: &str) -> Result<Stall, String> {
 }
 
 /// The shortest way to write it that loses nothing.
-fn show_bytes(bytes: Bytes) -> String {
+pub(super) fn show_bytes(bytes: Bytes) -> String {
     const UNITS: [(u64, &str); 8] = [
         (1 << 40, "t"),
         (1 << 30, "g"),

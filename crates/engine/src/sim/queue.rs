@@ -54,7 +54,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 3] = [
     Parameter {
         name: "distribution",
         meaning: "how service times spread around their mean",
-        field: |o| Field::Distribution(&mut o.distribution),
+        field: |o| Field::Word(&mut o.distribution),
     },
 ];
 

@@ -88,8 +88,7 @@ fn with_stalls(Stall { start, length, every }: Stall, awake: u64) -> u64 {
 
 /// The speed of an epoch depends on nothing but its number: it is the same whoever asks, when.
 fn speed(seed: u64, epoch: u64, deviation: f64) -> f64 {
-    let z = Chance::new(seed, 1_000 + epoch).normal();
-    (deviation * z - deviation * deviation / 2.0).exp()
+    Chance::new(seed, 1_000 + epoch).speed(deviation)
 }
 
 /// How far device time gets in an epoch.

@@ -5,6 +5,7 @@
 //! and several standard deviations of the figure wide where chance is in it.
 
 mod looks;
+mod models;
 mod pacing;
 mod together;
 

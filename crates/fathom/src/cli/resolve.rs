@@ -386,16 +386,6 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     if args.load.realtime {
         return refuse("--realtime");
     }
-    let payload = &args.load.payload;
-    for (option, typed) in [
-        ("--payload", payload.payload.is_some()),
-        ("--compressible", payload.compressible.is_some()),
-        ("--dedup", payload.dedup.is_some()),
-    ] {
-        if typed {
-            return refuse(option);
-        }
-    }
     Ok(())
 }
 

@@ -201,6 +201,9 @@ const RUN: &[Row] = &[
     ("rate", &["f", "--rate", "0 to 2k over 5s", "-d", "5s"], |s| offered(s) == 1000.0),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
+    ("payload", &["sim:ssd", "--payload", "zeros", "--read-share", "0"], |s| {
+        stream(s).payload == Payload::Zeros
+    }),
     ("workers", &["sim:queue", "-w", "2"], |s| stream(s).workers == Workers::PerTarget(2)),
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
@@ -390,8 +393,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
         &["f", "--read-share", "0", "--dedup", "30%", "--offset", "512"],
         &["--offset 512 B", "--dedup", "4096 bytes"],
     ),
-    (&["sim:queue", "--payload", "zeros"], &["--payload", "simulated", "drop it"]),
-    (&["sim:queue", "--dedup", "30%"], &["--dedup", "simulated", "drop it"]),
+    (&["sim:queue", "--payload", "zeros"], &["--payload", "all I/Os are reads", "drop it"]),
     (&["f", "g", "--read-share", "0", "--destroy", "f"], &["g: the load writes"]),
     (&["f", "--overwrite"], &["--overwrite", "all I/Os are reads", "drop it"]),
     (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),

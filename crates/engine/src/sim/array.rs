@@ -1,0 +1,368 @@
+//! An array of disks that are all alike: what striping, mirrors and parity cost and gain.
+//!
+//! Chunk k of the array, with n disks, the share of the data d and the parity p of a row:
+//!
+//! ```text
+//! raid0    disk k mod n
+//! raid1    reads: disk k mod n; writes: all disks
+//! raid10   pair k mod n/2; reads from one disk of the pair in turn, writes to both
+//! raid5    d = n - 1, p = 1; raid6: d = n - 2, p = 2. The parity moves on by a disk with each row.
+//!          A write of a whole row writes n chunks. Of any other row it first reads the old data and
+//!          the old parity, then writes both (read, modify, write): 2 (1 + p) I/Os for one chunk.
+//! ```
+//!
+//! An I/O is done when its last part is. Each disk works off its parts in the order of arrival:
+//!
+//! ```text
+//! ssd   16 parts at once, 80 us for a read and 20 us for a write, then its length at 500 MB/s, one
+//!       part after the other
+//! hdd   one part after the other: length at 150 MB/s, and before it, unless it begins where the last
+//!       one ended, a seek of 0.8 ms + 14.2 ms x the root of the share of the disk moved over, and a
+//!       turn of up to 8.33 ms
+//! most, random parts of one chunk, with x I/Os per second of a disk:
+//!       reads n x;  writes raid0 n x, raid1 x, raid10 n x / 2, raid5 n x / 4, raid6 n x / 6
+//! most, sequential, whole rows, with b bytes per second of a disk:
+//!       reads n b (raid5: (n - 1) b to n b);  writes raid0 n b, raid1 b, raid10 n b / 2, raid5
+//!       (n - 1) b, raid6 (n - 2) b
+//! ```
+
+use fathom_core::measure::Direction;
+use fathom_core::{Bytes, Instant, Span};
+
+use super::Device;
+use super::agenda::Agenda;
+use super::chance::Chance;
+use super::parameters::{Field, Parameter, Word};
+use crate::backend::Io;
+
+/// What an array is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How the data lies on the disks.
+    pub level: Level,
+    /// How many disks.
+    pub disks: u32,
+    /// How much lies on one disk before the next one has its turn.
+    pub chunk: Bytes,
+    /// What each disk is.
+    pub disk: Disk,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { level: Level::Raid0, disks: 4, chunk: Bytes(64 * Bytes::KIB), disk: Disk::Ssd }
+    }
+}
+
+/// How the data lies on the disks of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striped.
+    Raid0,
+    /// The same on all disks.
+    Raid1,
+    /// Striped, with one parity.
+    Raid5,
+    /// Striped, with two parities.
+    Raid6,
+    /// Striped over pairs of mirrors.
+    Raid10,
+}
+
+impl Word for Level {
+    const WHAT: &'static str = "level";
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Raid0, "raid0"),
+        (Self::Raid1, "raid1"),
+        (Self::Raid5, "raid5"),
+        (Self::Raid6, "raid6"),
+        (Self::Raid10, "raid10"),
+    ];
+}
+
+impl Level {
+    /// The fewest disks that make one.
+    fn fewest(self) -> u32 {
+        match self {
+            Self::Raid0 => 1,
+            Self::Raid1 => 2,
+            Self::Raid5 => 3,
+            Self::Raid6 | Self::Raid10 => 4,
+        }
+    }
+
+    /// Disks of a row that hold parity.
+    fn parity(self) -> u64 {
+        match self {
+            Self::Raid5 => 1,
+            Self::Raid6 => 2,
+            Self::Raid0 | Self::Raid1 | Self::Raid10 => 0,
+        }
+    }
+}
+
+/// What the disks of an array are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Solid-state drives.
+    Ssd,
+    /// Hard disks.
+    Hdd,
+}
+
+impl Word for Disk {
+    const WHAT: &'static str = "disk";
+    const ALL: &'static [(Self, &'static str)] = &[(Self::Ssd, "ssd"), (Self::Hdd, "hdd")];
+}
+
+pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
+    Parameter {
+        name: "level",
+        meaning: "how the data lies on the disks",
+        field: |o| Field::Word(&mut o.level),
+    },
+    Parameter {
+        name: "disks",
+        meaning: "how many disks",
+        field: |o| Field::Count(&mut o.disks, 1, 256),
+    },
+    Parameter {
+        name: "chunk",
+        meaning: "how much lies on one disk before the next one has its turn",
+        field: |o| Field::Size(&mut o.chunk, Bytes(4096), Bytes(Bytes::GIB)),
+    },
+    Parameter { name: "disk", meaning: "what each disk is", field: |o| Field::Word(&mut o.disk) },
+];
+
+impl Options {
+    /// Whether they go together.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (level, fewest) = (self.level.word(), self.level.fewest());
+        if self.disks < fewest {
+            return Err(format!("disks={}: {level} needs at least {fewest} of them", self.disks));
+        }
+        if self.level == Level::Raid10 && !self.disks.is_multiple_of(2) {
+            return Err(format!(
+                "disks={}: raid10 has pairs of disks; make it an even number",
+                self.disks
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Parts that an SSD of an array works on at once.
+const UNITS: usize = 16;
+
+/// A disk of the array. All times are nanoseconds.
+#[derive(Clone, Debug)]
+struct Member {
+    kind: Disk,
+    size: f64,
+    /// When each of its units is free; a hard disk has one.
+    units: [f64; UNITS],
+    /// When its interface is free.
+    interface: f64,
+    /// Where the last part ended.
+    end: u64,
+}
+
+impl Member {
+    /// Serves a part, and gives when it is done.
+    fn serve(&mut self, direction: Direction, part: Part, now: f64, chance: &mut Chance) -> f64 {
+        match self.kind {
+            Disk::Ssd => {
+                let time = if direction == Direction::Read { 80e3 } else { 20e3 };
+                let unit = self.units.iter_mut().min_by(|a, b| a.total_cmp(b));
+                let unit = unit.expect("a drive has units");
+                *unit = unit.max(now) + time;
+                self.interface = self.interface.max(*unit) + part.length as f64 * 2.0;
+                self.interface
+            }
+            Disk::Hdd => {
+                let moved = part.offset.abs_diff(self.end) as f64 / self.size;
+                let approach = match part.offset == self.end {
+                    true => 0.0,
+                    false => 0.8e6 + 14.2e6 * moved.min(1.0).sqrt() + chance.unit() * 60e9 / 7200.0,
+                };
+                self.end = part.offset + part.length;
+                self.units[0] =
+                    self.units[0].max(now) + approach + part.length as f64 * 1e9 / 150e6;
+                self.units[0]
+            }
+        }
+    }
+}
+
+/// A part of an I/O on one disk.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    offset: u64,
+    length: u64,
+}
+
+/// The array at work.
+#[derive(Debug)]
+pub(super) struct Array {
+    level: Level,
+    chunk: u64,
+    members: Vec<Member>,
+    /// By slot: the write whose old data and parity are being read.
+    writes: Vec<(u64, u64)>,
+    chance: Chance,
+}
+
+impl Array {
+    pub fn new(options: &Options, size: Bytes, slots: u32, seed: u64) -> Self {
+        let count = u64::from(options.disks);
+        let with_data = match options.level {
+            Level::Raid1 => 1,
+            Level::Raid10 => count / 2,
+            level => count - level.parity(),
+        };
+        let member = Member {
+            kind: options.disk,
+            size: size.0 as f64 / with_data as f64,
+            units: [0.0; UNITS],
+            interface: 0.0,
+            end: 0,
+        };
+        Self {
+            level: options.level,
+            chunk: options.chunk.0,
+            members: vec![member; options.disks as usize],
+            writes: vec![(0, 0); slots as usize],
+            chance: Chance::new(seed, 8),
+        }
+    }
+
+    /// Serves a part on a disk, and gives the later one of two ends.
+    fn serve(&mut self, disk: u64, direction: Direction, part: Part, now: f64, end: f64) -> f64 {
+        let member = &mut self.members[disk as usize];
+        member.serve(direction, part, now, &mut self.chance).max(end)
+    }
+
+    /// The chunks of an I/O: number, offset within it, length.
+    fn chunks(&self, offset: u64, length: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
+        let chunk = self.chunk;
+        let end = offset + length.max(1);
+        (offset / chunk..end.div_ceil(chunk)).map(move |number| {
+            let from = offset.max(number * chunk);
+            (number, from - number * chunk, end.min((number + 1) * chunk) - from)
+        })
+    }
+
+    /// Where a chunk lies of an array with parity: row, disk of its data, first disk of its parity.
+    fn in_row(&self, number: u64) -> (u64, u64, u64) {
+        let (disks, parity) = (self.members.len() as u64, self.level.parity());
+        let (row, place) = (number / (disks - parity), number % (disks - parity));
+        let first_parity = disks - 1 - row % disks;
+        (row, (first_parity + parity + place) % disks, first_parity)
+    }
+
+    fn read(&mut self, offset: u64, length: u64, now: f64) -> f64 {
+        let (disks, chunk) = (self.members.len() as u64, self.chunk);
+        let mut end = now;
+        for (number, within, length) in self.chunks(offset, length) {
+            let (disk, row) = match self.level {
+                Level::Raid0 => (number % disks, number / disks),
+                Level::Raid1 => (number % disks, number),
+                Level::Raid10 => {
+                    let (pair, row) = (number % (disks / 2), number / (disks / 2));
+                    (2 * pair + row % 2, row)
+                }
+                Level::Raid5 | Level::Raid6 => {
+                    let (row, disk, _) = self.in_row(number);
+                    (disk, row)
+                }
+            };
+            let part = Part { offset: row * chunk + within, length };
+            end = self.serve(disk, Direction::Read, part, now, end);
+        }
+        end
+    }
+
+    /// Writes to striped and mirrored disks.
+    fn write(&mut self, offset: u64, length: u64, now: f64) -> f64 {
+        let (disks, chunk) = (self.members.len() as u64, self.chunk);
+        let mut end = now;
+        for (number, within, length) in self.chunks(offset, length) {
+            let (copies, row) = match self.level {
+                Level::Raid1 => (0..disks, number),
+                Level::Raid10 => {
+                    let pair = number % (disks / 2);
+                    (2 * pair..2 * pair + 2, number / (disks / 2))
+                }
+                _ => (number % disks..number % disks + 1, number / disks),
+            };
+            let part = Part { offset: row * chunk + within, length };
+            for disk in copies {
+                end = self.serve(disk, Direction::Write, part, now, end);
+            }
+        }
+        end
+    }
+
+    /// One of the two steps of a write with parity: reads what is old, or writes. Gives the end, and
+    /// whether there was anything to do.
+    fn with_parity(
+        &mut self,
+        offset: u64,
+        length: u64,
+        direction: Direction,
+        now: f64,
+    ) -> (f64, bool) {
+        let (disks, parity) = (self.members.len() as u64, self.level.parity());
+        let row_length = (disks - parity) * self.chunk;
+        let (mut end, mut any) = (now, false);
+        let mut parity_of = None;
+        for (number, within, part_length) in self.chunks(offset, length) {
+            let (row, disk, first_parity) = self.in_row(number);
+            let whole = offset <= row * row_length && (row + 1) * row_length <= offset + length;
+            if whole && direction == Direction::Read {
+                continue;
+            }
+            any = true;
+            let part = Part { offset: row * self.chunk + within, length: part_length };
+            end = self.serve(disk, direction, part, now, end);
+            // The parity of a row once, as long as the longest of its parts may be.
+            if parity_of != Some(row) {
+                parity_of = Some(row);
+                let part = match length <= self.chunk && within + length <= self.chunk {
+                    true => part,
+                    false => Part { offset: row * self.chunk, length: self.chunk },
+                };
+                for extra in 0..parity {
+                    end = self.serve((first_parity + extra) % disks, direction, part, now, end);
+                }
+            }
+        }
+        (end, any)
+    }
+}
+
+impl Device for Array {
+    fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
+        let (offset, length, at) = (io.offset, u64::from(io.length), now.0 as f64);
+        let end = match (io.direction, self.level.parity()) {
+            (Direction::Read, _) => self.read(offset, length, at),
+            (Direction::Write, 0) => self.write(offset, length, at),
+            (Direction::Write, _) => {
+                let (read, any) = self.with_parity(offset, length, Direction::Read, at);
+                if any {
+                    self.writes[io.slot as usize] = (offset, length);
+                    return agenda.resumes(io.slot, Instant(read.ceil() as u64));
+                }
+                self.with_parity(offset, length, Direction::Write, at).0
+            }
+        };
+        agenda.completes(io.slot, Instant(end.ceil() as u64).max(now + Span(1)));
+    }
+
+    /// What was old has been read.
+    fn resumes(&mut self, slot: u32, now: Instant, agenda: &mut Agenda) {
+        let (offset, length) = self.writes[slot as usize];
+        let (end, _) = self.with_parity(offset, length, Direction::Write, now.0 as f64);
+        agenda.completes(slot, Instant(end.ceil() as u64));
+    }
+}
