@@ -155,10 +155,10 @@ pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
 /// # Errors
 ///
 /// When it exists or cannot be written; then nothing of it is left.
-pub fn write_new(path: &Path, text: &str) -> Result<(), Error> {
+pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
     let mut file = signals::create_doomed(path, OpenOptions::new().write(true))
         .map_err(|cause| not_created(path, cause, "another place"))?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = file.write_all(content.as_ref()).and_then(|()| file.sync_all());
     match written {
         Ok(()) => signals::spare(path),
         // Half a report is worth less than none.

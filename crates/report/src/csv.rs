@@ -3,12 +3,16 @@
 //!
 //! Quoted as RFC 4180 has it, with the line ends that Unix tools expect. A figure that is not known,
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
-//! workers or targets those columns are empty.
+//! workers or targets those columns are empty. Of an experiment each row says where its trial stands:
+//! its role, its repeat, and its place on each axis. The cells of a latency map, most of which are no
+//! trials, are a table of their own.
 
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
 use fathom_core::{Quantile, stats};
 
-use crate::document::{Arrivals, Cache, Cell, Document, Pacing, Stream, SyncMode, Trial, Worker};
+use crate::document::{
+    Arrivals, Cache, Cell, Document, Found, Pacing, Place, Stream, SyncMode, Trial, Worker,
+};
 use crate::figures::{self, Part};
 
 /// What a row is about.
@@ -45,7 +49,8 @@ fn column(name: &str, about: &str, value: impl Fn(&Row<'_>) -> String + 'static)
 
 /// A document as a table.
 pub fn document(document: &Document) -> String {
-    let columns = all_columns();
+    let mut columns = all_columns();
+    columns.extend(axis_names(document).into_iter().map(axis_column));
     let mut out = String::new();
     push(&mut out, columns.iter().map(|column| column.name.clone()));
     for (place, trial) in document.trials.iter().enumerate() {
@@ -56,9 +61,69 @@ pub fn document(document: &Document) -> String {
     out
 }
 
-/// Every column's name and what it holds, in order: for the manual.
+/// Every column's name and what it holds, in order: for the manual. Columns of axes have the axis
+/// for AXIS.
 pub fn columns() -> Vec<(String, String)> {
-    all_columns().into_iter().map(|column| (column.name, column.about)).collect()
+    let columns = all_columns().into_iter().chain([axis_column("AXIS".to_owned())]);
+    columns.map(|column| (column.name, column.about)).collect()
+}
+
+/// The cells of a document's latency map as a table; none if it has no map.
+pub fn cells(document: &Document) -> Option<String> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let Some(Found::Map(found)) = found else { return None };
+    let mut out = String::new();
+    let mut heads = ["write", "read", "write_bandwidth_bytes_per_second", "read_rate_iops", "kind"]
+        .map(str::to_owned)
+        .to_vec();
+    for quantile in &found.quantiles {
+        let quantile = Quantile(*quantile);
+        heads.push(format!("response_time_{quantile}_ns"));
+        heads.push(format!("response_time_{quantile}_half_width_ns"));
+    }
+    push(&mut out, heads.into_iter());
+    for cell in &found.cells {
+        let mut fields = Vec::from([
+            cell.write.to_string(),
+            cell.read.to_string(),
+            optional(found.write_bandwidths.get(cell.write as usize)),
+            optional(found.read_rates.get(cell.read as usize)),
+            cell.kind.name().to_owned(),
+        ]);
+        for place in 0..found.quantiles.len() {
+            let estimate = cell.response_time_ns.get(place).copied().flatten();
+            fields.push(optional(estimate.map(|estimate| format!("{:.1}", estimate.value))));
+            let half = estimate.and_then(|estimate| estimate.half_width);
+            fields.push(optional(half.map(|half| format!("{half:.1}"))));
+        }
+        push(&mut out, fields.into_iter());
+    }
+    Some(out)
+}
+
+/// The axes that the trials lie on, in the order in which they name them.
+fn axis_names(document: &Document) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for one in document.trials.iter().flat_map(|trial| &trial.place.coordinates) {
+        if !names.contains(&one.axis) {
+            names.push(one.axis.clone());
+        }
+    }
+    names
+}
+
+fn axis_column(axis: String) -> Column {
+    let name = format!("at_{}", axis.replace('-', "_"));
+    let about = "Where the trial lies on an axis of the experiment: a number where it is one, \
+                 otherwise as it is typed; empty if it does not lie on it";
+    column(&name, about, move |row| {
+        let coordinates = &row.trial.place.coordinates;
+        let one = coordinates.iter().find(|one| one.axis == axis);
+        optional(one.map(|one| match one.value {
+            Some(value) => value.to_string(),
+            None => one.label.clone(),
+        }))
+    })
 }
 
 fn push(out: &mut String, fields: impl Iterator<Item = String>) {
@@ -192,6 +257,19 @@ fn identity() -> Vec<Column> {
     Vec::from([
         column("trial", "The trial's number, from 1", |row| row.number.to_string()),
         column("point", "What people call the point", |row| row.trial.point.name.clone()),
+        column(
+            "role",
+            "What the trial is for: result, preparation, probe, official, validation or sentinel; \
+             empty where it is no part of an experiment",
+            |row| {
+                let place = &row.trial.place;
+                let part = *place != Place::default();
+                optional(part.then(|| place.role.name()))
+            },
+        ),
+        column("repeat", "Which of the trials at the same place it is, from 0", |row| {
+            row.trial.place.repeat.to_string()
+        }),
         column("stream", "The stream; empty in a sum over several", |row| {
             optional(row.stream.map(|stream| stream.name.clone()))
         }),

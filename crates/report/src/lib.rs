@@ -3,9 +3,12 @@
 //! Nothing here performs I/O or reads a clock. A renderer sees only the document, so an old result
 //! is rendered without its device, and on any machine.
 
+pub mod chart;
 pub mod csv;
 pub mod document;
 pub mod export;
 pub mod figures;
 pub mod html;
+pub mod image;
+pub mod results;
 pub mod terminal;

@@ -55,8 +55,11 @@ fn the_terminal_shows_every_document() {
             let style = Style { width, ..Style::default() };
             let text = terminal::document(&document, &style);
             check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
-            let text = terminal::portrait(&document, &style);
-            check(&data().join(format!("{name}-portrait-{width}.txt")), text.as_bytes());
+            let (kind, text) = match document.is_experiment() {
+                true => ("experiment", terminal::experiment(&document, &style)),
+                false => ("portrait", terminal::portrait(&document, &style)),
+            };
+            check(&data().join(format!("{name}-{kind}-{width}.txt")), text.as_bytes());
         }
     }
 }
@@ -64,7 +67,11 @@ fn the_terminal_shows_every_document() {
 #[test]
 fn every_document_becomes_a_table() {
     for (name, bytes) in samples::all() {
-        let table = csv::document(&document::read(&bytes).unwrap());
+        let document = document::read(&bytes).unwrap();
+        let table = csv::document(&document);
+        if let Some(cells) = csv::cells(&document) {
+            check(&data().join(format!("{name}-cells.csv")), cells.as_bytes());
+        }
         check(&data().join(format!("{name}.csv")), table.as_bytes());
     }
 }

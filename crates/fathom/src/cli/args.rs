@@ -516,9 +516,24 @@ pub struct Report {
     /// Write a self-contained HTML report instead of showing it
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the figures as CSV instead of showing it
+    /// Write the figures of every trial as CSV instead of showing it
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the cells of a latency map as CSV instead of showing it
+    #[arg(long, value_name = "FILE")]
+    pub cells: Option<PathBuf>,
+    /// Write the charts of an experiment as SVG; of several charts, each to FILE-NAME.svg
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the charts of an experiment as PNG; of several charts, each to FILE-NAME.png
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+    /// The chart that --svg and --png write; an unknown name lists those there are
+    #[arg(long, value_name = "NAME")]
+    pub chart: Option<String>,
+    /// Show every trial of an experiment in full
+    #[arg(long)]
+    pub details: bool,
     /// Columns of the terminal report [default: as wide as the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(80..=1000))]

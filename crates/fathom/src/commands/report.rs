@@ -1,12 +1,15 @@
-//! `fathom report`: a result file again, as text, HTML or CSV.
+//! `fathom report`: a result file again, as text, HTML, CSV or images.
 
+use std::path::{Path, PathBuf};
+
+use fathom_report::chart::{self, Chart};
 use fathom_report::document::{Command, Document};
-use fathom_report::terminal;
+use fathom_report::{csv, figures, image, terminal};
 
 use super::shared;
 use crate::cli::args::Report;
 use crate::error::{Error, exit};
-use crate::output;
+use crate::{journal, output};
 
 /// Shows or writes it.
 ///
@@ -14,33 +17,170 @@ use crate::output;
 ///
 /// When the result cannot be read, or a report not be written.
 pub fn perform(args: &Report) -> Result<u8, Error> {
-    let writes = args.html.is_some() || args.csv.is_some();
-    if let (true, Some(width)) = (writes, args.width) {
-        return Err(Error::option(
-            format!("--width {width}"),
-            "it has no effect on a file",
-            "drop it, or --html and --csv",
-        ));
-    }
-    shared::distinct([&None, &args.html, &args.csv])?;
+    let files = [&args.html, &args.csv, &args.cells, &args.svg, &args.png];
+    let writes = files.iter().any(|file| file.is_some());
+    check(args, writes)?;
+    shared::distinct(files)?;
     let document = shared::read(&args.result)?;
+    let images = images(args, &document)?;
+    let cells = cells(args, &document)?;
     shared::write_reports(&document, args.html.as_deref(), args.csv.as_deref())?;
+    if let Some((path, table)) = cells {
+        journal::write_new(path, table)?;
+        output::say(&format!("cells   {}", path.display()))?;
+    }
+    for (path, image) in images {
+        journal::write_new(&path, image)?;
+        output::say(&format!("image   {}", path.display()))?;
+    }
     if !writes {
         let mut style = shared::style();
         if let Some(width) = args.width {
             style.width = usize::from(width);
         }
-        output::say(render(&document, &style).trim_end_matches('\n'))?;
+        let text = match args.details {
+            true => terminal::document(&document, &style),
+            false => render(&document, &style),
+        };
+        output::say(text.trim_end_matches('\n'))?;
     }
     Ok(exit::MEASURED)
+}
+
+/// Refuses options that would do nothing.
+fn check(args: &Report, writes: bool) -> Result<(), Error> {
+    let useless = |option: String, remedy: &str| {
+        Err(Error::option(option, "it has no effect on a file", remedy))
+    };
+    if let (true, Some(width)) = (writes, args.width) {
+        let remedy = "drop it, or --html, --csv, --cells, --svg and --png";
+        return useless(format!("--width {width}"), remedy);
+    }
+    if writes && args.details {
+        return useless("--details".to_owned(), "drop it: files have all details anyway");
+    }
+    match &args.chart {
+        Some(name) if args.svg.is_none() && args.png.is_none() => Err(Error::option(
+            format!("--chart {name}"),
+            "there is no image to draw it in",
+            "add --svg FILE or --png FILE",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The table of a map's cells, with its place.
+fn cells<'a>(args: &'a Report, document: &Document) -> Result<Option<(&'a Path, String)>, Error> {
+    let Some(path) = args.cells.as_deref() else { return Ok(None) };
+    match csv::cells(document) {
+        Some(table) => Ok(Some((path, table))),
+        None => Err(Error::option(
+            format!("--cells {}", path.display()),
+            "the result holds no finished latency map",
+            "name a result of `fathom map`, or take --csv for its trials",
+        )),
+    }
+}
+
+/// The images that were asked for, with their places.
+fn images(args: &Report, document: &Document) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
+    let asked = [("--svg", &args.svg), ("--png", &args.png)];
+    let mut images = Vec::new();
+    for (option, path) in asked {
+        let Some(path) = path else { continue };
+        let charts = wanted(args, document, option, path)?;
+        let alone = charts.len() == 1;
+        for chart in charts {
+            let subtitle = subtitle(document);
+            let bytes = match option {
+                "--svg" => image::svg(&chart, &subtitle).into_bytes(),
+                _ => image::png(&chart, &subtitle).map_err(|why| {
+                    Error::option(
+                        format!("{option} {}", path.display()),
+                        why,
+                        "choose another chart with --chart, or --svg",
+                    )
+                })?,
+            };
+            let path = if alone { path.clone() } else { named(path, &chart.name) };
+            images.push((path, bytes));
+        }
+    }
+    Ok(images)
+}
+
+/// The charts that are to be drawn.
+fn wanted(
+    args: &Report,
+    document: &Document,
+    option: &str,
+    path: &Path,
+) -> Result<Vec<Chart>, Error> {
+    let mut charts = chart::charts(document);
+    if charts.is_empty() {
+        return Err(Error::option(
+            format!("{option} {}", path.display()),
+            "the result has no charts of an experiment",
+            "name a result of sweep, peak, map or sustain; --html draws those of every run",
+        ));
+    }
+    if let Some(name) = &args.chart {
+        let names: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
+        charts.retain(|chart| chart.name == *name);
+        if charts.is_empty() {
+            return Err(Error::option(
+                format!("--chart {name}"),
+                "the result has no such chart",
+                format!("choose one of {}", names.join(", ")),
+            ));
+        }
+    }
+    Ok(charts)
+}
+
+/// A name of its own for one of several images: `sweep.svg` becomes `sweep-iops.svg`.
+fn named(path: &Path, chart: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match path.extension() {
+        Some(extension) => format!("{stem}-{chart}.{}", extension.to_string_lossy()),
+        None => format!("{stem}-{chart}"),
+    };
+    path.with_file_name(name)
+}
+
+/// What an image says about where its figures are from.
+fn subtitle(document: &Document) -> String {
+    let header = &document.header;
+    let targets: Vec<&str> = header.targets.iter().map(figures::place_name).collect();
+    let name = header.experiment.as_ref().map_or("run", |experiment| experiment.name.as_str());
+    let day = header.created.split('T').next().unwrap_or_default();
+    let on = match targets.as_slice() {
+        [first, _, _, ..] => format!("{first} and {} more", targets.len() - 1),
+        few => few.join(", "),
+    };
+    format!("{name} of {on} on {}, {day}, fathom {}", header.host.name, header.fathom_version)
 }
 
 /// The terminal report that the command which wrote the document shows.
 pub fn render(document: &Document, style: &terminal::Style) -> String {
     match document.header.command {
         Command::Quick => terminal::portrait(document, style),
-        Command::Run | Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
-            terminal::document(document, style)
+        Command::Run => terminal::document(document, style),
+        Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
+            terminal::experiment(document, style)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_images_has_a_name_of_its_own() {
+        let name = |path: &str| named(Path::new(path), "p99").display().to_string();
+        assert_eq!(name("out/sweep.svg"), "out/sweep-p99.svg");
+        assert_eq!(name("sweep"), "sweep-p99");
+        assert_eq!(name("a.b.png"), "a.b-p99.png");
     }
 }

@@ -640,11 +640,11 @@ pub fn write_reports(
     csv: Option<&Path>,
 ) -> Result<(), Error> {
     let page = html.map_or(Ok(()), |path| {
-        journal::write_new(path, &html::document(document))?;
+        journal::write_new(path, html::document(document))?;
         output::say(&format!("report  {}", path.display()))
     });
     let table = csv.map_or(Ok(()), |path| {
-        journal::write_new(path, &csv::document(document))?;
+        journal::write_new(path, csv::document(document))?;
         output::say(&format!("table   {}", path.display()))
     });
     page.and(table)
@@ -663,11 +663,11 @@ pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Erro
         let folder = folder.canonicalize().unwrap_or(folder.to_owned());
         (folder, path.file_name().map(ToOwned::to_owned))
     };
-    let places: Vec<_> = paths.into_iter().flatten().map(place).collect();
+    let places: Vec<_> = paths.iter().copied().flatten().map(place).collect();
     let twice = places.iter().enumerate().any(|(index, place)| places[..index].contains(place));
     if twice {
         return Err(Error::option(
-            "--out, --html, --csv, --trace",
+            "--out, --html, --csv and so on",
             "two of them name the same file",
             "give each its own",
         ));

@@ -303,6 +303,40 @@ impl From<&stats::Estimate> for Estimate {
     }
 }
 
+impl Role {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Result => "result",
+            Self::Preparation => "preparation",
+            Self::Probe => "probe",
+            Self::Official => "official",
+            Self::Validation => "validation",
+            Self::Sentinel => "sentinel",
+        }
+    }
+}
+
+impl CellKind {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Imprecise => "imprecise",
+            Self::Filled => "filled",
+            Self::Overloaded => "overloaded",
+            Self::Beyond => "beyond",
+        }
+    }
+}
+
+impl Estimate {
+    /// As the core has it.
+    pub fn to_core(self) -> stats::Estimate {
+        stats::Estimate { value: self.value, half_width: self.half_width }
+    }
+}
+
 impl From<&core::Found> for Found {
     fn from(found: &core::Found) -> Self {
         match found {

@@ -286,6 +286,15 @@ pub struct Document {
     pub torn: bool,
 }
 
+impl Document {
+    /// Whether it is of an experiment, so that its trials have places rather than only an order.
+    pub fn is_experiment(&self) -> bool {
+        let found = self.conclusion.as_ref().is_some_and(|last| last.found.is_some());
+        let placed = || self.trials.iter().any(|trial| !trial.place.coordinates.is_empty());
+        self.header.experiment.is_some() || found || placed()
+    }
+}
+
 impl Line {
     /// The line, without a newline at its end.
     pub fn to_json(&self) -> String {

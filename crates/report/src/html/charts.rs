@@ -7,6 +7,8 @@ use fathom_core::measure::{Direction, Histogram, SparseHistogram};
 use fathom_core::{Quantile, Span, stats};
 use serde_json::{Value, json};
 
+use super::{page, plotly};
+use crate::chart;
 use crate::document::{Document, Trial};
 use crate::figures;
 
@@ -100,9 +102,12 @@ fn times_over_time(trial: &Trial) -> Vec<Piece<Histogram>> {
 
 /// All figures of a document: each with the id of the element that it goes into.
 pub fn figures(document: &Document) -> Value {
-    let mut all = Vec::new();
-    if document.trials.len() > 1 {
+    let mut all: Vec<Value> = chart::charts(document).iter().flat_map(plotly::figures).collect();
+    if document.trials.len() > 1 && !document.is_experiment() {
         all.push(overview(&document.trials));
+    }
+    if !page::draws_trials(document) {
+        return Value::Array(all);
     }
     for (place, trial) in document.trials.iter().enumerate() {
         let number = place + 1;
@@ -114,7 +119,7 @@ pub fn figures(document: &Document) -> Value {
 }
 
 /// Text as plotly shows it: it takes markup for markup.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

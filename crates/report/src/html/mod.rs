@@ -6,13 +6,24 @@
 //! a name in the document cannot become a script.
 
 mod charts;
+mod experiment;
 mod page;
+mod plotly;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::document::{Document, Verdict};
 use crate::figures;
+
+/// Appends to a string, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($part:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($part)*);
+    }};
+}
+use put;
 
 /// plotly.js 4.1.1, the distribution with cartesian charts only, packed with gzip -9.
 const LIBRARY: &[u8] = include_bytes!("plotly-cartesian.min.js.gz");

@@ -1,17 +1,20 @@
 //! What the page says: everything but the charts, in plain HTML.
 
-use std::fmt::Write;
-
 use fathom_core::measure::{Direction, Flow};
 use fathom_core::{Bytes, Quantile};
 
-use super::{anchor, chip, escape, or_dash, time, title, verdict_class, with_half};
+use super::{
+    anchor, chip, escape, experiment, or_dash, put, time, title, verdict_class, with_half,
+};
 use crate::document::{Document, Ended, Finding, Target, Trial, Verdict};
 use crate::figures::{self, Part, direction_name, plus_minus};
 use crate::terminal;
 
 /// Percentiles of the overview.
 const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
+
+/// The most trials of an experiment that are drawn one by one: a browser is slow with hundreds.
+const TRIALS_DRAWN: usize = 12;
 
 /// How many errors are listed one by one.
 const ERRORS_SHOWN: usize = 20;
@@ -21,8 +24,17 @@ pub fn body(document: &Document) -> String {
     let mut out = String::new();
     head(&mut out, document);
     verdict(&mut out, document);
+    experiment::section(&mut out, document);
     if document.trials.len() > 1 {
         overview(&mut out, document);
+    }
+    if !draws_trials(document) {
+        put!(
+            out,
+            "<section><h2>Trial by trial</h2><p class=\"muted small\">There are too many to draw \
+             what each of them did over time. For one of them, <code>fathom run</code> its point.\
+             </p></section>\n"
+        );
     }
     for (place, trial) in document.trials.iter().enumerate() {
         section(&mut out, document, place + 1, trial);
@@ -33,11 +45,9 @@ pub fn body(document: &Document) -> String {
     out
 }
 
-/// Appends to a string, which cannot fail.
-macro_rules! put {
-    ($out:expr, $($part:tt)*) => {{
-        let _ = write!($out, $($part)*);
-    }};
+/// Whether there are few enough trials to draw what each of them did over time.
+pub fn draws_trials(document: &Document) -> bool {
+    !document.is_experiment() || document.trials.len() <= TRIALS_DRAWN
 }
 
 fn head(out: &mut String, document: &Document) {
@@ -125,8 +135,11 @@ fn found(out: &mut String, finding: &Finding, whose: &str) {
 
 /// The table of all trials, and its chart.
 fn overview(out: &mut String, document: &Document) {
+    let all = document.is_experiment();
+    let heading = if all { "All trials, in their order" } else { "At a glance" };
+    put!(out, "<section>\n<h2>{heading}");
     out.push_str(
-        "<section>\n<h2>At a glance</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>\
+        "</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>\
          <th>IOPS</th><th>MiB/s</th><th>p50</th><th>p99</th><th>p99.9</th><th>verdict</th></tr>\
          </thead>\n<tbody>\n",
     );
@@ -149,10 +162,13 @@ fn overview(out: &mut String, document: &Document) {
          closed loop it equals the service time. ± is half of the 95 % confidence interval. A dash: \
          not enough samples.</p>\n",
     );
-    out.push_str(
-        "<div class=\"charts\"><div class=\"chart wide\"><div id=\"overview\"></div></div></div>\n",
-    );
-    no_charts(out);
+    if !document.is_experiment() {
+        out.push_str(
+            "<div class=\"charts\"><div class=\"chart wide\"><div id=\"overview\"></div></div>\
+             </div>\n",
+        );
+        no_charts(out);
+    }
     out.push_str("</section>\n");
 }
 
@@ -160,7 +176,7 @@ fn loop_name(trial: &Trial) -> &'static str {
     if trial.is_open() { "open" } else { "closed" }
 }
 
-fn no_charts(out: &mut String) {
+pub fn no_charts(out: &mut String) {
     let why =
         "The charts need scripts and a browser of 2023 or later; the tables hold the figures.";
     put!(out, "<p class=\"no-charts muted small\">{why}</p>\n");
@@ -199,6 +215,22 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
     load(out, trial);
     cards(out, trial);
     streams(out, trial);
+    if draws_trials(document) {
+        trial_charts(out, number, trial);
+        if !many {
+            no_charts(out);
+        }
+    }
+    flows(out, document, trial);
+    percentiles(out, trial);
+    accounts(out, trial);
+    processors(out, document, trial);
+    errors(out, document, trial);
+    out.push_str("</section>\n");
+}
+
+/// The places of a trial's charts.
+fn trial_charts(out: &mut String, number: usize, trial: &Trial) {
     put!(
         out,
         "<div class=\"charts\">\n\
@@ -208,15 +240,6 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
          <div id=\"distribution-{number}\"></div></div>\n</div>\n",
         time = time_name(trial)
     );
-    if !many {
-        no_charts(out);
-    }
-    flows(out, document, trial);
-    percentiles(out, trial);
-    accounts(out, trial);
-    processors(out, document, trial);
-    errors(out, document, trial);
-    out.push_str("</section>\n");
 }
 
 fn time_name(trial: &Trial) -> &'static str {

@@ -3,12 +3,16 @@
 
 mod calibration;
 mod details;
+mod experiment;
+mod heat;
 mod portrait;
 mod target;
 mod text;
 
 pub use calibration::calibration;
 pub use details::document;
+pub use experiment::experiment;
+pub(crate) use experiment::judged;
 pub use portrait::portrait;
 pub use target::target;
 

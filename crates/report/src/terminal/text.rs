@@ -145,6 +145,11 @@ impl Table {
             .collect()
     }
 
+    /// How many columns of the terminal its longest row takes.
+    pub fn width(&self) -> usize {
+        self.widths().iter().sum::<usize>() + self.gaps.iter().sum::<usize>()
+    }
+
     /// Appends the table.
     pub fn render(&self, out: &mut String, style: &Style) {
         let widths = self.widths();

@@ -1,6 +1,8 @@
 //! Invented runs, from which the stored documents of the golden tests are made: repeatable, without
 //! a device, and each with something that a renderer has to cope with.
 
+pub mod experiments;
+
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{
@@ -642,4 +644,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("torn", torn()),
         ("interrupted", bytes(&interrupted())),
     ])
+    .into_iter()
+    .chain(experiments::all().into_iter().map(|(name, document)| (name, bytes(&document))))
+    .collect()
 }

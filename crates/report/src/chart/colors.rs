@@ -1,0 +1,59 @@
+//! Colors that people with any kind of color vision can tell apart, on white and on black.
+
+/// Eight colors for series: Okabe and Ito, "Color Universal Design" (2008), with a darker yellow, so
+/// that it can be seen on white.
+pub const SERIES: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6d00", "#4b5768"];
+
+/// Viridis (Smith and van der Walt, 2015, CC0) at equal distances, dark and low first: it is read in
+/// gray and with any color vision.
+const VIRIDIS: [[u8; 3]; 11] = [
+    [68, 1, 84],
+    [72, 36, 117],
+    [65, 68, 135],
+    [53, 95, 141],
+    [42, 120, 142],
+    [33, 145, 140],
+    [34, 168, 132],
+    [68, 191, 112],
+    [122, 209, 81],
+    [189, 223, 38],
+    [253, 231, 37],
+];
+
+/// The color of a share, from 0 to 1.
+pub fn scale_color(share: f64) -> [u8; 3] {
+    let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let below = (place as usize).min(VIRIDIS.len() - 2);
+    let rest = place - below as f64;
+    let mix = |channel: usize| {
+        let (one, two) = (VIRIDIS[below][channel], VIRIDIS[below + 1][channel]);
+        (f64::from(one) + (f64::from(two) - f64::from(one)) * rest).round() as u8
+    };
+    [mix(0), mix(1), mix(2)]
+}
+
+/// The same scale as stops from 0 to 1.
+pub fn scale_stops() -> Vec<(f64, String)> {
+    let stop = |(nth, [red, green, blue]): (usize, &[u8; 3])| {
+        (nth as f64 / (VIRIDIS.len() - 1) as f64, format!("#{red:02x}{green:02x}{blue:02x}"))
+    };
+    VIRIDIS.iter().enumerate().map(stop).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_grows_lighter_all_the_way() {
+        let lightness = |share: f64| {
+            let [red, green, blue] = scale_color(share).map(f64::from);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
+        };
+        let steps: Vec<f64> = (0..=40).map(|step| lightness(f64::from(step) / 40.0)).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{steps:?}");
+        assert_eq!(scale_stops().len(), 11);
+        assert_eq!(scale_color(2.0), [253, 231, 37]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The charts of a search for the peak: throughput against response time, and both by the load.
+
+use fathom_core::{Bytes, Span};
+
+use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
+use crate::document::{Document, Estimate, PeakFound, Probe};
+use crate::figures;
+
+/// All charts of a search.
+pub fn charts(document: &Document, found: &PeakFound) -> Vec<Chart> {
+    if found.probes.is_empty() {
+        return Vec::new();
+    }
+    Vec::from([tradeoff(document, found), throughput(document, found)])
+}
+
+/// Throughput as people read it: I/Os per second, or MiB per second.
+pub fn read(found: &PeakFound, value: f64) -> f64 {
+    if found.measure == "bandwidth" { value / Bytes::MIB as f64 } else { value }
+}
+
+/// The unit of the throughput.
+pub fn unit(found: &PeakFound) -> &'static str {
+    if found.measure == "bandwidth" { "MiB/s" } else { "IOPS" }
+}
+
+/// What the response times of the probes are quantiles at: "p50" without an objective.
+pub fn quantile(found: &PeakFound) -> &str {
+    let objective = found.objective.as_deref().unwrap_or_default();
+    objective.split(['<', '=', ' ']).find(|word| word.starts_with('p')).unwrap_or("p50")
+}
+
+/// The bound of an objective such as "p99 <= 2 ms", if it can be read.
+pub fn bound(found: &PeakFound) -> Option<f64> {
+    let (_, bound) = found.objective.as_deref()?.split_once("<=")?;
+    let bound: String = bound.split(',').next()?.split_whitespace().collect();
+    bound.parse::<Span>().ok().map(|span| span.0 as f64)
+}
+
+/// A value on the axis as it is written.
+pub fn value(number: f64) -> String {
+    match number.fract() == 0.0 && number.abs() < 1e15 {
+        true => figures::count(number as u64),
+        false => figures::significant(number),
+    }
+}
+
+/// What a probe is to the answer.
+pub fn answer(found: &PeakFound, probe: &Probe) -> String {
+    let is = match probe.value {
+        value if found.choice == Some(value) => "the answer",
+        value if found.equals.contains(&value) => "cannot be told from it",
+        _ => "",
+    };
+    match (is, probe.meets) {
+        ("", Some(true)) => "meets the objective".to_owned(),
+        ("", Some(false)) => "misses the objective".to_owned(),
+        (is, _) => is.to_owned(),
+    }
+}
+
+fn about(found: &PeakFound, probe: &Probe) -> String {
+    let mut lines = Vec::from([format!("{} {}", found.axis, value(probe.value))]);
+    let half = |estimate: &Estimate| figures::plus_minus(Some(&estimate.to_core()));
+    let throughput = figures::rate(read(found, probe.throughput.value));
+    lines.push(format!("{throughput} {} {}", unit(found), half(&probe.throughput)));
+    if let Some(time) = &probe.response_time_ns {
+        lines.push(format!("{} {} {}", quantile(found), figures::time(time.value), half(time)));
+    }
+    lines.extend(probe.meets.map(|meets| match meets {
+        true => "meets the objective".to_owned(),
+        false => "does not meet the objective".to_owned(),
+    }));
+    lines.push(match probe.trials {
+        1 => "probed once".to_owned(),
+        many => format!("probed {many} times"),
+    });
+    lines.join("\n")
+}
+
+/// How a probe is drawn: the answer, what cannot be told from it, and the others.
+fn families(found: &PeakFound, dots: &[(f64, Dot)]) -> Vec<Series> {
+    let of = |keep: &dyn Fn(f64) -> bool| -> Vec<Dot> {
+        dots.iter().filter(|(value, _)| keep(*value)).map(|(_, dot)| dot.clone()).collect()
+    };
+    let series = |name: &str, paint, form, dots: Vec<Dot>| {
+        (!dots.is_empty()).then(|| Series { name: name.to_owned(), paint, form, dots })
+    };
+    let plain = |dots: Vec<Dot>| {
+        let bare = |dot: Dot| Dot { half: None, label: String::new(), ..dot };
+        dots.into_iter().map(bare).collect::<Vec<Dot>>()
+    };
+    let curve = Form::Dotted(Shape::Circle);
+    let equal = |value: f64| found.equals.contains(&value) && found.choice != Some(value);
+    [
+        series("probed", Paint::Nth(0), curve, of(&|_| true)),
+        series(
+            "cannot be told from the answer",
+            Paint::Nth(1),
+            Form::Dots(Shape::Square),
+            plain(of(&equal)),
+        ),
+        series(
+            "the answer",
+            Paint::Found,
+            Form::Dots(Shape::Ring),
+            plain(of(&|value| found.choice == Some(value))),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A straight line at a height, from one end of the dots to the other.
+fn rule(name: String, paint: Paint, height: f64, dots: &[(f64, Dot)]) -> Series {
+    let xs = dots.iter().map(|(_, dot)| dot.x);
+    let (low, high) =
+        xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let dot = |x| Dot { x, y: Some(height), half: None, label: String::new(), about: name.clone() };
+    let dots = Vec::from([dot(low), dot(high)]);
+    Series { name, paint, form: Form::Line { dashed: true }, dots }
+}
+
+fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
+    let dots: Vec<(f64, Dot)> = found
+        .probes
+        .iter()
+        .map(|probe| {
+            let time = probe.response_time_ns.as_ref();
+            let dot = Dot {
+                x: read(found, probe.throughput.value),
+                y: time.map(|time| time.value / 1e6),
+                half: time.and_then(|t| t.half_width.map(|half| half.min(t.value * 0.99) / 1e6)),
+                label: value(probe.value),
+                about: about(found, probe),
+            };
+            (probe.value, dot)
+        })
+        .filter(|(_, dot)| dot.y.is_some())
+        .collect();
+    let mut series = families(found, &dots);
+    if let (Some(bound), Some(words)) = (bound(found), &found.objective) {
+        series.insert(0, rule(format!("objective {words}"), Paint::Suspect, bound / 1e6, &dots));
+    }
+    let time = quantile(found);
+    Chart {
+        name: "tradeoff".to_owned(),
+        title: "Response time against throughput".to_owned(),
+        caption: format!(
+            "{time} of the response time in ms against {}, {}; the numbers are the values of {}. \
+             {BARS}",
+            unit(found),
+            loops(document),
+            found.axis
+        ),
+        panels: Vec::from([Panel {
+            title: String::new(),
+            plot: Plot::Lines(Lines {
+                x: Axis {
+                    title: unit(found).to_owned(),
+                    scale: Scale::FromZero,
+                    ticks: Vec::new(),
+                    range: None,
+                },
+                y: Axis::of_ratios(format!("{time}, ms (logarithmic)"), &series),
+                band: None,
+                series,
+            }),
+        }]),
+        one_at_a_time: false,
+    }
+}
+
+fn throughput(document: &Document, found: &PeakFound) -> Chart {
+    let positive = found.probes.iter().all(|probe| probe.value > 0.0);
+    let dots: Vec<(f64, Dot)> = found
+        .probes
+        .iter()
+        .map(|probe| {
+            let estimate = &probe.throughput;
+            let dot = Dot {
+                x: probe.value,
+                y: Some(read(found, estimate.value)),
+                half: estimate.half_width.map(|half| read(found, half.min(estimate.value))),
+                label: String::new(),
+                about: about(found, probe),
+            };
+            (probe.value, dot)
+        })
+        .collect();
+    let mut series = families(found, &dots);
+    let mut meaning = String::new();
+    if let (Some(enough), Some(best)) = (found.enough, &found.best) {
+        let name = format!("{} of the best", figures::percent(enough));
+        meaning = format!(" The broken line is {name}.");
+        series.insert(0, rule(name, Paint::Muted, read(found, best.value) * enough, &dots));
+    }
+    let ticks = found.probes.iter().map(|probe| (probe.value, value(probe.value)));
+    Chart {
+        name: "throughput".to_owned(),
+        title: format!("{} by {}", unit(found), found.axis),
+        caption: format!("{}, {}. {BARS}{meaning}", unit(found), loops(document)),
+        panels: Vec::from([Panel {
+            title: String::new(),
+            plot: Plot::Lines(Lines {
+                x: Axis {
+                    title: found.axis.clone(),
+                    scale: if positive { Scale::Log } else { Scale::Linear },
+                    ticks: ticks.collect(),
+                    range: None,
+                },
+                y: Axis {
+                    title: unit(found).to_owned(),
+                    scale: Scale::FromZero,
+                    ticks: Vec::new(),
+                    range: None,
+                },
+                band: None,
+                series,
+            }),
+        }]),
+        one_at_a_time: false,
+    }
+}

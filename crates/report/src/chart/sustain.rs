@@ -1,0 +1,159 @@
+//! The chart of rounds until a steady state: every round, and what the steadiness was judged by.
+
+use fathom_core::stats;
+
+use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
+use crate::document::{Document, Round, Steadiness, SustainFound};
+use crate::figures;
+
+/// The charts of the rounds: all of them, and those that the steadiness was judged by.
+pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
+    if found.rounds.is_empty() {
+        return Vec::new();
+    }
+    let mut charts = Vec::from([all(document, found)]);
+    if let (Some(steadiness), [_, _, ..]) = (&found.steadiness, window(found)) {
+        charts.push(closely(document, found, steadiness));
+    }
+    charts
+}
+
+fn all(document: &Document, found: &SustainFound) -> Chart {
+    let band = found.steady_from.map(|from| {
+        let last = found.rounds.last().map_or(from, |round| round.number);
+        (f64::from(from) - 0.5, f64::from(last) + 0.5)
+    });
+    let steady = match band {
+        Some(_) => "The steady state is shaded.",
+        None => "There was no steady state.",
+    };
+    Chart {
+        name: "rounds".to_owned(),
+        title: format!("{} by round", found.watched),
+        caption: format!("{}, {}. {BARS} {steady}", found.watched, loops(document)),
+        panels: panel(Lines {
+            x: x_axis(&found.rounds),
+            y: Axis { range: None, ..y_axis(found, Scale::FromZero) },
+            band,
+            series: Vec::from([series_of(&found.rounds)]),
+        }),
+        one_at_a_time: false,
+    }
+}
+
+/// The last rounds, on an axis on which their differences are seen.
+fn closely(document: &Document, found: &SustainFound, steadiness: &Steadiness) -> Chart {
+    let window = window(found);
+    let ends = (f64::from(window[0].number), f64::from(window[window.len() - 1].number));
+    let mut series = judgement(steadiness, window, ends);
+    series.push(series_of(window));
+    let values = series.iter().flat_map(|one| &one.dots).filter_map(|dot| {
+        let half = dot.half.unwrap_or(0.0);
+        dot.y.map(|y| (y - half, y + half))
+    });
+    let range = values.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)));
+    let room = range.map_or(0.0, |(low, high)| (high - low) * 0.08);
+    let range = range.map(|(low, high)| ((low - room).max(0.0), high + room));
+    Chart {
+        name: "window".to_owned(),
+        title: "The rounds that steadiness is judged by".to_owned(),
+        caption: format!(
+            "{}, {}; the axis does not begin at zero. {BARS} Steady: all rounds differ by at most \
+             20 % of their mean, which is as much as between the limits, and the best fit rises or \
+             falls by at most 10 % of it.",
+            found.watched,
+            loops(document)
+        ),
+        panels: panel(Lines {
+            x: x_axis(window),
+            y: Axis { range, ..y_axis(found, Scale::Linear) },
+            band: None,
+            series,
+        }),
+        one_at_a_time: false,
+    }
+}
+
+fn panel(lines: Lines) -> Vec<Panel> {
+    Vec::from([Panel { title: String::new(), plot: Plot::Lines(lines) }])
+}
+
+fn x_axis(rounds: &[Round]) -> Axis {
+    Axis {
+        title: "round".to_owned(),
+        scale: Scale::Linear,
+        ticks: ticks(rounds),
+        range: ends(rounds),
+    }
+}
+
+fn y_axis(found: &SustainFound, scale: Scale) -> Axis {
+    Axis { title: found.watched.clone(), scale, ticks: Vec::new(), range: None }
+}
+
+fn series_of(rounds: &[Round]) -> Series {
+    let dots = rounds.iter().map(|round| Dot {
+        x: f64::from(round.number),
+        y: Some(round.value.value),
+        half: round.value.half_width.map(|half| half.min(round.value.value)),
+        label: String::new(),
+        about: format!(
+            "round {}\n{} {}",
+            round.number,
+            figures::rate(round.value.value),
+            figures::plus_minus(Some(&round.value.to_core()))
+        ),
+    });
+    let form = Form::Dotted(Shape::Circle);
+    Series { name: "rounds".to_owned(), paint: Paint::Nth(0), form, dots: dots.collect() }
+}
+
+/// The rounds that the steadiness was judged by.
+pub fn window(found: &SustainFound) -> &[Round] {
+    let from = found.rounds.len().saturating_sub(stats::ROUNDS);
+    let steady = found
+        .steady_from
+        .and_then(|from| found.rounds.iter().position(|round| round.number == from));
+    &found.rounds[steady.unwrap_or(from)..]
+}
+
+fn judgement(steadiness: &Steadiness, window: &[Round], ends: (f64, f64)) -> Vec<Series> {
+    let values: Vec<f64> = window.iter().map(|round| round.value.value).collect();
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let line = |name: &str, from: f64, to: f64, paint, dashed| {
+        let dot = |x, y: f64| Dot {
+            x,
+            y: Some(y),
+            half: None,
+            label: String::new(),
+            about: format!("{name} {}", figures::rate(y)),
+        };
+        let dots = Vec::from([dot(ends.0, from), dot(ends.1, to)]);
+        Series { name: name.to_owned(), paint, form: Form::Line { dashed }, dots }
+    };
+    let (under, over) = (steadiness.mean * 0.9, steadiness.mean * 1.1);
+    let mut lines = Vec::from([
+        line("limits, 20 % apart", under, under, Paint::Suspect, true),
+        line("", over, over, Paint::Suspect, true),
+        line("smallest and largest", lowest, lowest, Paint::Muted, true),
+        line("", highest, highest, Paint::Muted, true),
+        line("mean", steadiness.mean, steadiness.mean, Paint::Ink, false),
+    ]);
+    if let Some(trend) = stats::linear_trend(&values) {
+        lines.push(line("best fit", trend.first, trend.last, Paint::Found, false));
+    }
+    lines
+}
+
+/// A label at every round, or at every so many.
+fn ticks(rounds: &[Round]) -> Vec<(f64, String)> {
+    let each = rounds.len().div_ceil(20).max(1);
+    let shown = rounds.iter().step_by(each);
+    shown.map(|round| (f64::from(round.number), round.number.to_string())).collect()
+}
+
+fn ends(rounds: &[Round]) -> Option<(f64, f64)> {
+    let (first, last) = (rounds.first()?, rounds.last()?);
+    Some((f64::from(first.number) - 0.6, f64::from(last.number) + 0.6))
+}

@@ -1,0 +1,362 @@
+//! The charts of a sweep: a line for each value of the second axis, a plot for each of the others,
+//! bars where there is nothing but names.
+
+use fathom_core::stats::Estimate;
+
+use super::{
+    Axis, BARS, Cell, Chart, Cover, Dot, Form, Heat, Lines, Paint, Panel, Plot, Scale, Series,
+    Shape, loops, marks,
+};
+use crate::document::{Document, Verdict};
+use crate::figures::{self, plus_minus};
+use crate::results::{QUANTILES, Results, Spot};
+
+/// More plots than this in one chart are too small to read: the rest is in the table.
+const PANELS: usize = 16;
+
+/// Axes with at least so many values each have a matrix too.
+const MATRIX: usize = 3;
+
+/// What an axis of ratios says of itself; bars have none.
+const LOGARITHMIC: &str = " (logarithmic)";
+
+/// How a figure is read of all trials at one place.
+type Reading = Box<dyn Fn(&Spot<'_>) -> Option<Estimate>>;
+
+/// A figure that is drawn.
+struct Figure {
+    name: String,
+    title: String,
+    axis: String,
+    log: bool,
+    of: Reading,
+    text: fn(f64) -> String,
+}
+
+/// Which axis goes where.
+struct Arrangement {
+    /// To the right.
+    x: usize,
+    /// A line or a bar for each of its values.
+    lines: Option<usize>,
+    /// A plot for each combination of theirs.
+    panels: Vec<usize>,
+}
+
+/// All charts of results.
+pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
+    if results.spots.is_empty() {
+        return Vec::new();
+    }
+    let arrangement = Arrangement::of(results);
+    let figures = figures(results);
+    let mut charts: Vec<Chart> =
+        figures.iter().map(|figure| chart(document, results, &arrangement, figure)).collect();
+    let wide = |axis: &usize| results.axes[*axis].labels.len() >= MATRIX;
+    if let (true, Some(lines), []) =
+        (wide(&arrangement.x), arrangement.lines.filter(wide), arrangement.panels.as_slice())
+    {
+        let of = |figure| matrix(document, results, arrangement.x, lines, figure);
+        charts.extend(figures.iter().take(1).map(of));
+    }
+    charts
+}
+
+impl Arrangement {
+    /// The axis of numbers with the most values goes to the right: its line can be followed.
+    fn of(results: &Results<'_>) -> Self {
+        let all = 0..results.axes.len();
+        let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
+        let weight = |axis: &usize| (results.is_numeric(*axis), results.axes[*axis].labels.len());
+        let mut x = 0;
+        for axis in all.clone().filter(several) {
+            if !several(&x) || weight(&axis) > weight(&x) {
+                x = axis;
+            }
+        }
+        let mut rest = all.filter(several).filter(|axis| *axis != x);
+        let lines = rest.next();
+        Self { x, lines, panels: rest.collect() }
+    }
+}
+
+fn figures(results: &Results<'_>) -> Vec<Figure> {
+    let mut figures = Vec::from([Figure {
+        name: "iops".to_owned(),
+        title: "IOPS".to_owned(),
+        axis: "I/Os per second".to_owned(),
+        log: false,
+        of: Box::new(|spot| spot.summary.iops),
+        text: figures::rate,
+    }]);
+    if results.blocks_differ() {
+        let mib = |estimate: Estimate| Estimate {
+            value: figures::mib(estimate.value),
+            half_width: estimate.half_width.map(figures::mib),
+        };
+        figures.push(Figure {
+            name: "bandwidth".to_owned(),
+            title: "Bandwidth".to_owned(),
+            axis: "MiB/s".to_owned(),
+            log: false,
+            of: Box::new(move |spot| spot.summary.bandwidth.map(mib)),
+            text: figures::rate,
+        });
+    }
+    for (nth, quantile) in QUANTILES.iter().enumerate().take(2) {
+        figures.push(Figure {
+            name: quantile.to_string().replace('.', "-"),
+            title: format!("Response time, {quantile}"),
+            axis: format!("{quantile}, ms{LOGARITHMIC}"),
+            log: true,
+            of: Box::new(move |spot| spot.summary.quantiles[nth].map(milliseconds)),
+            text: |ms| figures::time(ms * 1e6),
+        });
+    }
+    figures
+}
+
+fn milliseconds(estimate: Estimate) -> Estimate {
+    Estimate { value: estimate.value / 1e6, half_width: estimate.half_width.map(|h| h / 1e6) }
+}
+
+/// Everything about a place, for who points at it.
+fn about(spot: &Spot<'_>) -> String {
+    let mut lines = Vec::from([spot.name()]);
+    let rate = |estimate: Option<Estimate>, unit: &str, value: fn(f64) -> f64| {
+        let estimate = estimate?;
+        let text = figures::rate(value(estimate.value));
+        Some(format!("{text} {unit} {}", plus_minus(Some(&estimate))))
+    };
+    lines.extend(rate(spot.summary.iops, "IOPS", |value| value));
+    lines.extend(rate(spot.summary.bandwidth, "MiB/s", figures::mib));
+    for (quantile, estimate) in QUANTILES.iter().zip(&spot.summary.quantiles) {
+        lines.extend(estimate.as_ref().map(|estimate| {
+            let text = figures::time(estimate.value);
+            format!("{quantile} {text} {}", plus_minus(Some(estimate)))
+        }));
+    }
+    let numbers: Vec<String> = spot.trials.iter().map(|(number, _)| number.to_string()).collect();
+    let trials = if numbers.len() == 1 { "trial" } else { "trials" };
+    lines.push(format!("{trials} {}: {}", numbers.join(", "), spot.verdict.name()));
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+fn chart(
+    document: &Document,
+    results: &Results<'_>,
+    arrangement: &Arrangement,
+    figure: &Figure,
+) -> Chart {
+    let keys = |spot: &Spot<'_>| -> Vec<usize> {
+        arrangement.panels.iter().map(|axis| spot.steps[*axis]).collect()
+    };
+    let mut panels: Vec<Vec<usize>> = results.spots.iter().map(keys).collect();
+    panels.sort();
+    panels.dedup();
+    let all = panels.len();
+    panels.truncate(PANELS);
+    let range = (panels.len() > 1).then(|| common_range(results, figure)).flatten();
+    let panel = |key: Vec<usize>| {
+        let spots: Vec<&Spot<'_>> = results.spots.iter().filter(|spot| keys(spot) == key).collect();
+        let title = arrangement.panels.iter().zip(&key).map(|(axis, step)| {
+            let axis = &results.axes[*axis];
+            format!("{} {}", axis.name, axis.labels[*step])
+        });
+        let title = title.collect::<Vec<_>>().join(", ");
+        let lines = lines(results, arrangement, figure, &spots, range);
+        Panel { title, plot: Plot::Lines(lines) }
+    };
+    let x = &results.axes[arrangement.x].name;
+    let by =
+        arrangement.lines.map_or(String::new(), |axis| format!(" and {}", results.axes[axis].name));
+    let axis_title = match results.is_numeric(arrangement.x) {
+        true => figure.axis.clone(),
+        false => figure.axis.replace(LOGARITHMIC, ""),
+    };
+    let most = results.spots.iter().map(|spot| spot.counted).max().unwrap_or(1);
+    let repeats = match most {
+        0 | 1 => String::new(),
+        most => format!(" Each value is that of up to {most} repeats together."),
+    };
+    let left_out = match all > PANELS {
+        true => format!(" The first {PANELS} of {all} plots; the others are in the table."),
+        false => String::new(),
+    };
+    Chart {
+        name: figure.name.clone(),
+        title: format!("{} by {x}{by}", figure.title),
+        caption: format!("{axis_title}, {}. {BARS}{repeats}{left_out}", loops(document)),
+        panels: panels.into_iter().map(panel).collect(),
+        one_at_a_time: false,
+    }
+}
+
+/// One range for all plots of a chart, so that they can be compared.
+fn common_range(results: &Results<'_>, figure: &Figure) -> Option<(f64, f64)> {
+    let values = results.spots.iter().filter_map(|spot| (figure.of)(spot));
+    let ends = values.map(|estimate| {
+        let half = estimate.half_width.unwrap_or(0.0).min(estimate.value);
+        (estimate.value - half, estimate.value + half)
+    });
+    let (low, high) = ends.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+    match figure.log {
+        true if low > 0.0 => Some((low / 1.3, high * 1.3)),
+        true => None,
+        false => Some((0.0, high * 1.05)),
+    }
+}
+
+fn lines(
+    results: &Results<'_>,
+    arrangement: &Arrangement,
+    figure: &Figure,
+    spots: &[&Spot<'_>],
+    range: Option<(f64, f64)>,
+) -> Lines {
+    let axis = &results.axes[arrangement.x];
+    let numeric = results.is_numeric(arrangement.x);
+    let scale = match (numeric, axis.scale) {
+        (true, crate::document::Scale::Log2) => Scale::Log,
+        _ => Scale::Linear,
+    };
+    let dot = |spot: &Spot<'_>| {
+        let estimate = (figure.of)(spot);
+        Dot {
+            x: results.position(arrangement.x, spot),
+            y: estimate.map(|estimate| estimate.value),
+            half: estimate.and_then(|e| e.half_width.map(|half| half.min(e.value))),
+            label: String::new(),
+            about: about(spot),
+        }
+    };
+    let labels = match arrangement.lines {
+        Some(axis) => results.axes[axis].labels.clone(),
+        None => Vec::from([String::new()]),
+    };
+    let series = labels.iter().enumerate().filter_map(|(nth, label)| {
+        let own = spots
+            .iter()
+            .filter(|spot| arrangement.lines.is_none_or(|axis| spot.steps[axis] == nth));
+        let dots: Vec<Dot> = own
+            .filter(|spot| !numeric || !spot.is_void())
+            .map(|spot| if numeric { dot(spot) } else { bar(dot(spot), spot) })
+            .filter(|dot| dot.y.is_some())
+            .collect();
+        let name = match arrangement.lines {
+            Some(axis) => format!("{} {label}", results.axes[axis].name),
+            None => String::new(),
+        };
+        let form = if numeric { Form::Dotted(Shape::nth(nth)) } else { Form::Bars };
+        (!dots.is_empty()).then_some(Series { name, paint: Paint::Nth(nth), form, dots })
+    });
+    let mut series: Vec<Series> = series.collect();
+    // Beside bars there are words instead.
+    let doubted = spots.iter().filter(|spot| numeric && spot.verdict != Verdict::Sound);
+    series.extend(marks(doubted.map(|spot| (spot.verdict, spot.is_void(), dot(spot)))));
+    Lines {
+        x: Axis {
+            title: axis.name.clone(),
+            scale,
+            ticks: results.ticks(arrangement.x),
+            range: x_range(results, arrangement.x, scale),
+        },
+        y: y_axis(figure, numeric, range, &series),
+        band: None,
+        series,
+    }
+}
+
+/// As far as all results reach, so that the plots of a chart are alike, with some room at the ends.
+fn x_range(results: &Results<'_>, x: usize, scale: Scale) -> Option<(f64, f64)> {
+    if !results.is_numeric(x) {
+        return Some((-0.6, results.axes[x].labels.len() as f64 - 0.4));
+    }
+    let values = results.spots.iter().map(|spot| results.position(x, spot));
+    let ends = values.map(|value| (value, value));
+    let (low, high) = ends.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+    match scale {
+        Scale::Log => {
+            let room = (high / low).powf(0.06).max(1.1);
+            Some((low / room, high * room))
+        }
+        Scale::Linear | Scale::FromZero => {
+            let room = ((high - low) * 0.06).max(high.abs() * 1e-3);
+            Some((low - room, high + room))
+        }
+    }
+}
+
+/// A bar says itself that it is doubted, and has no height where it does not count.
+fn bar(dot: Dot, spot: &Spot<'_>) -> Dot {
+    match spot.verdict {
+        Verdict::Sound => dot,
+        _ if spot.is_void() => Dot { y: Some(0.0), half: None, label: "void".to_owned(), ..dot },
+        Verdict::Suspect | Verdict::Void => Dot { label: "suspect".to_owned(), ..dot },
+    }
+}
+
+/// The axis upwards: of ratios where the figure calls for it and no bar has to begin at zero.
+fn y_axis(figure: &Figure, numeric: bool, range: Option<(f64, f64)>, series: &[Series]) -> Axis {
+    let title = figure.axis.clone();
+    if figure.log && numeric {
+        let axis = Axis::of_ratios(title, series);
+        return match range {
+            Some((low, high)) => {
+                let ticks = super::labeled(super::log_ticks(low, high));
+                Axis { range, ticks, ..axis }
+            }
+            None => axis,
+        };
+    }
+    let title = title.replace(LOGARITHMIC, "");
+    Axis { title, scale: Scale::FromZero, ticks: Vec::new(), range: range.filter(|_| !figure.log) }
+}
+
+/// The figure in a matrix of two axes.
+fn matrix(
+    document: &Document,
+    results: &Results<'_>,
+    x: usize,
+    y: usize,
+    figure: &Figure,
+) -> Chart {
+    let cells = results.spots.iter().map(|spot| {
+        let estimate = (figure.of)(spot).filter(|_| !spot.is_void());
+        let mark = match spot.verdict {
+            Verdict::Sound => "",
+            Verdict::Suspect | Verdict::Void => " ?",
+        };
+        Cell {
+            x: spot.steps[x],
+            y: spot.steps[y],
+            value: estimate.map(|estimate| estimate.value),
+            cover: if spot.is_void() { Cover::Hatched } else { Cover::Plain },
+            text: estimate
+                .map(|estimate| format!("{}{mark}", (figure.text)(estimate.value)))
+                .unwrap_or_default(),
+            about: about(spot),
+        }
+    });
+    let heat = Heat {
+        x_title: results.axes[x].name.clone(),
+        x: results.axes[x].labels.clone(),
+        y_title: results.axes[y].name.clone(),
+        y: results.axes[y].labels.clone(),
+        cells: cells.collect(),
+        title: figure.axis.clone(),
+        log: false,
+        written: true,
+    };
+    Chart {
+        name: format!("{}-matrix", figure.name),
+        title: format!("{}: {} and {}", figure.title, results.axes[x].name, results.axes[y].name),
+        caption: format!(
+            "{}, {}. Hatched: void. A question mark: suspect.",
+            figure.axis,
+            loops(document)
+        ),
+        panels: Vec::from([Panel { title: String::new(), plot: Plot::Heat(heat) }]),
+        one_at_a_time: false,
+    }
+}

@@ -1,0 +1,287 @@
+//! The charts of an experiment in the terms of plotly.
+
+use serde_json::{Value, json};
+
+use super::charts::plain;
+use crate::chart::{
+    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Plot, Scale, Series, Shape, scale_stops,
+    tick_texts,
+};
+
+/// What has no value, on light and on dark alike.
+const GRAY: &str = "rgba(128,128,128,0.28)";
+
+/// What is shaded.
+const SHADE: &str = "rgba(0,158,115,0.13)";
+
+/// The ids of a chart's elements, one for each plot that is drawn by itself.
+pub fn ids(chart: &Chart) -> Vec<String> {
+    match chart.one_at_a_time || chart.panels.len() == 1 {
+        true => Vec::from([format!("chart-{}", chart.name)]),
+        false => {
+            (1..=chart.panels.len()).map(|nth| format!("chart-{}-{nth}", chart.name)).collect()
+        }
+    }
+}
+
+/// The figures of a chart, in the order of its ids.
+pub fn figures(chart: &Chart) -> Vec<Value> {
+    let ids = ids(chart);
+    if chart.one_at_a_time && chart.panels.len() > 1 {
+        return Vec::from([choice(chart, &ids[0])]);
+    }
+    let figure = |(id, panel): (&String, &crate::chart::Panel)| {
+        let (data, layout) = plot(&panel.plot);
+        json!({"id": id, "data": data, "layout": layout})
+    };
+    ids.iter().zip(&chart.panels).map(figure).collect()
+}
+
+/// All plots in one figure, of which buttons show one.
+fn choice(chart: &Chart, id: &str) -> Value {
+    let plots: Vec<(Vec<Value>, Value)> =
+        chart.panels.iter().map(|panel| plot(&panel.plot)).collect();
+    let counts: Vec<usize> = plots.iter().map(|(data, _)| data.len()).collect();
+    let visible = |chosen: usize| -> Vec<bool> {
+        let each = counts.iter().enumerate();
+        each.flat_map(|(nth, count)| std::iter::repeat_n(nth == chosen, *count)).collect()
+    };
+    let buttons: Vec<Value> = chart
+        .panels
+        .iter()
+        .enumerate()
+        .map(|(nth, panel)| {
+            json!({"label": plain(&panel.title), "method": "restyle",
+                "args": [{"visible": visible(nth)}]})
+        })
+        .collect();
+    let mut layout = plots.first().map_or(Value::Null, |(_, layout)| layout.clone());
+    layout["updatemenus"] = json!([{
+        "type": "buttons", "direction": "right", "buttons": buttons, "showactive": true,
+        "x": 0.0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "pad": {"b": 6},
+        "bgcolor": "rgba(128,128,128,0.12)", "bordercolor": "rgba(128,128,128,0.4)",
+        "font": {"color": "@ink"},
+    }]);
+    layout["margin"] = json!({"l": 64, "r": 12, "t": 64, "b": 56});
+    layout["legend"] =
+        json!({"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.02, "yanchor": "bottom"});
+    let shown = visible(0);
+    let data = plots.into_iter().flat_map(|(data, _)| data).zip(shown).map(|(mut trace, shown)| {
+        trace["visible"] = json!(shown);
+        trace
+    });
+    json!({"id": id, "data": data.collect::<Vec<Value>>(), "layout": layout})
+}
+
+fn plot(plot: &Plot) -> (Vec<Value>, Value) {
+    match plot {
+        Plot::Lines(lines) => (lines.series.iter().map(series).collect(), layout(lines)),
+        Plot::Heat(heat) => (cells(heat), heat_layout(heat)),
+    }
+}
+
+fn about(text: &str) -> String {
+    plain(text).replace('\n', "<br>")
+}
+
+fn series(series: &Series) -> Value {
+    let of = |value: &dyn Fn(&Dot) -> Value| series.dots.iter().map(value).collect::<Vec<Value>>();
+    let color = format!("@{}", series.paint.named().0);
+    let mut trace = json!({
+        "x": of(&|dot| json!(dot.x)),
+        "y": of(&|dot| json!(dot.y)),
+        "hovertext": of(&|dot| json!(about(&dot.about))),
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": plain(&series.name),
+        "showlegend": !series.name.is_empty(),
+        "error_y": {"type": "data", "array": of(&|dot| json!(dot.half)), "thickness": 1.3,
+            "width": 3, "color": color,
+            "visible": series.dots.iter().any(|dot| dot.half.is_some())},
+    });
+    let set = |trace: &mut Value, more: Value| {
+        let more = more.as_object().cloned().unwrap_or_default();
+        more.into_iter().for_each(|(key, value)| trace[key] = value);
+    };
+    let marker = |shape: Shape| match shape {
+        Shape::Ring => json!({"symbol": "circle-open", "size": 17, "color": color,
+            "line": {"width": 2.5, "color": color}}),
+        Shape::Cross => json!({"symbol": "x", "size": 10, "color": color}),
+        Shape::Point => json!({"symbol": "circle", "size": 4, "color": color}),
+        Shape::Circle => json!({"symbol": "circle", "size": 7, "color": color}),
+        Shape::Square => json!({"symbol": "square", "size": 8, "color": color}),
+        Shape::Diamond => json!({"symbol": "diamond", "size": 9, "color": color}),
+        Shape::Triangle => json!({"symbol": "triangle-up", "size": 9, "color": color}),
+    };
+    let labeled = series.dots.iter().any(|dot| !dot.label.is_empty());
+    let mode = |base: &str| if labeled { format!("{base}+text") } else { base.to_owned() };
+    match series.form {
+        Form::Line { dashed } => set(
+            &mut trace,
+            json!({
+                "type": "scatter", "mode": "lines",
+                "line": {"color": color, "width": 1.6, "dash": if dashed { "dash" } else { "solid" }},
+            }),
+        ),
+        Form::Dotted(shape) => set(
+            &mut trace,
+            json!({
+                "type": "scatter", "mode": mode("lines+markers"),
+                "line": {"color": color, "width": 2}, "marker": marker(shape),
+            }),
+        ),
+        Form::Dots(shape) => set(
+            &mut trace,
+            json!({
+                "type": "scatter", "mode": mode("markers"), "marker": marker(shape),
+            }),
+        ),
+        Form::Bars => {
+            set(&mut trace, json!({"type": "bar", "marker": {"color": color}}));
+            trace["error_y"]["color"] = json!("@ink");
+        }
+    }
+    if labeled {
+        trace["text"] = json!(of(&|dot| json!(plain(&dot.label))));
+        let beside = if series.form == Form::Bars { "outside" } else { "top left" };
+        trace["textposition"] = json!(beside);
+    }
+    trace
+}
+
+fn axis(axis: &Axis) -> Value {
+    let mut value = json!({"title": {"text": plain(&axis.title)}});
+    match axis.scale {
+        Scale::FromZero => value["rangemode"] = json!("tozero"),
+        Scale::Linear => {}
+        Scale::Log => {
+            value["type"] = json!("log");
+            value["dtick"] = json!("D2");
+        }
+    }
+    if !axis.ticks.is_empty() {
+        let at: Vec<f64> = axis.ticks.iter().map(|(at, _)| *at).collect();
+        let text: Vec<String> = axis.ticks.iter().map(|(_, text)| plain(text)).collect();
+        value["tickvals"] = json!(at);
+        value["ticktext"] = json!(text);
+    }
+    if let Some((low, high)) = axis.range {
+        let on = |end: f64| if axis.scale == Scale::Log { end.log10() } else { end };
+        value["range"] = json!([on(low), on(high)]);
+    }
+    value
+}
+
+fn layout(lines: &Lines) -> Value {
+    let mut layout = json!({
+        "xaxis": axis(&lines.x), "yaxis": axis(&lines.y), "barmode": "group", "bargap": 0.3,
+        // Above the legend there is room for the buttons.
+        "margin": {"l": 56, "r": 16, "t": 78, "b": 44},
+    });
+    if let Some((from, to)) = lines.band {
+        layout["shapes"] = json!([{"type": "rect", "xref": "x", "yref": "paper", "x0": from,
+            "x1": to, "y0": 0, "y1": 1, "fillcolor": SHADE, "line": {"width": 0},
+            "layer": "below"}]);
+    }
+    layout
+}
+
+/// A matrix of what each cell says; nothing where there is none.
+fn matrix(heat: &Heat, of: impl Fn(&Cell) -> Value) -> Vec<Vec<Value>> {
+    let mut rows = vec![vec![Value::Null; heat.x.len()]; heat.y.len()];
+    for cell in &heat.cells {
+        if let Some(place) = rows.get_mut(cell.y).and_then(|row| row.get_mut(cell.x)) {
+            *place = of(cell);
+        }
+    }
+    rows
+}
+
+fn cells(heat: &Heat) -> Vec<Value> {
+    let on = |value: f64| if heat.log { value.log10() } else { value };
+    let masked = |cell: &Cell| matches!(cell.cover, Cover::Hatched | Cover::Gray);
+    let xs: Vec<usize> = (0..heat.x.len()).collect();
+    let ys: Vec<usize> = (0..heat.y.len()).collect();
+    let ticks = heat.ticks();
+    let labels = tick_texts(&ticks);
+    let hover = "%{hovertext}<extra></extra>";
+    let mut traces = Vec::from([
+        json!({
+            "type": "heatmap", "x": xs, "y": ys, "xgap": 1, "ygap": 1, "showscale": false,
+            "z": matrix(heat, |cell| if masked(cell) { json!(1) } else { Value::Null }),
+            "hovertext": matrix(heat, |cell| json!(about(&cell.about))), "hovertemplate": hover,
+            "colorscale": [[0, GRAY], [1, GRAY]], "zmin": 0, "zmax": 1,
+        }),
+        json!({
+            "type": "heatmap", "x": xs, "y": ys, "xgap": 1, "ygap": 1,
+            "z": matrix(heat, |cell| match cell.value {
+                Some(value) if !masked(cell) => json!(on(value)),
+                _ => Value::Null,
+            }),
+            "hovertext": matrix(heat, |cell| json!(about(&cell.about))), "hovertemplate": hover,
+            "colorscale": scale_stops(),
+            "colorbar": {"title": {"text": plain(&heat.title), "side": "right"}, "thickness": 14,
+                "outlinewidth": 0, "tickvals": ticks.iter().map(|tick| on(*tick)).collect::<Vec<_>>(),
+                "ticktext": labels},
+        }),
+    ]);
+    if heat.written {
+        // A cell that is not there says nothing; without a text it would say "null".
+        let mut texts = vec![vec![String::new(); heat.x.len()]; heat.y.len()];
+        for cell in &heat.cells {
+            if let Some(text) = texts.get_mut(cell.y).and_then(|row| row.get_mut(cell.x)) {
+                *text = plain(&cell.text);
+            }
+        }
+        traces[1]["text"] = json!(texts);
+        traces[1]["texttemplate"] = json!("%{text}");
+    }
+    let covers = [
+        (
+            Cover::Dot,
+            "measured",
+            json!({"symbol": "circle", "size": 5, "color": "#ffffff",
+            "line": {"color": "#000000", "width": 1}}),
+        ),
+        (
+            Cover::Triangle,
+            "not precise",
+            json!({"symbol": "triangle-up", "size": 8,
+            "color": "#ffffff", "line": {"color": "#000000", "width": 1}}),
+        ),
+        (
+            Cover::Hatched,
+            if heat.written { "void" } else { "overloaded" },
+            json!({"symbol": "line-ne", "size": 11, "color": "@muted",
+            "line": {"color": "@muted", "width": 1.5}}),
+        ),
+    ];
+    for (cover, name, marker) in covers {
+        let own: Vec<&Cell> = heat.cells.iter().filter(|cell| cell.cover == cover).collect();
+        if !own.is_empty() {
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "marker": marker,
+                "x": own.iter().map(|cell| cell.x).collect::<Vec<_>>(),
+                "y": own.iter().map(|cell| cell.y).collect::<Vec<_>>(),
+                "hoverinfo": "skip", "showlegend": true,
+            }));
+        }
+    }
+    traces
+}
+
+fn heat_layout(heat: &Heat) -> Value {
+    let steps = |title: &str, labels: &[String], most: usize| {
+        let each = labels.len().div_ceil(most).max(1);
+        let shown = || (0..labels.len()).step_by(each);
+        json!({
+            "title": {"text": plain(title), "standoff": 10}, "showgrid": false, "zeroline": false,
+            "tickvals": shown().collect::<Vec<usize>>(),
+            "ticktext": shown().map(|nth| plain(&labels[nth])).collect::<Vec<String>>(),
+            "range": [-0.5, labels.len() as f64 - 0.5],
+        })
+    };
+    json!({
+        "xaxis": steps(&heat.x_title, &heat.x, 11), "yaxis": steps(&heat.y_title, &heat.y, 21),
+        "margin": {"l": 64, "r": 12, "t": 64, "b": 48},
+    })
+}

@@ -1,0 +1,601 @@
+//! From a chart to shapes: where everything goes.
+
+use super::font::Font;
+use super::{Picture, Point, Rgb, Shape};
+use crate::chart::{
+    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Paint, Panel, Plot, Scale, Series,
+    Shape as Mark, labeled, linear_ticks, log_ticks, scale_color,
+};
+
+/// Around everything.
+const EDGE: f32 = 24.0;
+
+/// How large one plot alone is, and one of several.
+const ALONE: (f32, f32) = (912.0, 460.0);
+const ONE_OF_SEVERAL: (f32, f32) = (560.0, 380.0);
+
+const INK: Rgb = [27, 36, 48];
+const MUTED: Rgb = [93, 104, 120];
+const GRID: Rgb = [226, 230, 236];
+const GRAY: Rgb = [222, 224, 228];
+const SHADE: Rgb = [222, 241, 234];
+const WHITE: Rgb = [255, 255, 255];
+const BLACK: Rgb = [0, 0, 0];
+
+const TITLE: f32 = 20.0;
+const HEADING: f32 = 15.0;
+const TEXT: f32 = 13.0;
+const SMALL: f32 = 12.0;
+
+/// Where a text stands from its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What is drawn on.
+struct Sheet<'f> {
+    font: &'f Font,
+    shapes: Vec<Shape>,
+}
+
+/// A rectangle.
+#[derive(Clone, Copy)]
+struct Frame {
+    left: f32,
+    top: f32,
+    right: f32,
+    bottom: f32,
+}
+
+/// A chart as a picture.
+pub fn picture(chart: &Chart, subtitle: &str, font: &Font) -> Picture {
+    let mut sheet = Sheet { font, shapes: Vec::new() };
+    let columns = chart.panels.len().clamp(1, 2);
+    let (width, height) = if columns == 1 { ALONE } else { ONE_OF_SEVERAL };
+    let height = chart.panels.iter().map(|panel| panel_height(panel, height)).fold(0.0, f32::max);
+    let whole = EDGE * 2.0 + width * columns as f32 + EDGE * (columns - 1) as f32;
+    let room = whole - 2.0 * EDGE;
+    let mut y = EDGE + TITLE;
+    sheet.text((EDGE, y), TITLE, INK, Anchor::Start, &sheet.fitted(&chart.title, TITLE, room));
+    y += TEXT + 8.0;
+    sheet.text((EDGE, y), TEXT, MUTED, Anchor::Start, &sheet.fitted(subtitle, TEXT, room));
+    y += 14.0;
+    y = legend(&mut sheet, chart, y, room);
+    for (nth, panel) in chart.panels.iter().enumerate() {
+        let (row, column) = (nth / columns, nth % columns);
+        let heading = if chart.panels.len() > 1 { HEADING + 10.0 } else { 0.0 };
+        let left = EDGE + column as f32 * (width + EDGE);
+        let top = y + row as f32 * (height + heading + EDGE);
+        if heading > 0.0 {
+            let title = sheet.fitted(&panel.title, HEADING, width);
+            sheet.text((left, top + HEADING), HEADING, INK, Anchor::Start, &title);
+        }
+        let top = top + heading;
+        let frame = Frame { left, top, right: left + width, bottom: top + height };
+        match &panel.plot {
+            Plot::Lines(plot) => lines(&mut sheet, plot, frame),
+            Plot::Heat(plot) => heat(&mut sheet, plot, frame),
+        }
+        if nth + 1 == chart.panels.len() {
+            y = frame.bottom + 20.0;
+        }
+    }
+    for line in sheet.wrapped(&chart.caption, SMALL, room) {
+        y += SMALL + 4.0;
+        sheet.text((EDGE, y), SMALL, MUTED, Anchor::Start, &line);
+    }
+    Picture {
+        width: whole.ceil(),
+        height: (y + EDGE).ceil(),
+        title: chart.title.clone(),
+        about: format!("{subtitle}. {}", chart.caption),
+        shapes: sheet.shapes,
+    }
+}
+
+/// A plot of many rows of cells is as high as they need.
+fn panel_height(panel: &Panel, usual: f32) -> f32 {
+    match &panel.plot {
+        Plot::Heat(heat) if heat.written => (heat.y.len() as f32 * 40.0 + 70.0).min(900.0),
+        Plot::Heat(heat) => usual.max((heat.y.len() as f32 * 17.0 + 70.0).min(1200.0)),
+        Plot::Lines(_) => usual,
+    }
+}
+
+fn rgb(paint: Paint) -> Rgb {
+    let hex = paint.named().1;
+    let part = |from: usize| u8::from_str_radix(&hex[from..from + 2], 16).unwrap_or(0);
+    [part(1), part(3), part(5)]
+}
+
+impl Sheet<'_> {
+    fn text(&mut self, at: Point, size: f32, color: Rgb, anchor: Anchor, text: &str) {
+        let width = self.font.width(text, size);
+        let shift = match anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => width / 2.0,
+            Anchor::End => width,
+        };
+        let at = (at.0 - shift, at.1);
+        self.shapes.push(Shape::Text { at, size, color, upwards: false, text: text.to_owned() });
+    }
+
+    /// Text that runs upwards, around the middle of its place.
+    fn upwards(&mut self, at: Point, size: f32, color: Rgb, text: &str) {
+        let at = (at.0, at.1 + self.font.width(text, size) / 2.0);
+        self.shapes.push(Shape::Text { at, size, color, upwards: true, text: text.to_owned() });
+    }
+
+    fn line(&mut self, points: &[Point], color: Rgb, width: f32, dash: Option<f32>) {
+        self.shapes.push(Shape::Line { points: points.to_vec(), color, width, dash });
+    }
+
+    fn area(&mut self, frame: Frame, color: Rgb) {
+        let Frame { left, top, right, bottom } = frame;
+        let points = Vec::from([(left, top), (right, top), (right, bottom), (left, bottom)]);
+        self.shapes.push(Shape::Area { points, color });
+    }
+
+    /// As much of a text as there is room for.
+    fn fitted(&self, text: &str, size: f32, room: f32) -> String {
+        let mut text = text.to_owned();
+        if self.font.width(&text, size) <= room {
+            return text;
+        }
+        while !text.is_empty() && self.font.width(&format!("{text}…"), size) > room {
+            text.pop();
+        }
+        format!("{text}…")
+    }
+
+    /// A text in lines.
+    fn wrapped(&self, text: &str, size: f32, room: f32) -> Vec<String> {
+        let mut lines = Vec::from([String::new()]);
+        for word in text.split_whitespace() {
+            let last = lines.last_mut().expect("there is always a line");
+            let longer = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
+            match self.font.width(&longer, size) <= room || last.is_empty() {
+                true => *last = longer,
+                false => lines.push(word.to_owned()),
+            }
+        }
+        lines
+    }
+
+    fn mark(&mut self, mark: Mark, (x, y): Point, color: Rgb) {
+        let mut area = |points: Vec<Point>| self.shapes.push(Shape::Area { points, color });
+        match mark {
+            Mark::Square => {
+                area(Vec::from([
+                    (x - 4.0, y - 4.0),
+                    (x + 4.0, y - 4.0),
+                    (x + 4.0, y + 4.0),
+                    (x - 4.0, y + 4.0),
+                ]));
+            }
+            Mark::Diamond => {
+                area(Vec::from([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]));
+            }
+            Mark::Triangle => {
+                area(Vec::from([(x, y - 5.5), (x + 5.0, y + 4.0), (x - 5.0, y + 4.0)]));
+            }
+            Mark::Circle | Mark::Point => {
+                let radius = if mark == Mark::Circle { 4.2 } else { 2.2 };
+                let center = (x, y);
+                self.shapes.push(Shape::Circle { center, radius, fill: Some(color), stroke: None });
+            }
+            Mark::Ring => {
+                let stroke = Some((color, 2.4));
+                self.shapes.push(Shape::Circle { center: (x, y), radius: 9.5, fill: None, stroke });
+            }
+            Mark::Cross => {
+                self.line(&[(x - 5.0, y - 5.0), (x + 5.0, y + 5.0)], color, 2.6, None);
+                self.line(&[(x - 5.0, y + 5.0), (x + 5.0, y - 5.0)], color, 2.6, None);
+            }
+        }
+    }
+
+    /// A dot on any color: white, lined with black.
+    fn lined(&mut self, mark: Mark, (x, y): Point) {
+        match mark {
+            Mark::Triangle => {
+                let points = Vec::from([(x, y - 5.0), (x + 4.8, y + 3.6), (x - 4.8, y + 3.6)]);
+                let mut border = points.clone();
+                border.push(points[0]);
+                border.push(points[1]);
+                self.shapes.push(Shape::Area { points, color: WHITE });
+                self.line(&border, BLACK, 1.0, None);
+            }
+            _ => self.shapes.push(Shape::Circle {
+                center: (x, y),
+                radius: 2.7,
+                fill: Some(WHITE),
+                stroke: Some((BLACK, 1.0)),
+            }),
+        }
+    }
+
+    /// Lines from the lower left to the upper right.
+    fn hatch(&mut self, frame: Frame) {
+        let (width, height) = (frame.right - frame.left, frame.bottom - frame.top);
+        let mut offset = 5.0;
+        while offset < width + height {
+            let from = match offset <= height {
+                true => (frame.left, frame.top + offset),
+                false => (frame.left + offset - height, frame.bottom),
+            };
+            let to = match offset <= width {
+                true => (frame.left + offset, frame.top),
+                false => (frame.right, frame.top + offset - width),
+            };
+            self.line(&[from, to], MUTED, 1.0, None);
+            offset += 6.0;
+        }
+    }
+}
+
+/// What is named beside its sign, row by row; returns where the plots begin.
+fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> f32 {
+    let mut entries: Vec<(String, Option<Series>, Option<Cover>)> = Vec::new();
+    for panel in &chart.panels {
+        match &panel.plot {
+            Plot::Lines(plot) => {
+                for one in plot.series.iter().filter(|one| !one.name.is_empty()) {
+                    if !entries.iter().any(|(name, _, _)| *name == one.name) {
+                        entries.push((one.name.clone(), Some(one.clone()), None));
+                    }
+                }
+            }
+            Plot::Heat(plot) => covers(plot, &mut entries),
+        }
+    }
+    if entries.is_empty() {
+        return top + 8.0;
+    }
+    let (mut x, mut y) = (EDGE, top + 14.0);
+    for (name, series, cover) in entries {
+        let width = 34.0 + sheet.font.width(&name, TEXT) + 18.0;
+        if x > EDGE && x + width > EDGE + room {
+            x = EDGE;
+            y += TEXT + 9.0;
+        }
+        let middle = y - 4.5;
+        if let Some(series) = &series {
+            let color = rgb(series.paint);
+            let ends = [(x, middle), (x + 28.0, middle)];
+            match series.form {
+                Form::Line { dashed } => sheet.line(&ends, color, 1.8, dashed.then_some(5.0)),
+                Form::Dotted(mark) => {
+                    sheet.line(&ends, color, 2.0, None);
+                    sheet.mark(mark, (x + 14.0, middle), color);
+                }
+                Form::Dots(mark) => sheet.mark(mark, (x + 14.0, middle), color),
+                Form::Bars => sheet.area(
+                    Frame {
+                        left: x + 8.0,
+                        top: middle - 5.0,
+                        right: x + 20.0,
+                        bottom: middle + 5.0,
+                    },
+                    color,
+                ),
+            }
+        }
+        let sample =
+            Frame { left: x + 4.0, top: middle - 7.0, right: x + 24.0, bottom: middle + 7.0 };
+        match cover {
+            Some(Cover::Dot) => sheet.lined(Mark::Circle, (x + 14.0, middle)),
+            Some(Cover::Triangle) => sheet.lined(Mark::Triangle, (x + 14.0, middle)),
+            Some(Cover::Hatched) => {
+                sheet.area(sample, GRAY);
+                sheet.hatch(sample);
+            }
+            Some(Cover::Gray) => sheet.area(sample, GRAY),
+            Some(Cover::Plain) | None => {}
+        }
+        sheet.text((x + 34.0, y), TEXT, INK, Anchor::Start, &name);
+        x += width;
+    }
+    y + 18.0
+}
+
+fn covers(heat: &Heat, entries: &mut Vec<(String, Option<Series>, Option<Cover>)>) {
+    let names = [
+        (Cover::Dot, "measured"),
+        (Cover::Triangle, "measured, not precise"),
+        (Cover::Hatched, if heat.written { "void" } else { "overloaded" }),
+        (Cover::Gray, "beyond"),
+    ];
+    for (cover, name) in names {
+        let is = heat.cells.iter().any(|cell| cell.cover == cover);
+        if is && !entries.iter().any(|(other, _, _)| other == name) {
+            entries.push((name.to_owned(), None, Some(cover)));
+        }
+    }
+}
+
+/// From values to shares of an axis.
+#[derive(Clone, Copy)]
+struct Reach {
+    low: f64,
+    high: f64,
+    log: bool,
+}
+
+impl Reach {
+    fn of(axis: &Axis, values: impl Iterator<Item = (f64, f64)>) -> Self {
+        let log = axis.scale == Scale::Log;
+        let values = values
+            .filter(|(low, high)| low.is_finite() && high.is_finite() && (!log || *low > 0.0));
+        let ends = values.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)));
+        let (low, high) = ends.unwrap_or((1.0, 1.0));
+        let (low, high) = match (axis.range, axis.scale) {
+            (Some(range), _) => range,
+            (None, Scale::FromZero) => (low.min(0.0), high.max(f64::MIN_POSITIVE) * 1.06),
+            (None, Scale::Log) => {
+                let room = (high / low).powf(0.06).max(1.1);
+                (low / room, high * room)
+            }
+            (None, Scale::Linear) => {
+                let room = ((high - low) * 0.06).max(high.abs() * 1e-3);
+                (low - room, high + room)
+            }
+        };
+        Self { low, high, log }
+    }
+
+    fn share(&self, value: f64) -> f32 {
+        let on = |value: f64| if self.log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+        let span = on(self.high) - on(self.low);
+        if span > 0.0 { ((on(value) - on(self.low)) / span) as f32 } else { 0.5 }
+    }
+
+    fn ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
+        if !axis.ticks.is_empty() {
+            let inside = axis.ticks.iter().filter(|(at, _)| (self.low..=self.high).contains(at));
+            return inside.cloned().collect();
+        }
+        let ticks = match self.log {
+            true => log_ticks(self.low, self.high),
+            false => linear_ticks(self.low, self.high, 6),
+        };
+        labeled(ticks)
+    }
+}
+
+/// Where values are drawn.
+struct Stage {
+    frame: Frame,
+    x: Reach,
+    y: Reach,
+}
+
+impl Stage {
+    fn x(&self, value: f64) -> f32 {
+        self.frame.left + self.x.share(value) * (self.frame.right - self.frame.left)
+    }
+
+    fn y(&self, value: f64) -> f32 {
+        let share = self.y.share(value).clamp(0.0, 1.0);
+        self.frame.bottom - share * (self.frame.bottom - self.frame.top)
+    }
+
+    fn at(&self, dot: &Dot) -> Option<Point> {
+        dot.y.map(|y| (self.x(dot.x), self.y(y)))
+    }
+}
+
+fn lines(sheet: &mut Sheet<'_>, plot: &Lines, outer: Frame) {
+    let dots = || plot.series.iter().flat_map(|series| &series.dots);
+    let x = Reach::of(&plot.x, dots().map(|dot| (dot.x, dot.x)));
+    let y = Reach::of(
+        &plot.y,
+        dots().filter_map(|dot| {
+            let half = dot.half.unwrap_or(0.0);
+            dot.y.map(|y| (if plot.y.scale == Scale::Log { y } else { y - half }, y + half))
+        }),
+    );
+    let y_ticks = y.ticks(&plot.y);
+    let widest = y_ticks.iter().map(|(_, text)| sheet.font.width(text, SMALL)).fold(0.0, f32::max);
+    let frame = Frame {
+        left: outer.left + TEXT + 12.0 + widest,
+        top: outer.top + 6.0,
+        right: outer.right - 8.0,
+        bottom: outer.bottom - 44.0,
+    };
+    let stage = Stage { frame, x, y };
+    if let Some((from, to)) = plot.band {
+        let (left, right) = (stage.x(from).max(frame.left), stage.x(to).min(frame.right));
+        sheet.area(Frame { left, right, ..frame }, SHADE);
+    }
+    axes(sheet, plot, &stage, &y_ticks, outer);
+    let bars = plot.series.iter().filter(|series| series.form == Form::Bars).count();
+    let mut bar = 0;
+    for series in &plot.series {
+        match series.form {
+            Form::Bars => {
+                bars_of(sheet, series, &stage, bar, bars);
+                bar += 1;
+            }
+            _ => series_of(sheet, series, &stage),
+        }
+    }
+}
+
+fn axes(
+    sheet: &mut Sheet<'_>,
+    plot: &Lines,
+    stage: &Stage,
+    y_ticks: &[(f64, String)],
+    outer: Frame,
+) {
+    let frame = stage.frame;
+    for (value, text) in y_ticks {
+        let y = stage.y(*value);
+        sheet.line(&[(frame.left, y), (frame.right, y)], GRID, 1.0, None);
+        sheet.text((frame.left - 6.0, y + 4.0), SMALL, MUTED, Anchor::End, text);
+    }
+    // A label that would touch the one before it is left out.
+    let mut free = f32::NEG_INFINITY;
+    for (value, text) in stage.x.ticks(&plot.x) {
+        let x = stage.x(value);
+        sheet.line(&[(x, frame.top), (x, frame.bottom)], GRID, 1.0, None);
+        let half = sheet.font.width(&text, SMALL) / 2.0;
+        if x - half > free {
+            sheet.text((x, frame.bottom + 17.0), SMALL, MUTED, Anchor::Middle, &text);
+            free = x + half + 5.0;
+        }
+    }
+    let corner = [(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
+    sheet.line(&corner, MUTED, 1.0, None);
+    let middle = ((frame.left + frame.right) / 2.0, frame.bottom + 38.0);
+    sheet.text(middle, TEXT, INK, Anchor::Middle, &plot.x.title);
+    let side = (outer.left + TEXT, (frame.top + frame.bottom) / 2.0);
+    let title = sheet.fitted(&plot.y.title, TEXT, frame.bottom - frame.top);
+    sheet.upwards(side, TEXT, INK, &title);
+}
+
+fn error_bar(sheet: &mut Sheet<'_>, stage: &Stage, dot: &Dot, x: f32, color: Rgb) {
+    let (Some(y), Some(half)) = (dot.y, dot.half) else { return };
+    let (low, high) = (stage.y(y - half), stage.y(y + half));
+    if (low - high).abs() < 1.5 {
+        return;
+    }
+    sheet.line(&[(x, low), (x, high)], color, 1.3, None);
+    for end in [low, high] {
+        sheet.line(&[(x - 3.5, end), (x + 3.5, end)], color, 1.3, None);
+    }
+}
+
+fn series_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage) {
+    let color = rgb(series.paint);
+    if let Form::Line { .. } | Form::Dotted(_) = series.form {
+        let dashed = series.form == Form::Line { dashed: true };
+        let width = if let Form::Line { .. } = series.form { 1.8 } else { 2.2 };
+        for piece in series.dots.split(|dot| dot.y.is_none()) {
+            let points: Vec<Point> = piece.iter().filter_map(|dot| stage.at(dot)).collect();
+            if points.len() > 1 {
+                sheet.line(&points, color, width, dashed.then_some(6.0));
+            }
+        }
+    }
+    for dot in &series.dots {
+        let Some(at) = stage.at(dot) else { continue };
+        error_bar(sheet, stage, dot, at.0, color);
+        if let Form::Dotted(mark) | Form::Dots(mark) = series.form {
+            sheet.mark(mark, at, color);
+        }
+        if !dot.label.is_empty() {
+            let place = (at.0 - 8.0, at.1 - 8.0);
+            sheet.text(place, SMALL, INK, Anchor::End, &dot.label);
+        }
+    }
+}
+
+fn bars_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage, nth: usize, all: usize) {
+    let step = stage.x(1.0) - stage.x(0.0);
+    let width = step * 0.7 / all.max(1) as f32;
+    for dot in &series.dots {
+        let Some((x, y)) = stage.at(dot) else { continue };
+        let left = x - step * 0.35 + nth as f32 * width;
+        let right = left + width - 2.0;
+        sheet.area(Frame { left, top: y, right, bottom: stage.frame.bottom }, rgb(series.paint));
+        let middle = (left + right) / 2.0;
+        error_bar(sheet, stage, dot, middle, INK);
+        let top = dot.y.map_or(y, |value| stage.y(value + dot.half.unwrap_or(0.0)));
+        sheet.text((middle, top - 6.0), SMALL, INK, Anchor::Middle, &dot.label);
+    }
+}
+
+fn heat(sheet: &mut Sheet<'_>, plot: &Heat, outer: Frame) {
+    let widest = plot.y.iter().map(|text| sheet.font.width(text, SMALL)).fold(0.0, f32::max);
+    let frame = Frame {
+        left: outer.left + TEXT + 12.0 + widest,
+        top: outer.top + 6.0,
+        right: outer.right - 84.0,
+        bottom: outer.bottom - 44.0,
+    };
+    let width = (frame.right - frame.left) / plot.x.len().max(1) as f32;
+    let height = (frame.bottom - frame.top) / plot.y.len().max(1) as f32;
+    let range = plot.range();
+    for cell in &plot.cells {
+        let left = frame.left + cell.x as f32 * width;
+        let bottom = frame.bottom - cell.y as f32 * height;
+        let place = Frame { left, top: bottom - height + 1.0, right: left + width - 1.0, bottom };
+        one_cell(sheet, plot, cell, place, range);
+    }
+    let mut free = f32::NEG_INFINITY;
+    for (nth, text) in plot.x.iter().enumerate() {
+        let x = frame.left + (nth as f32 + 0.5) * width;
+        let half = sheet.font.width(text, SMALL) / 2.0;
+        if x - half > free {
+            sheet.text((x, frame.bottom + 17.0), SMALL, MUTED, Anchor::Middle, text);
+            free = x + half + 6.0;
+        }
+    }
+    let mut free = f32::INFINITY;
+    for (nth, text) in plot.y.iter().enumerate() {
+        let y = frame.bottom - (nth as f32 + 0.5) * height + 4.0;
+        if y < free {
+            sheet.text((frame.left - 6.0, y), SMALL, MUTED, Anchor::End, text);
+            free = y - SMALL;
+        }
+    }
+    let middle = ((frame.left + frame.right) / 2.0, frame.bottom + 38.0);
+    sheet.text(middle, TEXT, INK, Anchor::Middle, &plot.x_title);
+    let side = (outer.left + TEXT, (frame.top + frame.bottom) / 2.0);
+    sheet.upwards(side, TEXT, INK, &plot.y_title);
+    if let Some(range) = range {
+        color_bar(sheet, plot, frame, range);
+    }
+}
+
+fn one_cell(
+    sheet: &mut Sheet<'_>,
+    plot: &Heat,
+    cell: &Cell,
+    place: Frame,
+    range: Option<(f64, f64)>,
+) {
+    let masked = matches!(cell.cover, Cover::Hatched | Cover::Gray);
+    let share = cell.value.zip(range).filter(|_| !masked).map(|(v, range)| plot.share(v, range));
+    match share {
+        Some(share) => sheet.area(place, scale_color(share)),
+        None if masked => sheet.area(place, GRAY),
+        None => {}
+    }
+    let center = ((place.left + place.right) / 2.0, (place.top + place.bottom) / 2.0);
+    match cell.cover {
+        Cover::Hatched => sheet.hatch(place),
+        Cover::Dot => sheet.lined(Mark::Circle, center),
+        Cover::Triangle => sheet.lined(Mark::Triangle, center),
+        Cover::Plain | Cover::Gray => {}
+    }
+    if let (true, Some(share)) = (plot.written, share) {
+        let color = if share < 0.6 { WHITE } else { BLACK };
+        let text = sheet.fitted(&cell.text, SMALL, place.right - place.left);
+        sheet.text((center.0, center.1 + 4.0), SMALL, color, Anchor::Middle, &text);
+    }
+}
+
+fn color_bar(sheet: &mut Sheet<'_>, plot: &Heat, frame: Frame, range: (f64, f64)) {
+    let (left, right) = (frame.right + 14.0, frame.right + 28.0);
+    let height = frame.bottom - frame.top;
+    const STEPS: u16 = 64;
+    for step in 0..STEPS {
+        let share = f32::from(step) / f32::from(STEPS);
+        let bottom = frame.bottom - share * height;
+        // A little over the next one, so that no line shows between them.
+        let top = (bottom - height / f32::from(STEPS) - 0.6).max(frame.top);
+        sheet.area(Frame { left, top, right, bottom }, scale_color(f64::from(share)));
+    }
+    for (tick, text) in labeled(plot.ticks()) {
+        let y = frame.bottom - plot.share(tick, range) as f32 * height;
+        sheet.line(&[(right, y), (right + 4.0, y)], MUTED, 1.0, None);
+        sheet.text((right + 7.0, y + 4.0), SMALL, MUTED, Anchor::Start, &text);
+    }
+    sheet.upwards((right + 54.0, (frame.top + frame.bottom) / 2.0), TEXT, INK, &plot.title);
+}

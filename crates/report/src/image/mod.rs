@@ -1,0 +1,91 @@
+//! The charts as images: SVG, and PNG from the same shapes.
+//!
+//! Letters are drawn as outlines of a font that fathom carries, so an image looks the same in every
+//! program and needs no font of the machine. Nothing here knows what is measured: it draws charts.
+
+mod draw;
+mod font;
+mod png;
+mod svg;
+
+use crate::chart::Chart;
+use font::Font;
+
+/// A point in pixels, from the upper left corner.
+type Point = (f32, f32);
+
+/// A color.
+type Rgb = [u8; 3];
+
+/// What is drawn, the last on top.
+#[derive(Clone, Debug)]
+enum Shape {
+    /// A line through points.
+    Line {
+        /// Its points.
+        points: Vec<Point>,
+        /// Its color.
+        color: Rgb,
+        /// How wide it is.
+        width: f32,
+        /// How long its dashes are and how far apart; solid if there is none.
+        dash: Option<f32>,
+    },
+    /// An area.
+    Area {
+        /// Its corners.
+        points: Vec<Point>,
+        /// Its color.
+        color: Rgb,
+    },
+    /// A circle.
+    Circle {
+        /// Its middle.
+        center: Point,
+        /// Its radius.
+        radius: f32,
+        /// What it is filled with.
+        fill: Option<Rgb>,
+        /// What it is lined with, and how wide.
+        stroke: Option<(Rgb, f32)>,
+    },
+    /// Text.
+    Text {
+        /// Where its baseline begins.
+        at: Point,
+        /// The size of the font.
+        size: f32,
+        /// Its color.
+        color: Rgb,
+        /// Whether it runs upwards.
+        upwards: bool,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// A finished picture.
+#[derive(Clone, Debug)]
+struct Picture {
+    width: f32,
+    height: f32,
+    title: String,
+    about: String,
+    shapes: Vec<Shape>,
+}
+
+/// A chart as SVG.
+pub fn svg(chart: &Chart, subtitle: &str) -> String {
+    let font = Font::default();
+    svg::write(&draw::picture(chart, subtitle, &font), &font)
+}
+
+/// A chart as PNG, with two pixels for each one of the SVG.
+///
+/// # Errors
+///
+/// When there is no memory for it.
+pub fn png(chart: &Chart, subtitle: &str) -> Result<Vec<u8>, String> {
+    let font = Font::default();
+    png::write(&draw::picture(chart, subtitle, &font), &font)
+}

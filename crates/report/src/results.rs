@@ -1,0 +1,257 @@
+//! The trials of an experiment by their places: those at one place are repeats of each other and have
+//! common figures. Tables and charts of every kind are arranged by it.
+
+use fathom_core::measure::Flow;
+use fathom_core::stats::{self, Estimate, Slice};
+use fathom_core::{Quantile, Span};
+
+use crate::document::{Axis, Coordinate, Document, Found, Role, Scale, Trial, Verdict};
+use crate::figures::{self, Part, Summary};
+
+/// The percentiles of every result.
+pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
+
+/// The results of an experiment, in the order of its axes.
+#[derive(Debug)]
+pub struct Results<'a> {
+    /// Its axes, the first one varying slowest.
+    pub axes: Vec<Axis>,
+    /// Each place at which there is a trial, in the order of the axes.
+    pub spots: Vec<Spot<'a>>,
+}
+
+/// Trials with their numbers, from 1.
+pub type Numbered<'a> = Vec<(usize, &'a Trial)>;
+
+/// All trials at one place.
+#[derive(Debug)]
+pub struct Spot<'a> {
+    /// Where it lies, for each axis.
+    pub coordinates: Vec<Coordinate>,
+    /// The places of these labels on their axes.
+    pub steps: Vec<usize>,
+    /// The trials with their numbers, from 1.
+    pub trials: Numbered<'a>,
+    /// The figures of all that are not void; of the void ones where there are no others.
+    pub summary: Summary,
+    /// The gravest verdict.
+    pub verdict: Verdict,
+    /// How many trials the figures rest on.
+    pub counted: usize,
+}
+
+impl<'a> Results<'a> {
+    /// The trials of these roles; none where they have no coordinates.
+    pub fn of(document: &'a Document, roles: &[Role]) -> Self {
+        let wanted = document.trials.iter().enumerate().filter(|(_, trial)| {
+            roles.contains(&trial.place.role) && !trial.place.coordinates.is_empty()
+        });
+        let trials: Numbered<'_> = wanted.map(|(nth, trial)| (nth + 1, trial)).collect();
+        let mut axes = known_axes(document).unwrap_or_default();
+        if axes.is_empty() {
+            axes = axes_of(&trials);
+        }
+        let mut spots: Vec<(Vec<Coordinate>, Numbered<'_>)> = Vec::new();
+        for (number, trial) in trials {
+            let Some(coordinates) = place_on(&axes, trial) else { continue };
+            let same = |other: &[Coordinate]| {
+                other.iter().zip(&coordinates).all(|(one, two)| one.label == two.label)
+            };
+            match spots.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, all)) => all.push((number, trial)),
+                None => spots.push((coordinates, Vec::from([(number, trial)]))),
+            }
+        }
+        // A label that the axis does not name goes to its end.
+        for (coordinates, _) in &spots {
+            for (axis, coordinate) in axes.iter_mut().zip(coordinates) {
+                if !axis.labels.contains(&coordinate.label) {
+                    axis.labels.push(coordinate.label.clone());
+                }
+            }
+        }
+        let mut spots: Vec<Spot<'_>> =
+            spots.into_iter().map(|(place, trials)| Spot::new(&axes, place, trials)).collect();
+        spots.sort_by(|one, other| one.steps.cmp(&other.steps));
+        Self { axes, spots }
+    }
+
+    /// What a value on an axis is drawn at: itself where all its values are numbers that its scale can
+    /// show, otherwise its place.
+    pub fn position(&self, axis: usize, spot: &Spot<'_>) -> f64 {
+        match (self.is_numeric(axis), spot.coordinates[axis].value) {
+            (true, Some(value)) => value,
+            _ => spot.steps[axis] as f64,
+        }
+    }
+
+    /// Whether an axis can be drawn by the values on it.
+    pub fn is_numeric(&self, axis: usize) -> bool {
+        let shown = |value: f64| match self.axes[axis].scale {
+            Scale::Linear => value.is_finite(),
+            Scale::Log2 => value.is_finite() && value > 0.0,
+            Scale::Categories => false,
+        };
+        self.spots.iter().all(|spot| spot.coordinates[axis].value.is_some_and(shown))
+    }
+
+    /// The position of each label of an axis that has a result.
+    pub fn ticks(&self, axis: usize) -> Vec<(f64, String)> {
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for spot in &self.spots {
+            let tick = (self.position(axis, spot), spot.coordinates[axis].label.clone());
+            if !ticks.iter().any(|(position, _)| *position == tick.0) {
+                ticks.push(tick);
+            }
+        }
+        ticks.sort_by(|one, other| one.0.total_cmp(&other.0));
+        ticks
+    }
+
+    /// Whether the results have blocks of different sizes, so that IOPS do not tell their bandwidth.
+    pub fn blocks_differ(&self) -> bool {
+        let sizes = |spot: &Spot<'_>| {
+            let streams = spot.trials.iter().flat_map(|(_, trial)| &trial.point.streams);
+            streams.map(|stream| stream.block_size_bytes).collect::<Vec<u64>>()
+        };
+        let mut all = self.spots.iter().flat_map(sizes);
+        let first = all.next();
+        all.any(|size| Some(size) != first)
+    }
+}
+
+impl<'a> Spot<'a> {
+    fn new(axes: &[Axis], coordinates: Vec<Coordinate>, trials: Numbered<'a>) -> Self {
+        let steps = axes.iter().zip(&coordinates).map(|(axis, coordinate)| {
+            axis.labels.iter().position(|label| *label == coordinate.label).unwrap_or(0)
+        });
+        let all: Vec<&Trial> = trials.iter().map(|(_, trial)| *trial).collect();
+        let worth = all.iter().copied().filter(|trial| trial.verdict != Verdict::Void);
+        let worth: Vec<&Trial> = worth.collect();
+        let counted = if worth.is_empty() { all.clone() } else { worth };
+        let verdicts = all.iter().map(|trial| trial.verdict);
+        Self {
+            steps: steps.collect(),
+            coordinates,
+            summary: pooled(&counted, &QUANTILES),
+            verdict: verdicts.max().unwrap_or(Verdict::Sound),
+            counted: counted.len(),
+            trials,
+        }
+    }
+
+    /// Whether no trial of it measured what was asked.
+    pub fn is_void(&self) -> bool {
+        self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+    }
+
+    /// "queue-depth 8, block-size 4k".
+    pub fn name(&self) -> String {
+        let one = |one: &Coordinate| format!("{} {}", one.axis, one.label);
+        self.coordinates.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The figures of several trials of one point: rates over all their windows, percentiles of their
+/// distributions together. A percentile is never averaged.
+pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
+    if let [only] = trials {
+        return figures::summary(only, None, quantiles);
+    }
+    let mut flow = Flow::new(trials.iter().any(|trial| trial.is_open()));
+    let mut slices: Vec<Slice> = Vec::new();
+    let mut stretches = Vec::new();
+    let mut window = Span(0);
+    for trial in trials {
+        flow.merge(&trial.total(None));
+        slices.extend(stats::slices(trial.intervals()));
+        stretches.extend(Part::whole(trial).stretches());
+        window += trial.window();
+    }
+    let rate = |total: u64, series: Vec<f64>, of: &dyn Fn(&Flow) -> u64| {
+        let estimate = stats::rate(total, window, &series)?;
+        let each = trials.iter().map(|trial| {
+            let seconds = trial.window().as_secs_f64().max(f64::MIN_POSITIVE);
+            of(&trial.total(None)) as f64 / seconds
+        });
+        // Repeats that lie further apart than each of them was restless say how well it is known.
+        // Fewer than four say nothing about it.
+        let apart = stats::mean(&each.collect::<Vec<f64>>()).and_then(|mean| mean.half_width);
+        let half_width = wider(estimate.half_width, apart);
+        Some(Estimate { half_width, ..estimate })
+    };
+    Summary {
+        iops: rate(flow.ios(), stats::iops_series(&slices, None), &Flow::ios),
+        bandwidth: rate(flow.bytes.0, stats::bandwidth_series(&slices, None), &|flow| flow.bytes.0),
+        quantiles: figures::quantile_estimates(&flow, &stretches, None, quantiles),
+    }
+}
+
+/// The larger of two half-widths.
+fn wider(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.max(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The axes that the document names.
+fn known_axes(document: &Document) -> Option<Vec<Axis>> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    match found {
+        Some(Found::Sweep(found)) => Some(found.axes.clone()),
+        _ => Some(document.header.experiment.as_ref()?.axes.clone()),
+    }
+}
+
+/// The axes that the trials lie on, where nothing else names them.
+fn axes_of(trials: &[(usize, &Trial)]) -> Vec<Axis> {
+    let mut axes: Vec<(Axis, Vec<Option<f64>>)> = Vec::new();
+    for coordinate in trials.iter().flat_map(|(_, trial)| &trial.place.coordinates) {
+        let place = match axes.iter().position(|(axis, _)| axis.name == coordinate.axis) {
+            Some(place) => place,
+            None => {
+                let name = coordinate.axis.clone();
+                axes.push((Axis { name, scale: Scale::Linear, labels: Vec::new() }, Vec::new()));
+                axes.len() - 1
+            }
+        };
+        let (axis, values) = &mut axes[place];
+        if !axis.labels.contains(&coordinate.label) {
+            axis.labels.push(coordinate.label.clone());
+            values.push(coordinate.value);
+        }
+    }
+    let finished = axes.into_iter().map(|(mut axis, values)| {
+        let numbers: Option<Vec<f64>> = values.into_iter().collect();
+        axis.scale = match numbers {
+            None => Scale::Categories,
+            Some(numbers) => {
+                // In the order of their values, however the search came by them.
+                let mut both: Vec<(f64, String)> =
+                    numbers.iter().copied().zip(axis.labels.drain(..)).collect();
+                both.sort_by(|one, other| one.0.total_cmp(&other.0));
+                axis.labels = both.into_iter().map(|(_, label)| label).collect();
+                scale_of(&numbers)
+            }
+        };
+        axis
+    });
+    finished.collect()
+}
+
+/// Octaves apart, or steps: what the numbers themselves look like.
+fn scale_of(numbers: &[f64]) -> Scale {
+    let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = numbers.iter().copied().fold(0.0, f64::max);
+    match smallest > 0.0 && largest / smallest >= 8.0 {
+        true => Scale::Log2,
+        false => Scale::Linear,
+    }
+}
+
+/// A trial's coordinates in the order of the axes; none if it lacks one.
+fn place_on(axes: &[Axis], trial: &Trial) -> Option<Vec<Coordinate>> {
+    let of = |axis: &Axis| trial.place.coordinates.iter().find(|one| one.axis == axis.name);
+    axes.iter().map(|axis| of(axis).cloned()).collect()
+}

@@ -1,0 +1,293 @@
+//! An experiment for the terminal: what it found in words, then its figures in a table, then the
+//! doubts. What each trial did is in the report in full.
+
+use super::text::{Align, Table, Tint, push_line, wrap};
+use super::{Style, heat, tail, verdict_tint};
+use crate::chart;
+use crate::document::{Document, Estimate, Found, PeakFound, Role, SustainFound, Verdict};
+use crate::figures::{self, plus_minus};
+use crate::results::{QUANTILES, Results, Spot};
+
+/// The longest list of rounds that is shown whole.
+const ROUNDS_SHOWN: usize = 30;
+
+/// How wide the bars beside the rounds are.
+const BAR: usize = 24;
+
+/// The experiment of a document, without the details of its trials.
+pub fn experiment(document: &Document, style: &Style) -> String {
+    let mut out = String::new();
+    for target in &document.header.targets {
+        wrap(&mut out, "", figures::place_name(target), Tint::Bold, style);
+        wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
+    }
+    push_line(&mut out, "");
+    tail(&mut out, document, style);
+    if !out.ends_with("\n\n") {
+        push_line(&mut out, "");
+    }
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    match found {
+        Some(Found::Sweep(found)) => {
+            results(&mut out, &Results::of(document, &[Role::Result]), style);
+            for point in &found.cut_off {
+                let text = format!("{} was cut off: it was clearly worse.", point.join(", "));
+                wrap(&mut out, "", &text, Tint::Dim, style);
+            }
+        }
+        Some(Found::Peak(found)) => peak(&mut out, found, style),
+        Some(Found::Map(found)) => heat::map(&mut out, found, style),
+        Some(Found::Sustain(found)) => rounds(&mut out, found, style),
+        None => results(&mut out, &chart::so_far(document), style),
+    }
+    if !document.trials.is_empty() {
+        wrap(&mut out, "", &legend(document), Tint::Dim, style);
+        let doubted = matches!(found, Some(Found::Map(found)) if !found.doubts.is_empty());
+        let none = document.trials.iter().all(|trial| trial.findings.is_empty());
+        // Where the map itself is doubted, "no doubts" about its trials would mislead.
+        if !(doubted && none) {
+            push_line(&mut out, "");
+            super::portrait::doubts(&mut out, &document.trials, style);
+        }
+    }
+    out
+}
+
+/// What the columns mean, and which loop it was.
+fn legend(document: &Document) -> String {
+    let open = document.trials.iter().filter(|trial| trial.is_open()).count();
+    let loops = match open {
+        0 => "service times; closed loop",
+        n if n == document.trials.len() => "response times; open loop",
+        _ => "response times, which in the closed loops equal the service times",
+    };
+    let trials = match document.trials.len() {
+        1 => "1 trial".to_owned(),
+        many => format!("{many} trials"),
+    };
+    format!(
+        "Percentiles are of {loops}. ±: half of the 95 % interval. A dash: too few samples. \
+         `fathom report --details` shows the {trials} in full."
+    )
+}
+
+/// How much of a result stands in its row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Everything.
+    Full,
+    /// Without the farthest percentile and without what can be told from another column.
+    Usual,
+    /// Without half-widths.
+    Lean,
+}
+
+fn results(out: &mut String, results: &Results<'_>, style: &Style) {
+    if results.spots.is_empty() {
+        return;
+    }
+    let tables = [Detail::Full, Detail::Usual, Detail::Lean].map(|detail| table(results, detail));
+    let fitting = tables.iter().find(|table| table.width() <= style.width);
+    if let Some(table) = fitting.or(tables.last()) {
+        table.render(out, style);
+    }
+    let marks = results.spots.iter().any(|spot| spot.verdict != Verdict::Sound);
+    if marks {
+        let text = "?: a trial is suspect. !: a trial is void; the figures are those of the \
+                    others, where there are any.";
+        wrap(out, "", text, Tint::Dim, style);
+    }
+    push_line(out, "");
+    matrix(out, results, style);
+}
+
+fn table(results: &Results<'_>, detail: Detail) -> Table {
+    let halves = detail != Detail::Lean;
+    let quantiles = if detail == Detail::Full { QUANTILES.len() } else { 2 };
+    let mut columns = Vec::new();
+    let mut heads = Vec::new();
+    for (nth, axis) in results.axes.iter().enumerate() {
+        columns.push((if nth == 0 { Align::Left } else { Align::Right }, usize::from(nth > 0) * 2));
+        heads.push(axis.name.clone());
+    }
+    let mut figure = |head: &str, half: bool| {
+        columns.push((Align::Right, 3));
+        heads.push(head.to_owned());
+        if half {
+            columns.push((Align::Left, 1));
+            heads.push(String::new());
+        }
+    };
+    figure("IOPS", halves);
+    figure("MiB/s", detail == Detail::Full);
+    for quantile in &QUANTILES[..quantiles] {
+        figure(&quantile.to_string(), halves);
+    }
+    columns.push((Align::Left, 1));
+    let mut table = Table::new(&columns);
+    table.row(Tint::Dim, heads);
+    for spot in &results.spots {
+        table.tinted(row(spot, detail, quantiles));
+    }
+    table
+}
+
+fn row(spot: &Spot<'_>, detail: Detail, quantiles: usize) -> Vec<(String, Tint)> {
+    let plain = |text: String| (text, Tint::Plain);
+    let mut cells: Vec<(String, Tint)> =
+        spot.coordinates.iter().map(|one| plain(one.label.clone())).collect();
+    let summary = &spot.summary;
+    let dash = || "-".to_owned();
+    let iops = summary.iops.map_or_else(dash, |one| figures::short_rate(one.value));
+    cells.push(plain(iops));
+    if detail != Detail::Lean {
+        cells.push((plus_minus(summary.iops.as_ref()), Tint::Dim));
+    }
+    let mib = summary.bandwidth.map_or_else(dash, |one| figures::rate(figures::mib(one.value)));
+    cells.push(plain(mib));
+    if detail == Detail::Full {
+        cells.push((plus_minus(summary.bandwidth.as_ref()), Tint::Dim));
+    }
+    for estimate in &summary.quantiles[..quantiles] {
+        cells.push(plain(estimate.map_or_else(dash, |one| figures::time(one.value))));
+        if detail != Detail::Lean {
+            cells.push((plus_minus(estimate.as_ref()), Tint::Dim));
+        }
+    }
+    let mark = match spot.verdict {
+        Verdict::Sound => "",
+        Verdict::Suspect => "?",
+        Verdict::Void => "!",
+    };
+    cells.push((mark.to_owned(), verdict_tint(spot.verdict)));
+    cells
+}
+
+/// IOPS by two axes, where there are just two and the matrix fits.
+fn matrix(out: &mut String, results: &Results<'_>, style: &Style) {
+    let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
+    let wide: Vec<usize> = (0..results.axes.len()).filter(several).collect();
+    let [down, right] = wide[..] else { return };
+    // The longer one goes down: there is more room.
+    let longer = results.axes[down].labels.len() >= results.axes[right].labels.len();
+    let (down, right) = if longer { (down, right) } else { (right, down) };
+    let mut columns = Vec::from([(Align::Left, 0)]);
+    columns.extend(results.axes[right].labels.iter().map(|_| (Align::Right, 3)));
+    let mut table = Table::new(&columns);
+    let corner = format!("{} \\ {}", results.axes[down].name, results.axes[right].name);
+    table.row(Tint::Dim, std::iter::once(corner).chain(results.axes[right].labels.clone()));
+    for (step, label) in results.axes[down].labels.iter().enumerate() {
+        let cell = |other: usize| {
+            let mut spots = results.spots.iter();
+            let spot = spots.find(|s| s.steps[down] == step && s.steps[right] == other);
+            let iops = spot.and_then(|spot| spot.summary.iops);
+            iops.map_or("-".to_owned(), |iops| figures::short_rate(iops.value))
+        };
+        let cells = (0..results.axes[right].labels.len()).map(cell);
+        table.row(Tint::Plain, std::iter::once(label.clone()).chain(cells));
+    }
+    if table.width() <= style.width {
+        push_line(out, &Tint::Bold.paint("IOPS", style));
+        table.render(out, style);
+        push_line(out, "");
+    }
+}
+
+fn half(estimate: &Estimate) -> String {
+    plus_minus(Some(&estimate.to_core()))
+}
+
+fn peak(out: &mut String, found: &PeakFound, style: &Style) {
+    let mut table = Table::new(&[
+        (Align::Right, 0),
+        (Align::Right, 3),
+        (Align::Left, 1),
+        (Align::Right, 3),
+        (Align::Left, 1),
+        (Align::Right, 3),
+        (Align::Left, 3),
+    ]);
+    let heads =
+        [&found.axis, chart::peak::unit(found), "", chart::peak::quantile(found), "", "probes", ""];
+    table.row(Tint::Dim, heads.map(str::to_owned));
+    for probe in &found.probes {
+        let tint = if found.choice == Some(probe.value) { Tint::Bold } else { Tint::Plain };
+        let time = probe.response_time_ns.as_ref();
+        table.tinted([
+            (chart::peak::value(probe.value), tint),
+            (figures::rate(chart::peak::read(found, probe.throughput.value)), tint),
+            (half(&probe.throughput), Tint::Dim),
+            (time.map_or("-".to_owned(), |time| figures::time(time.value)), tint),
+            (time.map(half).unwrap_or_default(), Tint::Dim),
+            (probe.trials.to_string(), Tint::Plain),
+            (chart::peak::answer(found, probe), tint),
+        ]);
+    }
+    table.render(out, style);
+    if let Some(objective) = &found.objective {
+        wrap(out, "", &format!("Objective: {objective}."), Tint::Dim, style);
+    }
+    push_line(out, "");
+}
+
+/// The heights of a sparkline.
+const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+fn rounds(out: &mut String, found: &SustainFound, style: &Style) {
+    let highest = found.rounds.iter().map(|round| round.value.value).fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return;
+    }
+    wrap(out, "", &format!("{}, round by round", found.watched), Tint::Bold, style);
+    let spark = |value: f64| SPARKS[((value / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    let line: String = found.rounds.iter().map(|round| spark(round.value.value)).collect();
+    let shown: String = line.chars().take(style.width).collect();
+    push_line(out, &shown);
+    if let Some(from) = found.steady_from {
+        let before = found.rounds.iter().take_while(|round| round.number < from).count();
+        let text = format!("{}└ steady from round {from} on", " ".repeat(before));
+        push_line(out, &text);
+    }
+    push_line(out, "");
+    let mut table =
+        Table::new(&[(Align::Right, 0), (Align::Right, 3), (Align::Left, 1), (Align::Left, 3)]);
+    table.row(Tint::Dim, ["round".to_owned(), found.watched.clone()]);
+    let (all, mut skipped) = (found.rounds.len(), false);
+    for (nth, round) in found.rounds.iter().enumerate() {
+        let hidden = all > ROUNDS_SHOWN && (5..all - (ROUNDS_SHOWN - 5)).contains(&nth);
+        if hidden {
+            if !skipped {
+                table.row(Tint::Dim, ["...".to_owned()]);
+            }
+            skipped = true;
+            continue;
+        }
+        let steady = found.steady_from.is_some_and(|from| from <= round.number);
+        let length = (round.value.value / highest * BAR as f64).round() as usize;
+        let mark = if steady { " steady" } else { "" };
+        table.tinted([
+            (round.number.to_string(), Tint::Plain),
+            (figures::rate(round.value.value), Tint::Plain),
+            (half(&round.value), Tint::Dim),
+            (format!("{}{mark}", "#".repeat(length)), Tint::Plain),
+        ]);
+    }
+    table.render(out, style);
+    if let Some(steadiness) = &found.steadiness {
+        let text = format!("{} Steady means at most 20 % and 10 %.", judged(steadiness));
+        wrap(out, "", &text, Tint::Plain, style);
+    }
+    push_line(out, "");
+}
+
+/// What the steadiness was judged by, in a sentence.
+pub fn judged(steadiness: &crate::document::Steadiness) -> String {
+    let share = |value: f64| figures::percent(value / steadiness.mean);
+    format!(
+        "Of the last rounds the mean is {}, they differ by {} of it, and their best-fit line rises \
+         or falls by {} of it.",
+        figures::rate(steadiness.mean),
+        share(steadiness.range),
+        share(steadiness.excursion)
+    )
+}
