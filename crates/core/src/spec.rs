@@ -2,17 +2,21 @@
 
 mod access;
 mod course;
+mod limit;
 mod pattern;
+mod rests;
 
 use std::fmt;
 use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use course::{Course, Stage};
+pub use limit::{Limit, Quota};
 pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
     check as check_pattern,
 };
+pub use rests::{Active, Rests};
 
 use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
@@ -85,6 +89,13 @@ pub struct Stream {
     /// window of; none if it does not. It begins with the window: a warm-up has the load that it
     /// begins with.
     pub course: Option<Course>,
+    /// What a closed loop waits for besides completions.
+    pub rests: Rests,
+    /// When it has load; its course begins then too.
+    pub active: Active,
+    /// How much it does before it is done; no limit if none. The run ends when every stream with a
+    /// limit is done.
+    pub limit: Option<Limit>,
     /// How many threads issue the load.
     pub workers: Workers,
     /// How its data reaches the targets.
@@ -108,6 +119,9 @@ impl Stream {
             flush: None,
             pacing: Pacing::Closed { queue_depth: 1 },
             course: None,
+            rests: Rests::None,
+            active: Active::ALWAYS,
+            limit: None,
             workers: Workers::Total(1),
             access: Access::DIRECT,
         }
@@ -116,7 +130,12 @@ impl Stream {
     /// What people call it, such as "random read 4 KiB, queue depth 32".
     pub fn description(&self) -> String {
         let pace = match self.pacing {
-            Pacing::Closed { queue_depth } => format!("queue depth {queue_depth}"),
+            Pacing::Closed { queue_depth } if self.rests == Rests::None => {
+                format!("queue depth {queue_depth}")
+            }
+            Pacing::Closed { queue_depth } => {
+                format!("queue depth {queue_depth}, {}", self.rests)
+            }
             Pacing::Open { offered_load, .. } => match &self.course {
                 None => format!("offered {offered_load}"),
                 Some(_) => format!("offered {offered_load} in the mean"),
@@ -147,6 +166,25 @@ impl Stream {
     /// Whether it trims.
     pub fn trims(&self) -> bool {
         self.trim_share > 0.0
+    }
+
+    /// I/Os that fall due in an open loop from one time of the window to another, in fractions of one;
+    /// none in a closed loop.
+    pub fn offered(&self, from: Span, to: Span) -> Option<f64> {
+        let Pacing::Open { offered_load, .. } = self.pacing else { return None };
+        let (begins, ends) = self.active.part(from, to);
+        Some(match &self.course {
+            None => offered_load.0 * (ends - begins).as_secs_f64(),
+            Some(course) => {
+                let origin = self.active.begins();
+                course.ios_before(ends - origin) - course.ios_before(begins - origin)
+            }
+        })
+    }
+
+    /// Whether it has load all the time.
+    pub fn is_always_active(&self) -> bool {
+        self.active == Active::ALWAYS && self.limit.is_none()
     }
 
     /// What offsets by chance are multiples of, counted from the region's start.

@@ -109,7 +109,7 @@ impl<'a> Collector<'a> {
         let mut collector = self.clone();
         collector.open.retain(|_, slice| slice.end <= end);
         collector.timetable.window_end = end;
-        collector.finish(outcomes)
+        collector.finish(outcomes, None)
     }
 
     /// Adds what a worker did in an interval, and empties the tally for its next use. Gives the
@@ -197,15 +197,23 @@ impl<'a> Collector<'a> {
         progress
     }
 
-    /// The record, once every worker has ended.
-    pub(crate) fn finish(mut self, outcomes: Vec<Outcome>) -> Record {
+    /// The record, once every worker has ended, and the run's end if that came because all that was
+    /// asked for was done.
+    pub(crate) fn finish(mut self, outcomes: Vec<Outcome>, done: Option<Instant>) -> Record {
         while let Some((key, slice)) = self.open.pop_first() {
             self.close(key, slice);
         }
-        let (series, stretches) = self.series.finish();
+        let (mut series, mut stretches) = self.series.finish();
         let table = self.timetable;
-        let ended = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(table.start);
+        let last = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(table.start);
+        let ended = done.unwrap_or(last).min(last);
         let window = ended.since(table.window_start);
+        // Who had nothing left to do went on with empty slices until it knew of the end.
+        series.retain(|interval| interval.start < window);
+        stretches.retain(|stretch| stretch.start < window);
+        let cut = |start: Span, length: Span| length.min(window - start);
+        series.iter_mut().for_each(|one| one.length = cut(one.start, one.length));
+        stretches.iter_mut().for_each(|one| one.length = cut(one.start, one.length));
         let workers = self.plans.iter().zip(self.merged).zip(outcomes);
         let workers = workers.map(|((plan, mut merged), outcome)| WorkerRecord {
             stream: plan.stream,
@@ -226,7 +234,7 @@ impl<'a> Collector<'a> {
         let ended_early = self.early_end == Some(ended) && ended < table.window_end;
         Record {
             window,
-            interrupted: ended < table.window_end && !ended_early,
+            interrupted: ended < table.window_end && !ended_early && done.is_none(),
             ended_early,
             workers: workers.collect(),
             series,

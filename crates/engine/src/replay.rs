@@ -43,7 +43,7 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
         waits: None,
         lag: None,
     };
-    collector.finish(completed.into_iter().map(outcome).collect())
+    collector.finish(completed.into_iter().map(outcome).collect(), None)
 }
 
 #[cfg(test)]

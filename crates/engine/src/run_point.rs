@@ -1,5 +1,6 @@
 //! The one primitive: a point and its targets become a record.
 
+mod finish;
 mod simulated;
 mod threads;
 

@@ -4,20 +4,30 @@
 //! neither a stall nor a late wake-up can slow it down: what fell due meanwhile is still due, with
 //! the intended start that it had.
 
+mod bounded;
 mod choice;
 mod growth;
+mod rests;
 
 use fathom_core::Instant;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+pub(crate) use bounded::Bounded;
 pub(crate) use choice::{WithSchedule, scheduled};
 pub(crate) use growth::{Growth, Stages, Steady};
+pub(crate) use rests::{Bursts, ThinkTime};
+
+use crate::pattern::Request;
 
 /// Decides when the next I/O should start.
 pub(crate) trait Schedule {
     /// Whether intended starts mean anything: not in a closed loop.
     const OPEN: bool;
+    /// Whether it has to be told what came back.
+    const RESTS: bool = false;
+    /// Whether it may be over before the run.
+    const BOUNDED: bool = false;
 
     /// Takes the next I/O if it is due, and gives its intended start.
     fn take(&mut self, now: Instant) -> Option<Instant>;
@@ -31,6 +41,28 @@ pub(crate) trait Schedule {
     /// About how many untaken I/Os are due before `at`, without going through them: as many as there
     /// are on average after the first one.
     fn overdue(&self, at: Instant) -> u64;
+
+    /// An I/O came back, well or not. Told only to a schedule that rests.
+    #[inline]
+    fn came_back(&mut self, _at: Instant) {}
+
+    /// How many of the I/Os that it gave may start, now that it is known what they do; the others
+    /// never will. Asked only of a schedule with bounds.
+    #[inline]
+    fn grant(&mut self, requests: &[Request]) -> usize {
+        requests.len()
+    }
+
+    /// Whether it is done once it has given so much, rather than when its time is over.
+    fn is_limited(&self) -> bool {
+        false
+    }
+
+    /// Whether it has given all that it was to give, where that is limited.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// A completion starts the next I/O: one is always due, and a free slot is the only condition.
@@ -171,6 +203,14 @@ impl<G: Growth> Arrivals for Uniform<G> {
     }
 }
 
+/// Draws from the exponential distribution with a mean of 1.
+#[inline]
+fn exponential(random: &mut Xoshiro256PlusPlus) -> f64 {
+    // 53 random bits make a number above 0 and at most 1, whose logarithm is finite.
+    let uniform = ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+    -uniform.ln()
+}
+
 /// Exponential distances, independent of each other, on a scale on which one I/O is due in each unit
 /// of time; this scale is then stretched to the course of the load. The sum is kept in floating point
 /// and is exact to far less than a nanosecond after a day, so that no distance is rounded to a whole
@@ -195,9 +235,7 @@ impl<G: Growth> Poisson<G> {
 impl<G: Growth> Arrivals for Poisson<G> {
     #[inline]
     fn next_ns(&mut self) -> f64 {
-        // 53 random bits make a number above 0 and at most 1, whose logarithm is finite.
-        let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        self.ios -= uniform.ln();
+        self.ios += exponential(&mut self.random);
         self.growth.next_reached(self.ios)
     }
 

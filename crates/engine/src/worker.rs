@@ -96,6 +96,8 @@ pub(crate) struct Job<'a> {
     /// When all workers end if the window is to end before its time, given that it is now. Asked
     /// once.
     pub(crate) agree_on_end: &'a dyn Fn(Instant) -> Instant,
+    /// Told once, by a worker that may be done before its time, when its last I/O came back.
+    pub(crate) done: &'a dyn Fn(Instant),
 }
 
 /// What a worker leaves besides its tallies.
@@ -179,6 +181,8 @@ struct Loop<'a, S, K> {
     /// When the window really ended, once it has.
     ended: Instant,
     gave_up: bool,
+    /// Whether it has told that it is done.
+    done: bool,
     /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
     at: Instant,
     /// What the result of an I/O exceeds its length by if it completes in full within the window:
@@ -351,6 +355,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             cpu_before: None,
             ended: table.window_end,
             gave_up: false,
+            done: false,
             at: table.start,
             excess: 0,
             full_until: table.start,
@@ -395,6 +400,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         if self.is_hopeless(now) && self.tally.start < now {
             self.gave_up = true;
             self.ended = now;
+            // Nobody waits for what it will never do.
+            if S::BOUNDED && !self.done && self.schedule.is_limited() {
+                self.done = true;
+                (self.job.done)(now);
+            }
             return None;
         }
         self.start_due(now, backend);
@@ -415,11 +425,24 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.record(&mut back);
         let free = back.free;
         self.free_count = free;
+        if S::BOUNDED && !self.done && self.in_flight() == 0 && self.schedule.is_done() {
+            self.tell_done();
+        }
         // What came back has just been stamped, which is now for a closed loop. For an open one
         // the time that it took to look at it all would make the next I/O late.
         match free == before || S::OPEN {
             true => backend.now(),
             false => self.at,
+        }
+    }
+
+    /// All that was asked for is done. The last worker to be done ends the run with its last I/O.
+    #[cold]
+    fn tell_done(&mut self) {
+        self.done = true;
+        (self.job.done)(self.at);
+        if !self.stopping && (self.job.ends_early)() {
+            self.stop(self.at + Span(1));
         }
     }
 
@@ -547,7 +570,17 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             self.draw(count);
         }
         let drawn = self.next..self.next + count;
+        let (free, drawn) = match S::BOUNDED {
+            true => {
+                let count = self.schedule.grant(&self.requests[drawn.clone()]);
+                (self.free_count - count, drawn.start..drawn.start + count)
+            }
+            false => (free, drawn),
+        };
         self.next = drawn.end;
+        if S::BOUNDED && drawn.is_empty() {
+            return;
+        }
         self.push(free, drawn.clone(), backend);
         if S::OPEN {
             while backend.now() < not_before {
@@ -561,7 +594,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.advance(submitted);
         let batch = free..self.free_count;
         self.free_count = free;
-        self.started += count as u64;
+        self.started += drawn.len() as u64;
         for (&slot, &request) in self.free[batch].iter().zip(&self.requests[drawn]) {
             self.sink.starts(slot);
             let slot = &mut self.slots[slot as usize];
@@ -706,6 +739,10 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.follow(completion.slot, Some((completion.at, completion.result)), phase);
         let slot = &self.slots[completion.slot as usize];
         let what = slot.request.what();
+        // The schedule did not give the flushes, and knows nothing of them.
+        if S::RESTS && slot.request.upkeep() != Some(Upkeep::Flush) {
+            self.schedule.came_back(self.at);
+        }
         if i64::from(completion.result) != i64::from(what.length()) + self.excess {
             self.record(back);
             return self.put_aside(completion);
@@ -1070,6 +1107,7 @@ mod tests {
             ends_early: stopped,
             stopped,
             agree_on_end: &|now| now,
+            done: &|_| {},
         };
         let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
         let block_sizes = BlockSizes::one(Bytes(u64::from(BLOCK_SIZE)));

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange, Order,
-    Pacing, Pattern, Point, Region, Stage, Stream, Workers,
+    Access, Active, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
+    Limit, Order, Pacing, Pattern, Point, Region, Rests, Stage, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -279,12 +279,20 @@ fn paces() -> Vec<(&'static str, Stream)> {
         |begins, ends| Stage { lasts: Span::from_ms(100), begins: Rate(begins), ends: Rate(ends) };
     let stages = [stage(5e3, 1e4), stage(1e4, 1e4), stage(0.0, 0.0), stage(3e4, 1e4)];
     let course = Some(Course::new(stages.to_vec()));
+    let think = |exponential| Rests::Think { time: Span::from_us(100), exponential };
+    let bursts = Rests::Bursts { ios: 5, rest: Span::from_us(100) };
+    let late = Active { start: Some(Span::from_ms(100)), end: None };
     let stream = |pacing| {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) };
         Stream { read_share: 0.5, pacing, ..Stream::reading("load", Vec::from([region])) }
     };
     Vec::from([
         ("closed", stream(closed)),
+        ("think time", Stream { rests: think(false), ..stream(closed) }),
+        ("exponential think time", Stream { rests: think(true), ..stream(closed) }),
+        ("bursts", Stream { rests: bursts, ..stream(closed) }),
+        ("from a start on", Stream { active: late, ..stream(poisson) }),
+        ("with a limit", Stream { limit: Some(Limit::Bytes(Bytes(1 << 50))), ..stream(closed) }),
         ("uniform course", Stream { course: course.clone(), ..stream(uniform) }),
         ("Poisson course", Stream { course, ..stream(poisson) }),
     ])

@@ -19,6 +19,8 @@ const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 pub struct Live {
     steps: usize,
     step: usize,
+    /// Whether the current step may be done long before its time.
+    pub open_ended: bool,
     /// What the steps after the current one will take.
     after: Span,
     kind: Kind,
@@ -46,7 +48,7 @@ impl Live {
         } else {
             Kind::Plain { last: Instant::now() }
         };
-        Self { steps, step: 0, after: time, kind }
+        Self { steps, step: 0, open_ended: false, after: time, kind }
     }
 
     /// Something has to be done before the first step.
@@ -90,7 +92,11 @@ impl Live {
         if progress.failed > 0 {
             text += &format!(", {} failed", grouped(progress.failed as f64));
         }
-        self.show(progress.elapsed.0, progress.total.0, &text, Some(left + self.after));
+        let left = (!self.open_ended).then(|| left + self.after);
+        if self.open_ended {
+            text += &format!(", for {}", clock(progress.elapsed));
+        }
+        self.show(progress.elapsed.0, progress.total.0, &text, left);
     }
 
     /// So much of the data is written.

@@ -124,6 +124,7 @@ impl Session<'_> {
                 Step::Done(conclusion) => return Ok((Ended::Completed, conclusion)),
             };
             let Planned { point, rest, .. } = &*planned;
+            live.open_ended = point.streams.iter().any(|stream| stream.limit.is_some());
             live.step(&point.name, *rest + point.warm_up + point.window);
             if !self.rest(*rest) {
                 return Ok((Ended::Interrupted, experiment.so_far()));

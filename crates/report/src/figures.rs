@@ -375,8 +375,11 @@ pub fn mix(read_share: f64) -> String {
 
 /// Which loop it was: every output says so.
 pub fn pacing(stream: &Stream) -> String {
+    let rests = stream.rests_in_words();
     match stream.pacing {
-        Pacing::Closed { queue_depth } => format!("closed loop at queue depth {queue_depth}"),
+        Pacing::Closed { queue_depth } => {
+            format!("closed loop at queue depth {queue_depth}{rests}")
+        }
         Pacing::Open { offered_load_iops, arrivals, queue_depth_max, realtime } => {
             let realtime = if realtime { ", real-time priority" } else { "" };
             let arrivals = match arrivals {
@@ -389,7 +392,7 @@ pub fn pacing(stream: &Stream) -> String {
             };
             format!(
                 "open loop, {} IOPS offered{course}, {arrivals} arrivals, queue depth up to \
-                 {queue_depth_max}{realtime}",
+                 {queue_depth_max}{realtime}{rests}",
                 rate(offered_load_iops)
             )
         }
@@ -505,6 +508,9 @@ pub fn asked(trial: &Trial) -> String {
     match (trial.interrupted, trial.ended_early) {
         (true, _) => format!(" of {asked}, interrupted"),
         (false, true) => format!(" of at most {asked}"),
+        (false, false) if trial.window_ns < trial.point.window_ns => {
+            ", until all was done".to_owned()
+        }
         (false, false) => String::new(),
     }
 }

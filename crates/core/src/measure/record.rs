@@ -392,7 +392,8 @@ pub struct Backlog {
 /// What a run of a point left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The window as it was; shorter than asked when the run was interrupted or ended early.
+    /// The window as it was; shorter than asked when the run was interrupted, ended early, or done
+    /// before.
     pub window: Span,
     /// Whether it ended before its time without having come to what it was for.
     pub interrupted: bool,

@@ -6,7 +6,7 @@ use super::case::{Case, counted, figure, listed, percent};
 use super::{Judgement, Severity};
 use crate::facts::Layer;
 use crate::measure::{Direction, Upkeep};
-use crate::spec::{Pacing, Stream};
+use crate::spec::{Active, Pacing, Rests, Stream};
 use crate::stats::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
     mean, mser5, rounds, slices, steady_state,
@@ -39,13 +39,10 @@ const BEGINNING_GRAVE: f64 = 0.1;
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
     let seconds = case.trial.record.window.as_secs_f64();
     for (index, stream) in case.streams().iter().enumerate() {
-        let Pacing::Open { offered_load, .. } = stream.pacing else { continue };
-        let offered_load = match &stream.course {
-            Some(course) => course.mean(Span(0), case.trial.record.window),
-            None => offered_load,
-        };
-        let offered = offered_load.0 * seconds;
-        if offered <= 0.0 {
+        let Some(offered) = stream.offered(Span(0), case.trial.record.window) else { continue };
+        // A stream that was done before the others offered nothing more.
+        let was_done = stream.limit.is_some() && case.streams().len() > 1;
+        if offered <= 0.0 || seconds <= 0.0 || was_done {
             continue;
         }
         let completed: u64 = case.workers(index).map(|worker| worker.ledger.completed).sum();
@@ -65,7 +62,7 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
                 format!(
                     "Offered{} were {}/s and achieved {}/s ({} less); {} that were due never started.",
                     case.of_stream(stream),
-                    figure(offered_load.0),
+                    figure(offered / seconds),
                     figure(completed as f64 / seconds),
                     percent(shortfall.max(0.0)),
                     counted(unstarted, "I/O"),
@@ -81,8 +78,8 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
 pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
     for (index, stream) in case.streams().iter().enumerate() {
         let Pacing::Closed { queue_depth } = stream.pacing else { continue };
-        // The queue empties before each flush, as was asked.
-        if stream.flush.is_some() {
+        // The queue empties before each flush, and in a rest, as was asked.
+        if stream.flush.is_some() || stream.rests != Rests::None || !stream.is_always_active() {
             continue;
         }
         let mut workers = case.workers(index).peekable();
@@ -232,11 +229,13 @@ fn changes_by_itself(
     code: &'static str,
     judgement: &mut Judgement,
 ) -> bool {
-    if stream.course.is_some() {
+    let was_done = stream.limit.is_some() && case.streams().len() > 1;
+    let changes = stream.course.is_some() || stream.active != Active::ALWAYS || was_done;
+    if changes {
         let of_stream = case.of_stream(stream);
-        judgement.cannot(code, format!("the offered load{of_stream} changes over time as asked"));
+        judgement.cannot(code, format!("the load{of_stream} changes over time as asked"));
     }
-    stream.course.is_some()
+    changes
 }
 
 /// What the part that MSER-5 leaves out and the rest come to, where they really differ.

@@ -106,6 +106,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
             ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now: Instant| now,
+            done: &|_| {},
         };
         let outcome = drive_plan(&job, stream, &pointers, &mut backend, &mut Forget);
         let ios = outcome.ledger.completed;

@@ -100,6 +100,7 @@ fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
             ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
+            done: &|_| {},
         };
         let outcome = drive_plan(&job, &point.streams[0], &pointers, &mut backend, &mut Forget);
         assert_eq!(outcome.ledger.due, backend.seen.len() as u64);

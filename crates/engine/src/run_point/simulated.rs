@@ -9,11 +9,12 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_core::Instant;
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
+use fathom_core::{Instant, Span};
 
+use super::finish::Finish;
 use super::{Observer, drive_plan, timetable};
 use crate::backend::{Backend, Completion, Io, Task};
 use crate::collector::{Collector, empty_tally};
@@ -95,11 +96,18 @@ fn followed<F: Follow>(
 ) -> Record {
     let timetable = timetable(point, Instant(0));
     let end = Cell::new(None);
-    let stopped = || stop.load(Ordering::Relaxed);
+    let finish = Finish::new(point, plans);
+    let stopped = || stop.load(Ordering::Relaxed) || finish.is_over();
     // The first that stops sets the end for all.
     let agree_on_end = |now| {
         end.set(end.get().or(Some(now)));
         end.get().unwrap_or(now)
+    };
+    let done = |at| {
+        if let Some(ends) = finish.done(at, Span(1)) {
+            end.set(end.get().or(Some(ends)));
+            finish.announce();
+        }
     };
     let job = |plan| Job {
         plan,
@@ -109,6 +117,7 @@ fn followed<F: Follow>(
         ends_early: &stopped,
         stopped: &stopped,
         agree_on_end: &agree_on_end,
+        done: &done,
     };
     let jobs: Vec<Job<'_>> = plans.iter().map(job).collect();
     let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
@@ -127,7 +136,8 @@ fn followed<F: Follow>(
         }
         jobs => together(point, jobs, device, &merging, follow),
     };
-    merging.into_inner().collector.finish(outcomes)
+    let done = finish.is_over().then(|| end.get()).flatten();
+    merging.into_inner().collector.finish(outcomes, done)
 }
 
 fn writes(point: &Point, plan: &WorkerPlan) -> bool {
@@ -367,7 +377,7 @@ impl<'a> Table<'a> {
 #[cfg(test)]
 mod tests {
     use fathom_core::spec::{Arrivals, Pacing, Region, Stream};
-    use fathom_core::{Bytes, Rate, Span, plan};
+    use fathom_core::{Bytes, Rate, plan};
 
     use super::*;
     use crate::run_point::{Phase, Progress};
@@ -390,6 +400,7 @@ mod tests {
             ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
+            done: &|_| {},
         };
         let collector = Collector::new(&plans, timetable);
         let mut nobody = Nobody;
@@ -400,7 +411,7 @@ mod tests {
             true => together(point, &[job], device, &merging, |_| Unfollowed),
             false => Vec::from([alone(point, &job, &mut device, &merging, Unfollowed)]),
         };
-        merging.into_inner().collector.finish(outcomes)
+        merging.into_inner().collector.finish(outcomes, None)
     }
 
     #[test]

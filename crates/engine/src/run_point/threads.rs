@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{Pacing, Point, Region};
+use fathom_core::spec::{Pacing, Point, Region, Rests};
 use fathom_core::{Instant, Span};
 
+use super::finish::Finish;
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
 use crate::access::CallFlags;
 use crate::backend::{RealBackend, Shape};
@@ -62,6 +63,7 @@ struct Lines<'a, F> {
     abandoned: &'a AtomicBool,
     end: &'a EarlyEnd,
     follow: F,
+    finish: &'a Finish,
 }
 
 /// The end that the first worker to see that it should stop sets for all, in nanoseconds.
@@ -177,6 +179,7 @@ impl Run<'_> {
         let abandoned = AtomicBool::new(false);
         let closed = OnceLock::new();
         let end = EarlyEnd(AtomicU64::new(u64::MAX));
+        let finish = Finish::new(self.point, self.plans);
         thread::scope(|scope| {
             // Moved in here, so that a panic drops them before the workers are waited for.
             let (filled, _abandons) = (filled, Abandons(&abandoned));
@@ -189,8 +192,9 @@ impl Run<'_> {
                     give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
                 }
                 returns.push(give_back);
-                let (full, abandoned, end) = (full.clone(), &abandoned, &end);
-                let lines = Lines { worker, full, empty, abandoned, end, follow };
+                let (full, abandoned) = (full.clone(), &abandoned);
+                let (end, finish) = (&end, &finish);
+                let lines = Lines { worker, full, empty, abandoned, end, finish, follow };
                 let (ready, closed) = (ready.clone(), &closed);
                 let name = format!("fathom-{worker}");
                 let builder = thread::Builder::new().name(name).stack_size(STACK);
@@ -216,7 +220,9 @@ impl Run<'_> {
                 Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            Ok(collector.finish(outcomes.collect()))
+            let outcomes = outcomes.collect();
+            let done = finish.is_over().then(|| end.get()).flatten();
+            Ok(collector.finish(outcomes, done))
         })
     }
 
@@ -229,7 +235,7 @@ impl Run<'_> {
         mut lines: Lines<'_, F>,
         closed: &OnceLock<()>,
     ) -> Option<Outcome> {
-        let (abandoned, end) = (lines.abandoned, lines.end);
+        let (abandoned, end, finish) = (lines.abandoned, lines.end, lines.finish);
         let _abandons = Abandons(abandoned);
         let stream = &self.point.streams[plan.stream as usize];
         let (targets, local) = self.own_targets(plan);
@@ -265,6 +271,12 @@ impl Run<'_> {
             ends_early: &|| stopped() || end.get().is_some(),
             stopped: &stopped,
             agree_on_end: &|now| end.agree(now + STOP_LEAD),
+            done: &|at| {
+                if let Some(ends) = finish.done(at, STOP_LEAD) {
+                    end.agree(ends);
+                    finish.announce();
+                }
+            },
         };
         let mut outcome = drive_plan(&job, stream, &self.pointers, &mut backend, &mut lines);
         for error in &mut outcome.errors.first {
@@ -312,13 +324,16 @@ impl Run<'_> {
     ) -> Result<B, RunError> {
         let mut backend = B::open(targets, shape)
             .map_err(|cause| RunError::Backend { backend: B::KIND, cause })?;
-        if let Pacing::Open { realtime, .. } = plan.pacing {
+        let rests = self.point.streams[plan.stream as usize].rests != Rests::None;
+        let realtime = matches!(plan.pacing, Pacing::Open { realtime: true, .. });
+        // A rest ends on time, as an open loop's I/Os start on time.
+        if plan.pacing.is_open() || rests {
             let share = realtime.then(realtime::request).transpose().map_err(RunError::Realtime)?;
             backend.pace(Pace {
                 wake_up: Some(clock::wake_up()),
                 // Somebody has to serve what is in flight: where the workers take all CPUs, one
                 // that spins keeps the device's own threads from running.
-                spins_in_flight: self.plans.len() < cpus(),
+                spins_in_flight: plan.pacing.is_open() && self.plans.len() < cpus(),
                 realtime: share,
             });
         }

@@ -1,10 +1,13 @@
 //! Which schedule a stream's pacing asks for: the last choice before the hot loop.
 
-use fathom_core::Instant;
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{self, Pacing, Stream};
+use fathom_core::spec::{self, Pacing, Quota, Rests, Stream};
+use fathom_core::{Instant, Span};
 
-use super::{Arrivals, ClosedLoop, Growth, OpenLoop, Poisson, Schedule, Stages, Steady, Uniform};
+use super::{
+    Bounded, Bursts, ClosedLoop, Growth, OpenLoop, Poisson, Schedule, Stages, Steady, ThinkTime,
+    Uniform,
+};
 use crate::worker::Timetable;
 
 /// What is done with the schedule of a worker, whichever it is.
@@ -23,8 +26,34 @@ pub(crate) fn scheduled<W: WithSchedule>(
     table: Timetable,
     what: W,
 ) -> W::Output {
+    if stream.is_always_active() {
+        return paced(stream, plan, table, what);
+    }
+    let quota = stream.limit.map(|limit| limit.quota(stream, plan));
+    let at = |time: Span| table.window_start + time;
+    let from = stream.active.start.map_or(table.start, at);
+    let until = stream.active.end.map_or(table.window_end, at);
+    // Whatever follows the start of the run, such as a course, follows that of the stream.
+    let window_start = if stream.active.start.is_some() { from } else { table.window_start };
+    let own = Timetable { start: from, window_start, ..table };
+    paced(stream, plan, own, InBounds { from, until, quota, what })
+}
+
+/// Makes the schedule that the pacing asks for.
+fn paced<W: WithSchedule>(
+    stream: &Stream,
+    plan: &WorkerPlan,
+    table: Timetable,
+    what: W,
+) -> W::Output {
     match (plan.pacing, &stream.course) {
-        (Pacing::Closed { .. }, _) => what.with(ClosedLoop),
+        (Pacing::Closed { queue_depth }, _) => match stream.rests {
+            Rests::None => what.with(ClosedLoop),
+            Rests::Think { time, exponential } => {
+                what.with(ThinkTime::new(queue_depth, time, exponential.then_some(plan.seed)))
+            }
+            Rests::Bursts { ios, rest } => what.with(Bursts::new(ios, rest)),
+        },
         (Pacing::Open { offered_load, arrivals, .. }, None) => {
             open(plan, arrivals, Steady::new(offered_load), table.start, what)
         }
@@ -37,6 +66,22 @@ pub(crate) fn scheduled<W: WithSchedule>(
     }
 }
 
+/// Has a schedule only from one instant to another, and no more of it than a quota.
+struct InBounds<W> {
+    from: Instant,
+    until: Instant,
+    quota: Option<Quota>,
+    what: W,
+}
+
+impl<W: WithSchedule> WithSchedule for InBounds<W> {
+    type Output = W::Output;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> W::Output {
+        self.what.with(Bounded::new(schedule, self.from, self.until, self.quota))
+    }
+}
+
 /// An open loop whose load grows so from `start` on.
 fn open<G: Growth + 'static, W: WithSchedule>(
     plan: &WorkerPlan,
@@ -45,18 +90,11 @@ fn open<G: Growth + 'static, W: WithSchedule>(
     start: Instant,
     what: W,
 ) -> W::Output {
-    fn from<A: Arrivals + 'static, W: WithSchedule>(
-        start: Instant,
-        arrivals: A,
-        what: W,
-    ) -> W::Output {
-        what.with(OpenLoop::new(start, arrivals))
-    }
     match arrivals {
         spec::Arrivals::Uniform => {
             let phase = f64::from(plan.worker) / f64::from(plan.workers);
-            from(start, Uniform::new(growth, phase), what)
+            what.with(OpenLoop::new(start, Uniform::new(growth, phase)))
         }
-        spec::Arrivals::Poisson => from(start, Poisson::new(growth, plan.seed), what),
+        spec::Arrivals::Poisson => what.with(OpenLoop::new(start, Poisson::new(growth, plan.seed))),
     }
 }

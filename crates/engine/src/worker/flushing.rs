@@ -213,6 +213,7 @@ mod tests {
             ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now| now,
+            done: &|_| {},
         };
         let (mut spy, mut sink) = (Spy::default(), Keep(Vec::new()));
         let pointers = Pointers::new(&point);

@@ -1,6 +1,6 @@
 //! What sets the pace: that what was offered is what was asked for, at every time.
 
-use fathom_core::spec::{Course, Stage};
+use fathom_core::spec::{Active, Course, Limit, Rests, Stage, Workers};
 
 use super::*;
 
@@ -59,4 +59,190 @@ fn what_a_course_offers_beyond_the_target_is_backlog_and_is_worked_off_after_it(
     // The last of the peak waited for the 20,000 before it.
     assert_near(record.total(None).response_time().max().unwrap() as f64, 2e9, 0.01);
     assert_eq!(record.ledger().unstarted, 0);
+}
+
+fn thinking(point: Point, time: Span, exponential: bool) -> Point {
+    with(point, |stream| stream.rests = Rests::Think { time, exponential })
+}
+
+#[test]
+fn the_interactive_response_time_law_holds() {
+    // X = N / (R + Z), whatever R is: alone, in a queue, and by chance.
+    let exponential = "queue,servers=2,service-time=200us,distribution=exponential";
+    for (device, depth, seconds, exact) in [
+        ("queue,servers=64,service-time=100us", 1, 60, Some(100e3)),
+        ("queue,servers=64,service-time=100us", 64, 2, Some(100e3)),
+        ("queue,servers=1,service-time=100us", 32, 30, None),
+        (exponential, 16, 60, None),
+    ] {
+        for (us, drawn) in [(50, false), (1000, false), (1000, true)] {
+            let point = thinking(lasting(seconds, closed(depth)), Span::from_us(us), drawn);
+            let record = run(device, &point);
+            let response = mean(&record.total(None).service_time);
+            let law = f64::from(depth) * 1e9 / (response + us as f64 * 1e3);
+            assert_near(iops(&record), law, if drawn { 0.02 } else { 0.002 });
+            // What thinks is not in flight: Little's law.
+            assert_near(record.queue_depth(), iops(&record) * response / 1e9, 0.002);
+            if let Some(exact) = exact {
+                assert_near(response, exact, 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn users_who_think_at_one_server_are_the_machine_repair_model() {
+    // M/M/1 with N customers: p0 = 1 / sum N! / (N - k)! (S / Z)^k, X = (1 - p0) / S.
+    let device = "queue,servers=1,service-time=1ms,distribution=exponential";
+    for (users, think_ms) in [(1, 1.0), (4, 5.0), (10, 8.0)] {
+        let ratio = 1.0 / think_ms;
+        let mut term = 1.0;
+        let mut sum = 1.0;
+        for k in 0..users {
+            term *= f64::from(users - k) * ratio;
+            sum += term;
+        }
+        let exact = (1.0 - 1.0 / sum) / 1e-3;
+        let time = Span::from_us((think_ms * 1e3) as u64);
+        let record = run(device, &thinking(lasting(300, closed(users)), time, true));
+        assert_near(iops(&record), exact, 0.02);
+    }
+}
+
+#[test]
+fn bursts_come_with_rests_between_them() {
+    let device = "queue,servers=4,service-time=100us";
+    for (depth, ios, rounds) in [(1, 10, 10), (4, 10, 3), (4, 4, 1), (16, 10, 3), (32, 4, 1)] {
+        let point = with(lasting(10, closed(depth)), |stream| {
+            stream.rests = Rests::Bursts { ios, rest: Span::from_ms(2) };
+        });
+        let record = run(device, &point);
+        // A burst takes as many rounds of the servers as it needs, and then the rest.
+        let cycle = f64::from(rounds) * 100e-6 + 2e-3;
+        assert_near(iops(&record), f64::from(ios) / cycle, 0.001);
+        assert!(record.ledger().balances());
+    }
+}
+
+#[test]
+fn a_stream_has_load_from_its_start_to_its_end_and_nowhere_else() {
+    let s = Span::from_secs;
+    let active = Active { start: Some(s(3)), end: Some(s(7)) };
+    let rises = course(&[(2, 1e3, 3e3)]);
+    for (point, expected) in [
+        (closed(4), [40e3, 40e3, 40e3, 40e3]),
+        (thinking(closed(4), Span::from_us(100), false), [20e3, 20e3, 20e3, 20e3]),
+        (open(5e3, Arrivals::Uniform, 64), [5e3, 5e3, 5e3, 5e3]),
+        (
+            with(open(1.0, Arrivals::Uniform, 64), |stream| stream.course = Some(rises.clone())),
+            [1.5e3, 2.5e3, 3e3, 3e3],
+        ),
+    ] {
+        let point = Point { warm_up: s(2), ..lasting(10, point) };
+        let record = run("queue,servers=8", &with(point, |stream| stream.active = active));
+        let per_second: Vec<u64> = record.series.iter().map(|interval| interval.ios[0]).collect();
+        let idle = |ios: &[u64]| ios.iter().all(|&ios| ios <= 4);
+        assert!(idle(&per_second[..3]) && idle(&per_second[7..]), "{per_second:?}");
+        for (ios, expected) in per_second[3..7].iter().zip(expected) {
+            assert_near(*ios as f64, expected, 0.002);
+        }
+        let ledger = record.ledger();
+        assert_eq!((ledger.completed_in_warm_up, ledger.unstarted), (0, 0));
+    }
+    // Without a start of its own it has load in the warm-up too.
+    let until = Active { start: None, end: Some(s(1)) };
+    let point = Point { warm_up: s(2), ..lasting(3, open(1e3, Arrivals::Uniform, 64)) };
+    let record = run("queue,servers=8", &with(point, |stream| stream.active = until));
+    assert_eq!(record.ledger().completed_in_warm_up, 2000);
+    assert_eq!(record.total(None).ios(), 1000);
+}
+
+/// How much a stream did in all, and what of it came back after the window.
+fn done(record: &Record) -> (u64, u64) {
+    let ledger = record.ledger();
+    (ledger.completed_in_warm_up + ledger.completed + ledger.failed, ledger.in_flight)
+}
+
+#[test]
+fn a_stream_with_a_limit_does_so_much_to_the_io_and_the_run_ends_with_the_last_of_it() {
+    let device = "queue,servers=4,service-time=100us";
+    for workers in [1, 3, 8] {
+        for (limit, ios) in [
+            (Limit::Ios(100_003), 100_003),
+            (Limit::Bytes(Bytes(40_000 * 4 * KIB + 1)), 40_001),
+            (Limit::Ios(2), 2),
+        ] {
+            let point = with(lasting(3600, closed(16)), |stream| {
+                (stream.workers, stream.limit) = (Workers::Total(workers), Some(limit));
+            });
+            let record = run(device, &point);
+            assert_eq!(done(&record), (ios, 0), "{limit}");
+            assert!(!record.interrupted);
+            // Four servers, each busy until the last of its I/Os, and one more nanosecond.
+            let rounds = ios.div_ceil(4);
+            let least = rounds * 100_000 + 1;
+            // At the end a worker may have left its servers to nobody.
+            assert!((least..least + 5_000_000).contains(&record.window.0), "{}", record.window);
+        }
+    }
+}
+
+#[test]
+fn a_pass_covers_every_block_of_the_region_once() {
+    for pattern in [Pattern::SEQUENTIAL, Pattern::Interlocked { stride: None }, Pattern::Shuffled] {
+        for (workers, passes) in [(1, 1), (4, 1), (4, 2)] {
+            let point = with(lasting(60, closed(8)), |stream| {
+                stream.regions[0].length = Bytes(1000 * 4 * KIB);
+                stream.pattern = pattern.clone();
+                (stream.workers, stream.limit) =
+                    (Workers::Total(workers), Some(Limit::Passes(passes)));
+            });
+            let record = run("queue,servers=8", &point);
+            assert_eq!(done(&record), (1000 * u64::from(passes), 0), "{pattern}");
+        }
+    }
+}
+
+#[test]
+fn other_streams_go_on_until_those_with_a_limit_are_done() {
+    let mut point = lasting(60, closed(2));
+    let mut bounded = point.streams[0].clone();
+    bounded.limit = Some(Limit::Ios(50_000));
+    point.streams.push(bounded);
+    let options = "queue,servers=4,service-time=100us".parse().unwrap();
+    let never = AtomicBool::new(false);
+    let record = run_point(&point, Devices::Simulated(&options), &never, &mut Nobody).unwrap();
+    assert!(record.ledger().balances() && !record.interrupted);
+    let of = |stream| record.workers.iter().find(move |worker| worker.stream == stream).unwrap();
+    assert_eq!(of(1).ledger.completed, 50_000);
+    assert!(of(0).ledger.completed.abs_diff(50_000) <= 4);
+    assert_near(record.window.as_secs_f64(), 2.5, 0.001);
+    let lengths = |stream| -> u64 {
+        record.series.iter().filter(|one| one.stream == stream).map(|one| one.length.0).sum()
+    };
+    assert_eq!([lengths(0), lengths(1)], [record.window.0; 2]);
+}
+
+#[test]
+fn blocks_of_several_sizes_stop_with_the_one_that_reaches_the_limit() {
+    let sizes = [(Bytes(4 * KIB), 1.0), (Bytes(64 * KIB), 1.0)];
+    let point = with(lasting(60, closed(16)), |stream| {
+        stream.block_sizes = BlockSizes::weighted(&sizes, &sizes);
+        stream.limit = Some(Limit::Bytes(Bytes(100 * MIB)));
+    });
+    let options = "queue,servers=4".parse().unwrap();
+    let never = AtomicBool::new(false);
+    let record = run_point(&point, Devices::Simulated(&options), &never, &mut Nobody).unwrap();
+    assert_eq!(done(&record).1, 0);
+    let bytes = record.total(None).bytes.0;
+    assert!((100 * MIB..100 * MIB + 64 * KIB).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_time_that_comes_first_ends_a_stream_with_a_limit_as_any_other() {
+    let point = with(lasting(2, open(1e3, Arrivals::Uniform, 64)), |stream| {
+        stream.limit = Some(Limit::Ios(10_000));
+    });
+    let record = run("queue", &point);
+    assert_eq!((record.window, record.total(None).ios()), (Span::from_secs(2), 2000));
 }

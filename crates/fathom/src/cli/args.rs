@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use fathom_core::spec::{self, Hint, Pattern, SubmissionThread, SyncMode, Workers};
+use fathom_core::spec::{self, Hint, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers};
 use fathom_core::{Bytes, Span};
 
 use super::patterns;
@@ -330,6 +330,13 @@ pub struct LoadArgs {
     /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::offered)]
     pub rate: Option<Offered>,
+    /// Closed loop: each of the I/Os in flight rests between a completion and its next start, as a
+    /// user thinks: 1ms; or exponential:1ms, by chance with this mean
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::think_time)]
+    pub think_time: Option<Rests>,
+    /// Closed loop: each worker starts so many I/Os, has all of them complete, and rests: 16/100ms
+    #[arg(long, value_name = "IOS/REST", allow_hyphen_values = true, value_parser = values::bursts)]
+    pub burst: Option<Rests>,
     /// How the starts of an open loop follow each other [default: poisson]
     #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
@@ -337,12 +344,28 @@ pub struct LoadArgs {
     /// makes them late
     #[arg(long)]
     pub realtime: bool,
-    /// Load before the window, which is not recorded
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3s")]
-    pub warm_up: Span,
-    /// The window: how long is measured [default: 30s; with a course in --rate as long as its stages]
+    /// The stream is done after so much: 10g, or 1m ios; the run ends when all that can be are
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true, value_parser = values::stop_after)]
+    pub stop_after: Option<Limit>,
+    /// The stream is done when it has gone over its regions so often
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub passes: Option<u32>,
+    /// Load before the window, which is not recorded [default: 3s; none with --stop-after or
+    /// --passes]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub warm_up: Option<Span>,
+    /// The window: how long is measured [default: 30s; where --rate has stages or a stream --start or
+    /// --end, until they are over; with --stop-after or --passes until that is done, at most 24h]
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<Span>,
+    /// The load begins so long after the window does, and so does a course [default: with the
+    /// warm-up]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub start: Option<Span>,
+    /// The load ends so long after the window began [default: with the window]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub end: Option<Span>,
     /// Slices of the series over time, from 100ms [default: 1s from a duration of one minute up,
     /// else 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

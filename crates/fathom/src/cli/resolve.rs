@@ -5,8 +5,9 @@ use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Pacing, Pattern, Payload,
-    Point, Region, RingMode, Sequence, Starts, Stream, SubmissionThread, Workers, check_pattern,
+    Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
+    Pattern, Payload, Point, Region, Rests, RingMode, Sequence, Starts, Stream, SubmissionThread,
+    Workers, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -16,7 +17,7 @@ use super::access;
 use super::args::Run;
 use super::args::{Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
-use super::rates::{Offer, Shares};
+use super::rates::{Offer, Offered, Shares};
 use super::values::{Backend, Depth, MOST};
 use crate::error::Error;
 
@@ -25,6 +26,10 @@ pub const SHORTEST_INTERVAL: Span = Span::from_ms(100);
 /// How long is measured unless told otherwise: all of it, or after the stages of a course whose last
 /// rate is held.
 const DEFAULT_WINDOW: Span = Span::from_secs(30);
+/// The same where it ends when something is done.
+const LONGEST_UNTIL_DONE: Span = Span::from_secs(86_400);
+/// Load before the window unless told otherwise, or something is to be done.
+const DEFAULT_WARM_UP: Span = Span::from_secs(3);
 /// From here up an interval is a second unless told otherwise.
 const LONG_WINDOW: Span = Span::from_secs(60);
 /// Queue depth of a closed loop unless told otherwise.
@@ -129,7 +134,10 @@ pub fn settle(
     }
     together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
-    let interval = interval("--duration", times.window, first.load.interval);
+    // What is done within a minute shows in slices that suit a minute.
+    let until_done = times.window == LONGEST_UNTIL_DONE && first.load.duration.is_none();
+    let typed = first.load.interval.or(until_done.then_some(SHORTEST_INTERVAL));
+    let interval = interval("--duration", times.window, typed);
     let point = Point {
         warm_up: times.warm_up,
         interval: interval.map_err(whole)?,
@@ -174,20 +182,34 @@ struct Times {
 impl Times {
     fn of(described: &Described) -> Self {
         let first = &described.streams[0].load;
+        let limited = described.streams.iter().any(|stream| is_limited(&stream.load));
         Self {
-            warm_up: first.warm_up,
-            window: first.duration.unwrap_or_else(|| default_window(described)),
+            warm_up: first.warm_up.unwrap_or(match limited {
+                true => Span(0),
+                false => DEFAULT_WARM_UP,
+            }),
+            window: first.duration.unwrap_or_else(|| match limited {
+                true => LONGEST_UNTIL_DONE,
+                false => default_window(described),
+            }),
         }
     }
 }
 
-/// As long as the longest course, in whole intervals.
+/// Until the last course and the last stream have ended, in whole intervals.
 fn default_window(described: &Described) -> Span {
-    let lengths = described.streams.iter().filter_map(|stream| {
-        let (length, held) = stream.load.rate.as_ref()?.length()?;
-        Some(if held { length + DEFAULT_WINDOW } else { length })
+    let ends = described.streams.iter().filter_map(|stream| {
+        let load = &stream.load;
+        let stages = load.rate.as_ref().and_then(Offered::length);
+        let lasts = match stages {
+            Some((length, false)) => length,
+            Some((length, true)) => length + DEFAULT_WINDOW,
+            None => DEFAULT_WINDOW,
+        };
+        let says = stages.is_some() || load.start.is_some();
+        load.end.or_else(|| says.then(|| load.start.unwrap_or(Span(0)) + lasts))
     });
-    let Some(longest) = lengths.max() else { return DEFAULT_WINDOW };
+    let Some(longest) = ends.max() else { return DEFAULT_WINDOW };
     let unit = described.streams[0].load.interval.unwrap_or(SHORTEST_INTERVAL);
     Span(longest.0.next_multiple_of(unit.0.max(1)))
 }
@@ -208,8 +230,14 @@ fn stream(
     let sizes = block_sizes(args)?;
     trims(args, targets, &sizes)?;
     let regions = regions(args, targets, access, &sizes)?;
-    let (pacing, course) = pacing(args, regions.len() as u32, &sizes, times)?;
-    possible_rate(&pacing, course.as_ref(), &sizes, times)?;
+    let active = active(&args.load, times)?;
+    // What is before the start of a stream is no warm-up of it.
+    let own = match active.start {
+        None => Times { window: active.ends(times.window), ..times },
+        Some(start) => Times { warm_up: Span(0), window: active.ends(times.window) - start },
+    };
+    let (pacing, course) = pacing(args, regions.len() as u32, &sizes, own)?;
+    possible_rate(&pacing, course.as_ref(), &sizes, own)?;
     let mut stream = Stream {
         pattern: pattern(&args.load)?,
         align: args.load.align,
@@ -221,6 +249,9 @@ fn stream(
         trim_share: args.load.trim_share,
         pacing,
         course,
+        rests: rests(&args.load)?,
+        active,
+        limit: limit(&args.load)?,
         workers: args.load.workers,
         access,
         ..Stream::reading(String::new(), regions)
@@ -267,6 +298,70 @@ fn contradictions(args: &StreamArgs) -> Result<(), Error> {
         return Err(Error::option("--size 0", "there is nothing to address", "drop it"));
     }
     Ok(())
+}
+
+/// Whether a stream may be done before its time.
+fn is_limited(load: &LoadArgs) -> bool {
+    load.stop_after.is_some() || load.passes.is_some()
+}
+
+/// How much the stream does.
+fn limit(load: &LoadArgs) -> Result<Option<Limit>, Error> {
+    match (load.stop_after, load.passes) {
+        (Some(_), Some(_)) => Err(Error::option(
+            "--passes",
+            "--stop-after says already when the stream is done",
+            "drop one of them",
+        )),
+        (Some(limit), None) => Ok(Some(limit)),
+        (None, passes) => Ok(passes.map(Limit::Passes)),
+    }
+}
+
+/// How a closed loop rests.
+fn rests(load: &LoadArgs) -> Result<Rests, Error> {
+    let typed = [("--think-time", load.think_time), ("--burst", load.burst)];
+    let mut typed = typed.into_iter().filter_map(|(option, rests)| Some((option, rests?)));
+    let Some((option, rests)) = typed.next() else { return Ok(Rests::None) };
+    if typed.next().is_some() {
+        return Err(Error::option(
+            "--burst",
+            "a loop rests after each I/O or after each burst, not both",
+            "drop it, or drop --think-time",
+        ));
+    }
+    if load.rate.is_some() {
+        return Err(Error::option(
+            option,
+            "a schedule starts the I/Os of an open loop, whatever completes",
+            "drop it, or drop --rate; a pause in a course is a stage such as '0 for 5s'",
+        ));
+    }
+    Ok(rests)
+}
+
+/// When the stream has load.
+fn active(load: &LoadArgs, times: Times) -> Result<Active, Error> {
+    let active = Active { start: load.start, end: load.end };
+    let typed = [("--start", active.start), ("--end", active.end)];
+    for (option, time) in typed.into_iter().filter_map(|(option, time)| Some((option, time?))) {
+        let late = if option == "--start" { times.window <= time } else { times.window < time };
+        if late {
+            return Err(Error::option(
+                format!("{option} {time}"),
+                format!("the window ends after {}", times.window),
+                "choose an earlier time, or a longer --duration",
+            ));
+        }
+    }
+    match active.end {
+        Some(end) if end <= active.begins() => Err(Error::option(
+            format!("--end {end}"),
+            format!("the load begins at {}, so there would be none", active.begins()),
+            "choose a later time",
+        )),
+        _ => Ok(active),
+    }
 }
 
 /// The pattern that was typed, with what other options say about it.

@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser};
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Arrivals, BackendKind, Cache, Distribution, Flush, Hint, Order, Pacing, Pattern, Payload,
-    Point, RingMode, Stream, SubmissionThread, SyncMode, Workers,
+    Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, Limit, Order, Pacing, Pattern,
+    Payload, Point, Rests, RingMode, Stream, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -199,6 +199,33 @@ const RUN: &[Row] = &[
         (point(s).window, point(s).interval) == (Span::from_ms(1200), Span::from_ms(300))
     }),
     ("rate", &["f", "--rate", "0 to 2k over 5s", "-d", "5s"], |s| offered(s) == 1000.0),
+    ("think-time", &["f", "--think-time", "1ms", "-q", "4"], |s| {
+        stream(s).rests == Rests::Think { time: Span::from_ms(1), exponential: false }
+            && point(s).name == "random read 4 KiB, queue depth 4, think time 1 ms"
+    }),
+    ("burst", &["f", "--burst", "16/100ms"], |s| {
+        stream(s).rests == Rests::Bursts { ios: 16, rest: Span::from_ms(100) }
+    }),
+    ("start", &["f", "--start", "10s", "-d", "20s"], |s| {
+        stream(s).active == Active { start: Some(Span::from_secs(10)), end: None }
+    }),
+    ("start", &["f", "--start", "10s", "--rate", "1k for 20s"], |s| {
+        point(s).window == Span::from_secs(30) && offered(s) == 1000.0
+    }),
+    ("end", &["f", "--start", "5s", "--end", "10s"], |s| {
+        point(s).window == Span::from_secs(10) && stream(s).active.end == Some(Span::from_secs(10))
+    }),
+    ("stop-after", &["f", "--stop-after", "10m"], |s| {
+        stream(s).limit == Some(Limit::Bytes(Bytes(10 << 20)))
+            && (point(s).warm_up, point(s).window) == (Span(0), Span::from_secs(86_400))
+            && point(s).interval == Span::from_ms(100)
+    }),
+    ("stop-after", &["f", "--stop-after", "1k ios", "-d", "60s", "--warm-up", "1s"], |s| {
+        stream(s).limit == Some(Limit::Ios(1000))
+            && (point(s).warm_up, point(s).window) == (Span::from_secs(1), Span::from_secs(60))
+            && point(s).interval == Span::from_secs(1)
+    }),
+    ("passes", &["f", "--passes", "2"], |s| stream(s).limit == Some(Limit::Passes(2))),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
     ("payload", &["sim:ssd", "--payload", "zeros", "--read-share", "0"], |s| {
@@ -328,6 +355,14 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--rate", "0 for 1m"], &["--rate", "nothing", "above 0"]),
     (&["f", "--rate", "1k for 1s, 1B/s", "-b", "1m"], &["--rate", "0.001 to 1000m"]),
     (&["f", "--rate", "1000m for 1h"], &["--rate", "1000000000000 I/Os", "--duration"]),
+    (&["f", "--passes", "2", "--stop-after", "1g"], &["--passes", "--stop-after says already"]),
+    (&["f", "--stop-after", "0"], &["--stop-after", "nothing", "10g"]),
+    (&["f", "--think-time", "1ms", "--burst", "2/1ms"], &["--burst", "not both"]),
+    (&["f", "--think-time", "1ms", "--rate", "1k"], &["--think-time", "open loop", "--rate"]),
+    (&["f", "--burst", "2/1ms", "--rate", "1k"], &["--burst", "open loop", "0 for 5s"]),
+    (&["f", "--start", "30s", "-d", "30s"], &["--start 30 s", "ends after 30 s", "--duration"]),
+    (&["f", "--end", "31s", "-d", "30s"], &["--end 31 s", "ends after 30 s"]),
+    (&["f", "--start", "5s", "--end", "5s", "-d", "30s"], &["--end 5 s", "begins at 5 s", "later"]),
     (&["f", "--rate", "1k, 2k"], &["--rate", "'1k' is not the last stage", "1k for 10s"]),
     (&["f", "--duration", "50ms"], &["--duration 50 ms", "at least 100 ms"]),
     (&["f", "--duration", "1.25s"], &["--duration 1.25 s", "1.2 s or 1.3 s"]),

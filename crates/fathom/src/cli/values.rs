@@ -1,8 +1,10 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
-use fathom_core::spec::{BackendKind, Hint, Payload, SubmissionThread, SyncMode, Workers};
-use fathom_core::{Bytes, ParseUnitError};
+use fathom_core::spec::{
+    BackendKind, Hint, Limit, Payload, Rests, SubmissionThread, SyncMode, Workers,
+};
+use fathom_core::{Bytes, ParseUnitError, Span};
 
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +163,59 @@ pub fn size(text: &str) -> Result<Bytes, ParseUnitError> {
     Ok(Bytes((bytes.0 + PAGE / 2) / PAGE * PAGE))
 }
 
+/// Reads `1ms` and `exponential:1ms`: a think time.
+pub fn think_time(text: &str) -> Result<Rests, String> {
+    let (exponential, time) = match text.split_once(':') {
+        Some((kind, time)) if kind.trim() == "exponential" => (true, time),
+        Some((kind, _)) => {
+            return Err(format!("'{kind}:' is unknown: write 1ms or exponential:1ms"));
+        }
+        None => (false, text),
+    };
+    Ok(Rests::Think { time: rest(time)?, exponential })
+}
+
+/// Reads `16/100ms`: so many I/Os, and then a rest.
+pub fn bursts(text: &str) -> Result<Rests, String> {
+    let Some((ios, time)) = text.split_once('/') else {
+        return Err(format!("'{text}' has no rest: write 16/100ms for 16 I/Os and then 100 ms"));
+    };
+    match ios.trim().parse::<u32>() {
+        Ok(ios) if ios > 0 => Ok(Rests::Bursts { ios, rest: rest(time)? }),
+        _ => Err(format!("'{ios}' is no number of I/Os: write 16/100ms")),
+    }
+}
+
+/// Reads `10g` and `1m ios`: what is to be done.
+pub fn stop_after(text: &str) -> Result<Limit, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let Some(number) = lower.strip_suffix("ios") else {
+        return match size(text).map_err(|error| format!("{error}; or I/Os, such as 1m ios"))? {
+            Bytes(0) => Err("nothing is done at once: write 10g or 1m ios".to_owned()),
+            bytes => Ok(Limit::Bytes(bytes)),
+        };
+    };
+    let number = number.trim_end();
+    let (digits, factor) = match number.chars().last() {
+        Some('k') => (&number[..number.len() - 1], 1e3),
+        Some('m') => (&number[..number.len() - 1], 1e6),
+        Some('g') => (&number[..number.len() - 1], 1e9),
+        _ => (number, 1.0),
+    };
+    match digits.trim_end().parse::<f64>().map(|number| number * factor) {
+        Ok(ios) if (1.0..=1e12).contains(&ios) && ios.fract() == 0.0 => Ok(Limit::Ios(ios as u64)),
+        _ => Err(format!("'{text}' is no number of I/Os: write 1000ios or 1m ios")),
+    }
+}
+
+/// A rest that is one.
+fn rest(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>().map_err(|error| error.to_string())? {
+        Span(0) => Err("a rest of no time is none: leave it out".to_owned()),
+        span => Ok(span),
+    }
+}
+
 /// Reads `random`, `zeros`, `ramp`, `hex:DEADBEEF`, `pool:16m` and `pool:16m,FILE`.
 pub fn payload(text: &str) -> Result<Payload, String> {
     let usage = "write random, zeros, ramp, hex:DEADBEEF, pool:16m or pool:16m,FILE";
@@ -299,6 +354,37 @@ mod tests {
             ["", "one", "hex:", "hex:0", "hex:0g", "hex:é0", "pool:", "pool:x", "pool:4k,", "zip:1"]
         {
             assert!(payload(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rests_are_think_times_or_follow_bursts() {
+        let think = |us, exponential| Ok(Rests::Think { time: Span::from_us(us), exponential });
+        assert_eq!(think_time("1ms"), think(1000, false));
+        assert_eq!(think_time("exponential:250us"), think(250, true));
+        assert_eq!(bursts("16/100ms"), Ok(Rests::Bursts { ios: 16, rest: Span::from_ms(100) }));
+        for text in ["", "0s", "1", "-1ms", "poisson:1ms", "exponential:", "exponential:0s"] {
+            // A number without a unit is seconds, as with every time.
+            assert_eq!(think_time(text).is_ok(), text == "1", "{text}");
+        }
+        for text in ["16", "0/1ms", "16/", "16/0s", "/1ms", "x/1ms", "1.5/1ms"] {
+            assert!(bursts(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_bytes_or_ios() {
+        for (text, limit) in [
+            ("10g", Limit::Bytes(Bytes(10 << 30))),
+            ("500MB", Limit::Bytes(Bytes(500_000_000))),
+            ("1m ios", Limit::Ios(1_000_000)),
+            ("1.5kIOs", Limit::Ios(1500)),
+            ("7ios", Limit::Ios(7)),
+        ] {
+            assert_eq!(stop_after(text), Ok(limit), "{text}");
+        }
+        for text in ["", "0", "0ios", "1.5ios", "-1ios", "ios", "10x", "1e30ios", "nanios"] {
+            assert!(stop_after(text).is_err(), "{text}");
         }
     }
 

@@ -43,6 +43,12 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
         warm_up => format!("{warm_up} warm-up"),
     };
     let time = clock(spec.time());
+    let limits = point.streams.iter().filter(|stream| stream.limit.is_some()).count();
+    let time = match (limits, limits == point.streams.len()) {
+        (0, _) => time,
+        (_, true) => format!("until all is done, at most {time}"),
+        (_, false) => format!("until the streams with a limit are done, at most {time}"),
+    };
     format!("{time}: {warm_up}, {} window; seed {}", point.window, point.seed)
 }
 
@@ -95,18 +101,29 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
 
 /// How much a stream writes: "up to 3 GiB".
 pub fn amount(point: &Point, stream: &Stream) -> String {
+    if let Some(limit) = stream.limit {
+        let written = limit.bytes(stream).0 as f64 * written_share(stream);
+        return format!("up to {}", Bytes(written as u64));
+    }
     match stream.pacing {
         Pacing::Closed { .. } => "as much as it takes in that time".to_owned(),
         Pacing::Open { offered_load, .. } => {
-            let time = point.warm_up + point.window;
-            let ios = match &stream.course {
-                Some(course) => course.after(point.warm_up).ios_before(time),
-                None => offered_load.0 * time.as_secs_f64(),
+            let window = stream.offered(Span(0), point.window).unwrap_or(0.0);
+            let warm_up = match (stream.active.start, &stream.course) {
+                (Some(_), _) => 0.0,
+                (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),
+                (None, None) => offered_load.0 * point.warm_up.as_secs_f64(),
             };
-            let writes = ios * (1.0 - stream.read_share);
+            let writes = (warm_up + window) * (1.0 - stream.read_share);
             format!("up to {}", Bytes((writes * stream.block_sizes.mean(0.0)) as u64))
         }
     }
+}
+
+/// The share of a stream's bytes that is written.
+fn written_share(stream: &Stream) -> f64 {
+    let writes = 1.0 - stream.read_share;
+    writes * stream.block_sizes.mean(0.0) / stream.block_sizes.mean(stream.read_share)
 }
 
 /// A region of a target: "all 10 GiB", "1 GiB from offset 4 GiB of 10 GiB".

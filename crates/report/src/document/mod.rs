@@ -42,8 +42,8 @@ pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Hint, Pacing, Payload, Point, Region, Stage, Stream,
-    SubmissionThread, SyncMode, Workers,
+    Access, Arrivals, Backend, Cache, Hint, Limit, Pacing, Payload, Point, Region, Rests, Stage,
+    Stream, SubmissionThread, SyncMode, Workers,
 };
 pub use write::write_trial;
 
@@ -159,7 +159,8 @@ pub struct Trial {
     pub started: String,
     /// The same in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// The window as it was; shorter than asked when the run was interrupted or ended early.
+    /// The window as it was; shorter than asked when the run was interrupted, ended early, or done
+    /// before.
     pub window_ns: u64,
     /// Whether it ended before its time without having come to what it was for.
     pub interrupted: bool,

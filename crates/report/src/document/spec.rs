@@ -70,10 +70,86 @@ pub struct Stream {
     /// began. Nothing where the load was the same all the time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Stage>,
+    /// What a closed loop waited for besides completions.
+    #[serde(default, skip_serializing_if = "Rests::is_none")]
+    pub rests: Rests,
+    /// When its load began, from the start of the window, and with it a course; with the warm-up if
+    /// nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ns: Option<u64>,
+    /// When its load ended, from the start of the window; with the window if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ns: Option<u64>,
+    /// How much it did, warm-up included, before it was done; nothing where only the time ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// How many threads issue the load.
     pub workers: Workers,
     /// How its data reached the targets.
     pub access: Access,
+}
+
+/// How much a stream did before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So many I/Os.
+    Ios(u64),
+    /// So many bytes.
+    Bytes(u64),
+    /// As much as its regions hold, so many times over.
+    Passes(u32),
+}
+
+/// How a closed loop rested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Rests {
+    /// It did not: a completion started the next I/O.
+    #[default]
+    None,
+    /// Each slot rested between a completion and its next start.
+    Think {
+        /// For how long, or in the mean.
+        time_ns: u64,
+        /// Whether each rest was drawn from the exponential distribution.
+        exponential: bool,
+    },
+    /// Each worker started so many I/Os, had all of them complete, and rested.
+    Bursts {
+        /// I/Os of a burst.
+        ios: u32,
+        /// From the last completion of a burst to the first start of the next.
+        rest_ns: u64,
+    },
+}
+
+impl Rests {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    fn to_core(self) -> spec::Rests {
+        match self {
+            Self::None => spec::Rests::None,
+            Self::Think { time_ns, exponential } => {
+                spec::Rests::Think { time: Span(time_ns), exponential }
+            }
+            Self::Bursts { ios, rest_ns } => spec::Rests::Bursts { ios, rest: Span(rest_ns) },
+        }
+    }
+}
+
+impl From<spec::Rests> for Rests {
+    fn from(rests: spec::Rests) -> Self {
+        match rests {
+            spec::Rests::None => Self::None,
+            spec::Rests::Think { time, exponential } => {
+                Self::Think { time_ns: time.0, exponential }
+            }
+            spec::Rests::Bursts { ios, rest } => Self::Bursts { ios, rest_ns: rest.0 },
+        }
+    }
 }
 
 /// A part of a course in which the rate stayed the same or changed in a straight line.
@@ -390,6 +466,14 @@ impl From<&spec::Stream> for Stream {
                     ends_iops: stage.ends.0,
                 })
                 .collect(),
+            rests: stream.rests.into(),
+            start_ns: stream.active.start.map(|start| start.0),
+            end_ns: stream.active.end.map(|end| end.0),
+            limit: stream.limit.map(|limit| match limit {
+                spec::Limit::Ios(ios) => Limit::Ios(ios),
+                spec::Limit::Bytes(bytes) => Limit::Bytes(bytes.0),
+                spec::Limit::Passes(passes) => Limit::Passes(passes),
+            }),
             workers: match stream.workers {
                 spec::Workers::PerTarget(n) => Workers::PerTarget(n),
                 spec::Workers::Total(n) => Workers::Total(n),
@@ -414,14 +498,54 @@ impl Stream {
         }
     }
 
+    /// When it had load.
+    fn active(&self) -> spec::Active {
+        spec::Active { start: self.start_ns.map(Span), end: self.end_ns.map(Span) }
+    }
+
+    /// How it rested and when it had load, in words for the end of a sentence; nothing where a
+    /// completion starts the next I/O all the time.
+    pub fn rests_in_words(&self) -> String {
+        let mut words = String::new();
+        if self.rests != Rests::None {
+            words += &format!(", {}", self.rests.to_core());
+        }
+        if self.active() != spec::Active::ALWAYS {
+            words += &format!(", {}", self.active());
+        }
+        if let Some(limit) = self.limit {
+            let limit = match limit {
+                Limit::Ios(ios) => spec::Limit::Ios(ios),
+                Limit::Bytes(bytes) => spec::Limit::Bytes(Bytes(bytes)),
+                Limit::Passes(passes) => spec::Limit::Passes(passes),
+            };
+            words += &format!(", done after {limit}");
+        }
+        words
+    }
+
+    /// Whether its load changed over time, or was not there all the time.
+    pub fn changes(&self) -> bool {
+        !self.course.is_empty() || self.active() != spec::Active::ALWAYS
+    }
+
     /// I/Os per second that should have started, in the mean from one time of the window to another;
     /// none in a closed loop.
     pub fn offered(&self, from: Span, to: Span) -> Option<f64> {
-        match (self.pacing, self.course()) {
-            (Pacing::Closed { .. }, _) => None,
-            (Pacing::Open { .. }, Some(course)) => Some(course.mean(from, to).0),
-            (Pacing::Open { offered_load_iops, .. }, None) => Some(offered_load_iops),
+        let Pacing::Open { offered_load_iops, .. } = self.pacing else { return None };
+        let (begins, ends) = self.active().part(from, to);
+        let span = (to - from).as_secs_f64();
+        if span == 0.0 {
+            return Some(offered_load_iops);
         }
+        let mean = match self.course() {
+            None => offered_load_iops,
+            Some(course) => {
+                let origin = self.active().begins();
+                course.mean(begins - origin, ends - origin).0
+            }
+        };
+        Some(mean * (ends - begins).as_secs_f64() / span)
     }
 
     /// The block sizes as the core has them. What cannot be is left out: the file may be anybody's.

@@ -241,7 +241,7 @@ fn rates(trial: &Trial, id: &str) -> Value {
 /// The load that was offered over time, where it changed: of all open loops together.
 fn offered_over_time(trial: &Trial, pieces: &[Piece<Rates>]) -> Option<Vec<f64>> {
     let streams = &trial.point.streams;
-    if streams.iter().all(|stream| stream.course.is_empty()) {
+    if !streams.iter().any(|stream| stream.pacing.is_open() && stream.changes()) {
         return None;
     }
     let offered = |piece: &Piece<Rates>| {
