@@ -194,6 +194,8 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         targets: &targets,
         planned_points: 1,
         experiment: None,
+        identities: &[],
+        working_directory: None,
     });
     let write = || {
         let mut out = BufWriter::new(File::create_new(result)?);

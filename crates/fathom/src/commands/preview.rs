@@ -101,23 +101,27 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
 
 /// How much a stream writes: "up to 3 GiB".
 pub fn amount(point: &Point, stream: &Stream) -> String {
+    match scheduled(point, stream) {
+        None => "as much as it takes in that time".to_owned(),
+        Some(bytes) => format!("up to {}", Bytes(bytes as u64)),
+    }
+}
+
+/// Bytes that a stream writes at most by its limit or its schedule; none in a closed loop without a
+/// limit, which has neither.
+pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
     if let Some(limit) = stream.limit {
-        let written = limit.bytes(stream).0 as f64 * written_share(stream);
-        return format!("up to {}", Bytes(written as u64));
+        return Some(limit.bytes(stream).0 as f64 * written_share(stream));
     }
-    match stream.pacing {
-        Pacing::Closed { .. } => "as much as it takes in that time".to_owned(),
-        Pacing::Open { offered_load, .. } => {
-            let window = stream.offered(Span(0), point.window).unwrap_or(0.0);
-            let warm_up = match (stream.active.start, &stream.course) {
-                (Some(_), _) => 0.0,
-                (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),
-                (None, None) => offered_load.0 * point.warm_up.as_secs_f64(),
-            };
-            let writes = (warm_up + window) * (1.0 - stream.read_share);
-            format!("up to {}", Bytes((writes * stream.block_sizes.mean(0.0)) as u64))
-        }
-    }
+    let Pacing::Open { offered_load, .. } = stream.pacing else { return None };
+    let window = stream.offered(Span(0), point.window).unwrap_or(0.0);
+    let warm_up = match (stream.active.start, &stream.course) {
+        (Some(_), _) => 0.0,
+        (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),
+        (None, None) => offered_load.0 * point.warm_up.as_secs_f64(),
+    };
+    let writes = (warm_up + window) * (1.0 - stream.read_share);
+    Some(writes * stream.block_sizes.mean(0.0))
 }
 
 /// The share of a stream's bytes that is written.

@@ -318,6 +318,8 @@ fn header(command: Command, line: &[&str], targets: &[Target], planned_points: u
         targets,
         planned_points,
         experiment: None,
+        working_directory: None,
+        identities: &[],
     })
 }
 
