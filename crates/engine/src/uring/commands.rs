@@ -135,7 +135,10 @@ impl Aim {
 /// What every command with this buffer has in common.
 pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
     let &Buffer { slot, direction, address, length, area, .. } = buffer;
-    let area = facts.registered_buffers.then_some(area);
+    // What is written comes from anywhere in a large registered area, and kernels before 6.4 refuse a
+    // command that takes a part of one with EINVAL; what is read goes to a buffer of its own.
+    let registered = facts.registered_buffers && direction == Direction::Read;
+    let area = registered.then_some(area);
     let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(area).build();
     let entry = match facts.registered_files {
         true => entry,
@@ -207,10 +210,10 @@ mod tests {
         let offset = 0x12_3456_7800_0000;
         let io = Io { slot: 7, target: 0, direction: Direction::Write, offset, length: 8192 };
         let raw = bytes(&Commands::entry(&prepare(&buffer, facts), &aim, io));
-        // IORING_OP_URING_CMD to a registered file, with a registered buffer.
+        // IORING_OP_URING_CMD to a registered file, from memory that need not be registered.
         assert_eq!((raw[0], raw[1], word(&raw, 4)), (46, 1, 5));
-        assert_eq!((word(&raw, 8), word(&raw, 28)), (0xC048_4E80, 1));
-        assert_eq!((raw[32], raw[40]), (7, 9));
+        assert_eq!((word(&raw, 8), word(&raw, 28)), (0xC048_4E80, 0));
+        assert_eq!(raw[32], 7);
         assert_eq!((raw[48], word(&raw, 52)), (WRITE, 3));
         assert_eq!(raw[72..80], (data.as_ptr() as u64).to_le_bytes());
         assert_eq!(word(&raw, 84), 8192);
@@ -230,10 +233,15 @@ mod tests {
         assert_eq!((raw[48], word(&raw, 52)), (FLUSH, 3));
         assert!(raw[56..].iter().all(|&byte| byte == 0));
 
-        // Without anything registered, and for reads.
-        let facts = Facts { registered_buffers: false, registered_files: false, ..facts };
+        // A read goes to a registered buffer.
         let prepared = prepare(&Buffer { direction: Direction::Read, ..buffer }, facts);
         let read = Io { direction: Direction::Read, ..io };
+        let raw = bytes(&Commands::entry(&prepared, &aim, read));
+        assert_eq!((word(&raw, 28), raw[40], raw[48]), (1, 9, READ));
+
+        // Without anything registered.
+        let facts = Facts { registered_buffers: false, registered_files: false, ..facts };
+        let prepared = prepare(&Buffer { direction: Direction::Read, ..buffer }, facts);
         let raw = bytes(&Commands::entry(&prepared, &aim, read));
         assert_eq!((raw[1], word(&raw, 28), raw[48], word(&raw, 96)), (0, 0, READ, 1));
     }
