@@ -2,6 +2,7 @@
 
 mod course;
 mod pattern;
+mod workplace;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
     check as check_pattern,
 };
+
+pub use workplace::{IoPriority, Workplace};
 
 use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
@@ -78,6 +81,8 @@ pub struct Stream {
     pub workers: Workers,
     /// How its data reaches the targets.
     pub access: Access,
+    /// Where its workers run.
+    pub workplace: Workplace,
 }
 
 impl Stream {
@@ -97,6 +102,7 @@ impl Stream {
             course: None,
             workers: Workers::Total(1),
             access: Access::DIRECT,
+            workplace: Workplace::default(),
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Shape {
     pub content: Content,
     /// What io_uring is asked for; the other backends are only opened with nothing.
     pub ring: RingMode,
+    /// Whether the buffers are in large pages.
+    pub large_pages: bool,
 }
 
 impl Shape {
@@ -84,6 +86,7 @@ impl Shape {
         seed: 1,
         content: Content::RANDOM,
         ring: RingMode::USUAL,
+        large_pages: false,
     };
 }
 

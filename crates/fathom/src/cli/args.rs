@@ -10,12 +10,12 @@ use clap::parser::ValueSource;
 use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use fathom_core::spec::{self, Pattern, SubmissionThread, Workers};
+use fathom_core::spec::{self, IoPriority, Pattern, SubmissionThread, Workers};
 use fathom_core::{Bytes, Span};
 
 use super::patterns;
 use super::rates::{self, Offered};
-use super::values::{self, Backend, Depth, Sizes};
+use super::values::{self, Backend, Cpus, Depth, Sizes};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -329,6 +329,19 @@ pub struct LoadArgs {
     /// makes them late
     #[arg(long)]
     pub realtime: bool,
+    /// Tie each worker to a CPU: 0-3,8 (these, in turn), node:0 (those of a NUMA node), nodes (of one
+    /// node after the other), cores (one of each core first, then their siblings), device (those of
+    /// the NUMA node that the device is attached to) [default: any]
+    #[arg(long, value_name = "CPUS", value_parser = values::cpus)]
+    pub cpus: Option<Cpus>,
+    /// The priority of the I/Os, for schedulers that look at it: realtime:0 to realtime:7,
+    /// best-effort:0 to best-effort:7 (0 is the first), or idle [default: that of the process]
+    #[arg(long, value_name = "CLASS", value_parser = values::io_priority)]
+    pub io_priority: Option<IoPriority>,
+    /// Put the buffers into large pages, of which the host has to have reserved enough
+    /// (vm.nr_hugepages)
+    #[arg(long)]
+    pub large_pages: bool,
     /// Load before the window, which is not recorded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3s")]
     pub warm_up: Span,
