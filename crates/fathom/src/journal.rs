@@ -1,8 +1,8 @@
 //! The result file: append-only, on the disk after every line, so that whatever ends the process
 //! leaves every finished trial readable. Never overwrites anything.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Utc;
@@ -38,7 +38,37 @@ impl Journal {
         let file = signals::create_doomed(path, OpenOptions::new().write(true))
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
         keep_name(path);
+        // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
+        let _ = file.try_lock();
         Ok(Self { path: path.to_owned(), file, whole: 0, results: false, echo })
+    }
+
+    /// Opens a file to go on with it after its first so many lines; what follows them is cut off: a
+    /// torn line, a trial that was interrupted, a conclusion that is none any more.
+    ///
+    /// # Errors
+    ///
+    /// When another process still writes it, or it cannot be written.
+    pub fn reopen(path: &Path, lines: usize) -> Result<Self, Error> {
+        let failed = |cause| Error::write(path, cause, "change its permissions");
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let problem = "another process still writes it: wait for its end, or stop it";
+            return Err(Error::Read { path: path.to_owned(), problem: problem.to_owned() });
+        }
+        let (mut whole, ends) = end_of(&file, lines).map_err(failed)?;
+        let cut = || -> io::Result<u64> {
+            file.set_len(whole)?;
+            (&file).seek(SeekFrom::Start(whole))?;
+            if !ends {
+                (&file).write_all(b"\n")?;
+            }
+            file.sync_all()?;
+            Ok(whole + u64::from(!ends))
+        };
+        whole = cut().map_err(failed)?;
+        // What it holds is not ours to remove.
+        Ok(Self { path: path.to_owned(), file, whole, results: true, echo: false })
     }
 
     /// Where it is.
@@ -106,6 +136,29 @@ impl Journal {
         assert!(!self.results, "what was measured is kept");
         signals::remove(&self.path);
     }
+}
+
+/// Where the first so many lines that are not blank end, and whether with a newline.
+fn end_of(file: &File, lines: usize) -> io::Result<(u64, bool)> {
+    let mut reader = BufReader::with_capacity(BUFFER, file);
+    let (mut end, mut found, mut blank, mut last) = (0, 0, true, true);
+    while found < lines {
+        let part = reader.fill_buf()?;
+        if part.is_empty() {
+            break;
+        }
+        let newline = part.iter().position(|&byte| byte == b'\n');
+        let length = newline.map_or(part.len(), |place| place + 1);
+        blank &= part[..length].iter().all(u8::is_ascii_whitespace);
+        last = newline.is_some();
+        end += length as u64;
+        reader.consume(length);
+        if last {
+            found += usize::from(!blank);
+            blank = true;
+        }
+    }
+    Ok((end, last))
 }
 
 /// How much is written at once.
@@ -232,6 +285,23 @@ mod tests {
         let error = Journal::create(&path, false).unwrap_err();
         assert!(error.to_string().contains("never overwritten"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn a_file_is_gone_on_with_after_its_whole_lines_and_by_one_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        for (text, lines) in
+            [("1\n2\n3", 2), ("1\n\n2\n", 2), ("1\n2\n3\n4\n", 2), ("1\n2", 2), ("1\n2\n\0\0", 2)]
+        {
+            std::fs::write(&path, text).unwrap();
+            let mut journal = Journal::reopen(&path, lines).unwrap();
+            let error = Journal::reopen(&path, lines).unwrap_err();
+            assert!(error.to_string().contains("another process"), "{error}");
+            journal.append("5").unwrap();
+            let now = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(now.replace("\n\n", "\n"), "1\n2\n5\n", "{text:?}");
+        }
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! What is shown while it works, on stderr: two lines that redraw themselves on a terminal, plain
 //! lines elsewhere. Never measures anything itself.
 
+mod curve;
+
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use fathom_core::experiment::{Forecast, Trial};
 use fathom_core::{Bytes, Span};
 use fathom_engine::Progress;
+use fathom_report::document::Experiment;
 use fathom_report::figures;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
+use curve::Curve;
 
 /// Between two plain lines of one step: a log should not grow by more.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -21,6 +26,10 @@ pub struct Live {
     step: usize,
     /// What the steps after the current one will take.
     after: Span,
+    /// Of an experiment, which decides as it goes.
+    curve: Option<Curve>,
+    /// The most steps that there can be.
+    at_most: usize,
     kind: Kind,
 }
 
@@ -46,7 +55,35 @@ impl Live {
         } else {
             Kind::Plain { last: Instant::now() }
         };
-        Self { steps, step: 0, after: time, kind }
+        Self { steps, step: 0, after: time, curve: None, at_most: steps, kind }
+    }
+
+    /// A view of an experiment.
+    pub fn of_experiment(described: &Experiment) -> Self {
+        let mut live = Self::new(0, Span(0));
+        live.curve = Some(Curve::new(described));
+        live
+    }
+
+    /// So many steps were done before it was interrupted.
+    pub fn resumed(&mut self, steps: usize) {
+        self.step = steps;
+    }
+
+    /// So much is ahead, the step that begins now included. Only an experiment can change its mind.
+    pub fn ahead(&mut self, forecast: &Forecast) {
+        if self.curve.is_some() {
+            self.steps = self.step + forecast.points as usize;
+            self.at_most = self.step + forecast.points_at_most as usize;
+            self.after = forecast.time;
+        }
+    }
+
+    /// A trial has ended, and becomes a point of the curve.
+    pub fn tried(&mut self, trial: &Trial) {
+        if let Some(curve) = &mut self.curve {
+            curve.add(trial);
+        }
     }
 
     /// Something has to be done before the first step.
@@ -58,9 +95,14 @@ impl Live {
     pub fn step(&mut self, name: &str, time: Span) {
         self.step += 1;
         self.after = self.after - time;
-        let head = match self.steps {
-            1 => name.to_owned(),
-            steps => format!("step {}/{steps}: {name}", self.step),
+        let most = match self.at_most == self.steps {
+            true => String::new(),
+            false => format!(" (at most {})", self.at_most),
+        };
+        let head = match (self.steps, &self.curve) {
+            (1, _) => name.to_owned(),
+            (steps, Some(_)) => format!("point {}/{steps}{most}: {name}", self.step),
+            (steps, None) => format!("step {}/{steps}: {name}", self.step),
         };
         self.begin(head);
     }
@@ -72,7 +114,8 @@ impl Live {
                 bar.set_length(1);
                 bar.set_position(0);
                 bar.set_message("");
-                bar.set_prefix(head);
+                let curve = self.curve.as_ref().map(|curve| curve.draw(output::error_width()));
+                bar.set_prefix(curve.unwrap_or_default() + &head);
                 bar.tick();
             }
             Kind::Plain { last } => {

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod dialect;
 mod error;
+mod identity;
 mod journal;
 mod live;
 mod output;
@@ -49,6 +50,8 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),
         Command::Plan(args) => commands::plan::perform(args),
+        Command::Sweep(args) => commands::sweep::perform(args),
+        Command::Resume(args) => commands::resume::perform(args),
         Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),

@@ -126,6 +126,12 @@ fn folded(text: &str, columns: usize) -> String {
     out
 }
 
+/// Columns of the terminal that stderr is, or 80 where it is none.
+pub fn error_width() -> usize {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or(80, |(columns, _)| usize::from(columns.0).max(40))
+}
+
 /// Columns of the terminal that `say` goes to, or 100 where there is none.
 pub fn width() -> usize {
     let size = if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
 use fathom_core::experiment::{Conclusion as Concluded, Experiment, Planned, Step, Trial};
-use fathom_core::facts::{Counters, Host, Target};
+use fathom_core::facts::{Counters, Host, Target, TargetKind};
 use fathom_core::measure::Record;
 use fathom_core::spec::{BackendKind, Pacing, Stream};
 use fathom_core::verdict::{Verdict, judge};
@@ -15,6 +15,7 @@ use fathom_engine::{Devices, Observer, Phase, Progress, run_traced};
 use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
 
 use crate::error::Error;
+use crate::identity;
 use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
 use crate::signals;
@@ -23,17 +24,24 @@ use crate::trace::{TraceFile, TrialTrace};
 /// How soon a rest ends after somebody asked to stop.
 const NAP: Duration = Duration::from_millis(50);
 
+/// What carries the I/Os of points.
+pub trait Carrier {
+    /// The open targets of a point, and why their backend carries its I/Os.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be opened for it.
+    fn carry(&mut self, planned: &Planned) -> Result<(Devices<'_>, &str), Error>;
+}
+
 /// What a session works with.
-#[derive(Debug)]
 pub struct Session<'a> {
     /// The machine.
     pub host: &'a Host,
     /// The targets, as they are in the document.
     pub targets: &'a [Target],
-    /// The same, open.
-    pub devices: Devices<'a>,
-    /// Why this backend carries the I/Os.
-    pub backend_reason: &'a str,
+    /// What opens them.
+    pub carrier: &'a mut dyn Carrier,
 }
 
 /// How a session ended.
@@ -67,6 +75,10 @@ pub fn begin(
     // Where the binary lies says nothing about what was measured.
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
+    let identities = experiment.map(|_| targets.iter().map(identity::of).collect::<Vec<_>>());
+    let identities = identities.unwrap_or_default();
+    // Who resumes it has to find relative paths again.
+    let working_directory = std::env::current_dir().ok().map(|path| path.display().to_string());
     let header = Header::new(HeaderInput {
         fathom_version: env!("CARGO_PKG_VERSION"),
         command,
@@ -77,6 +89,8 @@ pub fn begin(
         targets,
         planned_points: points,
         experiment,
+        working_directory: experiment.and(working_directory.as_deref()),
+        identities: &identities,
     });
     journal.append(&Line::Header(Box::new(header)).to_json())
 }
@@ -89,47 +103,49 @@ impl Session<'_> {
     /// When the machine cannot run a point, the result file cannot take a trial, or a signal came
     /// before there was one. What was measured before is in the file.
     pub fn run(
-        &self,
+        &mut self,
         experiment: &mut dyn Experiment,
         mut course: Course<'_>,
         journal: &mut Journal,
         live: &mut Live,
     ) -> Result<Outcome, Error> {
-        let (ended, concluded) = self.trials(experiment, &mut course, journal, live)?;
+        let (ended, concluded) = self.trials(experiment, None, &mut course, journal, live)?;
         course.conclude(ended, &concluded, journal)
     }
 
-    /// Runs an experiment that others of the same result file may follow: says how it ended and what
-    /// it found, and writes no conclusion unless it failed.
+    /// Runs an experiment that others of the same result file may follow, and that may have begun
+    /// already, with this trial as its last: says how it ended and what it found, and writes no
+    /// conclusion unless it failed.
     ///
     /// # Errors
     ///
     /// As [`Session::run`].
     pub fn trials(
-        &self,
+        &mut self,
         experiment: &mut dyn Experiment,
+        mut last: Option<Trial>,
         course: &mut Course<'_>,
         journal: &mut Journal,
         live: &mut Live,
     ) -> Result<(Ended, Concluded), Error> {
-        // Only until the experiment has seen it: one of many workers is megabytes.
-        let mut last: Option<Trial> = None;
-        let mut io_wq = self.watches_io_wq().then(IoWqWatch::default);
+        let mut io_wq = IoWqWatch::default();
         loop {
             if signals::came().is_some() {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
+            // Only until the experiment has seen it: one of many workers is megabytes.
             let planned = match experiment.next(last.take().as_ref()) {
                 Step::Run(planned) => planned,
                 Step::Done(conclusion) => return Ok((Ended::Completed, conclusion)),
             };
             let Planned { point, rest, .. } = &*planned;
+            live.ahead(&experiment.forecast());
             live.step(&point.name, *rest + point.warm_up + point.window);
             if !self.rest(*rest) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let trace = course.trace.as_deref_mut();
-            let trial = match self.trial(*planned, io_wq.as_mut(), trace, live) {
+            let trial = match self.trial(*planned, &mut io_wq, trace, live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -140,16 +156,17 @@ impl Session<'_> {
                 }
             };
             live.done(&in_a_few_words(&trial.record));
+            live.tried(&trial);
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let judgement = judge(&trial, self.host, self.targets);
-            course.verdict = course.verdict.max(judgement.verdict());
+            course.take(judgement.verdict());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
-            (last, course.measured) = (Some(trial), true);
+            last = Some(trial);
             if interrupted {
                 let ended =
                     if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
@@ -162,7 +179,8 @@ impl Session<'_> {
     /// have a time of their own.
     fn rest(&self, rest: Span) -> bool {
         let until = Instant::now() + Duration::from_nanos(rest.0);
-        while matches!(self.devices, Devices::Real { .. }) && signals::came().is_none() {
+        let real = self.targets.iter().any(|target| target.kind != TargetKind::Simulated);
+        while real && signals::came().is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;
@@ -172,23 +190,24 @@ impl Session<'_> {
         signals::came().is_none()
     }
 
-    fn watches_io_wq(&self) -> bool {
-        matches!(self.devices, Devices::Real { backend: BackendKind::Uring, .. })
-    }
-
     fn trial(
-        &self,
+        &mut self,
         planned: Planned,
-        io_wq: Option<&mut IoWqWatch>,
+        io_wq: &mut IoWqWatch,
         trace: Option<&mut TraceFile>,
         live: &mut Live,
     ) -> Result<Trial, Error> {
+        let (devices, backend_reason) = self.carrier.carry(&planned)?;
+        let backend = match devices {
+            Devices::Real { backend, .. } => backend,
+            Devices::Simulated(_) => BackendKind::Sim,
+        };
         let Planned { point, place, .. } = planned;
         let realtime =
             |stream: &Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
         let mut watcher = Watcher {
             targets: self.targets,
-            io_wq,
+            io_wq: (backend == BackendKind::Uring).then_some(io_wq),
             realtime: point.streams.iter().any(realtime),
             live,
             started_unix_ns: unix_ns(),
@@ -197,18 +216,15 @@ impl Session<'_> {
         };
         let mut trace = trace.map(|trace| trace.trial(self.targets));
         let tracer = trace.as_mut().map(|trace| trace as &mut dyn Tracer);
-        let record = run_traced(&point, self.devices, signals::stop(), &mut watcher, tracer);
+        let record = run_traced(&point, devices, signals::stop(), &mut watcher, tracer);
         let traced = trace.map(TrialTrace::end);
         let record = record.map_err(Error::Run)?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         Ok(Trial {
+            backend_reason: backend_reason.to_owned(),
             point,
             place,
-            backend: match self.devices {
-                Devices::Real { backend, .. } => backend,
-                Devices::Simulated(_) => BackendKind::Sim,
-            },
-            backend_reason: self.backend_reason.to_owned(),
+            backend,
             started_unix_ns,
             record,
             counters,
@@ -223,14 +239,25 @@ pub struct Course<'a> {
     /// Where every I/O goes, if that was asked for.
     trace: Option<&'a mut TraceFile>,
     verdict: Verdict,
-    /// Whether there is any trial.
-    measured: bool,
+    /// How many there are.
+    trials: usize,
 }
 
 impl<'a> Course<'a> {
     /// The beginning, before any trial.
     pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
-        Self { trace, verdict: Verdict::Sound, measured: false }
+        Self { trace, verdict: Verdict::Sound, trials: 0 }
+    }
+
+    /// Takes a trial that is in the file.
+    pub fn take(&mut self, verdict: Verdict) {
+        self.verdict = self.verdict.max(verdict);
+        self.trials += 1;
+    }
+
+    /// How many trials there are.
+    pub fn trials(&self) -> usize {
+        self.trials
     }
 
     /// Writes the conclusion.
@@ -247,7 +274,7 @@ impl<'a> Course<'a> {
         conclude(journal, ended, concluded)?;
         let signal = signals::came().filter(|_| ended == Ended::Interrupted);
         match signal {
-            Some(signal) if !self.measured => Err(Error::nothing_measured(signal)),
+            Some(signal) if self.trials == 0 => Err(Error::nothing_measured(signal)),
             signal => Ok(Outcome { verdict: self.verdict, signal }),
         }
     }

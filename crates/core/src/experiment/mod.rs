@@ -7,6 +7,7 @@ mod peak;
 mod reading;
 mod sequence;
 mod sustain;
+mod sweep;
 mod throughput;
 
 pub use found::{
@@ -19,6 +20,7 @@ pub use sequence::Sequence;
 pub use sustain::{
     ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, course as sustain_course,
 };
+pub use sweep::{Candidate, Order, Settings as SweepSettings, Sweep};
 pub use throughput::Throughput;
 
 use crate::facts::Counters;

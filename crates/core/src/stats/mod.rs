@@ -43,7 +43,7 @@ pub fn carries(histogram: &Histogram, quantile: Quantile) -> bool {
 }
 
 /// The two-sided 95 % quantile of Student's t with so many degrees of freedom.
-fn t_95(degrees_of_freedom: usize) -> Option<f64> {
+pub(crate) fn t_95(degrees_of_freedom: usize) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
     Some(t.inverse_cdf(0.975))
 }

@@ -13,6 +13,7 @@ use clap::{
 use fathom_core::spec::{self, Hint, Pattern, SubmissionThread, SyncMode, Workers};
 use fathom_core::{Bytes, Span};
 
+use super::axes::{self, AxisArg};
 use super::patterns;
 use super::rates::{self, Offered};
 use super::values::{self, Backend, Depth, Sizes};
@@ -60,6 +61,10 @@ pub enum Command {
     Run(Run),
     /// Show what `run` would do with the same words: nothing starts, and nothing is written
     Plan(Request),
+    /// Run every combination of several settings, and say which is the best
+    Sweep(Sweep),
+    /// Go on with an experiment that was interrupted, from its result file
+    Resume(Resume),
     /// List the workloads that come with fathom, or print one to start from
     Workloads(Workloads),
     /// Show what a target is, down its device stack, and what follows for a test
@@ -187,13 +192,87 @@ pub struct Run {
     pub results: Results,
 }
 
+/// `fathom sweep`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Sweep {
+    /// What is to be measured, as far as no axis says otherwise.
+    #[command(flatten)]
+    pub request: Request,
+    /// What varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run` (of one stream
+    /// of a workload: users.rate), a variable of the workload, or targets. VALUES are listed
+    /// (4k,64k), counted (1..8, 0%..100%/25%), multiplied (1..256*2), or go on as they begin
+    /// (1,2,4..256); a+b measures two targets together
+    #[arg(long, value_name = "NAME=VALUES", value_parser = axes::axis, help_heading = "Sweep")]
+    pub axis: Vec<AxisArg>,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub course: SweepArgs,
+    /// How it begins.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// How a sweep goes about it: the keys of `[sweep]` in a workload file, too.
+#[derive(Clone, Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Sweep")]
+pub struct SweepArgs {
+    /// How often each combination is measured [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// The order of the combinations, the same in no two repeats, or as they are written
+    /// [default: shuffled]
+    #[arg(long, value_enum)]
+    pub order: Option<OrderArg>,
+    /// How long the targets are left alone between two points [default: 0s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub rest: Option<Span>,
+    /// Cut short what is clearly worse than the best, and do not repeat it
+    #[arg(long)]
+    pub cut_off: bool,
+    /// The share of the best throughput that is enough: what is called saturated [default: 95%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
+    pub enough: Option<f64>,
+}
+
+/// The order of a sweep's combinations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderArg {
+    /// Each repeat in another order, by the seed, so that a drift is not taken for an effect
+    Shuffled,
+    /// The first axis varies slowest
+    AsGiven,
+}
+
+/// How an experiment begins.
+#[derive(Clone, Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Start")]
+pub struct StartArgs {
+    /// Begin without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Show what it would do: nothing starts, and nothing is written
+    #[arg(long, conflicts_with = "yes")]
+    pub plan: bool,
+}
+
+/// `fathom resume`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Resume {
+    /// The result file of an experiment that was interrupted, by Ctrl-C, a crash or a reboot
+    pub result: PathBuf,
+}
+
 /// What is to be measured, on what.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Request {
     /// Files, folders (all files in them), block devices or NVMe generic devices (/dev/ng0n1), or
     /// one simulated device such as sim:ssd (`fathom run sim:help`). Before them may stand a
     /// workload: a file that ends in .toml, or a name that `fathom workloads` lists
-    #[arg(required_unless_present = "workload", value_name = "[WORKLOAD] TARGET")]
+    #[arg(value_name = "[WORKLOAD] TARGET")]
     pub targets: Vec<PathBuf>,
     /// The workload, a file or a name, where it does not stand before the targets
     #[arg(long, value_name = "WORKLOAD")]
@@ -224,24 +303,45 @@ pub struct Typed {
     pub value: Option<String>,
 }
 
+impl Typed {
+    /// It as one word of a command line.
+    pub fn word(&self) -> String {
+        match &self.value {
+            Some(value) => format!("--{}={value}", self.name),
+            None => format!("--{}", self.name),
+        }
+    }
+}
+
 impl Args {
     /// Reads the command line of this process; ends the process if that cannot be read.
     pub fn read() -> Self {
-        let matches = Self::command().get_matches();
-        let mut args = match Self::from_arg_matches(&matches) {
-            Ok(args) => args,
-            Err(error) => error.format(&mut Self::command()).exit(),
-        };
+        let read = Self::from_matches(&Self::command().get_matches());
+        read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+    }
+
+    /// Reads words that were typed once, the program's name first.
+    ///
+    /// # Errors
+    ///
+    /// When this version does not understand them.
+    pub fn reread(words: &[String]) -> Result<Self, clap::Error> {
+        Self::from_matches(&Self::command().try_get_matches_from(words)?)
+    }
+
+    fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = Self::from_arg_matches(matches)?;
         let request = match &mut args.command {
             Command::Run(run) => &mut run.request,
+            Command::Sweep(sweep) => &mut sweep.request,
             Command::Plan(request) => request,
-            _ => return args,
+            _ => return Ok(args),
         };
         let (name, matches) = matches.subcommand().expect("a command was read");
         let command = Self::command();
         let command = command.find_subcommand(name).expect("it was read with this definition");
         request.typed = typed(command, matches);
-        args
+        Ok(args)
     }
 }
 

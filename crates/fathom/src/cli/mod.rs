@@ -4,6 +4,7 @@
 
 mod access;
 pub mod args;
+pub mod axes;
 pub mod described;
 pub mod patterns;
 pub mod portrait;

@@ -56,6 +56,18 @@ pub struct Shares {
     pub block: f64,
 }
 
+impl Offered {
+    /// The figure that was typed, in I/Os or bytes per second; none of a course.
+    pub fn figure(&self) -> Option<f64> {
+        match self {
+            Self::Steady(TypedRate {
+                load: Load::Iops(figure) | Load::Bandwidth(figure), ..
+            }) => Some(*figure),
+            Self::Course(_) => None,
+        }
+    }
+}
+
 impl TypedRate {
     /// I/Os per second of the whole stream.
     fn of_stream(self, shares: Shares) -> Rate {

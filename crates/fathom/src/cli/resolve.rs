@@ -247,6 +247,13 @@ fn together(streams: &[Stream], machine: Machine) -> Result<(), Error> {
 
 /// What cannot be, whatever the targets are.
 fn contradictions(args: &StreamArgs) -> Result<(), Error> {
+    if args.aims.is_empty() {
+        return Err(Error::option(
+            "TARGET",
+            "there is none",
+            "name a file, a block device or a simulated device such as sim:ssd",
+        ));
+    }
     let load = &args.load;
     if load.arrivals.is_some() && load.rate.is_none() {
         return Err(Error::option(

@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod diskspd;
+mod experiment;
 mod fill;
 pub mod inspect;
 pub mod plan;
@@ -9,6 +10,8 @@ pub mod prepare;
 mod preview;
 pub mod quick;
 pub mod report;
+pub mod resume;
 pub mod run;
 mod shared;
+pub mod sweep;
 pub mod workloads;

@@ -95,18 +95,21 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
 
 /// How much a stream writes: "up to 3 GiB".
 pub fn amount(point: &Point, stream: &Stream) -> String {
-    match stream.pacing {
-        Pacing::Closed { .. } => "as much as it takes in that time".to_owned(),
-        Pacing::Open { offered_load, .. } => {
-            let time = point.warm_up + point.window;
-            let ios = match &stream.course {
-                Some(course) => course.after(point.warm_up).ios_before(time),
-                None => offered_load.0 * time.as_secs_f64(),
-            };
-            let writes = ios * (1.0 - stream.read_share);
-            format!("up to {}", Bytes((writes * stream.block_sizes.mean(0.0)) as u64))
-        }
+    match scheduled(point, stream) {
+        None => "as much as it takes in that time".to_owned(),
+        Some(bytes) => format!("up to {}", Bytes(bytes as u64)),
     }
+}
+
+/// Bytes that a stream writes by its schedule; none in a closed loop, which has none.
+pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
+    let Pacing::Open { offered_load, .. } = stream.pacing else { return None };
+    let time = point.warm_up + point.window;
+    let ios = match &stream.course {
+        Some(course) => course.after(point.warm_up).ios_before(time),
+        None => offered_load.0 * time.as_secs_f64(),
+    };
+    Some(ios * (1.0 - stream.read_share) * stream.block_sizes.mean(0.0))
 }
 
 /// A region of a target: "all 10 GiB", "1 GiB from offset 4 GiB of 10 GiB".

@@ -149,7 +149,6 @@ fn measure(
         opened,
         seed: points[0].seed,
         experiment: &mut Sequence::new(points),
-        described: None,
         trace: outputs.trace(),
     };
     shared::measure(work, journal, live)

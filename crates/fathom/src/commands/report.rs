@@ -39,8 +39,9 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
 pub fn render(document: &Document, style: &terminal::Style) -> String {
     match document.header.command {
         Command::Quick => terminal::portrait(document, style),
-        Command::Run | Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
-            terminal::document(document, style)
+        Command::Run => terminal::document(document, style),
+        Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
+            terminal::experiment(document, style)
         }
     }
 }

@@ -43,7 +43,6 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         spec: &spec,
         opened: &opened,
         experiment: &mut Sequence::new(spec.points.clone()),
-        described: None,
         seed: spec.points[0].seed,
         trace: outputs.trace(),
     };

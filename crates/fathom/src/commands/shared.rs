@@ -7,7 +7,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
-use fathom_core::experiment::{Conclusion, Experiment, Sequence};
+use fathom_core::calibration::Ceiling;
+use fathom_core::experiment::{Conclusion, Experiment, Planned, Sequence};
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, BackendKind, Payload, RingMode, Stream};
 use fathom_core::typed_path;
@@ -26,7 +27,7 @@ use crate::error::{Error, exit, plain};
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
-use crate::session::{self, Course, Outcome, Session};
+use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::workload::Asked;
 use crate::{output, signals};
@@ -35,7 +36,7 @@ use crate::{output, signals};
 const SIMULATED: &str = "sim:";
 
 /// What is measured, found and looked at, not yet open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Place {
     /// A simulated device.
     Simulated {
@@ -195,7 +196,11 @@ const FILES_MAX: usize = 4096;
 /// The regular files in a folder and all folders below it that hold any data, in the order of their
 /// names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
 /// written to, by mistake.
-fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
+///
+/// # Errors
+///
+/// When the folder cannot be listed, or holds nothing to measure or too much.
+pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     if simulated(folder).is_some() || !folder.is_dir() {
         return Ok(None);
     }
@@ -264,6 +269,12 @@ impl Opened {
         }
     }
 
+    /// What the load generator itself can do with this backend; none where nobody knows. Measured
+    /// right before the first I/O, when nothing else of ours runs.
+    pub fn ceiling(&self) -> Option<Ceiling> {
+        self.is_usual().then(|| calibrate::ceiling(self.backend().0)).flatten()
+    }
+
     /// Whether nothing real is behind it.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))
@@ -286,6 +297,12 @@ impl Opened {
             Self::Simulated(_) => (BackendKind::Sim, "the target is simulated, in virtual time"),
             Self::Real { choice, .. } => (choice.kind, &choice.reason),
         }
+    }
+}
+
+impl Carrier for &Opened {
+    fn carry(&mut self, _: &Planned) -> Result<(Devices<'_>, &str), Error> {
+        Ok((self.devices(), self.backend().1))
     }
 }
 
@@ -429,8 +446,6 @@ pub struct Work<'a> {
     pub opened: &'a Opened,
     /// In which order.
     pub experiment: &'a mut dyn Experiment,
-    /// The experiment as the result file tells it; none where its points say everything.
-    pub described: Option<&'a document::Experiment>,
     /// Repeats it.
     pub seed: u64,
     /// Where every I/O goes, if that was asked for.
@@ -443,16 +458,12 @@ pub struct Work<'a> {
 ///
 /// When the machine or the result file does not allow it.
 pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
-    let Work { command, host, spec, opened, experiment, described, seed, trace } = work;
-    let (backend, backend_reason) = opened.backend();
+    let Work { command, host, spec, mut opened, experiment, seed, trace } = work;
     signals::be_orderly();
-    // Right before the first I/O, when nothing else of ours runs.
-    let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
-    let host = Host { ceiling, ..host.clone() };
+    let host = Host { ceiling: opened.ceiling(), ..host.clone() };
     let points = experiment.forecast().points;
-    session::begin(journal, command, (&host, &spec.targets), seed, points, described)?;
-    let session =
-        Session { host: &host, targets: &spec.targets, devices: opened.devices(), backend_reason };
+    session::begin(journal, command, (&host, &spec.targets), seed, points, None)?;
+    let mut session = Session { host: &host, targets: &spec.targets, carrier: &mut opened };
     let outcome = session.run(experiment, Course::new(trace), journal, live);
     live.finish();
     outcome
@@ -484,18 +495,16 @@ pub fn measure_each(
                 return Err(error);
             }
         };
-        let (backend, backend_reason) = opened.backend();
         if index == 0 {
-            let ceiling = opened.is_usual().then(|| calibrate::ceiling(backend)).flatten();
-            let host = Host { ceiling, ..host.clone() };
+            let host = Host { ceiling: opened.ceiling(), ..host.clone() };
             let seed = spec.points[0].seed;
             let points = specs.len() as u32;
             session::begin(journal, command, (&host, &spec.targets), seed, points, None)?;
         }
-        let devices = opened.devices();
-        let session = Session { host, targets: &spec.targets, devices, backend_reason };
+        let mut carrier = &opened;
+        let mut session = Session { host, targets: &spec.targets, carrier: &mut carrier };
         let mut experiment = Sequence::new(spec.points.clone());
-        ended = session.trials(&mut experiment, &mut course, journal, live)?;
+        ended = session.trials(&mut experiment, None, &mut course, journal, live)?;
         if ended.0 != Ended::Completed {
             break;
         }
@@ -582,6 +591,23 @@ impl Outputs {
     /// Where every I/O goes, if that was asked for.
     pub fn trace(&mut self) -> Option<&mut TraceFile> {
         self.trace.as_mut()
+    }
+
+    /// Where the results of a run go on that was interrupted. Its result file is there; of a report
+    /// that is there too it is said how to write it anew.
+    pub fn resumed(typed: &Results) -> Self {
+        let free = |path: &Option<PathBuf>| {
+            let path = path.clone()?;
+            if free(&path).is_ok() {
+                return Some(path);
+            }
+            output::note(&format!(
+                "{} cannot be written anew: `fathom report` writes it to another place",
+                output::printable(&path.display().to_string())
+            ));
+            None
+        };
+        Self { html: free(&typed.html), csv: free(&typed.csv), trace: None }
     }
 
     /// Shows and writes what the result file holds.

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, CommandFactory, Parser};
 
 use super::file::Value;
-use crate::cli::args::{AccessArgs, LoadArgs};
+use crate::cli::args::{AccessArgs, LoadArgs, SweepArgs};
 
 /// What is said once for a run, and not for each of its streams.
 pub const COMMON: [&str; 5] = ["warm-up", "duration", "interval", "seed", "backend"];
@@ -55,18 +55,60 @@ pub fn may_be_true(arg: &Arg) -> bool {
 ///
 /// When it takes no such value: says why, for the user.
 pub fn words(key: &str, value: &Value) -> Result<Vec<String>, String> {
-    let arg = all().into_iter().find(|arg| arg.get_long() == Some(key));
+    let words = words_of(&all(), key, value)?;
+    Words::try_parse_from(&words).map_err(|error| reason(&error))?;
+    Ok(words)
+}
+
+/// The options of a sweep, alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct SweepWords {
+    #[command(flatten)]
+    course: SweepArgs,
+}
+
+/// Every key of `[sweep]` but its axes.
+pub fn sweep_keys() -> Vec<Arg> {
+    SweepWords::command().get_arguments().filter(|arg| arg.get_long().is_some()).cloned().collect()
+}
+
+/// Their names.
+pub fn sweep_names() -> Vec<String> {
+    sweep_keys().iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
+}
+
+/// As [`words`], of a key of `[sweep]`.
+///
+/// # Errors
+///
+/// As [`words`].
+pub fn sweep_words(key: &str, value: &Value) -> Result<Vec<String>, String> {
+    let words = words_of(&sweep_keys(), key, value)?;
+    read_sweep(&words)?;
+    Ok(words)
+}
+
+/// Reads the words of a sweep.
+///
+/// # Errors
+///
+/// When one cannot be.
+pub fn read_sweep(words: &[String]) -> Result<SweepArgs, String> {
+    SweepWords::try_parse_from(words).map(|read| read.course).map_err(|error| reason(&error))
+}
+
+fn words_of(known: &[Arg], key: &str, value: &Value) -> Result<Vec<String>, String> {
+    let arg = known.iter().find(|arg| arg.get_long() == Some(key));
     let arg = arg.expect("only keys that exist are asked for");
     let words = match value {
-        Value::Text(text) | Value::Number(text) if !is_switch(&arg) => {
+        Value::Text(text) | Value::Number(text) if !is_switch(arg) => {
             Vec::from([format!("--{key}={text}")])
         }
         Value::Text(text) if text == "true" => Vec::from([format!("--{key}")]),
         Value::Text(text) if text == "false" => Vec::new(),
-        Value::Flag(true) if is_switch(&arg) || may_be_true(&arg) => {
-            Vec::from([format!("--{key}")])
-        }
-        Value::Flag(false) if is_switch(&arg) || may_be_true(&arg) => Vec::new(),
+        Value::Flag(true) if is_switch(arg) || may_be_true(arg) => Vec::from([format!("--{key}")]),
+        Value::Flag(false) if is_switch(arg) || may_be_true(arg) => Vec::new(),
         Value::List(list) if matches!(arg.get_action(), ArgAction::Append) => {
             let each = list.iter().map(|(value, _)| match value {
                 Value::Text(text) | Value::Number(text) => Ok(format!("--{key}={text}")),
@@ -74,10 +116,9 @@ pub fn words(key: &str, value: &Value) -> Result<Vec<String>, String> {
             });
             each.collect::<Result<_, _>>()?
         }
-        _ if is_switch(&arg) => return Err("it is true or false".to_owned()),
+        _ if is_switch(arg) => return Err("it is true or false".to_owned()),
         _ => return Err("it is one string or number".to_owned()),
     };
-    Words::try_parse_from(&words).map_err(|error| reason(&error))?;
     Ok(words)
 }
 

@@ -9,8 +9,9 @@ use fathom_core::Bytes;
 use super::file::{At, Entry, Source, Value, parse};
 use super::keys::{self, is_common, nearest};
 use super::problem::Problem;
-use super::{folder_of, refuse, shipped, typed_aims};
+use super::{Setting, folder_of, refuse, setting_words, shipped, typed_aims};
 use crate::cli::args::Request;
+use crate::cli::axes::AxisArg;
 use crate::cli::described::{Aim, Described, StreamArgs};
 use crate::cli::resolve::Blame;
 use crate::cli::values;
@@ -21,7 +22,7 @@ const DEPTH_MAX: usize = 16;
 /// The largest file: far more than anybody writes.
 const SIZE_MAX: u64 = 1 << 20;
 /// What a file may say beside the keys of streams.
-const OWN_KEYS: [&str; 6] = ["about", "extends", "name", "stream", "targets", "vars"];
+const OWN_KEYS: [&str; 7] = ["about", "extends", "name", "stream", "sweep", "targets", "vars"];
 
 /// A value and where it is.
 type Written = (Value, At);
@@ -34,6 +35,23 @@ struct Section {
     targets: Option<Written>,
 }
 
+/// What a file says of a sweep.
+#[derive(Clone, Debug, Default)]
+pub struct SweepTable {
+    /// Its axes, in their order.
+    pub axes: Vec<AxisArg>,
+    /// Its other keys, as words of the command line.
+    pub words: BTreeMap<String, Vec<String>>,
+}
+
+/// An option that varies.
+struct Varied<'a> {
+    /// The stream that it is of; all of them if none.
+    stream: Option<&'a str>,
+    key: String,
+    words: Vec<String>,
+}
+
 /// A workload as it is written, put together.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
@@ -43,6 +61,7 @@ pub struct Loaded {
     keys: BTreeMap<String, Written>,
     targets: Option<Written>,
     streams: Vec<Section>,
+    sweep: Option<SweepTable>,
     /// For each stream of the description, where its values are.
     origins: Vec<BTreeMap<String, At>>,
 }
@@ -125,6 +144,7 @@ impl Loaded {
             "stream" => {
                 table(entry)?.into_iter().try_for_each(|stream| self.overlay_stream(stream))
             }
+            "sweep" => table(entry)?.into_iter().try_for_each(|key| self.overlay_sweep(key)),
             _ => {
                 known(&entry, &OWN_KEYS)?;
                 self.keys.insert(entry.key, (entry.value, entry.at));
@@ -159,6 +179,34 @@ impl Loaded {
         Ok(())
     }
 
+    /// Takes a key of `[sweep]`.
+    fn overlay_sweep(&mut self, entry: Entry) -> Result<(), Problem> {
+        let sweep = self.sweep.get_or_insert_default();
+        if entry.key == "axes" {
+            return table(entry)?.into_iter().try_for_each(|axis| sweep.overlay(axis, ""));
+        }
+        let names = keys::sweep_names();
+        if !names.contains(&entry.key) {
+            let all: Vec<&str> = names.iter().map(String::as_str).chain(["axes"]).collect();
+            return Err(unknown(&entry, &all));
+        }
+        let words = keys::sweep_words(&entry.key, &entry.value).map_err(|why| {
+            Problem::new(format!("{} cannot be so", entry.key), Some(entry.at.clone()), why)
+        })?;
+        sweep.words.insert(entry.key, words);
+        Ok(())
+    }
+
+    /// The sweep that it describes, if it does.
+    pub fn sweep(&self) -> Option<&SweepTable> {
+        self.sweep.as_ref()
+    }
+
+    /// What people call what it measures.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.name())
+    }
+
     /// Gives variables the values of `--set NAME=VALUE`.
     fn set(&mut self, set: &[String]) -> Result<(), Problem> {
         for typed in set {
@@ -189,8 +237,14 @@ impl Loaded {
     ///
     /// When a value cannot be, when there are no targets, or when an option was typed that a
     /// workload says itself.
-    pub fn describe(&mut self, args: &Request, targets: &[PathBuf]) -> Result<Described, Error> {
+    pub fn describe(
+        &mut self,
+        args: &Request,
+        targets: &[PathBuf],
+        settings: &[Setting<'_>],
+    ) -> Result<Described, Error> {
         let typed = self.typed(args)?;
+        let varied = self.vary(settings, &typed)?;
         let sections = match self.streams.is_empty() {
             true => Vec::from([None]),
             false => self.streams.iter().cloned().map(Some).collect(),
@@ -198,8 +252,11 @@ impl Loaded {
         let mut streams = Vec::with_capacity(sections.len());
         let mut used_typed = targets.is_empty();
         for section in &sections {
-            let (words, origin) =
-                self.words(section.as_ref(), &typed).map_err(|p| self.fail(&p))?;
+            let name = section.as_ref().map(|section| section.name.as_str());
+            let mut set = typed.clone();
+            let own = varied.iter().filter(|one| one.stream.is_none() || one.stream == name);
+            set.extend(own.map(|one| (one.key.clone(), one.words.clone())));
+            let (words, origin) = self.words(section.as_ref(), &set).map_err(|p| self.fail(&p))?;
             let (load, access) = keys::read(&words).map_err(|why| {
                 self.fail(&Problem::new(format!("{}: {why}", self.name()), None, ""))
             })?;
@@ -273,13 +330,49 @@ impl Loaded {
                     "say it there; or have it read a variable, and give that with --set",
                 ));
             }
-            let word = match &typed.value {
-                Some(value) => format!("--{}={value}", typed.name),
-                None => format!("--{}", typed.name),
-            };
-            words.insert(typed.name.clone(), Vec::from([word]));
+            words.insert(typed.name.clone(), Vec::from([typed.word()]));
         }
         Ok(words)
+    }
+
+    /// Sets the variables that vary, and gives the words of the options that do.
+    fn vary<'s>(
+        &mut self,
+        settings: &[Setting<'s>],
+        typed: &BTreeMap<String, Vec<String>>,
+    ) -> Result<Vec<Varied<'s>>, Error> {
+        let mut varied = Vec::new();
+        for &(axis, label) in settings {
+            if let Some(var) = self.vars.get_mut(axis) {
+                // The file's author has named what is to be varied.
+                label.clone_into(&mut var.0);
+                continue;
+            }
+            let (stream, key) = match axis.split_once('.') {
+                Some((stream, key)) => (Some(stream), key),
+                None => (None, axis),
+            };
+            let refuse = |problem: String, remedy: &str| {
+                Err(Error::option(format!("--axis {axis}"), problem, remedy))
+            };
+            if let Some(name) = stream.filter(|n| self.streams.iter().all(|one| one.name != *n)) {
+                let problem = format!("{} has no stream '{name}'", self.name());
+                return refuse(problem, "name one of its streams, as in users.rate");
+            }
+            if stream.is_some() && is_common(key) {
+                return refuse(format!("{key} is of the whole run"), "drop the stream's name");
+            }
+            if stream.is_none() && !is_common(key) && self.streams.len() > 1 {
+                let problem = format!("{} has several streams", self.name());
+                return refuse(problem, "say which of them varies, as in users.rate");
+            }
+            if typed.contains_key(key) {
+                return refuse(format!("--{key} was given as well"), "drop one of the two");
+            }
+            let words = setting_words(axis, key, label)?;
+            varied.push(Varied { stream, key: key.to_owned(), words });
+        }
+        Ok(varied)
     }
 
     /// The words of a stream, and where each of its keys is.
@@ -294,7 +387,8 @@ impl Loaded {
         let of_all = self.keys.iter().filter(|(key, _)| {
             !typed.contains_key(*key) && own.is_none_or(|own| !own.contains_key(*key))
         });
-        for (key, (value, at)) in of_all.chain(own.into_iter().flatten()) {
+        let own = own.into_iter().flatten().filter(|(key, _)| !typed.contains_key(*key));
+        for (key, (value, at)) in of_all.chain(own) {
             let value = self.substitute(value, at)?;
             words.extend(keys::words(key, &value).map_err(|why| {
                 let title = format!("{key} cannot be so");
@@ -431,6 +525,59 @@ impl Loaded {
         self.fail(&problem.help(spoken(&remedy)))
     }
 }
+
+impl SweepTable {
+    /// Takes an axis: a list or a string of values, or the axes of a stream.
+    fn overlay(&mut self, entry: Entry, stream: &str) -> Result<(), Problem> {
+        let name = format!("{stream}{}", entry.key);
+        let values: Vec<String> = match entry.value {
+            Value::Table(axes) if stream.is_empty() => {
+                let stream = format!("{name}.");
+                return axes.into_iter().try_for_each(|axis| self.overlay(axis, &stream));
+            }
+            Value::List(list) => {
+                let each = list.iter().map(|(value, at)| axis_value(value, at));
+                each.collect::<Result<_, _>>()?
+            }
+            Value::Text(text) => text.split(',').map(ToOwned::to_owned).collect(),
+            _ => return Err(wrong(&entry.at, AXIS)),
+        };
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        if values.is_empty() {
+            return Err(wrong(&entry.at, AXIS));
+        }
+        let axis = AxisArg::new(&name, &values).map_err(|why| wrong(&entry.at, &why))?;
+        self.put(axis);
+        Ok(())
+    }
+
+    /// Puts an axis in the place of one of its name, or behind all others.
+    pub fn put(&mut self, axis: AxisArg) {
+        match self.axes.iter_mut().find(|known| known.name == axis.name) {
+            Some(known) => *known = axis,
+            None => self.axes.push(axis),
+        }
+    }
+}
+
+/// One of an axis's values. Several targets in a list of their own are measured together.
+fn axis_value(value: &Value, at: &At) -> Result<String, Problem> {
+    match value {
+        Value::Text(text) | Value::Number(text) => Ok(text.clone()),
+        Value::Flag(flag) => Ok(flag.to_string()),
+        Value::List(list) => {
+            let each = list.iter().map(|(value, at)| match value {
+                Value::Text(text) => Ok(text.clone()),
+                _ => Err(wrong(at, AXIS)),
+            });
+            Ok(each.collect::<Result<Vec<_>, _>>()?.join("+"))
+        }
+        _ => Err(wrong(at, AXIS)),
+    }
+}
+
+/// What an axis may be.
+const AXIS: &str = "an axis is a list of values, or a string such as \"1,2,4..256\"";
 
 /// What a target may be.
 const TARGET: &str =

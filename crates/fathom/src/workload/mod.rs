@@ -15,13 +15,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::Request;
+use crate::cli::args::{AccessArgs, LoadArgs, Request};
+use crate::cli::axes::TARGETS;
 use crate::cli::described::{Aim, Described};
 use crate::cli::resolve::Blame;
 use crate::error::Error;
 use crate::output;
 
-use load::Loaded;
+use load::{Loaded, SweepTable};
 use problem::Problem;
 
 /// What was asked for, and where it is written, if it is in a file.
@@ -40,20 +41,15 @@ impl Asked {
     ///
     /// When the workload cannot be followed, or an option does not go with it.
     pub fn read(args: &Request) -> Result<Self, Error> {
-        let (reference, targets) = divide(args)?;
-        let Some(reference) = reference else {
-            if let Some(set) = args.set.first() {
-                return Err(Error::option(
-                    format!("--set {set}"),
-                    "there is no workload that has variables",
-                    "drop it, or name a workload",
-                ));
-            }
-            return Ok(Self { described: Described::typed(args), loaded: None });
-        };
-        let mut loaded = Loaded::read(&reference, &args.set)?;
-        let described = loaded.describe(args, targets)?;
-        Ok(Self { described, loaded: Some(loaded) })
+        let template = Template::read(args)?;
+        if let Some(loaded) = template.loaded.as_ref().filter(|loaded| loaded.sweep().is_some()) {
+            return Err(Error::option(
+                loaded.name(),
+                "it describes a sweep of many points",
+                "run it with `fathom sweep`, and see what that would do with --plan",
+            ));
+        }
+        template.describe(&[])
     }
 
     /// The error as it concerns what the user wrote: of a value in a file with its place.
@@ -73,6 +69,113 @@ impl Asked {
     pub fn source(&self) -> Option<&str> {
         self.loaded.as_ref().map(Loaded::name)
     }
+}
+
+/// What was asked for, before it is known what varies: what all points of an experiment are made of.
+#[derive(Debug)]
+pub struct Template<'a> {
+    args: &'a Request,
+    targets: &'a [PathBuf],
+    loaded: Option<Loaded>,
+}
+
+/// What a point says in the place of what was asked for: the name of an axis, and a value as typed.
+pub type Setting<'a> = (&'a str, &'a str);
+
+impl<'a> Template<'a> {
+    /// Reads what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// When the workload cannot be followed.
+    pub fn read(args: &'a Request) -> Result<Self, Error> {
+        let (reference, targets) = divide(args)?;
+        let Some(reference) = reference else {
+            if let Some(set) = args.set.first() {
+                return Err(Error::option(
+                    format!("--set {set}"),
+                    "there is no workload that has variables",
+                    "drop it, or name a workload",
+                ));
+            }
+            return Ok(Self { args, targets, loaded: None });
+        };
+        Ok(Self { args, targets, loaded: Some(Loaded::read(&reference, &args.set)?) })
+    }
+
+    /// The sweep that the workload describes, if it does.
+    pub fn sweep(&self) -> Option<&SweepTable> {
+        self.loaded.as_ref()?.sweep()
+    }
+
+    /// What people call the workload, if there is one.
+    pub fn name(&self) -> Option<&str> {
+        self.loaded.as_ref().map(Loaded::title)
+    }
+
+    /// What it describes with these settings.
+    ///
+    /// # Errors
+    ///
+    /// When a setting is none of the options, or its value cannot be.
+    pub fn describe(&self, settings: &[Setting<'_>]) -> Result<Asked, Error> {
+        let named = settings.iter().find(|(axis, _)| *axis == TARGETS);
+        let named: Vec<PathBuf> = match named {
+            Some((_, several)) => several.split('+').map(PathBuf::from).collect(),
+            None => self.targets.to_vec(),
+        };
+        let settings: Vec<Setting<'_>> =
+            settings.iter().filter(|(axis, _)| *axis != TARGETS).copied().collect();
+        match &self.loaded {
+            Some(loaded) => {
+                let mut loaded = loaded.clone();
+                let described = loaded.describe(self.args, &named, &settings)?;
+                Ok(Asked { described, loaded: Some(loaded) })
+            }
+            None => {
+                let mut args = Request { targets: named, ..self.args.clone() };
+                if !settings.is_empty() {
+                    (args.load, args.access) = overridden(self.args, &settings)?;
+                }
+                Ok(Asked { described: Described::typed(&args), loaded: None })
+            }
+        }
+    }
+}
+
+/// The options that were typed, with those that vary in their place.
+fn overridden(args: &Request, settings: &[Setting<'_>]) -> Result<(LoadArgs, AccessArgs), Error> {
+    let names = keys::names();
+    let mut words: Vec<String> = Vec::new();
+    for typed in args.typed.iter().filter(|typed| names.contains(&typed.name)) {
+        if settings.iter().any(|(axis, _)| *axis == typed.name) {
+            return Err(Error::option(
+                format!("--{}", typed.name),
+                "it is an axis as well",
+                "drop one of the two",
+            ));
+        }
+        words.push(typed.word());
+    }
+    for (axis, label) in settings {
+        words.extend(setting_words(axis, axis, label)?);
+    }
+    keys::read(&words).map_err(|why| Error::option("--axis", why, "choose other values"))
+}
+
+/// What a setting is on the command line of `fathom run`.
+fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Error> {
+    let names = keys::names();
+    if !names.iter().any(|name| name == key) {
+        let remedy = match keys::nearest(key, names.iter().map(String::as_str)) {
+            Some(near) => format!("its nearest is '{near}'"),
+            None => "an axis is an option of `fathom run`, or targets".to_owned(),
+        };
+        return Err(Error::option(format!("--axis {axis}"), "there is no such option", remedy));
+    }
+    keys::words(key, &file::Value::Text(label.to_owned())).map_err(|why| {
+        Error::option(format!("--axis {axis}={label}"), why, "choose a value that it can have")
+    })
 }
 
 /// The workload that was named, if one was, and the targets.

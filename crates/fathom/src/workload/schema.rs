@@ -63,6 +63,7 @@ fn schema() -> Value {
             },
         }),
     );
+    top.insert("sweep".to_owned(), sweep());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": ID,
@@ -71,6 +72,35 @@ fn schema() -> Value {
         "properties": top,
         "additionalProperties": false,
         "$defs": { "target": target() },
+    })
+}
+
+/// What `fathom sweep` does with the workload.
+fn sweep() -> Value {
+    let keys = keys::sweep_keys();
+    let mut properties: Map<String, Value> =
+        keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect();
+    let part = json!({ "type": ["string", "number", "boolean", "array"] });
+    let values = json!({
+        "description": "A list of values, or a string such as \"1,2,4..256\".",
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": part, "minItems": 1 }],
+    });
+    properties.insert(
+        "axes".to_owned(),
+        json!({
+            "type": "object",
+            "description": "What varies, the first axis slowest: options of `fathom run`, those of \
+                a stream under its name (users.rate), variables, and targets.",
+            "additionalProperties": {
+                "anyOf": [values, { "type": "object", "additionalProperties": values }],
+            },
+        }),
+    );
+    json!({
+        "type": "object",
+        "description": "What `fathom sweep` varies, and how it goes about it.",
+        "properties": properties,
+        "additionalProperties": false,
     })
 }
 

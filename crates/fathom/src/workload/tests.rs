@@ -258,3 +258,69 @@ fn streams_share_a_simulated_device() {
     let regions = |place: usize| spec.points[0].streams[place].regions.as_slice();
     assert_eq!(regions(0), regions(1));
 }
+
+#[test]
+fn a_sweep_in_a_file_has_axes_and_a_course() {
+    let files = Files::one(
+        "rate = 1000\n[stream.users]\nblock-size = '4k'\n[stream.log]\nread-share = '0%'\n\
+         [vars]\ndepth = 4\n[sweep]\nrepeats = 3\naxes.users.block-size = ['4k', 8192]\n\
+         axes.duration = '1s,2s'\naxes.depth = '1..3'\naxes.targets = ['a', ['a', 'b']]\n",
+    );
+    let (path, args) = (files.path(), &mut request(&["x"]));
+    args.targets = Vec::from([path.into(), "f".into()]);
+    let template = super::Template::read(args).unwrap();
+    let sweep = template.sweep().unwrap();
+    let names: Vec<&str> = sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(names, ["users.block-size", "duration", "depth", "targets"]);
+    assert_eq!(sweep.axes[2].labels, ["1", "2", "3"]);
+    assert_eq!(sweep.axes[3].labels, ["a", "a+b"]);
+    assert_eq!(super::keys::read_sweep(&sweep.words["repeats"]).unwrap().repeats, Some(3));
+
+    let setting = [("users.block-size", "8192"), ("duration", "2s"), ("targets", "a+b")];
+    let described = template.describe(&setting).unwrap().described;
+    let size = |stream: usize| described.streams[stream].load.block_size.0[0].0;
+    assert_eq!((size(0), size(1)), (Bytes(8192), Bytes(4096)));
+    assert!(described.streams.iter().all(|one| one.load.duration == Some(Span::from_secs(2))));
+    assert!(described.streams.iter().all(|one| one.aims.len() == 2));
+    for (setting, why) in [
+        (("block-size", "4k"), "say which of them varies, as in users.rate"),
+        (("disk.rate", "1k"), "has no stream 'disk'"),
+        (("users.duration", "1s"), "drop the stream's name"),
+        (("users.block-size", "4x"), "4k"),
+        (("colour", "red"), "there is no such option"),
+    ] {
+        let setting = if setting.0 == "colour" { ("users.colour", "red") } else { setting };
+        let error = template.describe(&[setting]).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_sweep_is_no_run_and_its_keys_are_known() {
+    let sweep = Files::one("[sweep]\naxes.queue-depth = '1..4'\n");
+    assert!(sweep.refusal(&["f"]).contains("run it with `fathom sweep`"));
+    for (text, why) in [
+        ("[sweep]\nrepeat = 3\n", "its nearest is 'repeats'"),
+        ("[sweep]\nrepeats = 'many'\n", "repeats cannot be so"),
+        ("[sweep]\naxes.queue-depth = 4\n", "an axis is a list of values"),
+        ("[sweep]\naxes.queue-depth = '4..1'\n", "does not rise"),
+    ] {
+        let said = Files::one(text).refusal(&["f"]);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn settings_take_the_place_of_options() {
+    let args = request(&["f", "--read-share", "70%"]);
+    let typed =
+        |name: &str, value: &str| Typed { name: name.to_owned(), value: Some(value.to_owned()) };
+    let args = Request { typed: Vec::from([typed("read-share", "70%")]), ..args };
+    let template = super::Template::read(&args).unwrap();
+    let described = template.describe(&[("queue-depth", "7"), ("targets", "g")]).unwrap().described;
+    let load = &described.streams[0].load;
+    assert_eq!((load.read_share, load.queue_depth.is_some()), (0.7, true));
+    assert_eq!(described.streams[0].aims[0].path, Path::new("g"));
+    let error = template.describe(&[("read-share", "10%")]).unwrap_err().to_string();
+    assert!(error.contains("it is an axis as well"), "{error}");
+}

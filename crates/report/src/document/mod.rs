@@ -12,6 +12,7 @@ mod facts;
 mod measure;
 mod pattern;
 mod read;
+mod record;
 mod rows;
 mod spec;
 mod write;
@@ -100,6 +101,13 @@ pub struct Header {
     /// The experiment that was asked for; none where the points say everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Experiment>,
+    /// Where relative paths of the command line begin; none where nothing can be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    /// What makes each target itself, beyond its name: inode, serial number, identifiers. Empty where
+    /// nothing can be resumed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identities: Vec<String>,
 }
 
 /// The command that ran.
@@ -141,6 +149,10 @@ pub struct HeaderInput<'a> {
     pub planned_points: u32,
     /// The experiment, if it is one.
     pub experiment: Option<&'a Experiment>,
+    /// Where relative paths begin, if that has to be known again.
+    pub working_directory: Option<&'a str>,
+    /// What makes each target itself, if that has to be known again.
+    pub identities: &'a [String],
 }
 
 /// One execution of a point.
@@ -286,6 +298,20 @@ pub struct Document {
     pub torn: bool,
 }
 
+impl Command {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Run => "run",
+            Self::Sweep => "sweep",
+            Self::Peak => "peak",
+            Self::Map => "map",
+            Self::Sustain => "sustain",
+        }
+    }
+}
+
 impl Line {
     /// The line, without a newline at its end.
     pub fn to_json(&self) -> String {
@@ -310,6 +336,8 @@ impl Header {
             targets: input.targets.iter().map(Target::from).collect(),
             planned_points: input.planned_points,
             experiment: input.experiment.cloned(),
+            working_directory: input.working_directory.map(ToOwned::to_owned),
+            identities: input.identities.to_vec(),
         }
     }
 }

@@ -3,12 +3,14 @@
 
 mod calibration;
 mod details;
+mod experiment;
 mod portrait;
 mod target;
 mod text;
 
 pub use calibration::calibration;
 pub use details::document;
+pub use experiment::experiment;
 pub use portrait::portrait;
 pub use target::target;
 

@@ -131,7 +131,7 @@ fn cells(summary: &Summary) -> (Vec<String>, Vec<String>) {
 }
 
 /// Every finding once, with the steps that have it; the gravest first.
-fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
+pub(super) fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
     let groups = figures::doubts(trials);
     if groups.is_empty() {
         let all = trials.iter().flat_map(|trial| &trial.unchecked).count();

@@ -316,6 +316,8 @@ fn header(command: Command, line: &[&str], targets: &[Target], planned_points: u
         targets,
         planned_points,
         experiment: None,
+        working_directory: None,
+        identities: &[],
     })
 }
 

@@ -1,0 +1,297 @@
+//! A sweep: every combination of several settings, repeated, in an order that keeps a drift of the
+//! target from looking like the effect of a setting.
+//!
+//! The combinations were settled beforehand; nothing is looked up here. What it concludes is in
+//! `words`.
+
+mod words;
+
+use super::{
+    Axis, Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Step,
+    SweepFound, Trial, bandwidth, iops,
+};
+use crate::measure::Record;
+use crate::spec::Point;
+use crate::stats::{self, Estimate};
+use crate::units::Span;
+
+/// One combination of the settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What to measure. Its seed is the sweep's: each trial gets one of its own from it.
+    pub point: Point,
+    /// Where it lies on each of the axes, in their order.
+    pub coordinates: Vec<Coordinate>,
+}
+
+/// In which order the combinations are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Each repeat is a pass over all of them in another order, by the seed.
+    Shuffled,
+    /// Each repeat is a pass over all of them as they were given.
+    AsGiven,
+}
+
+/// How a sweep goes about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How often each combination is run, at least once.
+    pub repeats: u32,
+    /// In which order.
+    pub order: Order,
+    /// Repeats the order, and with it everything else.
+    pub seed: u64,
+    /// How long the targets are left alone between two points.
+    pub rest: Span,
+    /// Whether points that are clearly worse than the best are cut short and not repeated.
+    pub cut_off: bool,
+    /// The share of the best throughput that is enough, from 0 to 1: what "saturates" means.
+    pub enough: f64,
+}
+
+/// What is called throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    /// I/Os per second: all blocks are alike.
+    Iops,
+    /// Bytes per second: blocks differ in size, or are large.
+    Bandwidth,
+}
+
+/// From this mean block size on people think in bytes.
+const LARGE_BLOCK: f64 = 65536.0;
+
+/// A point is clearly worse when the upper end of its interval is below this share of the lower end
+/// of the best one's: repeats scatter by more than the intervals of a trial say.
+const CLEARLY: f64 = 0.75;
+
+/// The throughput of one trial, which is all that is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reading {
+    value: f64,
+    half_width: Option<f64>,
+}
+
+/// All combinations, and what is known about each.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    axes: Vec<Axis>,
+    candidates: Vec<Candidate>,
+    settings: Settings,
+    measure: Measure,
+    /// The order of each pass, by places in `candidates`.
+    passes: Vec<Vec<usize>>,
+    /// The trials of each candidate.
+    readings: Vec<Vec<Reading>>,
+    /// Candidates that were found clearly worse, and are run no more.
+    cut_off: Vec<bool>,
+    /// How many places of the passes were dealt with.
+    done: usize,
+    /// The candidate that is running.
+    running: Option<usize>,
+}
+
+impl Sweep {
+    /// A sweep over these combinations, the first axis varying slowest.
+    ///
+    /// # Panics
+    ///
+    /// Without a candidate, or when one has no place on some axis, which resolving a sweep rules out.
+    pub fn new(axes: Vec<Axis>, candidates: Vec<Candidate>, settings: Settings) -> Self {
+        assert!(!candidates.is_empty() && settings.repeats > 0, "there is something to run");
+        assert!(candidates.iter().all(|one| one.coordinates.len() == axes.len()));
+        let passes = (0..settings.repeats).map(|pass| order(candidates.len(), pass, &settings));
+        Self {
+            measure: measure(&candidates),
+            passes: passes.collect(),
+            readings: vec![Vec::new(); candidates.len()],
+            cut_off: vec![false; candidates.len()],
+            done: 0,
+            running: None,
+            axes,
+            candidates,
+            settings,
+        }
+    }
+
+    /// Every point that may be run, with how often it may be.
+    pub fn points(&self) -> impl Iterator<Item = (&Point, u32)> {
+        self.candidates.iter().map(|one| (&one.point, self.settings.repeats))
+    }
+
+    /// What comes at a place of the passes: a candidate, and which of its repeats.
+    fn at(&self, place: usize) -> Option<(usize, u32)> {
+        let (pass, place) = (place / self.candidates.len(), place % self.candidates.len());
+        Some((self.passes.get(pass)?[place], pass as u32))
+    }
+
+    fn read(&self, record: &Record) -> Option<Reading> {
+        let estimate = match self.measure {
+            Measure::Iops => iops(record, None, None),
+            Measure::Bandwidth => bandwidth(record, None, None),
+        }?;
+        Some(Reading { value: estimate.value, half_width: estimate.half_width })
+    }
+
+    /// Whether a throughput is clearly below the best so far.
+    fn is_clearly_worse(&self, reading: Reading) -> bool {
+        let Some(best) = self.best() else { return false };
+        let (Some(mine), Some(half)) = (reading.half_width, best.half_width) else { return false };
+        reading.value + mine < CLEARLY * (best.value - half)
+    }
+
+    /// The highest throughput of any candidate.
+    fn best(&self) -> Option<Estimate> {
+        let estimates = (0..self.candidates.len()).filter_map(|place| self.estimate(place));
+        estimates.max_by(|one, other| one.value.total_cmp(&other.value))
+    }
+
+    /// The throughput of a candidate over its trials. What they scatter by is taken from all
+    /// candidates together, because few repeats of one say little about it.
+    fn estimate(&self, place: usize) -> Option<Estimate> {
+        let readings = &self.readings[place];
+        let n = readings.len() as f64;
+        let value = mean(readings)?;
+        let within = readings.iter().filter_map(|one| one.half_width).map(|half| half * half);
+        let within: Vec<f64> = within.collect();
+        let within = (within.len() == readings.len())
+            .then(|| (within.iter().sum::<f64>() / n).sqrt() / n.sqrt());
+        let among = self.scatter().and_then(|(scatter, degrees)| {
+            Some(stats::t_95(degrees)? * scatter * value / n.sqrt())
+        });
+        let half_width = match (within, among) {
+            (Some(within), Some(among)) => Some(within.max(among)),
+            (one, other) => one.or(other),
+        };
+        Some(Estimate { value, half_width })
+    }
+
+    /// What the trials of a candidate scatter by, as a share of its mean, pooled over all candidates,
+    /// and its degrees of freedom; none where nothing was repeated.
+    fn scatter(&self) -> Option<(f64, usize)> {
+        let mut squares = 0.0;
+        let mut degrees = 0;
+        for readings in self.readings.iter().filter(|readings| readings.len() > 1) {
+            let Some(mean) = mean(readings).filter(|mean| *mean > 0.0) else { continue };
+            squares += readings.iter().map(|one| (one.value / mean - 1.0).powi(2)).sum::<f64>();
+            degrees += readings.len() - 1;
+        }
+        (degrees > 0).then(|| ((squares / degrees as f64).sqrt(), degrees))
+    }
+
+    fn conclusion(&self) -> Conclusion {
+        let coordinates = |place: usize| {
+            self.candidates[place].coordinates.iter().map(|one| one.label.clone()).collect()
+        };
+        let cut_off = (0..self.candidates.len()).filter(|place| self.cut_off[*place]);
+        let found =
+            SweepFound { axes: self.axes.clone(), cut_off: cut_off.map(coordinates).collect() };
+        Conclusion { sentences: words::sentences(self), found: Some(Found::Sweep(found)) }
+    }
+}
+
+impl Experiment for Sweep {
+    fn next(&mut self, last: Option<&Trial>) -> Step {
+        if let (Some(place), Some(trial)) = (self.running.take(), last) {
+            if let Some(reading) = self.read(&trial.record) {
+                // Judged before it counts itself, as it was at its looks.
+                let cut = self.settings.cut_off && self.is_clearly_worse(reading);
+                self.cut_off[place] |= cut;
+                self.readings[place].push(reading);
+            }
+            self.done += 1;
+        }
+        while let Some((place, repeat)) = self.at(self.done) {
+            if self.cut_off[place] {
+                self.done += 1;
+                continue;
+            }
+            let Candidate { point, coordinates } = &self.candidates[place];
+            // Another seed for each trial: the same data again could be deduplicated, and the same
+            // offsets again be cached.
+            let number = u64::from(repeat) * self.candidates.len() as u64 + place as u64;
+            let point = Point { seed: point.seed.wrapping_add(number), ..point.clone() };
+            let coordinates = coordinates.clone();
+            let rest = if self.done == 0 { Span(0) } else { self.settings.rest };
+            self.running = Some(place);
+            let place = Place { role: Role::Result, coordinates, repeat };
+            return Step::Run(Box::new(Planned { point, place, rest }));
+        }
+        Step::Done(self.conclusion())
+    }
+
+    fn enough(&self, so_far: &Record) -> bool {
+        self.settings.cut_off
+            && self.read(so_far).is_some_and(|reading| self.is_clearly_worse(reading))
+    }
+
+    fn forecast(&self) -> Forecast {
+        let mut ahead = Forecast::default();
+        let places = self.done..self.passes.len() * self.candidates.len();
+        for (at, (place, _)) in places.filter_map(|at| Some((at, self.at(at)?))) {
+            if self.cut_off[place] {
+                continue;
+            }
+            let point = &self.candidates[place].point;
+            let rest = if at == 0 { Span(0) } else { self.settings.rest };
+            ahead.points += 1;
+            ahead.time += rest + point.warm_up + point.window;
+        }
+        Forecast { points_at_most: ahead.points, time_at_most: ahead.time, ..ahead }
+    }
+
+    fn so_far(&self) -> Conclusion {
+        self.conclusion()
+    }
+}
+
+fn mean(readings: &[Reading]) -> Option<f64> {
+    let sum: f64 = readings.iter().map(|one| one.value).sum();
+    (!readings.is_empty()).then(|| sum / readings.len() as f64)
+}
+
+/// What tells more about these points.
+fn measure(candidates: &[Candidate]) -> Measure {
+    let blocks = candidates.iter().flat_map(|one| &one.point.streams).map(|stream| {
+        // To the byte: sizes that differ by less are the same to everybody.
+        stream.block_sizes.mean(stream.read_share).round()
+    });
+    let blocks: Vec<f64> = blocks.collect();
+    let first = blocks[0];
+    match first < LARGE_BLOCK && blocks.iter().all(|block| *block == first) {
+        true => Measure::Iops,
+        false => Measure::Bandwidth,
+    }
+}
+
+/// The order of a pass (Fisher and Yates).
+fn order(count: usize, pass: u32, settings: &Settings) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    if settings.order == Order::Shuffled {
+        let mut chance = Chance(settings.seed ^ (u64::from(pass) + 1).wrapping_mul(GOLDEN));
+        for left in (1..count).rev() {
+            let other = (u128::from(chance.next()) * (left as u128 + 1)) >> 64;
+            places.swap(left, other as usize);
+        }
+    }
+    places
+}
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// SplitMix64: a seed gives the same order on every machine, for ever.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! What all experiments share: what they say before they start, the question whether they may, the
+//! way from there to the outcome, and the way on from a result file that was interrupted.
+
+use std::io::{self, IsTerminal, Write};
+
+use fathom_core::experiment::{Experiment, Forecast, Planned, Trial};
+use fathom_core::facts::{Host, Target, TargetKind};
+use fathom_core::spec::{BackendKind, Point};
+use fathom_core::verdict::{self, foresee};
+use fathom_core::{Bytes, typed_path};
+use fathom_engine::Devices;
+use fathom_report::document;
+use fathom_report::{figures, terminal};
+
+use super::shared::{self, Opened, Outputs, Place};
+use super::{preview, report};
+use crate::cli::args::{Results, StartArgs};
+use crate::cli::resolve::Spec;
+use crate::error::{Error, exit};
+use crate::journal::Journal;
+use crate::live::{Live, clock};
+use crate::session::{self, Carrier, Course, Outcome, Session};
+use crate::{output, signals};
+
+/// More lines of a kind than this are counted, not shown.
+const SHOWN: usize = 8;
+
+/// Some of an experiment's points: all that run on the same open targets.
+pub struct Ground {
+    /// The targets as they were found.
+    pub place: Place,
+    /// Its points, by the places of these targets alone.
+    pub spec: Spec,
+}
+
+/// Tells a point's ground, by its place in the list of grounds.
+pub type Which = Box<dyn Fn(&Planned) -> usize>;
+
+/// An experiment that may start.
+pub struct Prepared {
+    /// The command.
+    pub command: document::Command,
+    /// The machine.
+    pub host: Host,
+    /// All targets, as the result file lists them.
+    pub targets: Vec<Target>,
+    /// What its points run on, at least one.
+    pub grounds: Vec<Ground>,
+    /// Which of them a point runs on.
+    pub which: Which,
+    /// What decides.
+    pub experiment: Box<dyn Experiment>,
+    /// It as the result file tells it.
+    pub described: document::Experiment,
+    /// Repeats it.
+    pub seed: u64,
+    /// What it is, in words, a line each: what varies, what is sought.
+    pub about: Vec<String>,
+    /// What it writes at most; none if it only reads.
+    pub writes: Option<Writes>,
+}
+
+impl Prepared {
+    /// Whether nothing real is touched.
+    fn is_simulated(&self) -> bool {
+        self.targets.iter().all(|target| target.kind == TargetKind::Simulated)
+    }
+
+    fn name(&self) -> &str {
+        &self.targets[0].name
+    }
+}
+
+/// How much is written, and how that is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Writes {
+    /// Bytes that are written at most.
+    bytes: f64,
+    /// Whether a schedule says so, rather than what such devices can do.
+    is_exact: bool,
+    /// The bandwidths that devices were taken to have, each once.
+    reckoned: Vec<&'static str>,
+    /// How large the targets are that are written.
+    written: u64,
+}
+
+impl Writes {
+    /// What these points write, each so many times; none if they only read. Who does not know its
+    /// points gives one like them whose window is as long as all of them may take.
+    pub fn of<'p>(
+        points: impl Iterator<Item = (&'p Point, u32)>,
+        targets: &[Target],
+    ) -> Option<Self> {
+        let mut sum = Self { is_exact: true, ..Self::default() };
+        let mut written: Vec<u32> = Vec::new();
+        for (point, times) in points {
+            sum.add((point, times), targets, &mut written);
+        }
+        written.sort_unstable();
+        written.dedup();
+        let size = |target: &u32| targets[*target as usize].size.0;
+        sum.written = written.iter().map(size).sum();
+        (!written.is_empty()).then_some(sum)
+    }
+
+    fn add(&mut self, (point, times): (&Point, u32), targets: &[Target], written: &mut Vec<u32>) {
+        let seconds = (point.warm_up + point.window).as_secs_f64() * f64::from(times);
+        for stream in point.streams.iter().filter(|stream| stream.destroys()) {
+            written.extend(stream.regions.iter().map(|region| region.target));
+            if let Some(bytes) = preview::scheduled(point, stream) {
+                self.bytes += bytes * f64::from(times);
+                continue;
+            }
+            let sizes = &stream.block_sizes;
+            let share = (1.0 - stream.read_share) * sizes.mean(0.0) / sizes.mean(stream.read_share);
+            self.is_exact = false;
+            for region in &stream.regions {
+                let (bandwidth, name) = ordinary(&targets[region.target as usize]);
+                self.bytes += bandwidth * seconds * share;
+                if !self.reckoned.contains(&name) {
+                    self.reckoned.push(name);
+                }
+            }
+        }
+    }
+
+    /// "writes at most 3.4 TiB, 1.7 drive writes: reckoned at 600 MB/s, as much as SATA carries".
+    fn in_words(&self) -> String {
+        let drives = match self.written {
+            0 => String::new(),
+            size => format!(", {:.2} times what the targets hold", self.bytes / size as f64),
+        };
+        let bytes = Bytes(self.bytes as u64);
+        match self.is_exact {
+            true => format!("writes {bytes}{drives}"),
+            false => format!(
+                "writes at most about {bytes}{drives}: reckoned at {}, as fast as such a target \
+                 could be",
+                self.reckoned.join(" and ")
+            ),
+        }
+    }
+}
+
+/// What a target of this kind writes at most, in bytes per second.
+fn ordinary(target: &Target) -> (f64, &'static str) {
+    let disks = target.layers.iter().filter_map(|layer| layer.disk.as_ref());
+    let mut turns = disks.clone().filter_map(|disk| disk.rotational).peekable();
+    // What a hypervisor shows often says that it turns, and does not.
+    let is_real = disks.clone().all(|disk| disk.transport.as_deref() != Some("virtio"));
+    let is_disk = is_real && turns.peek().is_some() && turns.all(|turns| turns);
+    let nvme = disks.clone().any(|disk| disk.transport.as_deref() == Some("nvme"));
+    match disks.clone().count() {
+        _ if nvme => (8e9, "8 GB/s for NVMe (PCIe 4.0 x4)"),
+        1 if is_disk => (3e8, "300 MB/s for a disk that turns"),
+        _ => (2e9, "2 GB/s"),
+    }
+}
+
+/// Starts a prepared experiment, or shows what it would do.
+///
+/// # Errors
+///
+/// When the user, the machine or the result file does not allow it.
+pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> Result<u8, Error> {
+    for ground in &prepared.grounds {
+        shared::judge(&ground.place, &ground.spec)?;
+    }
+    announce(&prepared)?;
+    if start.plan {
+        output::say("nothing was opened for writing, and nothing started")?;
+        return Ok(exit::MEASURED);
+    }
+    let first = open_each(&prepared.grounds)?;
+    may_start(&prepared, start.yes)?;
+    let command = prepared.command.name();
+    let (mut outputs, mut journal) = Outputs::create(command, prepared.name(), results, false)?;
+    signals::be_orderly();
+    let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
+    // Each point opens what it needs by itself: a device that is claimed can be open only once.
+    drop(first);
+    let points = prepared.experiment.forecast().points;
+    let header = (&host, prepared.targets.as_slice());
+    let described = Some(&prepared.described);
+    session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
+    let outcome = run(&mut prepared, &host, (None, Course::new(outputs.trace())), &mut journal);
+    finish(outcome, &outputs, journal)
+}
+
+/// Goes on with an experiment whose trials so far are in the file: the last of them, which it has not
+/// seen yet, and what they all came to.
+///
+/// # Errors
+///
+/// When the machine or the result file does not allow it.
+pub fn go_on(
+    mut prepared: Prepared,
+    so_far: (Option<Trial>, Course<'_>),
+    outputs: &Outputs,
+    mut journal: Journal,
+) -> Result<u8, Error> {
+    let first = open_each(&prepared.grounds)?;
+    signals::be_orderly();
+    let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
+    drop(first);
+    let outcome = run(&mut prepared, &host, so_far, &mut journal);
+    finish(outcome, outputs, journal)
+}
+
+fn run(
+    prepared: &mut Prepared,
+    host: &Host,
+    (last, mut course): (Option<Trial>, Course<'_>),
+    journal: &mut Journal,
+) -> Result<Outcome, Error> {
+    let Prepared { grounds, which, experiment, targets, described, .. } = prepared;
+    let mut live = Live::of_experiment(described);
+    live.resumed(course.trials());
+    let mut carrier = Opener { grounds, which, open: None };
+    let mut session = Session { host, targets, carrier: &mut carrier };
+    let ended = session.trials(experiment.as_mut(), last, &mut course, journal, &mut live);
+    live.finish();
+    let (ended, concluded) = ended?;
+    course.conclude(ended, &concluded, journal)
+}
+
+fn finish(
+    outcome: Result<Outcome, Error>,
+    outputs: &Outputs,
+    journal: Journal,
+) -> Result<u8, Error> {
+    match outcome {
+        Ok(outcome) => {
+            outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
+            if outcome.signal.is_some() {
+                resumable(&journal)?;
+            }
+            Ok(shared::exit_code(&outcome))
+        }
+        Err(error) => {
+            if journal.holds_results() {
+                resumable(&journal)?;
+            }
+            shared::after_failure(journal);
+            Err(error)
+        }
+    }
+}
+
+fn resumable(journal: &Journal) -> Result<(), Error> {
+    let path = typed_path(&journal.path().display().to_string());
+    output::say(&format!("resume  `fathom resume {path}` goes on from here"))
+}
+
+/// Opens everything once, so that what cannot be opened is refused before the first point: gives
+/// the first ground, open.
+fn open_each(grounds: &[Ground]) -> Result<Opened, Error> {
+    for ground in grounds.iter().skip(1) {
+        shared::open(&ground.place, &ground.spec)?;
+    }
+    shared::open(&grounds[0].place, &grounds[0].spec)
+}
+
+/// Opens what each point needs, one ground at a time.
+struct Opener<'a> {
+    grounds: &'a [Ground],
+    which: &'a Which,
+    open: Option<(usize, Opened)>,
+}
+
+impl Carrier for Opener<'_> {
+    fn carry(&mut self, planned: &Planned) -> Result<(Devices<'_>, &str), Error> {
+        let place = (self.which)(planned);
+        // Closed before the next is opened, which may be the same device opened in another way.
+        let kept = self.open.take().filter(|(open, _)| *open == place);
+        let opened = match kept {
+            Some((_, opened)) => opened,
+            None => shared::open(&self.grounds[place].place, &self.grounds[place].spec)?,
+        };
+        let (_, opened) = self.open.insert((place, opened));
+        Ok((opened.devices(), opened.backend().1))
+    }
+}
+
+/// Says what it will do, what that costs, and what it will be doubted for.
+fn announce(prepared: &Prepared) -> Result<(), Error> {
+    let say = |text: String| output::say_folded(&output::printable(&text));
+    prepared.about.iter().cloned().try_for_each(say)?;
+    for target in prepared.targets.iter().take(SHOWN) {
+        say(format!("target   {}: {}", target.name, figures::stack(&target.into())))?;
+    }
+    if SHOWN < prepared.targets.len() {
+        say(format!("         and {} more", prepared.targets.len() - SHOWN))?;
+    }
+    say(format!("takes    {}; seed {}", forecast(&prepared.experiment.forecast()), prepared.seed))?;
+    if prepared.is_simulated() {
+        return output::say("needs    nothing: the target is simulated, in virtual time");
+    }
+    match &prepared.writes {
+        Some(writes) => {
+            say(format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()))?;
+        }
+        None => say("writes   nothing".to_owned())?,
+    }
+    doubts(prepared)
+}
+
+/// The targets that are written to.
+fn targets(prepared: &Prepared) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for ground in &prepared.grounds {
+        for stream in ground.spec.streams().filter(|stream| stream.destroys()) {
+            let written = stream.regions.iter();
+            names.extend(written.map(|r| ground.spec.targets[r.target as usize].name.as_str()));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// "60 points, at most 75; 33:00 min, at most 41:15 min".
+pub fn forecast(ahead: &Forecast) -> String {
+    let points = match ahead.points {
+        1 => "1 point".to_owned(),
+        n => format!("{n} points"),
+    };
+    match (ahead.points, ahead.time) == (ahead.points_at_most, ahead.time_at_most) {
+        true => format!("{points}, {}", clock(ahead.time)),
+        false => format!(
+            "{points}, {}; at most {} and {}",
+            clock(ahead.time),
+            ahead.points_at_most,
+            clock(ahead.time_at_most)
+        ),
+    }
+}
+
+/// The doubts that there will be whatever happens, each once.
+fn doubts(prepared: &Prepared) -> Result<(), Error> {
+    let mut found: Vec<verdict::Finding> = Vec::new();
+    for Ground { spec, .. } in &prepared.grounds {
+        let backend = match spec.backend {
+            crate::cli::values::Backend::Auto => BackendKind::Uring,
+            crate::cli::values::Backend::Named(kind) => kind,
+        };
+        for point in &spec.points {
+            for finding in foresee(point, backend, &prepared.host, &spec.targets).findings {
+                if found.iter().all(|known| known.code != finding.code) {
+                    found.push(finding);
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return output::say("doubts   none that can be foreseen");
+    }
+    output::say("doubts that can be foreseen")?;
+    let findings: Vec<document::Finding> = found.iter().map(document::Finding::from).collect();
+    output::say(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+}
+
+/// Asks whether it may start, if there is somebody to ask.
+fn may_start(prepared: &Prepared, yes: bool) -> Result<(), Error> {
+    if yes || prepared.is_simulated() {
+        return Ok(());
+    }
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return match &prepared.writes {
+            None => Ok(()),
+            Some(_) => Err(Error::option(
+                "--yes",
+                format!("it writes to {}, and nobody is here to be asked", targets(prepared)),
+                "start it with --yes, or see with --plan what it would do",
+            )),
+        };
+    }
+    // If it cannot be asked, nothing was answered.
+    let _ = write!(io::stderr(), "start? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    match read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+        true => Ok(()),
+        false => Err(Error::option(
+            "nothing was started",
+            "the answer was not y",
+            "start it again, or without a question with --yes",
+        )),
+    }
+}

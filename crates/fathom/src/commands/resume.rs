@@ -1,0 +1,250 @@
+//! `fathom resume`: an experiment that was interrupted goes on where it stopped. The words of its
+//! command line are settled again, compared with what the result file says, and the trials so far are
+//! shown to it: the same trials lead to the same steps.
+
+use fathom_core::experiment::{Step, Trial};
+use fathom_core::verdict::Verdict;
+use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};
+use serde_json::Value;
+
+use super::experiment::{self, Prepared};
+use super::shared::{self, Outputs};
+use super::sweep;
+use crate::cli::args::{Args, Command, Results, Resume};
+use crate::error::{Error, plain};
+use crate::identity;
+use crate::journal::Journal;
+use crate::output;
+use crate::session::Course;
+
+/// Goes on with it.
+///
+/// # Errors
+///
+/// When the result is none that can be gone on with, or the target or the experiment is another one.
+pub fn perform(args: &Resume) -> Result<u8, Error> {
+    let document = shared::read(&args.result)?;
+    let refuse = |problem: String| Error::Read { path: args.result.clone(), problem };
+    resumable(&document).map_err(&refuse)?;
+    let path = args.result.canonicalize().map_err(|cause| {
+        refuse(format!("cannot be found ({}): name a result file", plain(&cause)))
+    })?;
+    if let Some(folder) = &document.header.working_directory {
+        std::env::set_current_dir(folder).map_err(|cause| {
+            refuse(format!(
+                "it was begun in {folder}, which cannot be entered ({}): its paths begin there",
+                plain(&cause)
+            ))
+        })?;
+    }
+    let (mut prepared, results) = settle(&document, &refuse)?;
+    same_targets(&document, &prepared).map_err(&refuse)?;
+    let described = document.header.experiment.as_ref();
+    if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
+        return Err(refuse(format!("the experiment is another one now: {found}")));
+    }
+    let done = document.trials.iter().take_while(|trial| !trial.interrupted).count();
+    say(&document, done)?;
+    let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
+    // The header's line, and one for each trial.
+    let journal = Journal::reopen(&path, 1 + done)?;
+    let outputs = Outputs::resumed(&results);
+    drop(document);
+    experiment::go_on(prepared, so_far, &outputs, journal)
+}
+
+/// Refuses what has nothing ahead, or cannot know what.
+fn resumable(document: &Document) -> Result<(), String> {
+    let header = &document.header;
+    let command = header.command.name();
+    if header.experiment.is_none() {
+        return Err(format!(
+            "a {command} is no experiment that can go on: its numbers would come from two times; \
+             run it again"
+        ));
+    }
+    if document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed) {
+        return Err("it is finished: show it with `fathom report`".to_owned());
+    }
+    if header.measurement_version != MEASUREMENT_VERSION {
+        return Err(format!(
+            "it was begun by fathom {}, which measures in another way: go on with that one",
+            header.fathom_version
+        ));
+    }
+    Ok(())
+}
+
+/// What the words of the command line mean now.
+fn settle(
+    document: &Document,
+    refuse: &impl Fn(String) -> Error,
+) -> Result<(Prepared, Results), Error> {
+    let header = &document.header;
+    let args = Args::reread(&header.command_line).map_err(|_| {
+        refuse(format!(
+            "this fathom does not understand its command line: go on with fathom {}",
+            header.fathom_version
+        ))
+    })?;
+    match args.command {
+        Command::Sweep(args) => Ok((sweep::prepare(&args, Some(header.seed))?, args.results)),
+        _ => Err(refuse("its command line is that of no experiment: run it again".to_owned())),
+    }
+}
+
+fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> {
+    let then = &document.header.targets;
+    if then.len() != prepared.targets.len() {
+        let now = prepared.targets.len();
+        return Err(format!("it was begun on {} targets, and there are {now} now", then.len()));
+    }
+    let identities = &document.header.identities;
+    for (place, (old, target)) in then.iter().zip(&prepared.targets).enumerate() {
+        let new = document::Target::from(target);
+        let name = &old.name;
+        let differs = |what: &str, old: &str, new: &str| {
+            Err(format!("{name} is another target now: its {what} was {old}, and is {new}"))
+        };
+        if old.kind != new.kind {
+            return differs("kind", &format!("{:?}", old.kind), &format!("{:?}", new.kind));
+        }
+        if old.size_bytes != new.size_bytes {
+            let [old, new] = [old.size_bytes, new.size_bytes].map(|n| format!("{n} bytes"));
+            return differs("size", &old, &new);
+        }
+        let identity = identity::of(target);
+        if let Some(known) = identities.get(place).filter(|known| **known != identity) {
+            return differs("identity", known, &identity);
+        }
+    }
+    Ok(())
+}
+
+/// Says where it goes on.
+fn say(document: &Document, done: usize) -> Result<(), Error> {
+    let name = document.header.experiment.as_ref().map_or("", |one| one.name.as_str());
+    let points = document.header.planned_points;
+    output::say_folded(&output::printable(&format!(
+        "resumes {name}: {done} of {points} points are measured"
+    )))?;
+    if let Some(again) = document.trials.get(done) {
+        output::say_folded(&output::printable(&format!(
+            "{} was interrupted, and is measured again",
+            again.point.name
+        )))?;
+    }
+    Ok(())
+}
+
+/// Shows the experiment its trials, all but the last, which it is shown when it goes on.
+fn replay(
+    document: &Document,
+    done: usize,
+    prepared: &mut Prepared,
+) -> Result<(Option<Trial>, Course<'static>), String> {
+    let mut course = Course::new(None);
+    let mut last: Option<Trial> = None;
+    for (place, trial) in document.trials[..done].iter().enumerate() {
+        let number = place + 1;
+        let planned = match prepared.experiment.next(last.as_ref()) {
+            Step::Run(planned) => *planned,
+            Step::Done(_) => {
+                return Err(format!("it would end now before trial {number}, and it did not"));
+            }
+        };
+        let then = (&trial.point, &trial.place);
+        let now = (document::Point::from(&planned.point), document::Place::from(&planned.place));
+        if then != (&now.0, &now.1) {
+            let line = |point: &document::Point, place: &document::Place| serde_json::json!({ "point": point, "place": place });
+            let found = difference(&line(then.0, then.1), &line(&now.0, &now.1));
+            let found = found.unwrap_or_default();
+            return Err(format!("trial {number} would be another one now: {found}"));
+        }
+        course.take(match trial.verdict {
+            document::Verdict::Sound => Verdict::Sound,
+            document::Verdict::Suspect => Verdict::Suspect,
+            document::Verdict::Void => Verdict::Void,
+        });
+        last = Some(Trial {
+            point: planned.point,
+            place: planned.place,
+            backend: trial.backend.to_core(),
+            backend_reason: trial.backend_reason.clone(),
+            started_unix_ns: trial.started_unix_ns,
+            record: trial.record(),
+            // Nothing is decided by them, and not all of them are in the file.
+            counters: None,
+            traced: None,
+        });
+    }
+    Ok((last, course))
+}
+
+fn json(experiment: Option<&document::Experiment>) -> Value {
+    serde_json::to_value(experiment).expect("these types have string keys and no failing parts")
+}
+
+/// The first field in which two things differ, as "base.window_ns was 1, and is 2".
+fn difference(then: &Value, now: &Value) -> Option<String> {
+    let mut path = String::new();
+    let (then, now) = first_difference(then, now, &mut path)?;
+    Some(format!("{} was {then}, and is {now}", path.trim_start_matches('.')))
+}
+
+fn first_difference<'v>(
+    then: &'v Value,
+    now: &'v Value,
+    path: &mut String,
+) -> Option<(&'v Value, &'v Value)> {
+    const NOTHING: &Value = &Value::Null;
+    let mut within = |name: &str, then: &'v Value, now: &'v Value| {
+        let length = path.len();
+        path.push('.');
+        path.push_str(name);
+        let found = first_difference(then, now, path);
+        if found.is_none() {
+            path.truncate(length);
+        }
+        found
+    };
+    match (then, now) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+            let get = |map: &'v serde_json::Map<String, Value>, name: &str| {
+                map.get(name).unwrap_or(NOTHING)
+            };
+            names.into_iter().find_map(|name| within(name, get(one, name), get(other, name)))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            (0..one.len().max(other.len())).find_map(|at| {
+                let get = |list: &'v [Value]| list.get(at).unwrap_or(NOTHING);
+                within(&at.to_string(), get(one), get(other))
+            })
+        }
+        _ => (then != now).then_some((then, now)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let then = json!({ "a": 1, "b": { "c": [1, { "d": "x" }] } });
+        assert_eq!(difference(&then, &then), None);
+        for (now, said) in [
+            (json!({ "a": 2, "b": 3 }), "a was 1, and is 2"),
+            (json!({ "a": 1, "b": { "c": [1, { "d": "y" }] } }), "b.c.1.d was \"x\", and is \"y\""),
+            (json!({ "a": 1, "b": { "c": [1] } }), "b.c.1 was {\"d\":\"x\"}, and is null"),
+            (
+                json!({ "a": 1, "b": { "c": [1, { "d": "x" }] }, "e": true }),
+                "e was null, and is true",
+            ),
+        ] {
+            assert_eq!(difference(&then, &now).unwrap(), said);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! `fathom sweep`: every combination of several settings. Each goes through the same resolver as a
+//! run does, and one that cannot be is refused by its name before anything starts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fathom_core::Span;
+use fathom_core::experiment::{Axis, Candidate, Coordinate, Order, Planned, SweepSettings};
+use fathom_core::facts::{Host, Target};
+use fathom_core::spec::{Access, Point};
+use fathom_report::document::{self, Command};
+
+use super::experiment::{self, Ground, Prepared, Writes};
+use super::shared::{self, Place};
+use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
+use crate::cli::axes::{self, AxisArg};
+use crate::cli::described::{Described, Folder};
+use crate::cli::resolve::{self, Machine, Spec};
+use crate::cli::values::Backend;
+use crate::error::Error;
+use crate::output;
+use crate::workload::{Template, keys};
+
+/// The most combinations: more than anybody waits for.
+const COMBINATIONS_MAX: usize = 10_000;
+/// The share of the best throughput that is enough, unless told otherwise.
+const ENOUGH: f64 = 0.95;
+
+/// Runs it.
+///
+/// # Errors
+///
+/// When the command line, a combination, a target or the result file does not allow it.
+pub fn perform(args: &Args) -> Result<u8, Error> {
+    if args.results.json {
+        output::leave_stdout_to_the_document();
+    }
+    experiment::perform(prepare(args, None)?, &args.start, &args.results)
+}
+
+/// Settles what it does, with the seed of an earlier time if there is one.
+///
+/// # Errors
+///
+/// When a combination cannot be, or a target is not there.
+pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    let template = Template::read(&args.request)?;
+    let (axes, course) = asked(args, &template)?;
+    let host = shared::this_host();
+    let machine = shared::machine(&host);
+    let machine = Machine { fresh_seed: seed.unwrap_or(machine.fresh_seed), ..machine };
+    let mut sites = Sites::default();
+    let mut settled = Vec::new();
+    for labels in combinations(&axes)? {
+        let named: Vec<(&str, &str)> =
+            axes.iter().map(|axis| axis.name.as_str()).zip(labels).collect();
+        let one = sites.settle(&template, &named, machine);
+        settled.push((one.map_err(|error| at(error, &named))?, named));
+    }
+    let consent = sites.consent(&settled)?;
+    let mut grounds: Vec<(GroundKey, Ground)> = Vec::new();
+    let mut grounds_of = BTreeMap::new();
+    let mut candidates = Vec::with_capacity(settled.len());
+    for (Settled { site, spec, .. }, named) in settled {
+        let point = Point { name: name(&named), ..spec.points[0].clone() };
+        let coordinates: Vec<Coordinate> = named.iter().map(coordinate).collect();
+        let key = GroundKey::of(site, &spec);
+        let place = match grounds.iter().position(|(known, _)| *known == key) {
+            Some(place) => place,
+            None => {
+                let spec = Spec { points: Vec::new(), consent: consent.clone(), ..spec };
+                grounds.push((key, Ground { place: sites.list[site].place.clone(), spec }));
+                grounds.len() - 1
+            }
+        };
+        grounds[place].1.spec.points.push(point.clone());
+        grounds_of.insert(labels(&coordinates), place);
+        let point = sites.in_union(site, point);
+        candidates.push(Candidate { point, coordinates });
+    }
+    let grounds = grounds.into_iter().map(|(_, ground)| ground).collect();
+    Ok(conclude(&template, (axes, course), host, sites.union, (candidates, grounds, grounds_of)))
+}
+
+/// The combinations, what they run on, and which of them on which.
+type Combined = (Vec<Candidate>, Vec<Ground>, BTreeMap<Vec<String>, usize>);
+
+fn conclude(
+    template: &Template<'_>,
+    (axes, course): (Vec<AxisArg>, SweepArgs),
+    host: Host,
+    targets: Vec<Target>,
+    (candidates, grounds, grounds_of): Combined,
+) -> Prepared {
+    let base = candidates[0].point.clone();
+    let settings = settings(&course, base.seed);
+    let axes: Vec<Axis> = axes.iter().map(AxisArg::described).collect();
+    let points = candidates.iter().map(|one| (&one.point, settings.repeats));
+    let writes = Writes::of(points, &targets);
+    let name = template.name().unwrap_or("sweep").to_owned();
+    let described = document::Experiment {
+        name: name.clone(),
+        base: document::Point::from(&base),
+        axes: axes.iter().map(document::Axis::from).collect(),
+        settings: settings_in_words(&settings),
+    };
+    let about = about(&name, &axes, &settings);
+    let which = move |planned: &Planned| grounds_of[&labels(&planned.place.coordinates)];
+    Prepared {
+        command: Command::Sweep,
+        host,
+        targets,
+        grounds,
+        which: Box::new(which),
+        experiment: Box::new(fathom_core::experiment::Sweep::new(axes, candidates, settings)),
+        described,
+        seed: base.seed,
+        about,
+        writes,
+    }
+}
+
+fn labels(coordinates: &[Coordinate]) -> Vec<String> {
+    coordinates.iter().map(|one| one.label.clone()).collect()
+}
+
+/// The axes and the course: what the workload says, with what was typed in its place.
+fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArgs), Error> {
+    let mut table = template.sweep().cloned().unwrap_or_default();
+    let mut typed: Vec<&str> = Vec::new();
+    for axis in &args.axis {
+        if typed.contains(&axis.name.as_str()) {
+            let option = format!("--axis {}", axis.name);
+            return Err(Error::option(option, "it is there twice", "give all its values in one"));
+        }
+        typed.push(&axis.name);
+        table.put(axis.clone());
+    }
+    if table.axes.is_empty() {
+        return Err(Error::option(
+            "--axis",
+            "nothing varies",
+            "say what does, such as --axis queue-depth=1,2,4..256",
+        ));
+    }
+    let words: Vec<String> = table.words.into_values().flatten().collect();
+    let file = keys::read_sweep(&words)
+        .map_err(|why| Error::option("[sweep]", why, "change it in the workload file"))?;
+    let course = SweepArgs {
+        repeats: args.course.repeats.or(file.repeats),
+        order: args.course.order.or(file.order),
+        rest: args.course.rest.or(file.rest),
+        cut_off: args.course.cut_off || file.cut_off,
+        enough: args.course.enough.or(file.enough),
+    };
+    if let Some(enough) = course.enough.filter(|share| *share <= 0.0) {
+        let option = format!("--enough {enough}");
+        return Err(Error::option(option, "everything is enough then", "choose 95%"));
+    }
+    Ok((table.axes, course))
+}
+
+fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
+    SweepSettings {
+        repeats: course.repeats.unwrap_or(1),
+        order: match course.order.unwrap_or(OrderArg::Shuffled) {
+            OrderArg::Shuffled => Order::Shuffled,
+            OrderArg::AsGiven => Order::AsGiven,
+        },
+        seed,
+        rest: course.rest.unwrap_or(Span(0)),
+        cut_off: course.cut_off,
+        enough: course.enough.unwrap_or(ENOUGH),
+    }
+}
+
+/// The settings as the result file has them, by the names of their options.
+fn settings_in_words(settings: &SweepSettings) -> BTreeMap<String, String> {
+    let order = match settings.order {
+        Order::Shuffled => "shuffled",
+        Order::AsGiven => "as-given",
+    };
+    let pairs = [
+        ("repeats", settings.repeats.to_string()),
+        ("order", order.to_owned()),
+        ("rest", settings.rest.to_string()),
+        ("cut-off", settings.cut_off.to_string()),
+        ("enough", settings.enough.to_string()),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// "sweep: 9 x 2 combinations", and a line for each axis.
+fn about(name: &str, axes: &[Axis], settings: &SweepSettings) -> Vec<String> {
+    let counts: Vec<String> = axes.iter().map(|axis| axis.labels.len().to_string()).collect();
+    let repeats = match settings.repeats {
+        1 => String::new(),
+        n => format!(", {n} times each"),
+    };
+    let order = match settings.order {
+        Order::Shuffled => "in shuffled order",
+        Order::AsGiven => "in the order of their values",
+    };
+    let mut lines =
+        Vec::from([format!("{name}: {} combinations{repeats}, {order}", counts.join(" x "))]);
+    let line = |axis: &Axis| format!("axis     {}: {}", axis.name, axis.labels.join(", "));
+    lines.extend(axes.iter().map(line));
+    lines
+}
+
+/// Every combination of the axes' values, the first axis varying slowest.
+fn combinations(axes: &[AxisArg]) -> Result<Vec<Vec<&str>>, Error> {
+    let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.labels.len()));
+    if count.is_none_or(|count| COMBINATIONS_MAX < count) {
+        return Err(Error::option(
+            "--axis",
+            format!("there are more than {COMBINATIONS_MAX} combinations"),
+            "choose fewer values",
+        ));
+    }
+    let mut all: Vec<Vec<&str>> = Vec::from([Vec::new()]);
+    for axis in axes {
+        let mut next = Vec::with_capacity(all.len() * axis.labels.len());
+        for start in &all {
+            for label in &axis.labels {
+                let mut one = start.clone();
+                one.push(label.as_str());
+                next.push(one);
+            }
+        }
+        all = next;
+    }
+    Ok(all)
+}
+
+/// Why a combination was refused, with what it is.
+fn at(error: Error, named: &[(&str, &str)]) -> Error {
+    let name = name(named);
+    match error {
+        Error::Option { option, problem, remedy } => {
+            Error::Option { option: format!("at {name}: {option}"), problem, remedy }
+        }
+        Error::Target { target, problem, remedy } => {
+            Error::Target { target: format!("at {name}: {target}"), problem, remedy }
+        }
+        Error::Workload(text) => Error::Workload(format!("{text}\n(at {name})")),
+        Error::Mistyped(text) => Error::Mistyped(format!("at {name}: {text}")),
+        Error::Refused(text) => Error::Refused(format!("at {name}: {text}")),
+        other => other,
+    }
+}
+
+/// "queue-depth 4, block-size 64k".
+fn name(named: &[(&str, &str)]) -> String {
+    named.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
+}
+
+fn coordinate(&(axis, label): &(&str, &str)) -> Coordinate {
+    let key = axis.rsplit('.').next().unwrap_or(axis);
+    Coordinate { axis: axis.to_owned(), label: label.to_owned(), value: axes::number(key, label) }
+}
+
+/// A combination as it was settled, on a site.
+struct Settled {
+    site: usize,
+    spec: Spec,
+    described: Described,
+}
+
+/// What decides with which others a point shares its open targets.
+#[derive(Clone, Debug, PartialEq)]
+struct GroundKey {
+    site: usize,
+    backend: Backend,
+    /// For each stream, how it accesses which targets.
+    streams: Vec<(Access, Vec<u32>)>,
+}
+
+impl GroundKey {
+    fn of(site: usize, spec: &Spec) -> Self {
+        let streams = spec.points[0].streams.iter().map(|stream| {
+            (stream.access, stream.regions.iter().map(|region| region.target).collect())
+        });
+        Self { site, backend: spec.backend, streams: streams.collect() }
+    }
+}
+
+/// Targets that are measured together, and their places among all.
+struct Site {
+    paths: Vec<PathBuf>,
+    place: Place,
+    places: Vec<u32>,
+}
+
+/// All targets of a sweep, by what is measured together.
+#[derive(Default)]
+struct Sites {
+    list: Vec<Site>,
+    /// Every target once.
+    union: Vec<Target>,
+}
+
+impl Sites {
+    fn settle(
+        &mut self,
+        template: &Template<'_>,
+        named: &[(&str, &str)],
+        machine: Machine,
+    ) -> Result<Settled, Error> {
+        let mut asked = template.describe(named)?;
+        let paths = asked.described.locate(|path| shared::files_in(path))?;
+        let site = match self.list.iter().position(|site| site.paths == paths) {
+            Some(site) => site,
+            None => self.find(paths)?,
+        };
+        let facts = self.list[site].place.facts();
+        let spec = resolve::settle(&asked.described, facts, machine);
+        let spec = spec.map_err(|blame| asked.explain(blame))?;
+        shared::readable(&spec)?;
+        Ok(Settled { site, spec, described: asked.described })
+    }
+
+    fn find(&mut self, paths: Vec<PathBuf>) -> Result<usize, Error> {
+        let place = Place::find(&paths)?;
+        let places = place.facts().into_iter().map(|target| {
+            let known = self.union.iter().position(|known| known.name == target.name);
+            known.unwrap_or_else(|| {
+                self.union.push(target);
+                self.union.len() - 1
+            }) as u32
+        });
+        let places = places.collect();
+        self.list.push(Site { paths, place, places });
+        Ok(self.list.len() - 1)
+    }
+
+    /// A point with the targets' places among all.
+    fn in_union(&self, site: usize, mut point: Point) -> Point {
+        for region in point.streams.iter_mut().flat_map(|stream| &mut stream.regions) {
+            region.target = self.list[site].places[region.target as usize];
+        }
+        point
+    }
+
+    /// What may be written to, all combinations together: one that only reads needs no consent, and
+    /// another one may.
+    fn consent(
+        &self,
+        settled: &[(Settled, Vec<(&str, &str)>)],
+    ) -> Result<fathom_engine::target::Overwrite, Error> {
+        let first = &settled[0].0;
+        let points =
+            settled.iter().map(|(one, _)| self.in_union(one.site, one.spec.points[0].clone()));
+        let whole =
+            Spec { points: points.collect(), targets: self.union.clone(), ..first.spec.clone() };
+        let folders = settled.iter().flat_map(|(one, _)| {
+            let places = &self.list[one.site].places;
+            one.described.folders.iter().map(|folder| Folder {
+                name: folder.name.clone(),
+                targets: folder.targets.iter().map(|&target| places[target as usize]).collect(),
+            })
+        });
+        let described = Described { folders: folders.collect(), ..first.described.clone() };
+        Ok(resolve::permit(whole, &described)?.consent)
+    }
+}

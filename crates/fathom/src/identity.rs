@@ -1,0 +1,71 @@
+//! What makes a target itself, beyond its name: the disk that is called /dev/sdb after a reboot may be
+//! another one. Only what stays the same across reboots is looked at.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use fathom_core::facts::{LayerKind, Target, TargetKind};
+
+/// Where the kernel tells what a block device is, the best first.
+const ATTRIBUTES: [&str; 9] = [
+    "wwid",
+    "device/wwid",
+    "device/serial",
+    "serial",
+    "dm/uuid",
+    "md/uuid",
+    "loop/backing_file",
+    "device/model",
+    "partition",
+];
+
+/// A target's identity in words; empty where nothing tells.
+pub fn of(target: &Target) -> String {
+    let mut parts = Vec::new();
+    if target.kind == TargetKind::File
+        && let Ok(metadata) = fs::metadata(&target.path)
+    {
+        parts.push(format!("inode {}", metadata.ino()));
+    }
+    // A partition is a number on the disk below it.
+    for layer in &target.layers {
+        parts.extend(attributes(&layer.name));
+        if layer.kind != LayerKind::Partition {
+            break;
+        }
+    }
+    parts.join(", ")
+}
+
+/// What the kernel tells of a block device.
+fn attributes(name: &str) -> impl Iterator<Item = String> + '_ {
+    ATTRIBUTES.iter().filter_map(move |attribute| {
+        // A directory of sysfs has '!' where the device's name has '/'.
+        let path = format!("/sys/class/block/{}/{attribute}", name.replace('/', "!"));
+        let value = fs::read_to_string(path).ok()?;
+        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!value.is_empty()).then(|| format!("{attribute} {value}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_core::Bytes;
+
+    #[test]
+    fn another_file_of_the_same_name_is_another_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut target = Target::simulated(&path.display().to_string(), Bytes(1));
+        assert_eq!(of(&target), "");
+        target.kind = TargetKind::File;
+        fs::write(&path, "1").unwrap();
+        let first = of(&target);
+        assert!(first.starts_with("inode "), "{first}");
+        assert_eq!(of(&target), first);
+        fs::rename(&path, folder.path().join("b")).unwrap();
+        fs::write(&path, "2").unwrap();
+        assert_ne!(of(&target), first);
+    }
+}

@@ -1,0 +1,146 @@
+//! The curve so far, drawn in the terminal while an experiment runs: throughput along one axis, a row
+//! of bars for each combination of the others.
+
+use fathom_core::experiment::{Trial, bandwidth, iops};
+use fathom_report::document::{Experiment, Scale};
+
+use super::grouped;
+use crate::output;
+
+/// The most rows: the latest ones are shown.
+const ROWS: usize = 8;
+/// The most columns for the name of a row.
+const NAME: usize = 28;
+/// From nothing to the highest.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What is drawn.
+#[derive(Debug)]
+pub struct Curve {
+    /// The axis that runs from left to right, by its place.
+    along: usize,
+    /// Its values, in their order; those that nobody foresaw are added as they come.
+    columns: Vec<String>,
+    /// Whether bytes tell more than I/Os.
+    bytes: bool,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    /// Sum and number of the trials, for each column.
+    sums: Vec<(f64, u32)>,
+}
+
+impl Curve {
+    /// Nothing yet. The longest axis of numbers runs from left to right.
+    pub fn new(described: &Experiment) -> Self {
+        let axes = described.axes.iter().enumerate();
+        let longest = axes.max_by_key(|(place, axis)| {
+            (axis.scale != Scale::Categories, axis.labels.len(), std::cmp::Reverse(*place))
+        });
+        let blocks = described.base.streams.iter().map(|stream| stream.block_size_bytes);
+        let varies = described.axes.iter().any(|axis| axis.name.ends_with("block-size"));
+        Self {
+            along: longest.map_or(0, |(place, _)| place),
+            columns: longest.map_or(Vec::new(), |(_, axis)| axis.labels.clone()),
+            bytes: varies || blocks.max().unwrap_or(0) >= 65536,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a trial. What has no place on an axis is no part of the curve.
+    pub fn add(&mut self, trial: &Trial) {
+        let coordinates = &trial.place.coordinates;
+        let Some(own) = coordinates.get(self.along) else { return };
+        let value = match self.bytes {
+            true => bandwidth(&trial.record, None, None),
+            false => iops(&trial.record, None, None),
+        };
+        let Some(value) = value else { return };
+        let column = self.columns.iter().position(|label| *label == own.label);
+        let column = column.unwrap_or_else(|| {
+            self.columns.push(own.label.clone());
+            self.columns.len() - 1
+        });
+        let others = coordinates.iter().enumerate().filter(|(place, _)| *place != self.along);
+        let name: Vec<&str> = others.map(|(_, one)| one.label.as_str()).collect();
+        let name = output::printable(&name.join(" "));
+        // The row of the latest trial stands last.
+        let mut row = match self.rows.iter().position(|row| row.name == name) {
+            Some(place) => self.rows.remove(place),
+            None => Row { name, sums: Vec::new() },
+        };
+        row.sums.resize(self.columns.len().max(row.sums.len()), (0.0, 0));
+        row.sums[column].0 += value.value;
+        row.sums[column].1 += 1;
+        self.rows.push(row);
+    }
+
+    /// The rows, each ending with a newline, in so many columns; nothing before the first trial.
+    pub fn draw(&self, width: usize) -> String {
+        let best = |row: &Row| {
+            let means = row.sums.iter().map(|&(sum, n)| sum / f64::from(n.max(1)));
+            means.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+        };
+        let most = self.rows.iter().map(|row| best(row).1).fold(0.0, f64::max);
+        if most <= 0.0 {
+            return String::new();
+        }
+        let shown = &self.rows[self.rows.len().saturating_sub(ROWS)..];
+        let longest = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let name_width = longest.min(NAME);
+        let room = width.saturating_sub(name_width + 2 + 28).max(1);
+        let cell = (room / self.columns.len().max(1)).clamp(1, 3);
+        let mut out = String::new();
+        for row in shown {
+            let name: String = row.name.chars().take(NAME).collect();
+            let bars: String = (0..self.columns.len().min(room))
+                .map(|column| match row.sums.get(column) {
+                    Some(&(sum, n)) if n > 0 => {
+                        let height = (sum / f64::from(n) / most * 8.0).round().clamp(1.0, 8.0);
+                        BARS[height as usize].to_string().repeat(cell)
+                    }
+                    _ => "·".repeat(cell),
+                })
+                .collect();
+            let (column, value) = best(row);
+            let label = output::printable(&self.columns[column]);
+            let value = match self.bytes {
+                true => super::bandwidth(value),
+                false => format!("{} IOPS", grouped(value)),
+            };
+            out += &format!("{name:<name_width$} {bars} {value} at {label}\n");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, values: &[f64]) -> Row {
+        let sums = values.iter().map(|&value| (value, u32::from(value > 0.0))).collect();
+        Row { name: name.to_owned(), sums }
+    }
+
+    #[test]
+    fn a_curve_is_drawn_as_far_as_it_is_known_and_fits() {
+        let curve = Curve {
+            along: 0,
+            columns: ["1", "2", "4", "8"].map(str::to_owned).to_vec(),
+            bytes: false,
+            rows: Vec::from([row("4k", &[100.0, 200.0, 400.0, 0.0]), row("64k", &[800.0])]),
+        };
+        let expected = "\
+4k  ▁▁▁▂▂▂▄▄▄··· 400 IOPS at 4
+64k ███········· 800 IOPS at 1
+";
+        assert_eq!(curve.draw(80), expected);
+        assert!(curve.draw(40).lines().all(|line| line.chars().count() <= 40));
+        let none = Curve { rows: Vec::new(), ..curve };
+        assert_eq!(none.draw(80), "");
+    }
+}

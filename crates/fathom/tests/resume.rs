@@ -1,0 +1,138 @@
+//! An experiment that was killed goes on from its result file, and ends as if nothing had happened.
+
+mod common;
+
+use std::fs;
+
+use common::{Place, assert_has, code, stderr, stdout};
+use fathom_report::document::{self, Document, Ended};
+
+const SWEEP: [&str; 11] = [
+    "sweep",
+    "sim:ssd",
+    "--axis",
+    "queue-depth=1,2,4",
+    "--repeats=2",
+    "--duration=200ms",
+    "--warm-up=100ms",
+    "--seed=7",
+    "--rest=1s",
+    "--out",
+    "r.jsonl",
+];
+
+fn read(bytes: &[u8]) -> Document {
+    document::read(bytes).expect("it is a result")
+}
+
+/// The trials without the time of day.
+fn timeless(document: &Document) -> Vec<document::Trial> {
+    let timeless = |trial: &document::Trial| document::Trial {
+        started: String::new(),
+        started_unix_ns: 0,
+        ..trial.clone()
+    };
+    document.trials.iter().map(timeless).collect()
+}
+
+#[test]
+fn whatever_a_kill_leaves_is_gone_on_with_to_the_same_end() {
+    let place = Place::new();
+    let output = place.command(&SWEEP).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let path = place.path().join("r.jsonl");
+    let whole = fs::read(&path).unwrap();
+    let expected = read(&whole);
+    assert_eq!(expected.trials.len(), 6);
+    let header = whole.iter().position(|&byte| byte == b'\n').unwrap();
+    // A kill leaves a beginning of the file: up to a line's end, and up to anywhere else. After a
+    // crash of the machine zeros may follow.
+    let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+    let mut lengths: Vec<usize> = ends.flat_map(|at| [at, at + 1, at + 2]).collect();
+    lengths.extend((header + 1..whole.len()).step_by(whole.len() / 17));
+    // All but the conclusion's own end, after which nothing is left to do.
+    lengths.retain(|&length| header < length && length < whole.len() - 1);
+    for (number, length) in lengths.into_iter().enumerate() {
+        let mut left = whole[..length].to_vec();
+        if number % 3 == 0 {
+            left.extend([0; 100]);
+        }
+        let kept = read(&left).trials.len();
+        fs::write(&path, &left).unwrap();
+        let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
+        assert_eq!(code(&output), 0, "{length}: {}", stderr(&output));
+        let said = format!("resumes sweep: {kept} of 6 points are measured");
+        assert_has(&stdout(&output), &[&said]);
+        let bytes = fs::read(&path).unwrap();
+        let document = read(&bytes);
+        assert!(timeless(&document) == timeless(&expected), "{length}");
+        assert_eq!(document.conclusion, expected.conclusion, "{length}");
+        let lines = whole.iter().take(length).filter(|&&byte| byte == b'\n').count();
+        let same = whole.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(lines - 1);
+        let same = same.map_or(0, |(at, _)| at + 1).min(length);
+        assert!(bytes[..same] == whole[..same], "what was finished stays as it was");
+    }
+}
+
+#[test]
+fn what_cannot_go_on_is_refused_with_the_reason() {
+    let place = Place::new();
+    let refused = |expected: &str| {
+        let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
+        assert_eq!(code(&output), 5, "{}", stderr(&output));
+        assert_has(&stderr(&output), &[expected]);
+    };
+    let output = place.command(&SWEEP).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    refused("it is finished: show it with `fathom report`");
+
+    let path = place.path().join("r.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let begun = format!("{}\n{}\n", lines[0], lines[1]);
+    let size = format!("\"size_bytes\":{}", read(whole.as_bytes()).header.targets[0].size_bytes);
+    for (old, new, expected) in [
+        ("\"--duration=200ms\"", "\"--duration=300ms\"", "base.window_ns was 200000000, and is 3"),
+        ("\"--repeats=2\"", "\"--repeats=3\"", "settings.repeats was \"2\", and is \"3\""),
+        ("queue-depth=1,2,4", "queue-depth=1,2,8", "axes.0.labels.2 was \"4\", and is \"8\""),
+        (size.as_str(), "\"size_bytes\":4096", "another target now: its size was 4096 bytes"),
+        ("\"identities\":[\"\"]", "\"identities\":[\"inode 1\"]", "its identity was inode 1, and"),
+        ("\"measurement_version\":1", "\"measurement_version\":0", "measures in another way"),
+        ("\"--repeats=2\"", "\"--repaets=2\"", "does not understand its command line"),
+    ] {
+        assert!(begun.contains(old), "{old}");
+        fs::write(&path, begun.replacen(old, new, 1)).unwrap();
+        refused(expected);
+    }
+    // A trial that is not the one that the seed leads to.
+    let mut other = begun.clone();
+    other.push_str(lines[3]);
+    fs::write(&path, other + "\n").unwrap();
+    refused("trial 2 would be another one now: ");
+
+    fs::remove_file(&path).unwrap();
+    let run = ["run", "sim:ssd", "--duration=200ms", "--warm-up=0s", "--out=r.jsonl"];
+    assert_eq!(code(&place.command(&run).output().unwrap()), 0);
+    refused("a run is no experiment that can go on");
+}
+
+#[test]
+fn a_sweep_that_writes_needs_a_yes_where_nobody_can_be_asked() {
+    let place = Place::new();
+    place.prepared("data", 1);
+    let words = ["sweep", "data", "--read-share=0%", "--axis=queue-depth=1,2", "--overwrite"];
+    let rest = ["--duration=100ms", "--warm-up=0s", "--out=r.jsonl"];
+    let sweep = |more: &[&str]| place.command(&[&words[..], &rest[..], more].concat()).output();
+    let output = sweep(&[]).unwrap();
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--yes: it writes to data, and nobody is here to be asked"]);
+    let output = sweep(&["--plan"]).unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["OVERWRITES data: writes at most", "nothing started"]);
+    assert!(!place.path().join("r.jsonl").exists());
+    let output = sweep(&["--yes"]).unwrap();
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let document = place.result();
+    assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
+    assert!(document.header.identities[0].starts_with("inode "));
+}

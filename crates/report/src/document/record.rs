@@ -1,0 +1,132 @@
+//! A trial of a result file as the core has it: what an experiment is shown again when it is resumed.
+
+use fathom_core::measure::{self, Direction, Histogram};
+use fathom_core::{Bytes, Span};
+
+use super::measure::Upkeep;
+use super::{Cell, Distribution, Errors, Failure, Flow, IoDirection, IoError, Trial, Worker};
+
+impl Trial {
+    /// The record that it was written from, to the last bit: an experiment that is shown it decides
+    /// what it decided then.
+    pub fn record(&self) -> measure::Record {
+        let mut series: Vec<measure::Interval> = self.intervals().collect();
+        series.sort_by_key(|interval| (interval.start, interval.stream));
+        measure::Record {
+            window: self.window(),
+            interrupted: self.interrupted,
+            workers: self.workers.iter().map(worker).collect(),
+            series,
+            stretches: self.stretches(),
+        }
+    }
+}
+
+fn worker(worker: &Worker) -> measure::WorkerRecord {
+    measure::WorkerRecord {
+        stream: worker.stream,
+        worker: worker.worker,
+        cells: worker.cells.iter().map(cell).collect(),
+        ledger: worker.ledger.to_core(),
+        errors: errors(&worker.errors),
+        queue_depth: worker.queue_depth,
+        start_delay: worker.start_delay.as_ref().map(|delay| measure::StartDelay {
+            generator: histogram(&delay.generator),
+            target: histogram(&delay.target),
+        }),
+        cpu: worker.cpu_ns.map(Span),
+        gave_up: worker.gave_up,
+        waits: worker.waits.map(|waits| measure::Waits {
+            margin: Span(waits.margin_ns),
+            spin_in_flight: Span(waits.spin_in_flight_ns),
+        }),
+    }
+}
+
+fn cell(cell: &Cell) -> measure::Cell {
+    let spread = cell.spread.map(|spread| measure::Spread {
+        intervals: spread.intervals,
+        squares: [spread.read_squares, spread.write_squares, spread.squares],
+    });
+    measure::Cell {
+        target: cell.target,
+        flows: [flow(&cell.read), flow(&cell.write)],
+        upkeep: (cell.flush.is_some() || cell.trim.is_some()).then(|| {
+            let each = [&cell.flush, &cell.trim];
+            Box::new(each.map(|one| one.as_ref().map(flow).unwrap_or_default()))
+        }),
+        spread: spread.unwrap_or_default(),
+    }
+}
+
+fn flow(flow: &Flow) -> measure::Flow {
+    measure::Flow {
+        bytes: Bytes(flow.bytes),
+        service_time: histogram(&flow.service_time),
+        response_time: flow.response_time.as_ref().map(histogram),
+    }
+}
+
+fn histogram(times: &Distribution) -> Histogram {
+    let mut histogram = Histogram::default();
+    histogram.merge_sparse(&times.to_sparse());
+    histogram
+}
+
+fn errors(errors: &Errors) -> measure::Errors {
+    measure::Errors { first: errors.first.iter().map(error).collect(), count: errors.count }
+}
+
+fn error(error: &IoError) -> measure::IoError {
+    measure::IoError {
+        target: error.target,
+        direction: match error.direction {
+            IoDirection::Read => Direction::Read,
+            IoDirection::Write => Direction::Write,
+        },
+        upkeep: error.upkeep.map(|what| match what {
+            Upkeep::Flush => measure::Upkeep::Flush,
+            Upkeep::Trim => measure::Upkeep::Trim,
+        }),
+        offset: Bytes(error.offset_bytes),
+        length: Bytes(error.length_bytes),
+        kind: match error.failure {
+            Failure::Errno(errno) => measure::ErrorKind::Errno(errno),
+            Failure::NvmeStatus(status) => measure::ErrorKind::Nvme(status),
+            Failure::ShortBytes(moved) => measure::ErrorKind::Short(moved),
+            Failure::Lost => measure::ErrorKind::Lost,
+        },
+        at_ns: error.at_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Interval, read, write};
+
+    #[test]
+    fn what_is_read_and_written_again_is_the_same_to_the_last_bit() {
+        let mut kinds = (0, 0, 0);
+        for name in ["quick", "void", "open", "interrupted"] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+            let bytes = std::fs::read(format!("{folder}/{name}.jsonl")).unwrap();
+            for trial in read(&bytes).unwrap().trials {
+                let record = trial.record();
+                let workers: Vec<_> = record.workers.iter().map(super::Worker::new).collect();
+                assert_eq!(workers, trial.workers, "{name}");
+                let series: Vec<_> = record.stretches.iter().map(Interval::from).collect();
+                assert_eq!(series, trial.series, "{name}");
+                let rows: Vec<_> = write::plain_rows(&record).collect();
+                assert_eq!(rows, trial.intervals, "{name}");
+                assert_eq!(
+                    (record.window, record.interrupted),
+                    (trial.window(), trial.interrupted)
+                );
+                kinds.0 += usize::from(trial.is_open());
+                kinds.1 += usize::from(trial.errors() > 0);
+                kinds.2 += usize::from(trial.interrupted);
+            }
+        }
+        assert!(kinds.0 > 0 && kinds.1 > 0 && kinds.2 > 0, "{kinds:?}");
+    }
+}
