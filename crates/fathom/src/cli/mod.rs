@@ -10,6 +10,7 @@ pub mod patterns;
 pub mod portrait;
 pub mod rates;
 pub mod resolve;
+pub mod searches;
 pub mod values;
 
 #[cfg(test)]
