@@ -49,6 +49,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),
         Command::Plan(args) => commands::plan::perform(args),
+        Command::Map(args) => commands::map::perform(args),
         Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),

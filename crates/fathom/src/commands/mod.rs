@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod diskspd;
 mod fill;
 pub mod inspect;
+pub mod map;
 pub mod plan;
 pub mod prepare;
 mod preview;

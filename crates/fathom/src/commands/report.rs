@@ -39,7 +39,8 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
 pub fn render(document: &Document, style: &terminal::Style) -> String {
     match document.header.command {
         Command::Quick => terminal::portrait(document, style),
-        Command::Run | Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
+        Command::Map => terminal::map(document, style),
+        Command::Run | Command::Sweep | Command::Peak | Command::Sustain => {
             terminal::document(document, style)
         }
     }

@@ -3,12 +3,14 @@
 
 mod calibration;
 mod details;
+mod map;
 mod portrait;
 mod target;
 mod text;
 
 pub use calibration::calibration;
 pub use details::document;
+pub use map::map;
 pub use portrait::portrait;
 pub use target::target;
 
