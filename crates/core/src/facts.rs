@@ -17,6 +17,8 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// CPUs that this process may run on.
     pub cpus: u32,
+    /// Which they are, by their numbers; empty if that is not known.
+    pub cpu_places: Vec<CpuPlace>,
     /// NUMA nodes.
     pub numa_nodes: u32,
     /// Memory of the machine.
@@ -33,6 +35,18 @@ pub struct Host {
     pub clock: Clock,
     /// What the load generator can do here at most; none where it was not measured.
     pub ceiling: Option<Ceiling>,
+}
+
+/// A CPU that this process may run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Its number.
+    pub number: u32,
+    /// Its package and its core there: CPUs with the same are siblings that share one core. None where
+    /// that is not told.
+    pub core: Option<(u32, u32)>,
+    /// Its NUMA node; none where that is not told.
+    pub node: Option<u32>,
 }
 
 /// The clock that stamps I/Os.

@@ -5,6 +5,7 @@ mod course;
 mod limit;
 mod pattern;
 mod rests;
+mod workplace;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ pub use pattern::{
     check as check_pattern,
 };
 pub use rests::{Active, Rests};
+
+pub use workplace::{IoPriority, Workplace};
 
 use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
@@ -100,6 +103,8 @@ pub struct Stream {
     pub workers: Workers,
     /// How its data reaches the targets.
     pub access: Access,
+    /// Where its workers run.
+    pub workplace: Workplace,
 }
 
 impl Stream {
@@ -124,6 +129,7 @@ impl Stream {
             limit: None,
             workers: Workers::Total(1),
             access: Access::DIRECT,
+            workplace: Workplace::default(),
         }
     }
 

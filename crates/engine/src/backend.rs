@@ -102,6 +102,8 @@ pub struct Shape {
     pub flags: CallFlags,
     /// What io_uring is asked for; the other backends are only opened with nothing.
     pub ring: RingMode,
+    /// Whether the buffers are in large pages.
+    pub large_pages: bool,
 }
 
 impl Shape {
@@ -115,6 +117,7 @@ impl Shape {
         content: Content::RANDOM,
         flags: CallFlags([0; 2]),
         ring: RingMode::USUAL,
+        large_pages: false,
     };
 }
 

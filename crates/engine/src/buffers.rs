@@ -4,6 +4,8 @@
 //! A slot always reads into the same buffer. What it writes from may be another place each time: the
 //! next one of a rotation, or any one of a pool.
 
+mod memory;
+
 use std::io;
 
 use fathom_core::Bytes;
@@ -14,6 +16,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::backend::Shape;
 use crate::payload::{Content, Deal, Frame, Rotation, places};
 use crate::target::OpenTarget;
+use memory::Memory;
 
 /// The least alignment of a buffer: a page, which every device accepts and which keeps buffers from
 /// sharing a page when the kernel pins them.
@@ -28,7 +31,7 @@ const AREA: usize = 1 << 30;
 /// One allocation that holds the buffers of all slots.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    memory: Vec<u8>,
+    memory: Memory,
     /// Where the first buffer starts: the allocation itself is not aligned.
     start: usize,
     frame: Frame,
@@ -101,10 +104,10 @@ impl Buffers {
             .checked_add(writes)
             .and_then(|total| total.checked_add(alignment))
             .ok_or_else(out_of_memory)?;
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(total).map_err(|_| out_of_memory())?;
-        // Touches every page, so that none has to be found while I/Os are timed.
-        memory.resize(total, 0);
+        let memory = match shape.large_pages {
+            true => Memory::large(total)?,
+            false => Memory::usual(total).ok_or_else(out_of_memory)?,
+        };
         let start = memory.as_ptr().align_offset(alignment);
         assert!(start < alignment);
         let mut buffers = Self {

@@ -4,8 +4,8 @@
 //! the clock. So the loop that is tested through hours of virtual time in seconds is the loop that
 //! drives io_uring. The engine does not know why a point runs.
 //!
-//! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime`, and where `host` says
-//! so.
+//! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime` and `workplace`, in the
+//! memory of `buffers`, and where `host` says so.
 
 pub mod access;
 pub mod aio;
@@ -32,6 +32,7 @@ pub mod target;
 pub mod trace;
 pub mod uring;
 mod worker;
+mod workplace;
 
 pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
 pub use replay::replay;

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
 use fathom_core::plan;
-use fathom_core::spec::{self, BackendKind, Point};
+use fathom_core::spec::{self, BackendKind, IoPriority, Point};
 use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
@@ -116,6 +116,20 @@ pub enum RunError {
     Thread(io::Error),
     /// A worker did not get real-time priority.
     Realtime(io::Error),
+    /// A worker may not run where it should.
+    Cpu {
+        /// The CPU's number.
+        cpu: u32,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A worker's I/Os did not get their priority.
+    IoPriority {
+        /// Which.
+        priority: IoPriority,
+        /// Why.
+        cause: io::Error,
+    },
     /// What a stream is to write could not be had.
     Payload {
         /// Where it is.
@@ -133,6 +147,14 @@ impl fmt::Display for RunError {
             }
             Self::Thread(cause) => write!(f, "a worker thread could not be started: {cause}"),
             Self::Realtime(cause) => write!(f, "real-time priority cannot be had: {cause}"),
+            Self::Cpu { cpu, cause } => write!(
+                f,
+                "a worker cannot run on CPU {cpu}: {cause}; choose a CPU of this machine that the \
+                 process may run on (taskset -p $$)"
+            ),
+            Self::IoPriority { priority, cause } => {
+                write!(f, "the I/O priority {priority} cannot be had: {cause}")
+            }
             Self::Payload { path, cause } => {
                 write!(f, "what is to be written cannot be read from {path}: {cause}")
             }

@@ -154,6 +154,15 @@ impl fmt::Display for Error {
             Self::Run(RunError::Realtime(cause)) => {
                 write!(f, "--realtime: {}; or drop it", plain(cause))
             }
+            Self::Run(RunError::Cpu { cpu, cause }) => write!(
+                f,
+                "--cpus {cpu}: a worker cannot run there ({}): name CPUs of this machine that the \
+                 process may use (taskset -p $$)",
+                plain(cause)
+            ),
+            Self::Run(RunError::IoPriority { priority, cause }) => {
+                write!(f, "--io-priority {priority}: {}; or drop it", plain(cause))
+            }
             Self::Run(RunError::Payload { path, cause }) => write!(
                 f,
                 "--payload: {path} cannot be read ({}): name a file with content that you may read",

@@ -8,8 +8,8 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, NullTarget, Pacing,
-    Pattern, Payload, Stream, SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
+    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, IoPriority, NullTarget,
+    Pacing, Pattern, Payload, Stream, SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -475,6 +475,27 @@ pub fn flush(stream: &Stream) -> Option<String> {
     Some(format!("{call} after {after}{barrier}"))
 }
 
+/// Where a stream's workers ran: "workers tied to CPUs 0, 1, I/O priority idle, large pages"; nothing
+/// where nothing was said.
+pub fn workplace(stream: &Stream) -> Option<String> {
+    let cpus = |cpus: &[u32]| match cpus {
+        [] => None,
+        [one] => Some(format!("workers tied to CPU {one}")),
+        several => {
+            let several: Vec<String> = several.iter().map(u32::to_string).collect();
+            Some(format!("workers tied to CPUs {}", several.join(", ")))
+        }
+    };
+    let priority = stream.io_priority.map(|priority| match priority {
+        IoPriority::RealTime(level) => format!("I/O priority realtime:{level}"),
+        IoPriority::BestEffort(level) => format!("I/O priority best-effort:{level}"),
+        IoPriority::Idle => "I/O priority idle".to_owned(),
+    });
+    let pages = stream.large_pages.then(|| "large pages".to_owned());
+    let parts: Vec<String> = [cpus(&stream.cpus), priority, pages].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// "direct I/O", "buffered I/O, write-through", "direct I/O, polled".
 pub fn access(access: Access) -> String {
     let cache = match access.cache {
@@ -551,7 +572,8 @@ pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
         Some(_) => String::new(),
         None => format!("; {}", access(stream.access)),
     };
-    format!("{}; {}; {}{access}", load(stream), pacing(stream), workers(stream))
+    let place = workplace(stream).map(|place| format!("; {place}")).unwrap_or_default();
+    format!("{}; {}; {}{access}{place}", load(stream), pacing(stream), workers(stream))
 }
 
 /// What the step did, and how deep its queue was.

@@ -1,5 +1,7 @@
 //! Whether the load generator and its host, rather than the target, set the numbers.
 
+use std::collections::BTreeSet;
+
 use super::case::{Case, counted, figure, listed, percent};
 use super::{Judgement, Severity};
 use crate::calibration::Demand;
@@ -312,7 +314,21 @@ pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
             format!("{workers} workers shared {}.", counted(cpus, "CPU")),
             "Use at most one worker for each CPU: the queue depth does not need more.",
         ),
-        _ => {}
+        _ => share_cpus(case, judgement),
+    }
+}
+
+/// Workers that are tied to the same CPU while others may be free.
+fn share_cpus(case: &Case, judgement: &mut Judgement) {
+    let tied: Vec<u32> = tied(case).flatten().collect();
+    let cpus = tied.iter().collect::<BTreeSet<_>>().len();
+    if cpus < tied.len() {
+        judgement.find(
+            "more-workers-than-cpus",
+            Severity::Note,
+            format!("{} workers were tied to {}.", tied.len(), counted(cpus as u64, "CPU")),
+            "Name a CPU for each worker: two on one take turns.",
+        );
     }
 }
 
@@ -351,26 +367,51 @@ pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement)
     }
 }
 
-/// Workers are not pinned, so on a machine of several nodes their distance is not known.
+/// On a machine of several nodes, workers that are tied to other nodes than the disks are at; where
+/// they may run on any, their distance is not known.
 pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
+    const CODE: &str = "numa-remote";
     if case.host.numa_nodes <= 1 {
         return;
     }
-    let nodes: Vec<String> = case
-        .disks()
-        .filter_map(|disk| disk.disk.as_ref()?.numa_node)
-        .map(|node| node.to_string())
-        .collect();
-    let why = match nodes.is_empty() {
-        true => "the disks do not tell their NUMA node".to_owned(),
-        false => format!(
-            "the disks are at NUMA node {} of {}, and workers run on any: pin the process there \
-             (numactl --cpunodebind) for the shortest way",
-            listed(nodes.iter().map(String::as_str)),
+    let nodes: Vec<u32> = case.disks().filter_map(|disk| disk.disk.as_ref()?.numa_node).collect();
+    let named =
+        || listed(nodes.iter().map(u32::to_string).collect::<Vec<_>>().iter().map(|s| &**s));
+    if nodes.is_empty() {
+        return judgement.cannot(CODE, "the disks do not tell their NUMA node");
+    }
+    let node = |cpu: u32| case.host.cpu_places.iter().find(|place| place.number == cpu)?.node;
+    let known: Option<Vec<u32>> = tied(case).map(|cpu| node(cpu?)).collect();
+    let Some(known) = known else {
+        let why = format!(
+            "the disks are at NUMA node {} of {}, and workers run on any: tie them to it with --cpus \
+             device for the shortest way",
+            named(),
             case.host.numa_nodes
-        ),
+        );
+        return judgement.cannot(CODE, why);
     };
-    judgement.cannot("numa-remote", why);
+    let remote = known.iter().filter(|node| !nodes.contains(node)).count() as u64;
+    if remote > 0 {
+        judgement.find(
+            CODE,
+            Severity::Note,
+            format!(
+                "{remote} of {} ran on another NUMA node than {}, which the disks are at.",
+                counted(known.len() as u64, "worker"),
+                named()
+            ),
+            "Tie the workers to the node of the disks with --cpus device for the shortest way.",
+        );
+    }
+}
+
+/// For each worker, the CPU that it is tied to, if it is.
+fn tied<'a>(case: &'a Case) -> impl Iterator<Item = Option<u32>> + 'a {
+    let workers = |stream: &'a Stream| {
+        (0..worker_count(stream)).map(move |worker| stream.workplace.cpu(worker))
+    };
+    case.streams().iter().flat_map(workers)
 }
 
 #[cfg(test)]
@@ -378,6 +419,7 @@ mod tests {
     use super::super::testing::Invented;
     use super::*;
     use crate::calibration::Cost;
+    use crate::facts::CpuPlace;
     use crate::spec::{BackendKind, SubmissionThread, Workers};
 
     /// An open loop of 1000 I/Os of 1 ms that started so late.
@@ -572,5 +614,24 @@ mod tests {
         assert!(invented.judge().unchecked.is_empty());
         invented.host.numa_nodes = 2;
         invented.is_unchecked("numa-remote");
+        let place = |number| CpuPlace { number, core: None, node: Some(number / 2) };
+        invented.host.cpu_places = (0..4).map(place).collect();
+        invented.stream().workplace.cpus = Vec::from([2, 1]);
+        invented.has_none_of(&["numa-remote"]);
+        assert!(invented.judge().unchecked.is_empty());
+        invented.stream().workers = Workers::Total(2);
+        let finding = invented.has("numa-remote", Severity::Note);
+        assert!(finding.evidence.starts_with("1 of 2 workers"), "{}", finding.evidence);
+    }
+
+    #[test]
+    fn workers_that_are_tied_to_one_cpu_are_a_note() {
+        let mut invented = Invented::reads();
+        invented.stream().workplace.cpus = Vec::from([2, 3]);
+        invented.stream().workers = Workers::Total(2);
+        invented.has_none_of(&["more-workers-than-cpus"]);
+        invented.stream().workers = Workers::Total(3);
+        let finding = invented.has("more-workers-than-cpus", Severity::Note);
+        assert!(finding.evidence.contains("3 workers were tied to 2 CPUs"), "{}", finding.evidence);
     }
 }

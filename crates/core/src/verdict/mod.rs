@@ -21,7 +21,7 @@ use crate::spec::{BackendKind, Point};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 39] = [
+pub const CODES: [&str; 40] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -38,6 +38,7 @@ pub const CODES: [&str; 39] = [
     "generator-late",
     "interrupted",
     "io-errors",
+    "io-priority-ignored",
     "io-wq",
     "lost-ios",
     "memory-target",
@@ -163,7 +164,7 @@ const OF_EVERY_TRIAL: [Check; 10] = [
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 22] = [
+const OF_REAL_TARGETS: [Check; 23] = [
     storage::unwritten,
     storage::trimmed_reads,
     storage::memory_target,
@@ -186,6 +187,7 @@ const OF_REAL_TARGETS: [Check; 22] = [
     generator::submission_threads_crowded,
     generator::numa_remote,
     generator::cpu_share,
+    storage::io_priority,
 ];
 
 /// Judges a trial by what is known about the host and the targets. A region's target is a place in
@@ -203,7 +205,7 @@ pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
 }
 
 /// The checks that need no trial, only what is asked for and the facts.
-const FORESEEN: [Check; 11] = [
+const FORESEEN: [Check; 12] = [
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
@@ -215,6 +217,7 @@ const FORESEEN: [Check; 11] = [
     generator::more_workers_than_cpus,
     generator::submission_threads_crowded,
     generator::numa_remote,
+    storage::io_priority,
 ];
 
 /// What can be said of a point before it runs: what its trial will be doubted for whatever happens.

@@ -1,5 +1,7 @@
 //! Whether the storage itself was measured, and what of it a reader has to know.
 
+use std::collections::BTreeSet;
+
 use super::case::{Case, is_buffered, listed, percent, stream_does};
 use super::device_bytes::reached;
 use super::{Judgement, Severity};
@@ -391,6 +393,31 @@ pub(super) fn compression(case: &Case, judgement: &mut Judgement) {
     }
 }
 
+/// A priority of I/Os that the schedulers of the disks do not look at, or only in part.
+pub(super) fn io_priority(case: &Case, judgement: &mut Judgement) {
+    let asked = case.streams().iter().find_map(|stream| stream.workplace.io_priority);
+    let Some(priority) = asked else { return };
+    let schedulers = case.disks().filter_map(|disk| disk.queue.as_ref()?.scheduler.as_deref());
+    let others: BTreeSet<&str> = schedulers.filter(|name| *name != "bfq").collect();
+    if others.is_empty() {
+        return;
+    }
+    let told = match others.contains("mq-deadline") {
+        true => "mq-deadline looks at the class alone, the others not even at that",
+        false => "only bfq, and in part mq-deadline, look at it",
+    };
+    judgement.find(
+        "io-priority-ignored",
+        Severity::Note,
+        format!(
+            "the I/O priority {priority} was asked for, and the scheduler of the disks is {}: {told}.",
+            listed(others.into_iter())
+        ),
+        "Choose the scheduler with `echo bfq > /sys/block/NAME/queue/scheduler`, or take the priority \
+         as not given.",
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::Invented;
@@ -559,5 +586,24 @@ mod tests {
         writes.has_none_of(&["copy-on-write", "compression"]);
         writes.target().file_system.as_mut().unwrap().copy_on_write = true;
         writes.has("copy-on-write", Severity::Note);
+    }
+
+    #[test]
+    fn a_priority_that_nobody_looks_at_is_a_note() {
+        let mut invented = Invented::reads();
+        invented.has_none_of(&["io-priority-ignored"]);
+        invented.stream().workplace.io_priority = Some(crate::spec::IoPriority::RealTime(3));
+        let finding = invented.has("io-priority-ignored", Severity::Note);
+        assert!(finding.evidence.contains("realtime:3"), "{}", finding.evidence);
+        assert!(finding.evidence.contains("is none: only bfq"), "{}", finding.evidence);
+        let set = |invented: &mut Invented, name: &str| {
+            invented.disk().queue.as_mut().unwrap().scheduler = Some(name.to_owned());
+        };
+        set(&mut invented, "mq-deadline");
+        assert!(
+            invented.has("io-priority-ignored", Severity::Note).evidence.contains("class alone")
+        );
+        set(&mut invented, "bfq");
+        invented.has_none_of(&["io-priority-ignored"]);
     }
 }

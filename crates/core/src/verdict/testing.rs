@@ -205,7 +205,8 @@ impl Invented {
 
 /// What a target is, rather than how much of something it has.
 fn is_qualitative(code: &str) -> bool {
-    ["memory-target", "volatile-write-cache", "copy-on-write", "compression"].contains(&code)
+    ["memory-target", "volatile-write-cache", "copy-on-write", "compression", "io-priority-ignored"]
+        .contains(&code)
 }
 
 fn worker(pacing: Pacing) -> WorkerRecord {

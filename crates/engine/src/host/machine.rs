@@ -1,7 +1,7 @@
 //! The machine that generates the load.
 
 use fathom_core::Bytes;
-use fathom_core::facts::{Clock, Host};
+use fathom_core::facts::{Clock, CpuPlace, Host};
 
 use super::cgroup::Groups;
 use super::system::System;
@@ -17,6 +17,7 @@ pub(crate) fn host(system: &System) -> Host {
         os: os(system),
         cpu_model: cpu_model(system),
         cpus: cpus(),
+        cpu_places: cpu_places(system),
         numa_nodes: numa_nodes(system),
         memory,
         memory_limit: groups.memory_limit().filter(|limit| *limit < memory),
@@ -34,6 +35,26 @@ fn cpus() -> u32 {
         Ok(set) => set.count(),
         // More CPUs than the set has room for.
         Err(_) => std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+    }
+}
+
+/// The CPUs that this process may run on, by their numbers, and where they are.
+fn cpu_places(system: &System) -> Vec<CpuPlace> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    let most = rustix::thread::CpuSet::MAX_CPU;
+    (0..most).filter(|&cpu| allowed.is_set(cpu)).map(|cpu| cpu_place(system, cpu as u32)).collect()
+}
+
+fn cpu_place(system: &System, number: u32) -> CpuPlace {
+    let folder = format!("sys/devices/system/cpu/cpu{number}");
+    let read =
+        |name: &str| system.text(format!("{folder}/topology/{name}"))?.trim().parse::<u32>().ok();
+    // Each CPU's folder has a link to its node's.
+    let node = |name: &String| name.strip_prefix("node")?.parse::<u32>().ok();
+    CpuPlace {
+        number,
+        core: read("physical_package_id").zip(read("core_id")),
+        node: system.names(&folder).iter().find_map(node),
     }
 }
 

@@ -25,6 +25,7 @@ use crate::realtime;
 use crate::target::OpenTarget;
 use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
 use crate::worker::{Job, Outcome, Sink, Timetable};
+use crate::workplace;
 
 /// From the moment when all workers are ready to their common start.
 const LEAD: Span = Span::from_ms(2);
@@ -252,8 +253,12 @@ impl Run<'_> {
             ),
             flags: CallFlags::of(stream.access),
             ring: stream.access.ring,
+            large_pages: stream.workplace.large_pages,
         };
-        let (backend, answer) = match self.open_backend::<B>(plan, &targets, &shape) {
+        // First of all: what is allocated from here on is near the CPU.
+        let settled = workplace::settle(&stream.workplace, plan.worker);
+        let opened = settled.and_then(|()| self.open_backend::<B>(plan, &targets, &shape));
+        let (backend, answer) = match opened {
             Ok(backend) => (Some(backend), Ok(())),
             Err(cause) => (None, Err(cause)),
         };

@@ -10,13 +10,15 @@ use clap::parser::ValueSource;
 use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use fathom_core::spec::{self, Hint, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers};
+use fathom_core::spec::{
+    self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
+};
 use fathom_core::{Bytes, Span};
 
 use super::axes::{self, AxisArg};
 use super::patterns;
 use super::rates::{self, Offered};
-use super::values::{self, Backend, Depth, Sizes};
+use super::values::{self, Backend, Cpus, Depth, Sizes};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -444,6 +446,19 @@ pub struct LoadArgs {
     /// makes them late
     #[arg(long)]
     pub realtime: bool,
+    /// Tie each worker to a CPU: 0-3,8 (these, in turn), node:0 (those of a NUMA node), nodes (of one
+    /// node after the other), cores (one of each core first, then their siblings), device (those of
+    /// the NUMA node that the device is attached to) [default: any]
+    #[arg(long, value_name = "CPUS", value_parser = values::cpus)]
+    pub cpus: Option<Cpus>,
+    /// The priority of the I/Os, for schedulers that look at it: realtime:0 to realtime:7,
+    /// best-effort:0 to best-effort:7 (0 is the first), or idle [default: that of the process]
+    #[arg(long, value_name = "CLASS", value_parser = values::io_priority)]
+    pub io_priority: Option<IoPriority>,
+    /// Put the buffers into large pages, of which the host has to have reserved enough
+    /// (vm.nr_hugepages)
+    #[arg(long)]
+    pub large_pages: bool,
     /// The stream is done after so much: 10g, or 1m ios; the run ends when all that can be are
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true, value_parser = values::stop_after)]
     pub stop_after: Option<Limit>,

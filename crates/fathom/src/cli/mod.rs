@@ -7,6 +7,7 @@ pub mod args;
 pub mod axes;
 pub mod described;
 pub mod patterns;
+pub mod places;
 pub mod portrait;
 pub mod rates;
 pub mod resolve;

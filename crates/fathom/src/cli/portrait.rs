@@ -77,7 +77,7 @@ pub fn portrait(
     args: &Quick,
     target: Target,
     owner: Owner,
-    machine: Machine,
+    machine: Machine<'_>,
 ) -> Result<Portrait, Error> {
     let interval = resolve::interval("--duration", args.duration, None)?;
     let simulated = target.kind == TargetKind::Simulated;

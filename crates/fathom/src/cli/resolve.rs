@@ -1,13 +1,13 @@
 //! What was typed becomes what it means for these targets on this machine. Pure: every option that
 //! contradicts another one or would have no effect is refused here, before anything is opened.
 
-use fathom_core::facts::{Target, TargetKind};
+use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
     Pattern, Payload, Point, Region, Rests, RingMode, Sequence, Starts, Stream, SubmissionThread,
-    Workers, check_pattern,
+    Workers, Workplace, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -17,6 +17,7 @@ use super::access;
 use super::args::Run;
 use super::args::{Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
+use super::places;
 use super::rates::{Offer, Offered, Shares};
 use super::values::{Backend, Depth, MOST};
 use crate::error::Error;
@@ -81,13 +82,15 @@ impl Spec {
 
 /// What the resolver knows about the machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine {
+pub struct Machine<'a> {
     /// The memory that we may use.
     pub memory: Bytes,
     /// A seed that nobody has chosen.
     pub fresh_seed: u64,
     /// The CPUs that we may use; 0 if that is not known.
     pub cpus: u32,
+    /// Which they are; empty if that is not known.
+    pub cpu_places: &'a [CpuPlace],
 }
 
 /// What is wrong with a description, and with which of its streams; none if with the whole.
@@ -105,7 +108,7 @@ pub struct Blame {
 ///
 /// When an option contradicts another one, has no effect, or does not fit the targets.
 #[cfg(test)]
-pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, Error> {
+pub fn run(args: &Run, targets: Vec<Target>, machine: Machine<'_>) -> Result<Spec, Error> {
     let described = Described::typed(&args.request);
     let spec = settle(&described, targets, machine).map_err(|blame| blame.error)?;
     permit(spec, &described)
@@ -119,7 +122,7 @@ pub fn run(args: &Run, targets: Vec<Target>, machine: Machine) -> Result<Spec, E
 pub fn settle(
     described: &Described,
     targets: Vec<Target>,
-    machine: Machine,
+    machine: Machine<'_>,
 ) -> Result<Spec, Blame> {
     let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
     let times = Times::of(described);
@@ -219,7 +222,7 @@ fn stream(
     args: &StreamArgs,
     targets: &[Target],
     simulated: bool,
-    machine: Machine,
+    machine: Machine<'_>,
     times: Times,
 ) -> Result<Stream, Error> {
     contradictions(args)?;
@@ -254,8 +257,14 @@ fn stream(
         limit: limit(&args.load)?,
         workers: args.load.workers,
         access,
+        workplace: Workplace {
+            cpus: places::cpus(&args.load, targets, &regions, machine.cpu_places)?,
+            io_priority: args.load.io_priority,
+            large_pages: args.load.large_pages,
+        },
         ..Stream::reading(String::new(), regions)
     };
+    places::own_cpus(&stream)?;
     stream.name = args.name.clone().unwrap_or_else(|| stream.description());
     fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;
@@ -267,7 +276,7 @@ fn stream(
 }
 
 /// Refuses what each stream may do and all together may not.
-fn together(streams: &[Stream], machine: Machine) -> Result<(), Error> {
+fn together(streams: &[Stream], machine: Machine<'_>) -> Result<(), Error> {
     enough_cpus(streams, machine.cpus)?;
     let workers: u64 = streams.iter().map(|stream| u64::from(worker_count(stream))).sum();
     if workers > u64::from(MOST) {
@@ -485,8 +494,15 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     if args.load.trim_share > 0.0 {
         return refuse("--trim-share");
     }
-    if args.load.realtime {
-        return refuse("--realtime");
+    for (option, typed) in [
+        ("--realtime", args.load.realtime),
+        ("--cpus", args.load.cpus.is_some()),
+        ("--io-priority", args.load.io_priority.is_some()),
+        ("--large-pages", args.load.large_pages),
+    ] {
+        if typed {
+            return refuse(option);
+        }
     }
     Ok(())
 }

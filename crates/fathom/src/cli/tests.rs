@@ -2,11 +2,12 @@
 //! a row here fails a test.
 
 use clap::{CommandFactory, Parser};
-use fathom_core::facts::{Target, TargetKind};
+use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, Limit, Order, Pacing, Pattern,
-    Payload, Point, Rests, RingMode, Stream, SubmissionThread, SyncMode, Workers,
+    Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit, Order,
+    Pacing, Pattern, Payload, Point, Rests, RingMode, Stream, SubmissionThread, SyncMode, Workers,
+    Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -15,7 +16,15 @@ use super::portrait::{self, Owner, Portrait};
 use super::resolve::{self, Machine, Spec};
 use super::values::Backend;
 
-const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4 };
+const MACHINE: Machine<'_> =
+    Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4, cpu_places: &CPUS };
+
+/// Two cores with two siblings each, of one node.
+const CPUS: [CpuPlace; 4] = [cpu(0), cpu(1), cpu(2), cpu(3)];
+
+const fn cpu(number: u32) -> CpuPlace {
+    CpuPlace { number, core: Some((0, number / 2)), node: Some(0) }
+}
 
 /// A file of 1 GiB on a disk with sectors of 512 bytes; or the simulated device of that name.
 fn target(name: &str) -> Target {
@@ -236,6 +245,15 @@ const RUN: &[Row] = &[
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
         matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
     }),
+    ("cpus", &["f"], |s| stream(s).workplace == Workplace::default()),
+    ("cpus", &["f", "--cpus", "3,0-1"], |s| stream(s).workplace.cpus == [3, 0, 1]),
+    ("cpus", &["f", "--cpus", "cores"], |s| stream(s).workplace.cpus == [0, 2, 1, 3]),
+    ("cpus", &["f", "--cpus", "nodes"], |s| stream(s).workplace.cpus == [0, 2, 1, 3]),
+    ("cpus", &["f", "--cpus", "node:0"], |s| stream(s).workplace.cpus == [0, 2, 1, 3]),
+    ("io-priority", &["f", "--io-priority", "best-effort:7"], |s| {
+        stream(s).workplace.io_priority == Some(IoPriority::BestEffort(7))
+    }),
+    ("large-pages", &["f", "--large-pages"], |s| stream(s).workplace.large_pages),
     ("realtime", &["f", "--rate", "1k", "--realtime"], |s| {
         matches!(stream(s).pacing, Pacing::Open { realtime: true, .. })
     }),
@@ -341,6 +359,16 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     ),
     (&["f", "--arrivals", "uniform"], &["--arrivals", "no schedule", "--rate"]),
     (&["f", "--realtime"], &["--realtime", "closed loop", "--rate"]),
+    (&["f", "--cpus", "1,4"], &["--cpus 4", "CPU 0-3 of this machine", "taskset"]),
+    (&["f", "--cpus", "node:1"], &["--cpus node:1", "no CPU of NUMA node 1, only of 0"]),
+    (&["f", "--cpus", "device"], &["--cpus device", "do not tell their NUMA node", "0-3"]),
+    (
+        &["f", "--rate", "1k", "--realtime", "-w", "3", "--cpus", "0-1"],
+        &["--cpus", "3 workers with real-time priority would share 2", "--realtime"],
+    ),
+    (&["sim:queue", "--cpus", "0"], &["--cpus", "simulated", "drop it"]),
+    (&["sim:queue", "--io-priority", "idle"], &["--io-priority", "simulated", "drop it"]),
+    (&["sim:queue", "--large-pages"], &["--large-pages", "simulated", "drop it"]),
     (
         &["f", "--rate", "1k", "--realtime", "-w", "4"],
         &["--realtime", "4 CPUs", "at most 3 workers"],

@@ -2,7 +2,7 @@
 //! mean two things.
 
 use fathom_core::spec::{
-    BackendKind, Hint, Limit, Payload, Rests, SubmissionThread, SyncMode, Workers,
+    BackendKind, Hint, IoPriority, Limit, Payload, Rests, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, ParseUnitError, Span};
 
@@ -290,9 +290,100 @@ pub fn submission_thread(text: &str) -> Result<SubmissionThread, String> {
     }
 }
 
+/// The CPUs of a stream's workers as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cpus {
+    /// These, in turn.
+    List(Vec<u32>),
+    /// Those of a NUMA node.
+    Node(u32),
+    /// One of each NUMA node in turn.
+    Nodes,
+    /// One of each core first.
+    Cores,
+    /// Those of the NUMA node that the device is attached to.
+    Device,
+}
+
+/// The most CPUs that can be listed.
+const CPUS: usize = 4096;
+
+/// Reads "0-3,8", "node:0", "nodes", "cores" and "device".
+pub fn cpus(text: &str) -> Result<Cpus, String> {
+    let wrong = || {
+        format!(
+            "'{text}' is no list of CPUs: write numbers such as 0-3,8, or node:0, nodes, cores, \
+             device"
+        )
+    };
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    match text.trim() {
+        "nodes" => return Ok(Cpus::Nodes),
+        "cores" => return Ok(Cpus::Cores),
+        "device" => return Ok(Cpus::Device),
+        typed => {
+            if let Some(node) = typed.strip_prefix("node:") {
+                return Ok(Cpus::Node(number(node)?));
+            }
+        }
+    }
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if last < first || CPUS <= list.len() + (last - first) as usize {
+            return Err(wrong());
+        }
+        list.extend(first..=last);
+    }
+    Ok(Cpus::List(list))
+}
+
+/// Reads "realtime:0", "best-effort:7" and "idle".
+pub fn io_priority(text: &str) -> Result<IoPriority, String> {
+    let level = |text: &str| text.parse::<u8>().ok().filter(|level| *level <= IoPriority::LAST);
+    let found = match text.trim().split_once(':') {
+        Some(("realtime", typed)) => level(typed).map(IoPriority::RealTime),
+        Some(("best-effort", typed)) => level(typed).map(IoPriority::BestEffort),
+        None if text.trim() == "idle" => Some(IoPriority::Idle),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        format!(
+            "'{text}' is no priority: write realtime:0 to realtime:7, best-effort:0 to \
+             best-effort:7, or idle"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpus_are_listed_or_described() {
+        assert_eq!(cpus("0-3,8"), Ok(Cpus::List(Vec::from([0, 1, 2, 3, 8]))));
+        assert_eq!(cpus("5, 1"), Ok(Cpus::List(Vec::from([5, 1]))));
+        assert_eq!(cpus("node:1"), Ok(Cpus::Node(1)));
+        assert_eq!(cpus("nodes"), Ok(Cpus::Nodes));
+        assert_eq!(cpus("cores"), Ok(Cpus::Cores));
+        assert_eq!(cpus("device"), Ok(Cpus::Device));
+        for text in ["", "x", "3-1", "1,", "-1", "node:", "0-4294967295", "core"] {
+            assert!(cpus(text).unwrap_err().contains("node:0"), "{text}");
+        }
+    }
+
+    #[test]
+    fn io_priorities_have_a_class_and_a_level() {
+        assert_eq!(io_priority("realtime:0"), Ok(IoPriority::RealTime(0)));
+        assert_eq!(io_priority("best-effort:7"), Ok(IoPriority::BestEffort(7)));
+        assert_eq!(io_priority("idle"), Ok(IoPriority::Idle));
+        for text in ["", "realtime", "realtime:8", "idle:1", "best-effort:-1", "low"] {
+            assert!(io_priority(text).unwrap_err().contains("best-effort:7"), "{text}");
+        }
+    }
 
     #[test]
     fn a_share_needs_a_unit_unless_it_is_a_fraction() {

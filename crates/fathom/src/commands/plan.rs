@@ -62,6 +62,9 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
             preview::workers(stream),
             figures::access(document.access)
         ))?;
+        if let Some(workplace) = figures::workplace(&document) {
+            say(format!("         {workplace}"))?;
+        }
         for region in stream.regions.iter().take(TARGETS_SHOWN) {
             let target = &spec.targets[region.target as usize];
             say(format!("         {}: {}", target.name, preview::region(target, region)))?;

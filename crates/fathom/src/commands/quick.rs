@@ -39,7 +39,7 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
 }
 
 /// On a file, a device or a simulated device that is there.
-fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
+fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Error> {
     let place = Place::find(std::slice::from_ref(&args.path))?;
     let target = place.facts().remove(0);
     let portrait = portrait::portrait(args, target, Owner::User, machine)?;
@@ -54,7 +54,7 @@ fn on_target(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
 }
 
 /// In a folder, on a scratch file that goes away again.
-fn in_folder(args: &Quick, host: &Host, machine: Machine) -> Result<u8, Error> {
+fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Error> {
     leftovers(&args.path, args.remove_leftovers)?;
     let folder = host::folder(&args.path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
     let shown = args.path.display().to_string();
@@ -87,7 +87,7 @@ struct Ran {
 fn in_scratch(
     args: &Quick,
     host: &Host,
-    machine: Machine,
+    machine: Machine<'_>,
     (plan, size): (&Portrait, Bytes),
     name: &str,
     live: &mut Live,

@@ -133,14 +133,15 @@ pub fn this_host() -> Host {
 }
 
 /// What the resolver has to know about the machine.
-pub fn machine(host: &Host) -> Machine {
+pub fn machine(host: &Host) -> Machine<'_> {
     let memory = match host.memory_limit {
         Some(limit) => limit.min(host.memory),
         None => host.memory,
     };
     // A limit of the cgroup is a share of time, of which a part is no CPU to run on.
     let limit = host.cpu_limit.map_or(u32::MAX, |limit| limit as u32);
-    Machine { memory, fresh_seed: fresh_seed(), cpus: host.cpus.min(limit) }
+    let (cpus, cpu_places) = (host.cpus.min(limit), &host.cpu_places);
+    Machine { memory, fresh_seed: fresh_seed(), cpus, cpu_places }
 }
 
 /// A seed that nobody has chosen. It is short enough to be typed again.

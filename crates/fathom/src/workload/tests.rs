@@ -11,7 +11,8 @@ use super::{Asked, shipped};
 use crate::cli::args::{Args, Command, Request, Typed};
 use crate::cli::resolve::{self, Machine, Spec};
 
-const MACHINE: Machine = Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4 };
+const MACHINE: Machine<'_> =
+    Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4, cpu_places: &[] };
 
 fn request(words: &[&str]) -> Request {
     let line = ["fathom", "plan"].iter().chain(words);

@@ -97,6 +97,9 @@ pub struct Worker {
     /// a closed loop, and in results of versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ns: Option<u64>,
+    /// The CPU that it was tied to; none if it ran on any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_cpu: Option<u32>,
 }
 
 /// How a worker passed the time until something completed or fell due.
@@ -434,6 +437,7 @@ impl Worker {
             }),
             cpu_ns: worker.cpu.map(|cpu| cpu.0),
             gave_up: worker.gave_up,
+            pinned_cpu: None,
             waits: worker.waits.map(|waits| Waits {
                 margin_ns: waits.margin.0,
                 spin_in_flight_ns: waits.spin_in_flight.0,

@@ -43,8 +43,8 @@ pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Hint, Limit, Pacing, Payload, Point, Region, Rests, Stage,
-    Stream, SubmissionThread, SyncMode, Workers,
+    Access, Arrivals, Backend, Cache, Hint, IoPriority, Limit, Pacing, Payload, Point, Region,
+    Rests, Stage, Stream, SubmissionThread, SyncMode, Workers,
 };
 pub use write::write_trial;
 
@@ -378,7 +378,7 @@ impl Trial {
             verdict: judgement.verdict().into(),
             findings: judgement.findings.iter().map(Finding::from).collect(),
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
-            workers: record.workers.iter().map(Worker::new).collect(),
+            workers: record.workers.iter().map(|one| worker(&trial.point, one)).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
             traced: trial.traced.as_ref().map(Traced::from),
             series: Vec::new(),
@@ -489,6 +489,13 @@ impl Trial {
         }
         sum
     }
+}
+
+/// What a worker did, and where.
+fn worker(point: &fathom_core::spec::Point, record: &fathom_core::measure::WorkerRecord) -> Worker {
+    let stream = point.streams.get(record.stream as usize);
+    let pinned_cpu = stream.and_then(|stream| stream.workplace.cpu(record.worker));
+    Worker { pinned_cpu, ..Worker::new(record) }
 }
 
 impl From<&core_experiment::Traced> for Traced {

@@ -87,6 +87,15 @@ pub struct Stream {
     pub workers: Workers,
     /// How its data reached the targets.
     pub access: Access,
+    /// The CPUs that its workers were tied to, in turn; empty if they ran on any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// The priority of its I/Os; none if that of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_priority: Option<IoPriority>,
+    /// Whether its buffers were in large pages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub large_pages: bool,
 }
 
 /// How much a stream did before it was done.
@@ -298,6 +307,28 @@ pub struct Access {
     pub submission_thread: Option<SubmissionThread>,
 }
 
+/// The priority of I/Os, with its level from 0, the first, to 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IoPriority {
+    /// Before all others.
+    RealTime(u8),
+    /// Beside all others; 4 is usual.
+    BestEffort(u8),
+    /// When nobody else had anything to do.
+    Idle,
+}
+
+impl From<spec::IoPriority> for IoPriority {
+    fn from(priority: spec::IoPriority) -> Self {
+        match priority {
+            spec::IoPriority::RealTime(level) => Self::RealTime(level),
+            spec::IoPriority::BestEffort(level) => Self::BestEffort(level),
+            spec::IoPriority::Idle => Self::Idle,
+        }
+    }
+}
+
 /// A kernel thread that watches a submission queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionThread {
@@ -479,6 +510,9 @@ impl From<&spec::Stream> for Stream {
                 spec::Workers::Total(n) => Workers::Total(n),
             },
             access: stream.access.into(),
+            cpus: stream.workplace.cpus.clone(),
+            io_priority: stream.workplace.io_priority.map(IoPriority::from),
+            large_pages: stream.workplace.large_pages,
         }
     }
 }

@@ -72,6 +72,7 @@ pub fn host() -> Host {
         os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
         cpu_model: Some("AMD EPYC 7543 32-Core Processor".to_owned()),
         cpus: 8,
+        cpu_places: Vec::new(),
         numa_nodes: 1,
         memory: Bytes(32 << 30),
         memory_limit: None,

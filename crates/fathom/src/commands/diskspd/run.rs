@@ -11,7 +11,7 @@ use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
 use crate::cli::args::{DiskspdOwn, Prepare};
-use crate::cli::resolve::Spec;
+use crate::cli::resolve::{Machine, Spec};
 use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
@@ -48,9 +48,9 @@ pub fn perform(
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
     let host = shared::this_host();
-    let memory = shared::machine(&host).memory;
+    let machine = shared::machine(&host);
     let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
-    let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (memory, &consent))?;
+    let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
@@ -163,9 +163,10 @@ fn specs(
     profile: &Profile,
     (files, paths): (&[TargetFile], &PathMap),
     targets: &[Facts],
-    (memory, consent): (Bytes, &Overwrite),
+    (machine, consent): (Machine<'_>, &Overwrite),
 ) -> Result<(Vec<Spec>, Vec<export::TimeSpan>), Error> {
     let (mut specs, mut results) = (Vec::new(), Vec::new());
+    let cpus: Vec<u32> = machine.cpu_places.iter().map(|place| place.number).collect();
     for (index, span) in profile.time_spans.iter().enumerate() {
         let place = |path: &str| {
             let here = paths.resolve(path).ok();
@@ -173,7 +174,7 @@ fn specs(
             found.expect("every path was looked up before")
         };
         let file = |path: &str| paths.resolve(path).expect("every path was looked up before");
-        let here = Here { targets, place: &place, file: &file };
+        let here = Here { targets, place: &place, file: &file, cpus: &cpus };
         let Mapped { mut point, result } = point::map(span, here)?;
         for stream in &point.streams {
             check_pattern(stream)
@@ -186,7 +187,7 @@ fn specs(
             1 => point.streams[0].name.clone(),
             _ => format!("time span {}: {}", index + 1, point.streams[0].name),
         };
-        fits_memory(&point, memory)?;
+        fits_memory(&point, machine.memory)?;
         let spec = Spec {
             points: Vec::from([point]),
             targets: targets.to_vec(),

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
-    HotRange, Pacing, Pattern, Payload as Content, Point, Region, Sequence, Stream, SyncMode,
-    Workers,
+    HotRange, IoPriority, Pacing, Pattern, Payload as Content, Point, Region, Sequence, Stream,
+    SyncMode, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::export::diskspd as export;
 
 use super::model::{
-    Access, Affinity, Cache, Distribution, Mapping, Order, Payload, Priority, SpanUnit, Target,
-    Threads, Throttle, TimeSpan,
+    Access, Affinity, Cache, Cpu, Distribution, Mapping, Order, Payload, Priority, SpanUnit,
+    Target, Threads, Throttle, TimeSpan,
 };
 use super::numbers::shown;
 use crate::dialect::{Notes, Refusal};
@@ -43,9 +43,6 @@ pub struct Mapped {
 pub fn gaps(span: &TimeSpan, notes: &mut Notes) -> Vec<Refusal> {
     let mut gaps = Gaps { refusals: Vec::new() };
     gaps.span(span);
-    if span.affinity == Affinity::RoundRobin {
-        notes.add("the threads run where Linux puts them: DiskSpd ties each to a CPU (-ag)");
-    }
     match span.threads {
         Threads::PerTarget => {}
         Threads::Total(_) => notes.add(
@@ -86,9 +83,6 @@ impl Gaps {
         if span.cool_down_s > 0 {
             self.add(format!("-C{}", span.cool_down_s), "drop it");
         }
-        if matches!(span.affinity, Affinity::Explicit(_)) {
-            self.add("-a with CPUs".to_owned(), "tie the whole of fathom to them with taskset");
-        }
         let (bucket, duration) = (span.io_bucket_ms, u64::from(span.duration_s) * 1000);
         let fits = bucket >= SHORTEST_INTERVAL_MS && duration.is_multiple_of(u64::from(bucket));
         if span.iops_deviation && !fits {
@@ -119,9 +113,6 @@ impl Gaps {
         if hinted && target.cache == Cache::Cached {
             gap("-fs, -fr", "drop them, or bypass the cache with -Su");
         }
-        if target.large_pages {
-            gap("-l", "drop it");
-        }
         if target.mapping != Mapping::Off {
             gap("-Sm", "use -Sb");
         }
@@ -138,9 +129,6 @@ impl Gaps {
                 "-g",
                 "choose a rate of at least one I/O in 1000 seconds and at most 10^9 a second",
             );
-        }
-        if target.priority != Priority::Normal {
-            gap("-I", "run fathom under ionice");
         }
         if target.block_size > LARGEST_BLOCK {
             gap("-b above 1 GiB", "choose a smaller block");
@@ -160,6 +148,8 @@ pub struct Here<'a> {
     pub place: &'a dyn Fn(&str) -> usize,
     /// Where a file is that is no target.
     pub file: &'a dyn Fn(&str) -> PathBuf,
+    /// The CPUs that may be used, by their numbers; empty if that is not known.
+    pub cpus: &'a [u32],
 }
 
 /// The time span on the targets that are here.
@@ -168,7 +158,9 @@ pub struct Here<'a> {
 ///
 /// When the targets have no room for it, or it has more threads than can be.
 pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
-    let mut mapper = Mapper { here, streams: Vec::new(), result: Vec::new(), parts: Vec::new() };
+    let cpus = cpus(&span.affinity, here.cpus)?;
+    let mut mapper =
+        Mapper { here, cpus, streams: Vec::new(), result: Vec::new(), parts: Vec::new() };
     let mut threads = 0;
     match span.threads {
         Threads::PerTarget => {
@@ -231,6 +223,8 @@ struct Lanes {
 
 struct Mapper<'a> {
     here: Here<'a>,
+    /// The CPUs that threads are tied to, in turn.
+    cpus: Vec<u32>,
     streams: Vec<Stream>,
     result: Vec<export::Stream>,
     /// What distributions come to.
@@ -260,6 +254,7 @@ impl Mapper<'_> {
             stream.workers = Workers::Total(workers);
             stream.pacing = pacing(target, workers, depth);
             stream.pattern = pattern(target, depth);
+            stream.workplace = workplace(target, &self.cpus, first_thread);
             self.streams.push(stream);
             self.result.push(export::Stream { first_thread, paths: paths.clone() });
             Ok(())
@@ -299,6 +294,43 @@ impl Mapper<'_> {
         }
         aligned(target, facts, offset)?;
         Ok(Region { target: index as u32, offset: Bytes(offset), length: Bytes(length) })
+    }
+}
+
+/// The CPUs that threads are tied to, in turn; none if they run on any.
+fn cpus(affinity: &Affinity, allowed: &[u32]) -> Result<Vec<u32>, Refusal> {
+    let cpu = |cpu: &Cpu| {
+        let number = u32::from(cpu.number);
+        match allowed.contains(&number) {
+            true => Ok(number),
+            false => Err(Refusal::new(
+                format!("-a with CPU {number}"),
+                "this machine has no such CPU, or the process may not use it",
+                "name CPUs that `taskset -p $$` allows, or drop -a",
+            )),
+        }
+    };
+    match affinity {
+        Affinity::Off => Ok(Vec::new()),
+        Affinity::RoundRobin => Ok(allowed.to_vec()),
+        Affinity::Explicit(list) => list.iter().map(cpu).collect(),
+    }
+}
+
+/// Where the threads of a target run, of which this is the number of the first among all.
+fn workplace(target: &Target, cpus: &[u32], first_thread: u32) -> Workplace {
+    let mut cpus = cpus.to_vec();
+    if let Some(first) = (first_thread as usize).checked_rem(cpus.len()) {
+        cpus.rotate_left(first);
+    }
+    Workplace {
+        cpus,
+        io_priority: match target.priority {
+            Priority::Normal => None,
+            Priority::Low => Some(IoPriority::BestEffort(IoPriority::LAST)),
+            Priority::VeryLow => Some(IoPriority::Idle),
+        },
+        large_pages: target.large_pages,
     }
 }
 
@@ -473,7 +505,8 @@ mod tests {
         let facts: Vec<facts::Target> =
             names.iter().map(|name| facts::Target::simulated(name, Bytes(1 << 20))).collect();
         let place = |path: &str| names.iter().position(|name| *name == path).unwrap();
-        map(&span, Here { targets: &facts, place: &place, file: &|path| PathBuf::from(path) })
+        let file = |path: &str| PathBuf::from(path);
+        map(&span, Here { targets: &facts, place: &place, file: &file, cpus: &[0, 1, 3] })
     }
 
     /// Each stream: the first thread, workers, I/Os in flight, and its regions in KiB.
@@ -619,6 +652,34 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_tied_to_cpus_in_turn_over_all_targets() {
+        let cpus = |line: &str| -> Vec<Vec<u32>> {
+            let streams = mapped(line).unwrap().point.streams;
+            let of = |stream: &Stream| {
+                let workers = fathom_core::plan::worker_count(stream);
+                (0..workers).filter_map(|worker| stream.workplace.cpu(worker)).collect()
+            };
+            streams.iter().map(of).collect()
+        };
+        assert_eq!(cpus("-r -t2 a b"), [[0, 1], [3, 0]]);
+        assert_eq!(cpus("-r -ag -t4 a"), [[0, 1, 3, 0]]);
+        assert_eq!(cpus("-r -a3,1 -t1 a b"), [[3], [1]]);
+        assert_eq!(cpus("-r -F2 a b"), [[0, 1], [0, 1]]);
+        assert_eq!(cpus("-r -n -t2 a"), [[]; 1] as [[u32; 0]; 1]);
+        let refusal = mapped("-r -a0,2 a").unwrap_err().to_string();
+        assert!(refusal.contains("-a with CPU 2"), "{refusal}");
+    }
+
+    #[test]
+    fn priorities_and_large_pages_are_the_streams() {
+        let workplace = |line: &str| mapped(line).unwrap().point.streams.remove(0).workplace;
+        assert_eq!(workplace("-r -I1 a").io_priority, Some(IoPriority::Idle));
+        assert_eq!(workplace("-r -I2 a").io_priority, Some(IoPriority::BestEffort(7)));
+        assert_eq!(workplace("-r -I3 a").io_priority, None);
+        assert!(workplace("-r -l a").large_pages && !workplace("-r a").large_pages);
+    }
+
+    #[test]
     fn what_cannot_be_run_yet_is_named() {
         let gaps = |line: &str| {
             let mut notes = Notes::default();
@@ -626,7 +687,7 @@ mod tests {
             refusals.iter().map(|one| one.thing.clone()).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
-        assert_eq!(gaps("-b4K -p -o2 -l a"), "a: -l");
+        assert_eq!(gaps("-b4K -p -o2 -l -I1 -a0,1 a"), "");
         assert_eq!(gaps("-g1024 -i3 -j4 a"), "a: -i, -j");
         assert_eq!(gaps("-w10 -Z2G a"), "a: -Z with a buffer above 1 GiB");
         assert_eq!(gaps("-D300 a"), "-D300");

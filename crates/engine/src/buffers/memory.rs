@@ -1,0 +1,216 @@
+//! The memory that buffers lie in: the allocator's, or large pages, of which the host has to have
+//! reserved as many. It is one slice either way, so that the hot loop sees no difference.
+
+#![expect(unsafe_code, reason = "large pages have no safe interface")]
+
+use std::fs;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use fathom_core::Bytes;
+
+/// Where the host says how large its large pages are, and how many are free.
+const MEMINFO: &str = "/proc/meminfo";
+
+/// Memory that is there: every page of it was touched, so that none has to be found while I/Os are
+/// timed.
+#[derive(Debug)]
+pub(super) struct Memory {
+    start: NonNull<u8>,
+    length: usize,
+    owner: Owner,
+}
+
+/// Who gets it back.
+#[derive(Debug)]
+enum Owner {
+    /// The allocator, which gave so much.
+    Allocator {
+        /// What was reserved.
+        capacity: usize,
+    },
+    /// The kernel.
+    Kernel,
+}
+
+// SAFETY: it is owned, as a Vec is, and nothing else refers to it.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// So many zeros; none if there is not so much memory.
+    pub(super) fn usual(length: usize) -> Option<Self> {
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(length).ok()?;
+        memory.resize(length, 0);
+        let mut memory = std::mem::ManuallyDrop::new(memory);
+        let capacity = memory.capacity();
+        let start = NonNull::new(memory.as_mut_ptr()).expect("a Vec's pointer is never null");
+        Some(Self { start, length, owner: Owner::Allocator { capacity } })
+    }
+
+    /// At least so many zeros in large pages.
+    ///
+    /// # Errors
+    ///
+    /// When fewer of them are free than it takes.
+    pub(super) fn large(length: usize) -> io::Result<Self> {
+        let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
+        let Some(page) = pages.size.filter(|&size| size > 0) else {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this kernel has no large pages: drop --large-pages",
+            ));
+        };
+        let Some(whole) = length.max(1).checked_next_multiple_of(page) else {
+            return Err(pages.too_few(length));
+        };
+        // SAFETY: a new mapping at an address that the kernel chooses touches no other memory.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                whole,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Self { start, length: whole, owner: Owner::Kernel })
+            }
+            _ => Err(pages.too_few(whole)),
+        }
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes are there, initialized, and borrowed as `self` is.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl DerefMut for Memory {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nobody else has them while `self` is borrowed for change.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match self.owner {
+            Owner::Allocator { capacity } => {
+                // SAFETY: these are the parts of the Vec that was taken apart when this was made.
+                drop::<Vec<u8>>(unsafe {
+                    Vec::from_raw_parts(self.start.as_ptr(), self.length, capacity)
+                });
+            }
+            Owner::Kernel => {
+                // SAFETY: the whole mapping, which nobody refers to any more.
+                unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+            }
+        }
+    }
+}
+
+/// What the host says of its large pages.
+#[derive(Debug, PartialEq, Eq)]
+struct Pages {
+    /// In bytes; none without any.
+    size: Option<usize>,
+    /// How many are free, and not promised to anybody.
+    free: u64,
+    /// How many there are.
+    total: u64,
+}
+
+impl Pages {
+    fn of(meminfo: &str) -> Self {
+        let number = |name: &str| {
+            let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let free = number("HugePages_Free:").unwrap_or(0);
+        Self {
+            size: number("Hugepagesize:").and_then(|kib| usize::try_from(kib * 1024).ok()),
+            free: free.saturating_sub(number("HugePages_Rsvd:").unwrap_or(0)),
+            total: number("HugePages_Total:").unwrap_or(0),
+        }
+    }
+
+    fn too_few(&self, length: usize) -> io::Error {
+        let size = self.size.unwrap_or(1).max(1);
+        let needed = length.div_ceil(size) as u64;
+        let missing = needed.saturating_sub(self.free).max(1);
+        io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!(
+                "the buffers of a worker need {needed} large pages of {}, and {} are free: reserve \
+                 them with `sysctl vm.nr_hugepages={}` (as many again for every further worker), or \
+                 drop --large-pages",
+                Bytes(size as u64),
+                self.free,
+                self.total + missing
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_allocators_memory_is_zeros_that_can_be_written() {
+        let mut memory = Memory::usual(10_000).unwrap();
+        assert!(memory.len() == 10_000 && memory.iter().all(|&byte| byte == 0));
+        memory[9_999] = 7;
+        assert_eq!(memory.iter().map(|&byte| u64::from(byte)).sum::<u64>(), 7);
+        assert!(Memory::usual(0).unwrap().is_empty());
+        assert!(Memory::usual(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn too_few_large_pages_say_how_many_and_how_to_have_them() {
+        let meminfo = "MemTotal: 100 kB\nHugePages_Total:      10\nHugePages_Free:        5\n\
+                       HugePages_Rsvd:        2\nHugepagesize:       2048 kB\n";
+        let pages = Pages::of(meminfo);
+        assert_eq!(pages, Pages { size: Some(2 << 20), free: 3, total: 10 });
+        let told = pages.too_few(7 << 20).to_string();
+        assert!(told.contains("need 4 large pages of 2 MiB, and 3 are free"), "{told}");
+        assert!(told.contains("sysctl vm.nr_hugepages=11"), "{told}");
+        assert_eq!(Pages::of(""), Pages { size: None, free: 0, total: 0 });
+    }
+
+    /// Where some can be reserved, which takes root; else it has to be an error that helps.
+    #[test]
+    fn large_pages_are_had_or_refused() {
+        const RESERVED: &str = "/proc/sys/vm/nr_hugepages";
+        let before = fs::read_to_string(RESERVED).unwrap_or_default();
+        let more = before.trim().parse::<u64>().unwrap_or(0) + 4;
+        let could = fs::write(RESERVED, more.to_string()).is_ok();
+        let found = Memory::large((2 << 20) + 1);
+        match &found {
+            Ok(memory) => {
+                assert!(memory.len() > 2 << 20 && memory.iter().all(|&byte| byte == 0));
+                assert!(memory.as_ptr().addr().is_multiple_of(2 << 20));
+            }
+            Err(error) => {
+                let told = error.to_string();
+                assert!(told.contains("--large-pages"), "{told}");
+                assert!(!could || !told.contains("and 4 are free"), "{told}");
+            }
+        }
+        drop(found);
+        if could {
+            fs::write(RESERVED, before).unwrap();
+        }
+    }
+}

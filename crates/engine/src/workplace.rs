@@ -1,0 +1,138 @@
+//! Where a worker runs and with which priority its I/Os do: settled on the worker's own thread before
+//! it allocates anything, so that its memory is near its CPU, and before its backend starts threads of
+//! its own, which take over both.
+//!
+//! The kernel gives every I/O the priority of the thread that submits it, whatever the backend: it is
+//! read when an I/O is taken, not when a thread of io_uring carries it out.
+
+#![expect(unsafe_code, reason = "the priority of I/Os has no safe interface")]
+
+use std::io;
+
+use fathom_core::spec::{IoPriority, Workplace};
+use rustix::io::Errno;
+use rustix::thread::CpuSet;
+
+use crate::run_point::RunError;
+
+/// The thread that calls (IOPRIO_WHO_PROCESS, with 0 as its number).
+const THIS_THREAD: (libc::c_int, libc::c_int) = (1, 0);
+/// Where the class stands in a priority.
+const CLASS_SHIFT: u32 = 13;
+
+/// Makes the calling thread the worker with this number in its stream.
+///
+/// # Errors
+///
+/// When it may not run on its CPU, or its I/Os may not have their priority.
+pub(crate) fn settle(workplace: &Workplace, worker: u32) -> Result<(), RunError> {
+    if let Some(cpu) = workplace.cpu(worker) {
+        pin(cpu).map_err(|cause| RunError::Cpu { cpu, cause })?;
+    }
+    if let Some(priority) = workplace.io_priority {
+        prioritize(priority).map_err(|cause| RunError::IoPriority { priority, cause })?;
+    }
+    Ok(())
+}
+
+fn pin(cpu: u32) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    if CpuSet::MAX_CPU <= cpu as usize {
+        return Err(Errno::INVAL.into());
+    }
+    set.set(cpu as usize);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+fn prioritize(priority: IoPriority) -> io::Result<()> {
+    // SAFETY: three numbers go in, and nothing but the priority of this thread changes.
+    let result = unsafe {
+        libc::syscall(libc::SYS_ioprio_set, THIS_THREAD.0, THIS_THREAD.1, number(priority))
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(explain(io::Error::last_os_error())),
+    }
+}
+
+/// The priority as the kernel has it.
+fn number(priority: IoPriority) -> libc::c_int {
+    let (class, level) = match priority {
+        IoPriority::RealTime(level) => (1, level),
+        IoPriority::BestEffort(level) => (2, level),
+        // It has no levels.
+        IoPriority::Idle => (3, 0),
+    };
+    class << CLASS_SHIFT | libc::c_int::from(level)
+}
+
+fn explain(error: io::Error) -> io::Error {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PERM) => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "this user may not have it: run as root, give the program the capability CAP_SYS_NICE, \
+             or choose best-effort or idle",
+        ),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a thread of its own has after it settled: its CPUs, and the priority of its I/Os; and the
+    /// same of a thread that it starts.
+    fn settled(workplace: Workplace, worker: u32) -> Result<[(u32, i64); 2], String> {
+        let seen = || {
+            // SAFETY: only asks for the calling thread's priority.
+            let priority =
+                unsafe { libc::syscall(libc::SYS_ioprio_get, THIS_THREAD.0, THIS_THREAD.1) };
+            let set = rustix::thread::sched_getaffinity(None).unwrap();
+            (set.count(), priority)
+        };
+        let thread = std::thread::spawn(move || {
+            settle(&workplace, worker).map_err(|error| error.to_string())?;
+            Ok([seen(), std::thread::spawn(seen).join().unwrap()])
+        });
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn a_worker_and_its_helpers_stay_on_its_cpu() {
+        let set = rustix::thread::sched_getaffinity(None).unwrap();
+        let cpus: Vec<u32> =
+            (0..CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)).collect();
+        let workplace = Workplace { cpus: cpus.clone(), ..Workplace::default() };
+        for worker in [0, cpus.len() as u32] {
+            assert_eq!(workplace.cpu(worker), Some(cpus[0]));
+            let [own, helper] = settled(workplace.clone(), worker).unwrap();
+            assert_eq!((own.0, helper.0), (1, 1));
+        }
+        assert_eq!(settled(Workplace::default(), 0).unwrap()[0].0, cpus.len() as u32);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_named() {
+        for cpu in [1000, 70_000] {
+            let workplace = Workplace { cpus: Vec::from([cpu]), ..Workplace::default() };
+            let told = settled(workplace, 0).unwrap_err();
+            assert!(told.contains(&format!("CPU {cpu}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn ios_have_the_priority_that_was_asked_for() {
+        for (priority, expected) in
+            [(IoPriority::BestEffort(7), 2 << 13 | 7), (IoPriority::Idle, 3 << 13)]
+        {
+            let io_priority = Some(priority);
+            let [own, helper] =
+                settled(Workplace { io_priority, ..Workplace::default() }, 0).unwrap();
+            assert_eq!((own.1, helper.1), (expected, expected));
+        }
+        assert_eq!(number(IoPriority::RealTime(3)), 1 << 13 | 3);
+        let told = explain(io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        assert!(told.contains("root") && told.contains("best-effort"), "{told}");
+    }
+}

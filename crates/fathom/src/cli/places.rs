@@ -1,0 +1,207 @@
+//! The CPUs that a stream's workers are tied to: what was typed, as numbers of CPUs of this machine
+//! that the process may use. Pure.
+
+use std::collections::BTreeMap;
+
+use fathom_core::facts::{CpuPlace, Target};
+use fathom_core::plan::worker_count;
+use fathom_core::spec::{Pacing, Region, Stream};
+
+use super::args::LoadArgs;
+use super::values::Cpus;
+use crate::error::Error;
+
+/// The CPUs in the order in which workers take them; none if they may run on any.
+///
+/// # Errors
+///
+/// When one is not there or may not be used, or it is not known which are meant.
+pub fn cpus(
+    load: &LoadArgs,
+    targets: &[Target],
+    regions: &[Region],
+    places: &[CpuPlace],
+) -> Result<Vec<u32>, Error> {
+    let Some(typed) = &load.cpus else { return Ok(Vec::new()) };
+    if places.is_empty() {
+        let problem = "this machine does not tell which CPUs the process may use";
+        return Err(Error::option("--cpus", problem, "drop it"));
+    }
+    match typed {
+        Cpus::List(list) => listed(list, places),
+        Cpus::Node(node) => of_nodes(&[*node], places, format!("--cpus node:{node}")),
+        Cpus::Nodes => Ok(alternating(places)),
+        Cpus::Cores => Ok(cores_first(places)),
+        Cpus::Device => {
+            let nodes = device_nodes(targets, regions);
+            match nodes.is_empty() {
+                true => Err(Error::option(
+                    "--cpus device",
+                    "the devices below the targets do not tell their NUMA node",
+                    "name CPUs, as in --cpus 0-3",
+                )),
+                false => of_nodes(&nodes, places, "--cpus device".to_owned()),
+            }
+        }
+    }
+}
+
+fn listed(list: &[u32], places: &[CpuPlace]) -> Result<Vec<u32>, Error> {
+    let known = |cpu: &&u32| places.iter().any(|place| place.number == **cpu);
+    match list.iter().find(|cpu| !known(cpu)) {
+        None => Ok(list.to_vec()),
+        Some(cpu) => Err(Error::option(
+            format!("--cpus {cpu}"),
+            format!(
+                "the process may use CPU {} of this machine, not this one",
+                ranges(places.iter().map(|place| place.number))
+            ),
+            "choose among them, or widen its cpuset (taskset, systemd's AllowedCPUs)",
+        )),
+    }
+}
+
+/// Numbers in rising order as people write them: "0-3, 8".
+fn ranges(numbers: impl Iterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let shown = |&(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn of_nodes(nodes: &[u32], places: &[CpuPlace], option: String) -> Result<Vec<u32>, Error> {
+    let near = |place: &&CpuPlace| place.node.is_some_and(|node| nodes.contains(&node));
+    let near: Vec<CpuPlace> = places.iter().filter(near).copied().collect();
+    if near.is_empty() {
+        let mut known: Vec<u32> = places.iter().filter_map(|place| place.node).collect();
+        known.sort_unstable();
+        known.dedup();
+        let problem = match known.is_empty() {
+            true => "this machine does not tell the NUMA nodes of its CPUs".to_owned(),
+            false => format!(
+                "the process may use no CPU of NUMA node {}, only of {}",
+                ranges(nodes.iter().copied()),
+                ranges(known.into_iter())
+            ),
+        };
+        return Err(Error::option(option, problem, "name CPUs, as in --cpus 0-3"));
+    }
+    Ok(cores_first(&near))
+}
+
+/// The NUMA nodes of the disks below the targets, in rising order.
+fn device_nodes(targets: &[Target], regions: &[Region]) -> Vec<u32> {
+    let disks = regions.iter().flat_map(|region| targets[region.target as usize].disks());
+    let mut nodes: Vec<u32> = disks.filter_map(|layer| layer.disk.as_ref()?.numa_node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// The first CPU of each core, then the second of each. One that does not tell its core has it alone.
+pub fn cores_first(places: &[CpuPlace]) -> Vec<u32> {
+    let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    in_order(places, |place| place.core.map_or(0, |core| count(seen.entry(core).or_default())))
+}
+
+/// The first CPU of each node, then the second of each.
+fn alternating(places: &[CpuPlace]) -> Vec<u32> {
+    // Of each node the cores come before their siblings.
+    let order = cores_first(places);
+    let place = |cpu: &u32| places.iter().find(|place| place.number == *cpu).copied();
+    let sorted: Vec<CpuPlace> = order.iter().filter_map(place).collect();
+    let mut seen: BTreeMap<Option<u32>, u32> = BTreeMap::new();
+    in_order(&sorted, |place| count(seen.entry(place.node).or_default()))
+}
+
+/// What was counted before this one.
+fn count(seen: &mut u32) -> u32 {
+    *seen += 1;
+    *seen - 1
+}
+
+fn in_order(places: &[CpuPlace], rank: impl FnMut(&CpuPlace) -> u32) -> Vec<u32> {
+    let ranks: Vec<u32> = places.iter().map(rank).collect();
+    let mut ranked: Vec<(u32, u32)> =
+        ranks.into_iter().zip(places.iter().map(|place| place.number)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, number)| number).collect()
+}
+
+/// Refuses real-time workers that would have to share a CPU: each keeps it from the others.
+///
+/// # Errors
+///
+/// When there are fewer CPUs than such workers.
+pub fn own_cpus(stream: &Stream) -> Result<(), Error> {
+    let mut cpus = stream.workplace.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let realtime = matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let workers = worker_count(stream);
+    if !realtime || cpus.is_empty() || workers as usize <= cpus.len() {
+        return Ok(());
+    }
+    Err(Error::option(
+        "--cpus",
+        format!(
+            "{workers} workers with real-time priority would share {} of them, and make each other \
+             late",
+            cpus.len()
+        ),
+        "name a CPU for each worker, or drop --realtime",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two nodes of two cores with two siblings each: siblings are four apart, as usual.
+    fn places() -> Vec<CpuPlace> {
+        let place = |number| {
+            let core = number % 4;
+            CpuPlace { number, core: Some((core / 2, core)), node: Some(core / 2) }
+        };
+        (0..8).map(place).collect()
+    }
+
+    fn told<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_core_is_used_before_its_siblings() {
+        assert_eq!(cores_first(&places()), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let mut neighbors = places();
+        neighbors.iter_mut().for_each(|place| place.core = Some((0, place.number / 2)));
+        assert_eq!(cores_first(&neighbors), [0, 2, 4, 6, 1, 3, 5, 7]);
+        neighbors.iter_mut().for_each(|place| place.core = None);
+        assert_eq!(cores_first(&neighbors), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn nodes_take_turns_or_are_chosen() {
+        assert_eq!(alternating(&places()), [0, 2, 1, 3, 4, 6, 5, 7]);
+        assert_eq!(of_nodes(&[1], &places(), String::new()).unwrap(), [2, 3, 6, 7]);
+        let problem = told(of_nodes(&[5], &places(), "--cpus node:5".to_owned()));
+        assert!(problem.contains("no CPU of NUMA node 5, only of 0-1"), "{problem}");
+    }
+
+    #[test]
+    fn a_cpu_that_may_not_be_used_is_refused_with_those_that_may() {
+        assert_eq!(listed(&[3, 0, 3], &places()).unwrap(), [3, 0, 3]);
+        let mut some = places();
+        some.remove(1);
+        let problem = told(listed(&[0, 1], &some));
+        assert!(problem.contains("--cpus 1") && problem.contains("CPU 0, 2-7"), "{problem}");
+    }
+}
