@@ -18,6 +18,7 @@ use fathom_core::{Bytes, Span};
 use super::axes::{self, AxisArg};
 use super::patterns;
 use super::rates::{self, Offered};
+use super::searches::{Peak, Sustain};
 use super::values::{self, Backend, Cpus, Depth, Sizes};
 use crate::error::exit;
 
@@ -67,6 +68,10 @@ pub enum Command {
     Sweep(Sweep),
     /// Go on with an experiment that was interrupted, from its result file
     Resume(Resume),
+    /// Find the lowest queue depth that saturates, or the highest load that meets an objective
+    Peak(Box<Peak>),
+    /// Run rounds until they are steady, for hours or days; the SNIA tests
+    Sustain(Box<Sustain>),
     /// List the workloads that come with fathom, or print one to start from
     Workloads(Workloads),
     /// Show what a target is, down its device stack, and what follows for a test
@@ -336,6 +341,8 @@ impl Args {
         let request = match &mut args.command {
             Command::Run(run) => &mut run.request,
             Command::Sweep(sweep) => &mut sweep.request,
+            Command::Peak(peak) => &mut peak.request,
+            Command::Sustain(sustain) => &mut sustain.request,
             Command::Plan(request) => request,
             _ => return Ok(args),
         };

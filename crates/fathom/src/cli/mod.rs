@@ -11,6 +11,7 @@ pub mod places;
 pub mod portrait;
 pub mod rates;
 pub mod resolve;
+pub mod searches;
 pub mod values;
 
 #[cfg(test)]

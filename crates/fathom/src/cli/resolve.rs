@@ -275,6 +275,23 @@ fn stream(
     Ok(stream)
 }
 
+/// Refuses a point that an experiment has made of another one and that this machine cannot hold.
+///
+/// # Errors
+///
+/// When it has too much in flight, or too many workers.
+pub fn fits(point: &Point, backend: Backend, machine: Machine) -> Result<(), Error> {
+    for stream in &point.streams {
+        if MOST < stream.pacing.queue_depth() {
+            return Err(too_deep(stream.pacing.queue_depth().into()));
+        }
+        enough_depth(stream)?;
+        ring_holds(stream, backend, stream.access.ring)?;
+        own_cpu(stream, stream.access.ring)?;
+    }
+    together(&point.streams, machine)
+}
+
 /// Refuses what each stream may do and all together may not.
 fn together(streams: &[Stream], machine: Machine<'_>) -> Result<(), Error> {
     enough_cpus(streams, machine.cpus)?;
@@ -861,13 +878,7 @@ fn pacing(
     let depth = typed.unwrap_or(default.max(workers));
     let depth = match u32::try_from(depth) {
         Ok(depth) if depth <= MOST => depth,
-        _ => {
-            return Err(Error::option(
-                "--queue-depth",
-                format!("{depth} I/Os in flight in all are more than {MOST}"),
-                "choose fewer",
-            ));
-        }
+        _ => return Err(too_deep(depth)),
     };
     let Some(rate) = &load.rate else {
         return Ok((Pacing::Closed { queue_depth: depth }, None));
@@ -885,6 +896,11 @@ fn pacing(
         realtime: load.realtime,
     };
     Ok((pacing, course))
+}
+
+fn too_deep(depth: u64) -> Error {
+    let problem = format!("{depth} I/Os in flight in all are more than {MOST}");
+    Error::option("--queue-depth", problem, "choose fewer")
 }
 
 fn too_many_workers(workers: u64) -> Error {

@@ -1,10 +1,11 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
+use fathom_core::experiment::{Objective, Test, Watch};
 use fathom_core::spec::{
     BackendKind, Hint, IoPriority, Limit, Payload, Rests, SubmissionThread, SyncMode, Workers,
 };
-use fathom_core::{Bytes, ParseUnitError, Span};
+use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,8 @@ pub enum Backend {
 /// The most in flight, and the most workers, that can be asked for.
 pub const MOST: u32 = 1 << 16;
 
-fn count(text: &str) -> Result<u32, String> {
+/// Reads a number of workers or of I/Os in flight.
+pub fn count(text: &str) -> Result<u32, String> {
     match text.trim().parse::<u32>() {
         Ok(n) if (1..=MOST).contains(&n) => Ok(n),
         _ => Err(format!("'{text}' is no number from 1 to {MOST}")),
@@ -279,6 +281,85 @@ pub fn hint(text: &str) -> Result<Hint, String> {
     }
 }
 
+/// The window of an official run; none if there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Official(pub Option<Span>);
+
+/// Reads `5m` and `none`.
+pub fn official(text: &str) -> Result<Official, String> {
+    match text.trim() {
+        "none" => Ok(Official(None)),
+        time => match time.parse() {
+            Ok(Span(0)) => Err("nothing is measured in no time: write 5m, or none".to_owned()),
+            Ok(span) => Ok(Official(Some(span))),
+            Err(why) => Err(format!("{why}; or none")),
+        },
+    }
+}
+
+/// How often everything is written beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes(pub u32);
+
+/// Reads `2` and `none`.
+pub fn passes(text: &str) -> Result<Passes, String> {
+    match (text.trim(), text.trim().parse()) {
+        ("none", _) => Ok(Passes(0)),
+        (_, Ok(times @ 0..=100)) => Ok(Passes(times)),
+        _ => Err(format!("'{text}' is no number up to 100: write 2, or none")),
+    }
+}
+
+/// Reads `p99<=2ms`: a percentile of the response time and the longest that it may be.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    let usage = "write a percentile and its bound, such as 'p99<=2ms'";
+    let split = ["<=", "\u{2264}", "<"].iter().find_map(|sign| text.split_once(sign));
+    let Some((percentile, bound)) = split else {
+        return Err(format!("there is no <= in it: {usage}"));
+    };
+    let bound: Span = bound.parse().map_err(|why| format!("{why}"))?;
+    if bound == Span(0) {
+        return Err(format!("nothing takes no time: {usage}"));
+    }
+    Ok(Objective { quantile: percentile_of(percentile)?, bound })
+}
+
+/// Reads `p99.9`: from p50 to p99.999.
+fn percentile_of(text: &str) -> Result<Quantile, String> {
+    let text = text.trim();
+    if ["mean", "avg", "average"].contains(&text.to_ascii_lowercase().as_str()) {
+        return Err("a mean hides what people wait for: name a percentile such as p99".to_owned());
+    }
+    let number = text.strip_prefix(['p', 'P']).and_then(|digits| digits.parse::<f64>().ok());
+    match number {
+        // Rounded, so that 99.9 is the 0.999 of the reports.
+        Some(percent) if (50.0..=99.999).contains(&percent) => {
+            Ok(Quantile((percent * 1e7).round() / 1e9))
+        }
+        _ => Err(format!("'{text}' is no percentile from p50 to p99.999")),
+    }
+}
+
+/// Reads the name of a test of `fathom sustain`.
+pub fn test(text: &str) -> Result<Test, String> {
+    Test::ALL.into_iter().find(|test| test.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Test::ALL.iter().map(|test| test.name()).collect();
+        format!("the tests are {}", names.join(", "))
+    })
+}
+
+/// Reads `iops`, `bandwidth`, `mean`, `p99`.
+pub fn watch(text: &str) -> Result<Watch, String> {
+    match text.trim() {
+        "iops" => Ok(Watch::Iops),
+        "bandwidth" => Ok(Watch::Bandwidth),
+        "mean" => Ok(Watch::MeanTime),
+        other => percentile_of(other)
+            .map(Watch::Time)
+            .map_err(|why| format!("{why}; or write iops, bandwidth or mean")),
+    }
+}
+
 /// Reads `any` and `3`: where a submission thread runs.
 pub fn submission_thread(text: &str) -> Result<SubmissionThread, String> {
     match text.trim() {
@@ -477,6 +558,31 @@ mod tests {
         for text in ["", "0", "0ios", "1.5ios", "-1ios", "ios", "10x", "1e30ios", "nanios"] {
             assert!(stop_after(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_objective_is_a_percentile_and_a_bound() {
+        let of = |quantile, bound| Ok(Objective { quantile: Quantile(quantile), bound });
+        assert_eq!(objective("p99<=2ms"), of(0.99, Span::from_ms(2)));
+        assert_eq!(objective(" p99.9 < 500us "), of(0.999, Span::from_us(500)));
+        assert_eq!(objective("p99.999\u{2264}1s"), of(0.99999, Span::from_secs(1)));
+        for text in
+            ["", "p99", "p99<=", "p49<=1ms", "p99.9999<=1ms", "99<=1ms", "p99>=1ms", "p99<=0"]
+        {
+            assert!(objective(text).is_err(), "{text}");
+        }
+        assert!(objective("mean<=2ms").unwrap_err().contains("a mean hides"));
+    }
+
+    #[test]
+    fn what_may_be_left_out_is_none() {
+        assert_eq!(official("5m"), Ok(Official(Some(Span::from_secs(300)))));
+        assert_eq!((official("none"), passes("none")), (Ok(Official(None)), Ok(Passes(0))));
+        assert_eq!(passes("2"), Ok(Passes(2)));
+        assert!(official("0").is_err() && official("x").is_err() && passes("-1").is_err());
+        assert_eq!(watch("p99.9"), Ok(Watch::Time(Quantile(0.999))));
+        assert!(watch("p1").is_err() && test("snia").is_err());
+        assert_eq!(test("write-saturation"), Ok(Test::WriteSaturation));
     }
 
     #[test]

@@ -103,6 +103,18 @@ impl Writes {
         (!written.is_empty()).then_some(sum)
     }
 
+    /// The same with so much more, which is known exactly.
+    pub fn beside(mut self, bytes: Bytes) -> Self {
+        self.bytes += bytes.0 as f64;
+        self
+    }
+
+    /// So much on these targets, whatever else is only read.
+    pub fn exactly(bytes: Bytes, targets: &[Target]) -> Self {
+        let written = targets.iter().map(|target| target.size.0).sum();
+        Self { bytes: bytes.0 as f64, is_exact: true, reckoned: Vec::new(), written }
+    }
+
     fn add(&mut self, (point, times): (&Point, u32), targets: &[Target], written: &mut Vec<u32>) {
         let seconds = (point.warm_up + point.window).as_secs_f64() * f64::from(times);
         for stream in point.streams.iter().filter(|stream| stream.destroys()) {

@@ -115,9 +115,10 @@ impl Knee {
         self.seen[rung].level()
     }
 
-    /// The rung with the highest throughput.
+    /// The rung with the highest throughput, the lowest of several.
     fn best(&self) -> Option<usize> {
-        let levels = (0..self.rungs.len()).filter_map(|rung| Some((rung, self.level(rung)?)));
+        let rungs = (0..self.rungs.len()).rev();
+        let levels = rungs.filter_map(|rung| Some((rung, self.level(rung)?)));
         levels.max_by(|left, right| left.1.total_cmp(&right.1)).map(|(rung, _)| rung)
     }
 

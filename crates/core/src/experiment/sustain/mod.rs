@@ -200,7 +200,7 @@ impl Sustain {
     }
 
     /// The most rounds that there can be: where time or bytes end them, as many as the time allows.
-    fn rounds_max(&self) -> u32 {
+    pub fn rounds_at_most(&self) -> u32 {
         let round = self.round_time().0.max(1);
         match self.course.until {
             Until::Steady { rounds } => {
@@ -214,7 +214,7 @@ impl Sustain {
 
     fn rounds_are_over(&self) -> bool {
         let done = self.rounds.len() as u32;
-        if self.course.round.is_empty() || self.rounds_max() <= done {
+        if self.course.round.is_empty() || self.rounds_at_most() <= done {
             return true;
         }
         match self.course.until {
@@ -265,11 +265,16 @@ impl Sustain {
             point.name = format!("round {}: {}", number + 1, point.name);
             // Other offsets and data in every round: what is found again was not measured.
             point.seed = point.seed.wrapping_add(number);
-            let place = Place {
-                role: Role::Result,
-                coordinates: coordinates.clone(),
-                repeat: number as u32,
-            };
+            let mut coordinates = coordinates.clone();
+            if coordinates.is_empty() {
+                // A round of one point lies where it is in time.
+                coordinates.push(Coordinate {
+                    axis: "round".to_owned(),
+                    label: (number + 1).to_string(),
+                    value: Some((number + 1) as f64),
+                });
+            }
+            let place = Place { role: Role::Result, coordinates, repeat: number as u32 };
             return Some(Planned { point, place, rest: Span(0) });
         }
         let mut planned = self.course.script.get(self.script.len())?.clone();
@@ -290,7 +295,7 @@ impl Sustain {
     }
 
     /// "IOPS of random write 4 KiB".
-    fn watched_in_words(&self) -> String {
+    pub fn watched_in_words(&self) -> String {
         let Some(cell) = self.course.round.get(self.course.watched) else {
             return String::new();
         };
@@ -321,7 +326,7 @@ impl Experiment for Sustain {
                 time_at_most,
             };
         }
-        let (done, most) = (self.rounds.len() as u32, self.rounds_max());
+        let (done, most) = (self.rounds.len() as u32, self.rounds_at_most());
         if !self.rounds_are_over() {
             let needed = self.course.at_least.0.div_ceil(self.round_time().0.max(1)) as u32;
             let usual = match self.course.until {

@@ -1,0 +1,145 @@
+//! What was typed for `fathom peak` and `fathom sustain`. One flag, one definition: its help text
+//! here is its documentation.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use fathom_core::Span;
+use fathom_core::experiment::{Objective, Test, Vary, Watch};
+
+use super::args::{Request, Results, StartArgs};
+use super::values::{self, Official, Passes};
+
+/// `fathom peak`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(
+    mut_arg("warm_up", |arg| arg.default_value("1s")),
+    mut_arg("duration", |arg| {
+        arg.default_value("5s").help("The window of each probe: how long is measured")
+    }),
+    mut_arg("queue_depth", |arg| {
+        arg.help(
+            "With --vary workers: how many each has in flight, as 4/worker [default: 1/worker]. With \
+             --objective: the most I/Os in flight, as for `fathom run --rate`"
+        )
+    }),
+    mut_arg("rate", |arg| {
+        arg.help("With --objective: the load that the search begins with [default: 1000]")
+    }),
+)]
+pub struct Peak {
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
+    /// What is searched for.
+    #[command(flatten)]
+    pub search: PeakArgs,
+    /// How it begins.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// What is searched for.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Search")]
+pub struct PeakArgs {
+    /// What rises until the targets are saturated [default: queue-depth]
+    #[arg(long, value_enum)]
+    pub vary: Option<VaryArg>,
+    /// The share of the best throughput that is enough: what is called saturated [default: 95%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
+    pub enough: Option<f64>,
+    /// Search for the highest load of an open loop at which this holds: 'p99<=2ms', with any
+    /// percentile from p50 to p99.999
+    #[arg(long, value_name = "BOUND", allow_hyphen_values = true,
+          value_parser = values::objective)]
+    pub objective: Option<Objective>,
+    /// With --objective: how closely the load is searched for [default: 5%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
+    pub tolerance: Option<f64>,
+    /// The highest that is tried: a queue depth or number of workers [default: 1024 or 256, or as
+    /// many as fit], or with --objective a load such as 100k [default: 10m]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub up_to: Option<String>,
+    /// The window of the official run at what was found, or none
+    #[arg(long, value_name = "TIME|none", allow_hyphen_values = true, default_value = "5m",
+          value_parser = values::official)]
+    pub official: Official,
+}
+
+/// What rises until the targets are saturated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VaryArg {
+    /// The I/Os in flight
+    QueueDepth,
+    /// The threads, each with the same number of I/Os in flight
+    Workers,
+}
+
+impl From<VaryArg> for Vary {
+    fn from(typed: VaryArg) -> Self {
+        match typed {
+            VaryArg::QueueDepth => Self::QueueDepth,
+            VaryArg::Workers => Self::Workers,
+        }
+    }
+}
+
+/// `fathom sustain`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(
+    mut_arg("warm_up", |arg| arg.default_value("1s")),
+    mut_arg("duration", |arg| {
+        arg.default_value("1m").help("The window of each point of a round: how long is measured")
+    }),
+)]
+pub struct Sustain {
+    /// What is to be measured: the targets, and with --test workload the load.
+    #[command(flatten)]
+    pub request: Request,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub course: SustainArgs,
+    /// How it begins.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// How rounds go on until a steady state.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Rounds")]
+pub struct SustainArgs {
+    /// What runs: workload (what -b, --pattern, --read-share and so on say), or a SNIA test: iops
+    /// (8 block sizes x 7 mixes), throughput (128 KiB sequential), latency (3 block sizes x 3
+    /// mixes, one I/O at a time), write-saturation (random writes of 4 KiB for 6 h or 4 times what
+    /// is addressed), demand-intensity (threads x queue depth), host-idle-recovery (bursts of
+    /// writes with pauses that grow), cross-stimulus-recovery (large sequential writes, small
+    /// random ones, large ones again)
+    #[arg(long, value_name = "TEST", default_value = "workload", value_parser = values::test)]
+    pub test: Test,
+    /// How often everything that is addressed is written beforehand, or none [default: 2; none for
+    /// write-saturation, cross-stimulus-recovery and workloads that only read]
+    #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
+          value_parser = values::passes)]
+    pub precondition: Option<Passes>,
+    /// What has to be steady: iops, bandwidth, mean (response time), p99 or another percentile
+    /// [default: iops; for throughput bandwidth; for latency mean]
+    #[arg(long, value_name = "FIGURE", value_parser = values::watch)]
+    pub watch: Option<Watch>,
+    /// How long the load has to go on before anything is called steady: a burst credit or a cache
+    /// that lasts longer would not show
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1h")]
+    pub at_least: Span,
+    /// The most rounds; or twice as many as --at-least takes, if that is more
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 25,
+          value_parser = clap::value_parser!(u32).range(5..=100_000))]
+    pub rounds: u32,
+    /// How long write-saturation lasts [default: 6h], each pause length of host-idle-recovery
+    /// [default: 1h], each phase of cross-stimulus-recovery [default: 8h, 6h, 8h]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
+    pub length: Option<Span>,
+}

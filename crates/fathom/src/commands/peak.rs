@@ -1,0 +1,313 @@
+//! `fathom peak`: the search for the lowest setting that saturates the targets, or for the highest
+//! load that meets an objective, and the official run at it.
+
+use std::collections::BTreeMap;
+
+use fathom_core::experiment::{Experiment, PROBES_MAX, Peak, Search, Vary, lowest};
+use fathom_core::plan::worker_count;
+use fathom_core::spec::{Pacing, Point};
+use fathom_core::{Rate, Span};
+use fathom_report::document::{self, Command};
+
+use super::experiment::{self, Ground, Prepared, Writes};
+use super::shared;
+
+use crate::cli::described::Described;
+use crate::cli::rates::{self, Offer, Offered, Shares};
+use crate::cli::resolve::{self, Machine};
+use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
+use crate::cli::values::{self, Backend, Depth};
+use crate::error::Error;
+use crate::output;
+use crate::workload::Asked;
+
+/// The share of the best throughput that is enough, unless told otherwise.
+const ENOUGH: f64 = 0.95;
+/// How closely the highest load is searched for, unless told otherwise.
+const TOLERANCE: f64 = 0.05;
+/// The load that a search begins with unless one was typed.
+const START: &str = "1000";
+/// The highest queue depth, the most workers and the highest load that are tried, unless told
+/// otherwise: as many as fit.
+const DEEPEST: u32 = 1024;
+const WORKERS: u32 = 256;
+const LOAD: f64 = 1e7;
+
+/// Runs it.
+///
+/// # Errors
+///
+/// When the command line, a target or the result file does not allow it.
+pub fn perform(args: &Args) -> Result<u8, Error> {
+    if args.results.json {
+        output::leave_stdout_to_the_document();
+    }
+    experiment::perform(prepare(args, None)?, &args.start, &args.results)
+}
+
+/// Settles what it does, with the seed of an earlier time if there is one.
+///
+/// # Errors
+///
+/// When an option contradicts another one, or a target is not there.
+pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    contradictions(&args.search)?;
+    let mut asked = Asked::read(&args.request)?;
+    if args.request.typed.iter().any(|typed| typed.name == "queue-depth") {
+        depth_has_an_effect(&asked.described, &args.search)?;
+    }
+    pace(&mut asked.described, &args.search)?;
+    for stream in &mut asked.described.streams {
+        stream.load.seed = seed.or(stream.load.seed);
+    }
+    let (place, host, spec) = shared::settle(&mut asked)?;
+    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let base = spec.points[0].clone();
+    let official = args.search.official.0;
+    if let Some(window) = official {
+        resolve::interval("--official", window, None)?;
+    }
+    let holds = Holds { backend: spec.backend, machine: shared::machine(&host) };
+    let search = search(&args.search, &base, official, &holds)?;
+    let peak = Peak::new(base.clone(), search, official);
+    let time = peak.forecast().time_at_most;
+    let long = Point { warm_up: Span(0), window: time, ..unpaced(&base) };
+    Ok(Prepared {
+        command: Command::Peak,
+        writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),
+        about: about(&peak, &base, &search, official),
+        described: document::Experiment {
+            name: asked.source().unwrap_or("peak").to_owned(),
+            base: document::Point::from(&base),
+            axes: Vec::from([document::Axis::from(&peak.axis())]),
+            settings: settings(&search, official),
+        },
+        seed: base.seed,
+        targets: spec.targets.clone(),
+        grounds: Vec::from([Ground { place, spec }]),
+        which: Box::new(|_| 0),
+        experiment: Box::new(peak),
+        host,
+    })
+}
+
+/// What cannot be, whatever the targets are.
+fn contradictions(typed: &PeakArgs) -> Result<(), Error> {
+    let refuse =
+        |option: &str, problem: &str, remedy: &str| Err(Error::option(option, problem, remedy));
+    match typed.objective {
+        Some(_) if typed.vary.is_some() => {
+            return refuse("--vary", "with --objective it is the load that varies", "drop it");
+        }
+        Some(_) if typed.enough.is_some() => {
+            return refuse("--enough", "with --objective nothing is saturated", "use --tolerance");
+        }
+        None if typed.tolerance.is_some() => {
+            return refuse("--tolerance", "it is about --objective", "use --enough");
+        }
+        _ => {}
+    }
+    for (option, share) in [("--enough", typed.enough), ("--tolerance", typed.tolerance)] {
+        if let Some(share) = share.filter(|share| !(0.01..=0.99).contains(share)) {
+            return Err(Error::option(
+                format!("{option} {share}"),
+                "it is from 1% to 99%",
+                "choose another one",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a queue depth where that is what is searched for.
+fn depth_has_an_effect(described: &Described, typed: &PeakArgs) -> Result<(), Error> {
+    let varies = typed.vary.is_none_or(|vary| vary == VaryArg::QueueDepth);
+    match typed.objective.is_none() && varies && described.streams.len() == 1 {
+        true => Err(Error::option(
+            "--queue-depth",
+            "it is what is searched for, so this has no effect",
+            "drop it, or bound it with --up-to",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Opens the loops where there is an objective, and refuses schedules where there is none.
+fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
+    let several = described.streams.len() > 1;
+    for stream in &mut described.streams {
+        if typed.vary == Some(VaryArg::Workers) && stream.load.queue_depth.is_none() {
+            stream.load.queue_depth = Some(Depth::PerWorker(1));
+        }
+        let whose = stream.name.as_ref().filter(|_| several);
+        let whose = whose.map_or(String::new(), |name| format!("stream {name}: "));
+        match (typed.objective, &stream.load.rate) {
+            (None, Some(_)) => {
+                return Err(Error::option(
+                    format!("{whose}--rate"),
+                    "what saturates is searched for in a closed loop, which has no rate",
+                    "drop it, or search for a load with --objective 'p99<=2ms'",
+                ));
+            }
+            (Some(_), None) if several => {
+                return Err(Error::option(
+                    format!("{whose}--rate"),
+                    "the load is shared among the streams as they share it to begin with, and this \
+                     one has none",
+                    "give every stream a rate",
+                ));
+            }
+            (Some(_), Some(Offered::Course(_))) => {
+                return Err(Error::option(
+                    format!("{whose}--rate"),
+                    "the highest load is one that stays the same, and this one changes over time",
+                    "give the rate that the search begins with",
+                ));
+            }
+            (Some(_), None) => {
+                stream.load.rate = Some(rates::offered(START).map_err(Error::Mistyped)?);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a machine can hold.
+struct Holds {
+    backend: Backend,
+    machine: Machine,
+}
+
+/// What is searched for, up to what was typed or fits.
+fn search(
+    typed: &PeakArgs,
+    base: &Point,
+    official: Option<Span>,
+    holds: &Holds,
+) -> Result<Search, Error> {
+    if let Some(objective) = typed.objective {
+        let up_to = Rate(highest_load(typed, base)?);
+        let tolerance = typed.tolerance.unwrap_or(TOLERANCE);
+        return Ok(Search::Load { objective, up_to, tolerance });
+    }
+    let vary = typed.vary.map_or(Vary::QueueDepth, Vary::from);
+    if vary == Vary::Workers && base.streams.len() > 1 {
+        return Err(Error::option(
+            "--vary workers",
+            "there are several streams, and which of them has how many is not said",
+            "vary the queue depth, or search with one stream",
+        ));
+    }
+    let enough = typed.enough.unwrap_or(ENOUGH);
+    let least = lowest(base, vary);
+    let with = |up_to| Search::Saturation { vary, up_to, enough };
+    let fits = |up_to| {
+        let peak = Peak::new(base.clone(), with(up_to), official);
+        resolve::fits(&peak.largest(), holds.backend, holds.machine)
+    };
+    if let Some(text) = &typed.up_to {
+        let up_to = values::count(text).map_err(|why| {
+            Error::option(format!("--up-to {text}"), why, "write a whole number such as 256")
+        })?;
+        if up_to < least {
+            return Err(Error::option(
+                format!("--up-to {up_to}"),
+                format!("the workers need a queue depth of {least}"),
+                "choose more",
+            ));
+        }
+        fits(up_to)?;
+        return Ok(with(up_to));
+    }
+    let most = if vary == Vary::Workers { WORKERS } else { DEEPEST };
+    let mut up_to = most.max(least);
+    while least < up_to && fits(up_to).is_err() {
+        up_to = (up_to / 2).max(least);
+    }
+    fits(up_to)?;
+    Ok(with(up_to))
+}
+
+fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
+    let Some(text) = &typed.up_to else { return Ok(LOAD) };
+    let refuse =
+        |why: String| Error::option(format!("--up-to {text}"), why, "write a load such as 100k");
+    let offered = rates::offered(text).map_err(refuse)?;
+    let stream = &base.streams[0];
+    let shares = Shares {
+        workers: u64::from(worker_count(stream)),
+        targets: stream.regions.len() as u64,
+        block: stream.block_sizes.mean(stream.read_share),
+    };
+    match offered.of_stream(shares) {
+        Offer::Steady(rate) => Ok(rate.0),
+        Offer::Course(..) => Err(refuse("it changes over time".to_owned())),
+    }
+}
+
+/// The point as what such targets can do at most paces it: what it writes is reckoned by that.
+fn unpaced(base: &Point) -> Point {
+    let mut point = base.clone();
+    for stream in &mut point.streams {
+        stream.pacing = Pacing::Closed { queue_depth: stream.pacing.queue_depth() };
+        stream.course = None;
+    }
+    point
+}
+
+fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> Vec<String> {
+    let what = match search {
+        Search::Saturation { vary, up_to, enough } => {
+            let what = match vary {
+                Vary::QueueDepth => "queue depth",
+                Vary::Workers => "number of workers",
+            };
+            format!(
+                "peak: the lowest {what} that gives {} % of the best, from {} to {up_to}",
+                (enough * 1000.0).round() / 10.0,
+                lowest(base, *vary)
+            )
+        }
+        Search::Load { objective, up_to, .. } => {
+            format!("peak: the highest load at which {objective}, up to {up_to}")
+        }
+    };
+    let load = match base.streams.as_slice() {
+        [only] => only.load_in_words(),
+        several => format!("{}: {} streams", base.name, several.len()),
+    };
+    let last = match official {
+        Some(window) => format!("then an official run of {window}"),
+        None => "no official run".to_owned(),
+    };
+    let longer = match search {
+        Search::Saturation { .. } => "",
+        Search::Load { .. } => " or more, as the percentile needs",
+    };
+    let window = peak.point(1.0).window.min(base.window);
+    Vec::from([
+        what,
+        format!("load     {load}"),
+        format!("probes   up to {PROBES_MAX} of {window}{longer}; {last}"),
+    ])
+}
+
+/// The settings as the result file has them, by the names of their options.
+fn settings(search: &Search, official: Option<Span>) -> BTreeMap<String, String> {
+    let official = official.map_or("none".to_owned(), |window| window.to_string());
+    let mut pairs = Vec::from([("official", official)]);
+    match search {
+        Search::Saturation { vary, up_to, enough } => pairs.extend([
+            ("vary", vary.name().to_owned()),
+            ("up-to", up_to.to_string()),
+            ("enough", enough.to_string()),
+        ]),
+        Search::Load { objective, up_to, tolerance } => pairs.extend([
+            ("objective", objective.to_string()),
+            ("up-to", up_to.0.to_string()),
+            ("tolerance", tolerance.to_string()),
+        ]),
+    }
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,316 @@
+//! `fathom sustain`: preconditioning, then rounds until a steady state: of any workload, or as the
+//! SNIA performance tests have them.
+
+use std::collections::BTreeMap;
+
+use fathom_core::experiment::{
+    Axis, Scale, Sustain, Test, TestSettings, Until, Watch, sustain_course,
+};
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Access, Cache, Point};
+use fathom_core::{Bytes, Span};
+use fathom_report::document::{self, Command};
+
+use super::experiment::{self, Ground, Prepared, Writes};
+use super::shared::{self, Place};
+use crate::cli::described::Described;
+use crate::cli::resolve::{self, Spec};
+use crate::cli::searches::{Sustain as Args, SustainArgs};
+use crate::error::Error;
+use crate::output;
+use crate::workload::Asked;
+
+/// What a test says by itself, so that it cannot be typed.
+const OF_THE_TEST: [&str; 11] = [
+    "block-size",
+    "write-block-size",
+    "read-share",
+    "pattern",
+    "align",
+    "no-repeat",
+    "zones",
+    "start-distance",
+    "rate",
+    "arrivals",
+    "realtime",
+];
+
+/// Runs it.
+///
+/// # Errors
+///
+/// When the command line, a target or the result file does not allow it.
+pub fn perform(args: &Args) -> Result<u8, Error> {
+    if args.results.json {
+        output::leave_stdout_to_the_document();
+    }
+    experiment::perform(prepare(args, None)?, &args.start, &args.results)
+}
+
+/// Settles what it does, with the seed of an earlier time if there is one.
+///
+/// # Errors
+///
+/// When an option contradicts another one, or a target is not there.
+pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    let test = args.course.test;
+    let mut asked = Asked::read(&args.request)?;
+    contradictions(args, &asked)?;
+    for stream in &mut asked.described.streams {
+        stream.load.seed = seed.or(stream.load.seed);
+        if test != Test::Workload {
+            // What a test is made of writes, whatever the load is without it.
+            stream.load.read_share = 0.0;
+        }
+    }
+    let (place, host, spec) = shared::settle(&mut asked)?;
+    let settings = settings(&args.course, &spec);
+    let base = spec.points[0].clone();
+    let course = sustain_course(test, &base, settings);
+    let sustain = Sustain::new(course);
+    let points = sustain.points();
+    let machine = shared::machine(&host);
+    for point in &points {
+        resolve::fits(point, spec.backend, machine)?;
+    }
+    let spec = Spec { points, ..spec };
+    consent(test, &spec, &asked.described)?;
+    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let (grounds, layouts) = grounds(&place, &spec);
+    Ok(Prepared {
+        command: Command::Sustain,
+        writes: writes(&sustain, &spec.targets),
+        about: about(&sustain, test, &settings),
+        described: document::Experiment {
+            name: test.name().to_owned(),
+            base: document::Point::from(&base),
+            axes: axes(&sustain).iter().map(document::Axis::from).collect(),
+            settings: in_words(&settings, test),
+        },
+        seed: base.seed,
+        targets: spec.targets,
+        grounds,
+        which: Box::new(move |planned| {
+            let layout = layout(&planned.point);
+            layouts.iter().position(|known| *known == layout).unwrap_or(0)
+        }),
+        experiment: Box::new(sustain),
+        host,
+    })
+}
+
+/// What cannot be, whatever the targets are.
+fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
+    let (course, test) = (&args.course, args.course.test);
+    if test == Test::Workload {
+        if course.length.is_some() {
+            return Err(Error::option(
+                "--for",
+                "rounds of a workload end when they are steady",
+                "drop it, or say with --at-least how long they go on for at least",
+            ));
+        }
+        return Ok(());
+    }
+    if let Some(name) = asked.source() {
+        return Err(Error::option(
+            name,
+            format!("the test {} has a load of its own", test.name()),
+            "drop it, or use --test workload",
+        ));
+    }
+    let typed = |name: &&str| args.request.typed.iter().any(|typed| typed.name == **name);
+    if let Some(name) = OF_THE_TEST.iter().find(|name| typed(name)) {
+        return Err(Error::option(
+            format!("--{name}"),
+            format!("the test {} says it by itself", test.name()),
+            "drop it, or use --test workload",
+        ));
+    }
+    if course.length.is_some() && !test.has_length() {
+        return Err(Error::option(
+            "--for",
+            format!("the test {} ends when its rounds are steady", test.name()),
+            "drop it",
+        ));
+    }
+    Ok(())
+}
+
+/// The settings of a test: what was typed, with what the test and the targets say in place of what
+/// was not.
+fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
+    let reads_only = !spec.writes();
+    let passes = match typed.test {
+        // Who only reads wants to read what is there.
+        Test::Workload if reads_only => 0,
+        test => test.passes(),
+    };
+    let direct = spec.streams().any(|stream| stream.access.cache == Cache::Direct);
+    let alignment = |target: &Target| target.direct_alignment.filter(|_| direct);
+    let coarsest = spec.targets.iter().filter_map(alignment).max();
+    TestSettings {
+        passes: typed.precondition.map_or(passes, |typed| typed.0),
+        watch: typed.watch.unwrap_or(typed.test.watch()),
+        at_least: typed.at_least,
+        rounds: typed.rounds,
+        length: typed.length,
+        smallest_block: coarsest.unwrap_or(Bytes(512)),
+    }
+}
+
+/// Refuses a test that writes where nobody has said that it may, in words that are about the test.
+fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> {
+    let typed = &described.consent;
+    let is_simulated = spec.targets.iter().any(|one| one.kind == TargetKind::Simulated);
+    if test == Test::Workload || is_simulated || typed.overwrite || !typed.destroy.is_empty() {
+        return Ok(());
+    }
+    Err(Error::target(
+        &spec.targets[0].name,
+        format!("the test {} writes, and what is there would be lost", test.name()),
+        "allow it with --overwrite, or sustain reads with --test workload",
+    ))
+}
+
+/// How a point's streams access which targets: what decides what is opened for it.
+type Layout = Vec<(Access, Vec<u32>)>;
+
+fn layout(point: &Point) -> Layout {
+    let streams = point
+        .streams
+        .iter()
+        .map(|stream| (stream.access, stream.regions.iter().map(|region| region.target).collect()));
+    streams.collect()
+}
+
+/// The points by what is opened for them.
+fn grounds(place: &Place, spec: &Spec) -> (Vec<Ground>, Vec<Layout>) {
+    let mut layouts: Vec<Layout> = Vec::new();
+    let mut grounds: Vec<Ground> = Vec::new();
+    for point in &spec.points {
+        let layout = layout(point);
+        match layouts.iter().position(|known| *known == layout) {
+            Some(known) => grounds[known].spec.points.push(point.clone()),
+            None => {
+                let points = Vec::from([point.clone()]);
+                let spec = Spec { points, ..spec.clone() };
+                grounds.push(Ground { place: place.clone(), spec });
+                layouts.push(layout);
+            }
+        }
+    }
+    (grounds, layouts)
+}
+
+/// What preconditioning writes, and what the rest of the time may come to.
+fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
+    let course = sustain.course();
+    let before = sustain.preconditioning();
+    let rounds = sustain.rounds_at_most();
+    let round = course.round.iter().map(|cell| (&cell.point, rounds));
+    let script = course.script.iter().map(|planned| (&planned.point, 1));
+    Writes::of(round.chain(script), targets)
+        .map(|writes| writes.beside(before))
+        .or_else(|| (before > Bytes(0)).then(|| Writes::exactly(before, targets)))
+}
+
+fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> {
+    let course = sustain.course();
+    let mut lines = Vec::from([format!("sustain: {}", in_a_line(test))]);
+    if settings.passes > 0 {
+        lines.push(format!(
+            "before   everything is written {} in blocks of 128 KiB, {} in all",
+            times(settings.passes),
+            sustain.preconditioning()
+        ));
+    }
+    if let Some(cell) = course.round.get(course.watched) {
+        let points = match course.round.len() {
+            1 => "1 point".to_owned(),
+            n => format!("{n} points"),
+        };
+        let end = match course.until {
+            Until::Steady { .. } => format!(
+                "until they are steady and took at least {}, at most {}",
+                settings.at_least,
+                sustain.rounds_at_most()
+            ),
+            Until::Over { time, bytes } => format!("for {time} or until {bytes} are written"),
+        };
+        lines.push(format!("rounds   {points} of {} each, {end}", cell.point.window));
+        lines.push(format!("watched  {}", sustain.watched_in_words()));
+    }
+    if !course.script.is_empty() {
+        lines.push(format!("then     {} points", course.script.len()));
+    }
+    lines
+}
+
+fn in_a_line(test: Test) -> &'static str {
+    match test {
+        Test::Workload => "rounds of a workload until they are steady",
+        Test::Iops => "SNIA IOPS, 8 block sizes by 7 mixes",
+        Test::Throughput => "SNIA throughput, 128 KiB sequential reads and writes",
+        Test::ResponseTime => "SNIA latency, 3 block sizes by 3 mixes with one I/O at a time",
+        Test::WriteSaturation => "SNIA write saturation, random writes of 4 KiB",
+        Test::DemandIntensity => "SNIA demand intensity, threads by queue depth",
+        Test::HostIdleRecovery => "SNIA host idle recovery, bursts of writes with pauses that grow",
+        Test::CrossStimulusRecovery => {
+            "SNIA cross stimulus recovery, large sequential and small random writes in turn"
+        }
+    }
+}
+
+fn times(passes: u32) -> String {
+    match passes {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+/// The axes of the round, or of the script where the round has none.
+fn axes(sustain: &Sustain) -> Vec<Axis> {
+    let course = sustain.course();
+    let of_round = course.round.iter().map(|cell| cell.coordinates.as_slice());
+    let of_script = course.script.iter().map(|planned| planned.place.coordinates.as_slice());
+    let mut axes: Vec<Axis> = Vec::new();
+    for coordinate in of_round.chain(of_script).flatten() {
+        let axis = match axes.iter().position(|axis| axis.name == coordinate.axis) {
+            Some(known) => &mut axes[known],
+            None => {
+                let scale = match coordinate.axis.as_str() {
+                    "block-size" | "workers" | "queue-depth" => Scale::Log2,
+                    "phase" => Scale::Categories,
+                    _ => Scale::Linear,
+                };
+                axes.push(Axis { name: coordinate.axis.clone(), scale, labels: Vec::new() });
+                axes.last_mut().expect("one was just added")
+            }
+        };
+        if !axis.labels.contains(&coordinate.label) {
+            axis.labels.push(coordinate.label.clone());
+        }
+    }
+    axes
+}
+
+/// The settings as the result file has them, by the names of their options.
+fn in_words(settings: &TestSettings, test: Test) -> BTreeMap<String, String> {
+    let watch = match settings.watch {
+        Watch::Iops => "iops".to_owned(),
+        Watch::Bandwidth => "bandwidth".to_owned(),
+        Watch::MeanTime => "mean".to_owned(),
+        Watch::Time(quantile) => quantile.to_string(),
+    };
+    let mut pairs = Vec::from([
+        ("test", test.name().to_owned()),
+        ("precondition", settings.passes.to_string()),
+        ("watch", watch),
+        ("at-least", settings.at_least.to_string()),
+        ("rounds", settings.rounds.to_string()),
+    ]);
+    pairs.extend(settings.length.map(|length: Span| ("for", length.to_string())));
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
