@@ -97,7 +97,8 @@ pub struct MapFound {
     pub cells: Vec<MapCell>,
     /// How well the cells that were filled in agree with measurements, for each quantile.
     pub validation: Vec<Validation>,
-    /// How much the cells that were measured again at the end had changed at most, as a share.
+    /// How much the first quantile at the cells that were measured again at the end had changed, in the
+    /// mean, as a share; below zero where it became shorter.
     pub drift: Option<f64>,
     /// Why the map is not to be relied on, one sentence each; empty if it is.
     pub doubts: Vec<String>,

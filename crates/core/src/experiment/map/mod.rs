@@ -1,11 +1,14 @@
 //! The latency map: response times of reads under every combination of read and write load, of
 //! which only some are measured.
 
+mod cells;
 mod doubts;
 mod frontier;
 mod search;
 mod surface;
+mod words;
 
+pub use cells::{Map, READS, Settings, WRITES};
 pub use doubts::doubts;
 pub use search::{
     Ask, Options as SearchOptions, Reading, Search, Shape, Spot, Surface, cells_at_most,

@@ -1,0 +1,560 @@
+//! The latency map as an experiment: the maxima of both loads, then the cells that the search asks
+//! for, as points of a sequential writer and random readers. Decides nothing about which cells.
+
+use super::search::{Ask, Options, Reading, Search, Shape, Surface};
+use super::{doubts, words};
+use crate::experiment::{
+    Conclusion, Coordinate, Experiment, Forecast, Found, MapFound, Place, Planned, Role, Step,
+    Trial, bandwidth, iops, response_time,
+};
+use crate::measure::{Direction, Ledger, Record};
+use crate::spec::{Arrivals, Pacing, Point, Stream, Workers};
+use crate::units::{Quantile, Rate, Span};
+
+/// The axis of the write load.
+pub const WRITES: &str = "write-bandwidth";
+/// The axis of the read load.
+pub const READS: &str = "read-rate";
+/// The axis of the probes for the maxima.
+pub const DEPTH: &str = "queue-depth";
+
+/// What a latency map is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What all points have in common: name, interval, seed. Its streams are not used.
+    pub base: Point,
+    /// What writes: one block size; its pacing is set for each cell.
+    pub writer: Stream,
+    /// What reads: one block size; its pacing is set for each cell, and its most in flight is kept.
+    pub reader: Stream,
+    /// The cells.
+    pub search: Options,
+    /// The maximum of the write load in bytes per second; found if none.
+    pub write_max: Option<f64>,
+    /// The maximum of the read load in I/Os per second; found if none.
+    pub read_max: Option<f64>,
+    /// Load before each window, which is not recorded.
+    pub ramp: Span,
+    /// How long a cell is measured.
+    pub window: Span,
+    /// The share of what was offered that the target may be behind in a cell that it carries.
+    pub behind: f64,
+}
+
+/// The least reads per second: those of a cell without a read load, which tell its response time.
+const SINGLE_READS: f64 = 10.0;
+
+/// How long a probe for a maximum is measured: the maxima are only the ends of the axes.
+const PROBE: Span = Span::from_secs(3);
+
+/// The queue depths of the probes, until one gains no more than [`GAIN`]. Reads of a large SSD need
+/// hundreds in flight; a sequential writer of large blocks few.
+const WRITE_DEPTHS: [u32; 4] = [1, 4, 16, 64];
+const READ_DEPTHS: [u32; 5] = [4, 16, 64, 256, 1024];
+
+/// The gain of four times the queue depth that is not worth it.
+const GAIN: f64 = 0.05;
+
+/// A response time so far out is trusted from so many samples on: p99.9 with 200 values beyond it.
+const FAR: f64 = 0.999;
+const FAR_SAMPLES: u64 = 200_000;
+
+/// The last quantile that a cell has to be precise at.
+const PRECISE_AT: f64 = 0.99;
+
+/// The latency map.
+#[derive(Clone, Debug)]
+pub struct Map {
+    settings: Settings,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// Probing for a maximum.
+    Climb(Climb),
+    /// Measuring cells.
+    Cells(Box<Cells>),
+    /// There is no map to measure, for this reason.
+    Nothing(String),
+}
+
+/// Rising queue depths of one load alone.
+#[derive(Clone, Debug)]
+struct Climb {
+    direction: Direction,
+    /// The place of the next depth.
+    next: usize,
+    best: f64,
+    /// The write maximum, once it is known.
+    write_max: Option<f64>,
+}
+
+/// The cells and their loads.
+#[derive(Clone, Debug)]
+struct Cells {
+    write_max: f64,
+    read_max: f64,
+    search: Search,
+    /// The cell that runs.
+    running: Option<Ask>,
+}
+
+impl Map {
+    /// A map that has measured nothing.
+    ///
+    /// # Panics
+    ///
+    /// Without a cell or a quantile, which resolving the options rules out.
+    pub fn new(settings: Settings) -> Self {
+        let climb =
+            |direction, write_max| Stage::Climb(Climb { direction, next: 0, best: 0.0, write_max });
+        let stage = match (settings.write_max, settings.read_max) {
+            (Some(write_max), Some(read_max)) => Stage::cells(&settings, write_max, read_max),
+            (None, _) => climb(Direction::Write, None),
+            (write_max, None) => climb(Direction::Read, write_max),
+        };
+        Self { settings, stage }
+    }
+
+    /// Takes in the trial of the step before.
+    fn take(&mut self, trial: &Trial) {
+        let Self { settings, stage } = self;
+        match stage {
+            Stage::Climb(climb) => {
+                let found = climb.measured(&trial.record);
+                let gain = found / climb.best - 1.0;
+                climb.best = climb.best.max(found);
+                let last = climb.next == climb.depths(settings).count();
+                if gain > GAIN && !last {
+                    return;
+                }
+                let (direction, best, write_max) = (climb.direction, climb.best, climb.write_max);
+                *stage = match (direction, settings.read_max, write_max) {
+                    _ if best <= 0.0 => Stage::Nothing(format!(
+                        "No {} completed: there is no map.",
+                        direction.name()
+                    )),
+                    (Direction::Write, Some(read_max), _) => Stage::cells(settings, best, read_max),
+                    (Direction::Write, None, _) => Stage::Climb(Climb {
+                        direction: Direction::Read,
+                        next: 0,
+                        best: 0.0,
+                        write_max: Some(best),
+                    }),
+                    (Direction::Read, _, write_max) => {
+                        Stage::cells(settings, write_max.unwrap_or_default(), best)
+                    }
+                };
+            }
+            Stage::Cells(cells) => {
+                if let Some(ask) = cells.running.take() {
+                    cells.search.tell(ask, reading(settings, &trial.record));
+                }
+            }
+            Stage::Nothing(_) => {}
+        }
+    }
+
+    fn conclude(&self) -> Conclusion {
+        match &self.stage {
+            Stage::Climb(_) => Conclusion::default(),
+            Stage::Nothing(why) => Conclusion { sentences: Vec::from([why.clone()]), found: None },
+            Stage::Cells(cells) => {
+                let found = cells.found(&self.settings);
+                let sentences = words::sentences(&found, cells.search.measured());
+                Conclusion { sentences, found: Some(Found::Map(found)) }
+            }
+        }
+    }
+}
+
+impl Stage {
+    fn cells(settings: &Settings, write_max: f64, read_max: f64) -> Self {
+        let search = Search::new(settings.search.clone());
+        Self::Cells(Box::new(Cells { write_max, read_max, search, running: None }))
+    }
+}
+
+impl Experiment for Map {
+    fn next(&mut self, last: Option<&Trial>) -> Step {
+        if let Some(trial) = last {
+            self.take(trial);
+        }
+        let planned = match &mut self.stage {
+            Stage::Climb(climb) => Some(climb.planned(&self.settings)),
+            Stage::Cells(cells) => {
+                cells.running = cells.search.ask();
+                cells.running.map(|ask| cells.planned(ask, &self.settings))
+            }
+            Stage::Nothing(_) => None,
+        };
+        match planned {
+            Some(planned) => Step::Run(Box::new(planned)),
+            None => Step::Done(self.conclude()),
+        }
+    }
+
+    fn forecast(&self) -> Forecast {
+        let settings = &self.settings;
+        let (cells, cells_at_most) = match &self.stage {
+            Stage::Cells(cells) => cells.search.ahead(),
+            Stage::Climb(_) => Search::new(settings.search.clone()).ahead(),
+            Stage::Nothing(_) => (0, 0),
+        };
+        let probes = match &self.stage {
+            Stage::Climb(climb) => climb.ahead(settings),
+            Stage::Cells(_) | Stage::Nothing(_) => 0,
+        };
+        let time = |cells: usize| {
+            Span(
+                (settings.ramp + settings.window).0 * cells as u64
+                    + (settings.ramp + PROBE).0 * probes as u64,
+            )
+        };
+        Forecast {
+            points: (cells + probes) as u32,
+            points_at_most: (cells_at_most + probes) as u32,
+            time: time(cells),
+            time_at_most: time(cells_at_most),
+        }
+    }
+
+    fn so_far(&self) -> Conclusion {
+        self.conclude()
+    }
+}
+
+impl Climb {
+    fn stream<'s>(&self, settings: &'s Settings) -> &'s Stream {
+        match self.direction {
+            Direction::Write => &settings.writer,
+            Direction::Read => &settings.reader,
+        }
+    }
+
+    /// The queue depths, as far as there is memory for them.
+    fn depths(&self, settings: &Settings) -> impl Iterator<Item = u32> {
+        let most = self.stream(settings).pacing.queue_depth();
+        let depths = match self.direction {
+            Direction::Write => &WRITE_DEPTHS[..],
+            Direction::Read => &READ_DEPTHS[..],
+        };
+        let depths: Vec<u32> =
+            depths.iter().copied().filter(|&depth| depth <= most || depth == depths[0]).collect();
+        depths.into_iter()
+    }
+
+    /// Probes still to come, reads after writes.
+    fn ahead(&self, settings: &Settings) -> usize {
+        let here = self.depths(settings).count().saturating_sub(self.next);
+        match (self.direction, settings.read_max) {
+            (Direction::Write, None) => here + READ_DEPTHS.len(),
+            _ => here,
+        }
+    }
+
+    fn planned(&mut self, settings: &Settings) -> Planned {
+        let queue_depth = self.depths(settings).nth(self.next).unwrap_or(1);
+        self.next += 1;
+        let stream = self.stream(settings);
+        // No worker without a slot.
+        let workers = match stream.workers {
+            Workers::Total(most) => Workers::Total(most.min(queue_depth)),
+            per_target => per_target,
+        };
+        let stream = Stream { pacing: Pacing::Closed { queue_depth }, workers, ..stream.clone() };
+        let name = format!("{}s alone, queue depth {queue_depth}", self.direction.name());
+        let streams = Vec::from([stream]);
+        let coordinate = Coordinate {
+            axis: DEPTH.to_owned(),
+            label: queue_depth.to_string(),
+            value: Some(f64::from(queue_depth)),
+        };
+        Planned {
+            point: Point {
+                name,
+                streams,
+                warm_up: settings.ramp,
+                window: PROBE,
+                ..settings.base.clone()
+            },
+            place: Place { role: Role::Probe, coordinates: Vec::from([coordinate]), repeat: 0 },
+            rest: Span(0),
+        }
+    }
+
+    /// Bytes per second of writes, or I/Os per second of reads.
+    fn measured(&self, record: &Record) -> f64 {
+        let found = match self.direction {
+            Direction::Write => bandwidth(record, None, Some(Direction::Write)),
+            Direction::Read => iops(record, None, Some(Direction::Read)),
+        };
+        found.map_or(0.0, |one| one.value)
+    }
+}
+
+impl Cells {
+    /// Bytes written per second in a column.
+    fn bandwidth(&self, shape: Shape, write: usize) -> f64 {
+        self.write_max * write as f64 / (shape.writes - 1).max(1) as f64
+    }
+
+    /// Reads per second in a row.
+    fn rate(&self, shape: Shape, read: usize) -> f64 {
+        self.read_max * read as f64 / (shape.reads - 1).max(1) as f64
+    }
+
+    fn planned(&self, Ask { spot, role }: Ask, settings: &Settings) -> Planned {
+        let shape = settings.search.shape;
+        let (bandwidth, rate) = (self.bandwidth(shape, spot.write), self.rate(shape, spot.read));
+        let open = |stream: &Stream, offered_load: f64, arrivals: Arrivals| Stream {
+            pacing: Pacing::Open {
+                offered_load: Rate(offered_load),
+                arrivals,
+                queue_depth_max: stream.pacing.queue_depth(),
+                realtime: false,
+            },
+            ..stream.clone()
+        };
+        let mut streams = Vec::new();
+        if spot.write > 0 {
+            let block = settings.writer.block_sizes.largest().0 as f64;
+            streams.push(open(&settings.writer, bandwidth / block, Arrivals::Uniform));
+        }
+        // A single worker is enough for single reads, and one of many would read once a second.
+        let mut reader = open(&settings.reader, rate.max(SINGLE_READS), Arrivals::Poisson);
+        if spot.read == 0 {
+            reader.workers = Workers::Total(1);
+        }
+        streams.push(reader);
+        let (writes, reads) = (words::bandwidth(bandwidth), words::rate(rate));
+        let coordinate = |axis: &str, label: &str, value: f64| Coordinate {
+            axis: axis.to_owned(),
+            label: label.to_owned(),
+            value: Some(value),
+        };
+        let coordinates =
+            Vec::from([coordinate(WRITES, &writes, bandwidth), coordinate(READS, &reads, rate)]);
+        Planned {
+            point: Point {
+                name: format!("{reads} reads/s beside {writes} of writes"),
+                streams,
+                warm_up: settings.ramp,
+                window: settings.window,
+                // Each cell with other offsets and arrivals, and each the same when it is repeated
+                // by a resume.
+                seed: settings
+                    .base
+                    .seed
+                    .wrapping_add((spot.write * shape.reads + spot.read) as u64),
+                ..settings.base.clone()
+            },
+            place: Place { role, coordinates, repeat: u32::from(role == Role::Sentinel) },
+            rest: Span(0),
+        }
+    }
+
+    fn found(&self, settings: &Settings) -> MapFound {
+        let Options { shape, surfaces, .. } = &settings.search;
+        let cells = self.search.cells();
+        MapFound {
+            quantiles: surfaces.iter().map(|one| one.quantile).collect(),
+            write_bandwidths: (0..shape.writes).map(|step| self.bandwidth(*shape, step)).collect(),
+            read_rates: (0..shape.reads).map(|step| self.rate(*shape, step)).collect(),
+            validation: self.search.validation(),
+            drift: self.search.drift().map(|(change, _)| change.exp_m1()),
+            doubts: doubts(&self.search, surfaces, &cells),
+            cells,
+        }
+    }
+}
+
+/// What a trial of a cell told.
+fn reading(settings: &Settings, record: &Record) -> Reading {
+    let carried = (0..streams(record)).all(|stream| {
+        let ledger = ledger(record, stream);
+        // In flight counts too: a deep queue takes a long backlog in before anything stays
+        // unstarted. One that has just begun is no backlog.
+        let waiting = (ledger.unstarted + ledger.in_flight).saturating_sub(1);
+        let behind = waiting + ledger.lost + ledger.failed;
+        behind as f64 <= settings.behind * ledger.due as f64
+    });
+    if !carried || streams(record) == 0 {
+        return Reading::default();
+    }
+    let surfaces = &settings.search.surfaces;
+    let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
+    Reading { admissible: true, precise: is_precise(surfaces, record), response_times }
+}
+
+/// How many streams a record has; the readers are the last one.
+fn streams(record: &Record) -> u32 {
+    record.workers.iter().map(|worker| worker.stream + 1).max().unwrap_or(0)
+}
+
+fn ledger(record: &Record, stream: u32) -> Ledger {
+    let of = record.workers.iter().filter(|worker| worker.stream == stream);
+    of.fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
+}
+
+fn known(record: &Record, quantile: Quantile) -> Option<crate::stats::Estimate> {
+    let readers = streams(record).checked_sub(1)?;
+    let samples = record.sum(Some(Direction::Read), |worker, _| worker.stream == readers).ios();
+    if FAR <= quantile.0 && samples < FAR_SAMPLES {
+        return None;
+    }
+    response_time(record, Some(readers), Some(Direction::Read), quantile)
+}
+
+/// Whether every quantile up to p99 is known within its tolerance. One with too few samples for any
+/// answer is withheld and not imprecise, except the first one, without which a cell is nothing.
+fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
+    surfaces.iter().enumerate().filter(|(_, one)| one.quantile.0 <= PRECISE_AT).all(
+        |(place, surface)| match known(record, surface.quantile) {
+            Some(time) => {
+                time.half_width.is_some_and(|half| half <= surface.tolerance * time.value)
+            }
+            None => place > 0,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::CellKind;
+    use crate::verdict::testing::Invented;
+
+    fn settings() -> Settings {
+        let reads = Invented::open_reads(1000.0).trial;
+        let closed = Pacing::Closed { queue_depth: 64 };
+        let stream = Stream { pacing: closed, ..reads.point.streams[0].clone() };
+        let surface = |quantile, tolerance| Surface { quantile: Quantile(quantile), tolerance };
+        let shape = Shape { writes: 5, reads: 5, first_read: 0 };
+        Settings {
+            base: reads.point.clone(),
+            writer: Stream { read_share: 0.0, name: "writer".to_owned(), ..stream.clone() },
+            reader: Stream { workers: Workers::Total(2), ..stream },
+            search: Options {
+                shape,
+                surfaces: Vec::from([surface(0.5, 0.05), surface(0.95, 0.1), surface(0.999, 0.2)]),
+                exhaustive: false,
+                cells_at_most: super::super::cells_at_most(shape),
+                seed: 7,
+            },
+            write_max: None,
+            read_max: None,
+            ramp: Span::from_secs(1),
+            window: Span::from_secs(5),
+            behind: 0.03,
+        }
+    }
+
+    /// What a planned point was measured as: 1000 I/Os per second whatever was asked, and behind its
+    /// schedule where `carried` says that the load is too much.
+    fn measured(planned: Planned, carried: bool) -> Trial {
+        let writes = planned.point.streams.iter().all(|stream| stream.read_share == 0.0);
+        let invented = if writes { Invented::writes() } else { Invented::open_reads(1000.0) };
+        let mut trial = invented.trial;
+        if !carried {
+            let ledger = &mut trial.record.workers[0].ledger;
+            ledger.unstarted = ledger.due / 2;
+        }
+        Trial { point: planned.point, place: planned.place, ..trial }
+    }
+
+    fn run(mut map: Map, carried: impl Fn(f64, f64) -> bool) -> (Vec<Planned>, Conclusion) {
+        let (mut planned, mut last): (Vec<Planned>, Option<Trial>) = (Vec::new(), None);
+        loop {
+            let ahead = map.forecast();
+            match map.next(last.as_ref()) {
+                Step::Done(conclusion) => return (planned, conclusion),
+                Step::Run(next) => {
+                    assert!(0 < ahead.points && ahead.points <= ahead.points_at_most);
+                    let value =
+                        |at: usize| next.place.coordinates.get(at).and_then(|one| one.value);
+                    let fits = carried(value(0).unwrap_or(0.0), value(1).unwrap_or(0.0));
+                    planned.push((*next).clone());
+                    last = Some(measured(*next, fits));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn maxima_are_probed_and_the_cells_lie_between_them() {
+        let (planned, conclusion) =
+            run(Map::new(settings()), |writes, reads| writes / 4_096_000.0 + reads / 1000.0 <= 1.0);
+        let probes: Vec<&str> = planned
+            .iter()
+            .take_while(|one| one.place.role == Role::Probe)
+            .map(|one| one.point.name.as_str())
+            .collect();
+        // Nothing is gained by depth, so that two of each are enough.
+        assert_eq!(
+            probes,
+            [
+                "writes alone, queue depth 1",
+                "writes alone, queue depth 4",
+                "reads alone, queue depth 4",
+                "reads alone, queue depth 16",
+            ]
+        );
+        let Some(Found::Map(found)) = conclusion.found else { panic!("no map") };
+        assert_eq!(
+            found.write_bandwidths,
+            [0.0, 1_024_000.0, 2_048_000.0, 3_072_000.0, 4_096_000.0]
+        );
+        assert_eq!(found.read_rates, [0.0, 250.0, 500.0, 750.0, 1000.0]);
+        for cell in &found.cells {
+            let carried = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+            assert_eq!(carried, cell.write + cell.read <= 4, "{cell:?}");
+            // 60,000 samples do not carry p99.9 as far as a map wants it.
+            assert_eq!(cell.response_time_ns[2], None);
+        }
+    }
+
+    #[test]
+    fn a_cell_is_a_writer_at_its_bandwidth_and_readers_at_their_rate() {
+        let settings =
+            Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
+        let (planned, _) = run(Map::new(settings), |_, _| true);
+        let loads = |planned: &Planned| -> Vec<(f64, Arrivals)> {
+            let each = planned.point.streams.iter().map(|stream| match stream.pacing {
+                Pacing::Open { offered_load, arrivals, .. } => (offered_load.0, arrivals),
+                Pacing::Closed { .. } => panic!("a closed loop"),
+            });
+            each.collect()
+        };
+        let full =
+            planned.iter().find(|one| one.point.name == "400 reads/s beside 8.19MB/s of writes");
+        let expected = [(2000.0, Arrivals::Uniform), (400.0, Arrivals::Poisson)];
+        assert_eq!(loads(full.unwrap()), expected);
+        let idle = planned.iter().find(|one| one.point.name == "0 reads/s beside 0B/s of writes");
+        let idle = idle.unwrap();
+        assert_eq!(loads(idle), [(SINGLE_READS, Arrivals::Poisson)]);
+        assert_eq!(idle.point.streams[0].workers, Workers::Total(1));
+        assert_eq!(
+            (idle.point.warm_up, idle.point.window),
+            (Span::from_secs(1), Span::from_secs(5))
+        );
+        let seeds: std::collections::BTreeSet<u64> = planned
+            .iter()
+            .filter(|p| p.place.role != Role::Sentinel)
+            .map(|p| p.point.seed)
+            .collect();
+        let cells = planned.iter().filter(|p| p.place.role != Role::Sentinel).count();
+        assert_eq!(seeds.len(), cells);
+    }
+
+    #[test]
+    fn a_target_that_does_nothing_has_no_map() {
+        let mut map = Map::new(settings());
+        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
+        let mut trial = measured(*planned, true);
+        trial.record.workers.clear();
+        let Step::Done(conclusion) = map.next(Some(&trial)) else { panic!("goes on") };
+        assert_eq!(conclusion.sentences, ["No write completed: there is no map."]);
+    }
+}

@@ -1,0 +1,196 @@
+//! What a latency map says in words: what the target carries, and how fast its reads stay.
+
+use crate::experiment::{CellKind, MapFound};
+use crate::stats::Estimate;
+
+/// "850 MB/s", as people type it.
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    format!("{}B/s", scaled(bytes_per_second))
+}
+
+/// "40k".
+pub fn rate(per_second: f64) -> String {
+    scaled(per_second)
+}
+
+/// Three digits and the letter of a power of a thousand.
+fn scaled(value: f64) -> String {
+    let (mut value, mut letter) = (value, "");
+    for next in ["k", "M", "G", "T"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, letter) = (value / 1000.0, next);
+    }
+    let digits = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.digits$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text}{letter}")
+}
+
+/// "800 us", "1 ms".
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e6 => format!("{} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{} ms", ns / 1e6),
+        ns => format!("{} s", ns / 1e9),
+    }
+}
+
+/// The next of 1, 2, 5, 10, 20, 50 ... that is no less.
+fn round_up(ns: f64) -> f64 {
+    let decade = 10_f64.powf(ns.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+    steps.into_iter().find(|step| ns <= step * (1.0 + 1e-9)).unwrap_or(10.0 * decade)
+}
+
+/// Bounds on the response time that are worth a sentence, in multiples of the shortest one: what the
+/// device does when it is not busy, and what it does when it is.
+const BOUNDS: [f64; 2] = [1.5, 5.0];
+
+/// The sentences of a map: what was measured, how far reads stay fast beside writes, and what is to
+/// be doubted.
+pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let count =
+        |wanted: &[CellKind]| found.cells.iter().filter(|cell| wanted.contains(&cell.kind)).count();
+    let carried = count(&[CellKind::Measured, CellKind::Imprecise, CellKind::Filled]);
+    let filled = count(&[CellKind::Filled]);
+    let (Some(writes), Some(reads)) = (found.write_bandwidths.last(), found.read_rates.last())
+    else {
+        return sentences;
+    };
+    sentences.push(format!(
+        "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
+         cells. {measured} measurements were made, and {filled} cells were filled in.",
+        bandwidth(*writes),
+        rate(*reads),
+        found.cells.len(),
+    ));
+    // The largest quantile up to p95: what people set bounds on, and every map knows.
+    let place = found.quantiles.iter().rposition(|one| one.0 <= 0.95).unwrap_or(0);
+    let shortest = found
+        .cells
+        .iter()
+        .filter(|cell| cell.read > 0)
+        .filter_map(|cell| cell.response_time_ns[place])
+        .map(|one| one.value)
+        .fold(f64::INFINITY, f64::min);
+    if shortest.is_finite() {
+        let mut bounds = BOUNDS.map(|times| round_up(times * shortest)).to_vec();
+        bounds.dedup();
+        sentences.extend(bounds.into_iter().map(|bound| reach(found, place, bound)));
+    }
+    for one in &found.validation {
+        sentences.push(format!(
+            "{} of the cells that were filled in were measured to check them: at {} they are off by \
+             {:.1} % in the median and {:.0} % at most.",
+            one.cells,
+            one.quantile,
+            one.median_error * 100.0,
+            one.largest_error * 100.0,
+        ));
+    }
+    sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
+    sentences
+}
+
+/// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s beside 500 MB/s of
+/// writes, and not at all beside 1 GB/s."
+fn reach(found: &MapFound, place: usize, bound: f64) -> String {
+    let last = found.write_bandwidths.len() - 1;
+    let mut columns = Vec::from([0, last / 2, last]);
+    columns.dedup();
+    let parts: Vec<String> = columns
+        .into_iter()
+        .map(|write| {
+            let beside = match write {
+                0 => "without writes".to_owned(),
+                _ => format!("beside {} of writes", bandwidth(found.write_bandwidths[write])),
+            };
+            match highest(found, write, place, bound) {
+                Some(read) => format!("up to {} reads/s {beside}", rate(found.read_rates[read])),
+                None => format!("not at all {beside}"),
+            }
+        })
+        .collect();
+    let quantile = found.quantiles[place];
+    format!("Reads at {quantile} <= {} are possible {}.", time(bound), parts.join(", "))
+}
+
+/// The highest read step of a column up to which no cell is slower than the bound.
+fn highest(found: &MapFound, write: usize, place: usize, bound: f64) -> Option<usize> {
+    let column = found.cells.iter().filter(|cell| cell.write as usize == write && cell.read > 0);
+    let meets = |time: Option<Estimate>| time.is_some_and(|time| time.value <= bound);
+    column
+        .take_while(|cell| meets(cell.response_time_ns[place]))
+        .map(|cell| cell.read as usize)
+        .last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::MapCell;
+    use crate::units::Quantile;
+
+    #[test]
+    fn loads_are_said_as_they_are_typed() {
+        let said = [0.0, 12.0, 999.7, 1000.0, 40_500.0, 1.02e9].map(rate);
+        assert_eq!(said, ["0", "12", "1k", "1k", "40.5k", "1.02G"]);
+        assert_eq!(bandwidth(5e8), "500MB/s");
+    }
+
+    #[test]
+    fn bounds_are_round() {
+        assert_eq!([130.0, 200.0, 200.1, 9.9e5].map(round_up), [200.0, 200.0, 500.0, 1e6]);
+        assert_eq!([5e5, 1e6, 2e9].map(time), ["500 us", "1 ms", "2 s"]);
+    }
+
+    #[test]
+    fn the_reach_of_fast_reads_ends_where_a_cell_is_slower_or_not_carried() {
+        let cell = |write: u32, read: u32, ns: Option<f64>| MapCell {
+            write,
+            read,
+            kind: if ns.is_some() { CellKind::Measured } else { CellKind::Overloaded },
+            response_time_ns: Vec::from([ns.map(|value| Estimate { value, half_width: None })]),
+        };
+        let times = [
+            [Some(3e5), Some(1e5), Some(2e5), Some(4e5)],
+            [Some(3e5), Some(2e5), Some(4e5), None],
+            [Some(3e5), None, None, None],
+        ];
+        let cells = times.iter().enumerate().flat_map(|(write, column)| {
+            let column = column.iter().enumerate();
+            column.map(move |(read, ns)| cell(write as u32, read as u32, *ns))
+        });
+        let found = MapFound {
+            quantiles: Vec::from([Quantile(0.95)]),
+            write_bandwidths: Vec::from([0.0, 5e8, 1e9]),
+            read_rates: Vec::from([0.0, 1e4, 2e4, 3e4]),
+            cells: cells.collect(),
+            validation: Vec::new(),
+            drift: None,
+            doubts: Vec::from(["it drifts.".to_owned()]),
+        };
+        assert_eq!(
+            sentences(&found, 12),
+            [
+                "The map goes up to 1GB/s of writes and 30k reads/s; the target carries 8 of its 12 \
+                 cells. 12 measurements were made, and 0 cells were filled in.",
+                "Reads at p95 <= 200 us are possible up to 20k reads/s without writes, up to 10k \
+                 reads/s beside 500MB/s of writes, not at all beside 1GB/s of writes.",
+                "Reads at p95 <= 500 us are possible up to 30k reads/s without writes, up to 20k \
+                 reads/s beside 500MB/s of writes, not at all beside 1GB/s of writes.",
+                "Not to be relied on: it drifts.",
+            ]
+        );
+    }
+}
