@@ -54,6 +54,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Resume(args) => commands::resume::perform(args),
         Command::Peak(args) => commands::peak::perform(args),
         Command::Sustain(args) => commands::sustain::perform(args),
+        Command::Map(args) => commands::map::perform(args),
         Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),

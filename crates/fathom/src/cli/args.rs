@@ -13,7 +13,7 @@ use clap::{
 use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Quantile, Span};
 
 use super::axes::{self, AxisArg};
 use super::patterns;
@@ -72,6 +72,8 @@ pub enum Command {
     Peak(Box<Peak>),
     /// Run rounds until they are steady, for hours or days; the SNIA tests
     Sustain(Box<Sustain>),
+    /// Map the response time of reads under every combination of read and write load
+    Map(Map),
     /// List the workloads that come with fathom, or print one to start from
     Workloads(Workloads),
     /// Show what a target is, down its device stack, and what follows for a test
@@ -592,6 +594,79 @@ impl From<ArrivalsArg> for spec::Arrivals {
             ArrivalsArg::Poisson => Self::Poisson,
         }
     }
+}
+
+/// `fathom map`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Map {
+    /// A file, a block device, or a simulated device such as sim:ssd
+    pub target: PathBuf,
+    /// Steps of the write load by steps of the read load, those of no load included
+    #[arg(long, value_name = "WRITESxREADS", default_value = "21x21", value_parser = values::grid,
+          help_heading = "Map")]
+    pub grid: (u32, u32),
+    /// The percentiles of the response time of reads
+    #[arg(long, value_name = "LIST", default_value = "50,95,99,99.9", value_delimiter = ',',
+          value_parser = values::percentile, help_heading = "Map")]
+    pub percentiles: Vec<Quantile>,
+    /// Measure every cell instead of those that the others follow from
+    #[arg(long, help_heading = "Map")]
+    pub exhaustive: bool,
+    /// How long a cell is measured [default: 5s; 30s for a disk that turns]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
+    pub cell_time: Option<Span>,
+    /// How exactly the median is to be known; p95 half as exactly, p99 a quarter as exactly
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
+          value_parser = values::share, help_heading = "Map")]
+    pub tolerance: f64,
+    /// The end of the write axis, such as 800MB/s [default: what writes alone reach]
+    #[arg(long, value_name = "BANDWIDTH", value_parser = rates::offered, help_heading = "Map")]
+    pub write_max: Option<Offered>,
+    /// The end of the read axis in reads per second, such as 200k [default: what reads alone reach]
+    #[arg(long, value_name = "RATE", value_parser = rates::offered, help_heading = "Map")]
+    pub read_max: Option<Offered>,
+    /// Load before each window, which is not recorded
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        default_value = "1s",
+        help_heading = "Map"
+    )]
+    pub ramp: Span,
+    /// Bytes moved by one read
+    #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
+          default_value = "4k", value_parser = values::size, help_heading = "Load")]
+    pub block_size: Bytes,
+    /// Bytes moved by one write
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true,
+          default_value = "128k", value_parser = values::size, help_heading = "Load")]
+    pub write_block_size: Bytes,
+    /// The most reads in flight; more that fall due wait, and their wait counts
+    #[arg(short, long, value_name = "DEPTH", default_value_t = 1024,
+          value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
+    pub queue_depth: u32,
+    /// The most writes in flight
+    #[arg(long, value_name = "DEPTH", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
+    pub write_queue_depth: u32,
+    /// Threads that read; one more writes
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 2,
+          value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Load")]
+    pub workers: u32,
+    /// Repeats the offsets, arrivals and the order of an earlier map [default: a new one each time]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed,
+          help_heading = "Load")]
+    pub seed: Option<u64>,
+    /// How the target is accessed.
+    #[command(flatten)]
+    pub access: AccessArgs,
+    /// What may be written to.
+    #[command(flatten)]
+    pub consent: Consent,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// `fathom inspect`.

@@ -141,6 +141,33 @@ pub fn seed(text: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| format!("this is no seed: {usage}"))
 }
 
+/// Reads `21x21`: steps of one load by steps of another, those of no load included.
+pub fn grid(text: &str) -> Result<(u32, u32), String> {
+    const STEPS: std::ops::RangeInclusive<u32> = 2..=101;
+    let usage = format!("write 21x21, each from {} to {}", STEPS.start(), STEPS.end());
+    let steps = |part: &str| part.trim().parse::<u32>().ok().filter(|n| STEPS.contains(n));
+    match text.split_once(['x', 'X']) {
+        Some((one, other)) => match (steps(one), steps(other)) {
+            (Some(one), Some(other)) => Ok((one, other)),
+            _ => Err(format!("these are no numbers of steps: {usage}")),
+        },
+        None => Err(format!("this is no grid: {usage}")),
+    }
+}
+
+/// Reads `99.9` and `p99.9`.
+pub fn percentile(text: &str) -> Result<Quantile, String> {
+    match text.trim().trim_start_matches(['p', 'P']).parse::<f64>() {
+        // In steps of a billionth: 99.9 / 100 is not quite 0.999 in binary.
+        Ok(percent) if 0.0 < percent && percent < 100.0 => {
+            Ok(Quantile((percent * 1e9).round() / 1e11))
+        }
+        _ => {
+            Err("this is no percentile: write numbers between 0 and 100, such as 50,95,99.9".into())
+        }
+    }
+}
+
 /// Reads `4k`, `12.8MiB`, `1g`. A size that is no whole number of bytes, as 12.8 MiB is, cannot be
 /// meant to the byte: it becomes a whole number of pages of 4 KiB, which every device can do.
 pub fn size(text: &str) -> Result<Bytes, ParseUnitError> {

@@ -5,6 +5,7 @@ pub mod diskspd;
 mod experiment;
 mod fill;
 pub mod inspect;
+pub mod map;
 pub mod peak;
 pub mod plan;
 pub mod prepare;

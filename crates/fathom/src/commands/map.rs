@@ -1,0 +1,255 @@
+//! `fathom map`: the latency map. What the search decides is in core; here is what its words mean.
+
+use std::collections::BTreeMap;
+
+use fathom_core::Span;
+use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
+use fathom_core::experiment::{Axis, Experiment, Scale};
+use fathom_core::facts::Target;
+use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::{Bytes, Quantile};
+use fathom_report::document::{self, Command, Document};
+use fathom_report::terminal;
+
+use super::shared::{self, Outputs, Place, Work};
+use crate::cli::args::Map as Args;
+use crate::cli::described::{Aim, Described, StreamArgs};
+use crate::cli::rates::{Offer, Offered, Shares};
+use crate::cli::resolve::{self, Spec};
+use crate::cli::values::Backend;
+use crate::error::{Error, exit};
+use crate::live::{Live, clock};
+use crate::output;
+use crate::workload::keys;
+
+/// How long a cell is measured on a device that answers in fractions of a millisecond, and by what
+/// share the target may be behind what was offered in a cell that it carries.
+const WINDOW: (Span, f64) = (Span::from_secs(5), 0.03);
+/// The same for disks that turn: a hundred reads a second need longer for a quantile, and a backlog
+/// comes and goes with the elevator.
+const TURNING: (Span, f64) = (Span::from_secs(30), 0.15);
+
+/// A shorter cell has too few batches for half-widths.
+const SHORTEST_CELL: Span = Span::from_secs(1);
+
+/// The tolerance of further quantiles in multiples of that of the median: tails are noisier.
+const TOLERANCES: [(f64, f64); 3] = [(0.5, 1.0), (0.95, 2.0), (1.0, 4.0)];
+
+/// Runs it.
+///
+/// # Errors
+///
+/// When the command line, the target or the result file does not allow it.
+pub fn perform(args: &Args) -> Result<u8, Error> {
+    if shared::asks_for_help(&args.target) {
+        output::say(fathom_engine::sim::help().trim_end())?;
+        return Ok(exit::MEASURED);
+    }
+    if args.results.json {
+        output::leave_stdout_to_the_document();
+    }
+    let host = shared::this_host();
+    let place = Place::find(std::slice::from_ref(&args.target))?;
+    let machine = shared::machine(&host);
+    let described = describe(args)?;
+    let spec = resolve::settle(&described, place.facts(), machine).map_err(|blame| blame.error)?;
+    let spec = resolve::permit(spec, &described)?;
+    let settings = settings(args, &spec)?;
+    shared::judge(&place, &spec)?;
+    let mut map = Map::new(settings.clone());
+    for line in announcement(&settings, &spec, &map) {
+        output::say_folded(&output::printable(&line))?;
+    }
+    let opened = shared::open(&place, &spec)?;
+    let (outputs, mut journal) =
+        Outputs::create("map", &spec.targets[0].name, &args.results, false)?;
+    let ahead = map.forecast();
+    let mut live = Live::new(ahead.points_at_most as usize, ahead.time_at_most);
+    let work = Work {
+        command: Command::Map,
+        host: &host,
+        spec: &spec,
+        opened: &opened,
+        experiment: &mut map,
+        described: Some(&in_the_document(args, &settings)),
+        seed: settings.base.seed,
+        trace: None,
+    };
+    match shared::measure(work, &mut journal, &mut live) {
+        Ok(outcome) => {
+            outputs.finish(&journal, &render)?;
+            Ok(shared::exit_code(&outcome))
+        }
+        Err(error) => {
+            shared::after_failure(journal);
+            Err(error)
+        }
+    }
+}
+
+fn render(document: &Document) -> String {
+    terminal::map(document, &shared::style())
+}
+
+/// The two streams, in the words of `fathom run`.
+fn describe(args: &Args) -> Result<Described, Error> {
+    let stream = |name: &str, words: &[String]| -> Result<StreamArgs, Error> {
+        let (load, _) = keys::read(words).map_err(|why| {
+            Error::option("fathom map", why, "change the option that it is about")
+        })?;
+        let aim = Aim::at(args.target.clone());
+        Ok(StreamArgs {
+            name: Some(name.to_owned()),
+            aims: Vec::from([aim]),
+            load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: args.ramp, ..load },
+            access: args.access.clone(),
+        })
+    };
+    let word = |key: &str, value: &str| format!("--{key}={value}");
+    let writer = [
+        word("block-size", &args.write_block_size.0.to_string()),
+        word("read-share", "0%"),
+        word("pattern", "sequential"),
+        word("queue-depth", &args.write_queue_depth.to_string()),
+        word("workers", "1/total"),
+    ];
+    let reader = [
+        word("block-size", &args.block_size.0.to_string()),
+        word("queue-depth", &args.queue_depth.to_string()),
+        word("workers", &format!("{}/total", args.workers)),
+    ];
+    Ok(Described {
+        name: Some("latency map".to_owned()),
+        streams: Vec::from([stream("writer", &writer)?, stream("readers", &reader)?]),
+        consent: args.consent.clone(),
+        folders: Vec::new(),
+    })
+}
+
+/// Whether the target is a disk that turns. What a hypervisor shows often says so, and does not.
+fn turns(target: &Target) -> bool {
+    let mut disks = target.layers.iter().filter_map(|layer| layer.disk.as_ref()).peekable();
+    disks.peek().is_some()
+        && disks.all(|disk| {
+            disk.rotational == Some(true) && disk.transport.as_deref() != Some("virtio")
+        })
+}
+
+fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
+    let (window, behind) = if turns(&spec.targets[0]) { TURNING } else { WINDOW };
+    let window = args.cell_time.unwrap_or(window);
+    if window < SHORTEST_CELL || !window.0.is_multiple_of(resolve::SHORTEST_INTERVAL.0) {
+        return Err(Error::option(
+            format!("--cell-time {window}"),
+            "quantiles need at least a second, in whole intervals of 100 ms",
+            "choose 5s or more",
+        ));
+    }
+    let maximum = |option: &str, typed: &Option<Offered>, block: Bytes| {
+        let Some(offered) = typed else { return Ok(None) };
+        let shares = Shares { workers: 1, targets: 1, block: block.0 as f64 };
+        match offered.of_stream(shares) {
+            Offer::Steady(rate) => Ok(Some(rate.0)),
+            Offer::Course(_) => Err(Error::option(
+                option,
+                "the end of an axis is one rate",
+                "give one, such as 40k",
+            )),
+        }
+    };
+    let write_max = maximum("--write-max", &args.write_max, args.write_block_size)?;
+    let read_max = maximum("--read-max", &args.read_max, args.block_size)?;
+    let shape = Shape { writes: args.grid.0 as usize, reads: args.grid.1 as usize, first_read: 0 };
+    let surfaces: Vec<Surface> =
+        args.percentiles.iter().map(|&quantile| surface(quantile, args.tolerance)).collect();
+    let point = &spec.points[0];
+    let [writer, reader]: [Stream; 2] =
+        point.streams.clone().try_into().expect("a writer and readers were described");
+    Ok(Settings {
+        base: Point { interval: resolve::SHORTEST_INTERVAL, ..point.clone() },
+        writer,
+        reader,
+        search: SearchOptions {
+            shape,
+            surfaces,
+            exhaustive: args.exhaustive,
+            cells_at_most: cells_at_most(shape),
+            seed: point.seed,
+        },
+        write_max: write_max.map(|rate| rate * args.write_block_size.0 as f64),
+        read_max,
+        ramp: args.ramp,
+        window,
+        behind,
+    })
+}
+
+fn surface(quantile: Quantile, tolerance: f64) -> Surface {
+    let (_, times) = TOLERANCES
+        .into_iter()
+        .find(|(up_to, _)| quantile.0 <= *up_to)
+        .expect("the last one is the largest quantile");
+    Surface { quantile, tolerance: tolerance * times }
+}
+
+/// What will happen, before it does.
+fn announcement(settings: &Settings, spec: &Spec, map: &Map) -> Vec<String> {
+    let Shape { writes, reads, .. } = settings.search.shape;
+    let ahead = map.forecast();
+    let cells = match settings.search.exhaustive {
+        true => format!("all {} cells", writes * reads),
+        false => format!("{} of {} cells at most", settings.search.cells_at_most, writes * reads),
+    };
+    let mut lines = Vec::from([
+        format!(
+            "latency map of {}: {writes} x {reads} steps of writes and reads",
+            spec.targets[0].name
+        ),
+        format!(
+            "takes up to {}: {cells}, {} each after {}; seed {}",
+            clock(ahead.time_at_most),
+            settings.window,
+            settings.ramp,
+            settings.base.seed
+        ),
+    ]);
+    if !matches!(spec.backend, Backend::Named(BackendKind::Sim)) {
+        lines.push(format!(
+            "OVERWRITES {}: sequentially, up to all of {} and over again",
+            spec.targets[0].name, settings.writer.regions[0].length
+        ));
+    }
+    lines
+}
+
+/// The experiment as the result file has it.
+fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
+    use fathom_core::experiment::map::{READS, WRITES};
+    let axis = |name: &str, steps: usize| Axis {
+        name: name.to_owned(),
+        scale: Scale::Linear,
+        labels: (0..steps).map(|step| format!("step {step}")).collect(),
+    };
+    let Shape { writes, reads, .. } = settings.search.shape;
+    let axes = [axis(WRITES, writes), axis(READS, reads)];
+    let maximum = |one: Option<f64>| one.map_or("found".to_owned(), |value| value.to_string());
+    let percentiles: Vec<String> =
+        settings.search.surfaces.iter().map(|one| one.quantile.0.to_string()).collect();
+    let pairs = [
+        ("grid", format!("{writes}x{reads}")),
+        ("percentiles", percentiles.join(",")),
+        ("tolerance", args.tolerance.to_string()),
+        ("cell-time", settings.window.to_string()),
+        ("ramp", settings.ramp.to_string()),
+        ("behind", settings.behind.to_string()),
+        ("exhaustive", settings.search.exhaustive.to_string()),
+        ("write-max", maximum(settings.write_max)),
+        ("read-max", maximum(settings.read_max)),
+    ];
+    document::Experiment {
+        name: "map".to_owned(),
+        base: document::Point::from(&settings.base),
+        axes: axes.iter().map(document::Axis::from).collect(),
+        settings: pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect::<BTreeMap<_, _>>(),
+    }
+}
