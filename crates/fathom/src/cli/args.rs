@@ -664,6 +664,9 @@ pub struct Map {
     /// What may be written to.
     #[command(flatten)]
     pub consent: Consent,
+    /// How it begins.
+    #[command(flatten)]
+    pub start: StartArgs,
     /// Where the results go.
     #[command(flatten)]
     pub results: Results,

@@ -6,19 +6,17 @@ use fathom_core::Span;
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
 use fathom_core::experiment::{Axis, Experiment, Scale};
 use fathom_core::facts::Target;
-use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::spec::{Point, Stream};
 use fathom_core::{Bytes, Quantile};
-use fathom_report::document::{self, Command, Document};
-use fathom_report::terminal;
+use fathom_report::document::{self, Command};
 
-use super::shared::{self, Outputs, Place, Work};
+use super::experiment::{self, Ground, Prepared, Writes};
+use super::shared::{self, Place};
 use crate::cli::args::Map as Args;
 use crate::cli::described::{Aim, Described, StreamArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
 use crate::cli::resolve::{self, Spec};
-use crate::cli::values::Backend;
 use crate::error::{Error, exit};
-use crate::live::{Live, clock};
 use crate::output;
 use crate::workload::keys;
 
@@ -48,47 +46,40 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     if args.results.json {
         output::leave_stdout_to_the_document();
     }
-    let host = shared::this_host();
-    let place = Place::find(std::slice::from_ref(&args.target))?;
-    let machine = shared::machine(&host);
-    let described = describe(args)?;
-    let spec = resolve::settle(&described, place.facts(), machine).map_err(|blame| blame.error)?;
-    let spec = resolve::permit(spec, &described)?;
-    let settings = settings(args, &spec)?;
-    shared::judge(&place, &spec)?;
-    let mut map = Map::new(settings.clone());
-    for line in announcement(&settings, &spec, &map) {
-        output::say_folded(&output::printable(&line))?;
-    }
-    let opened = shared::open(&place, &spec)?;
-    let (outputs, mut journal) =
-        Outputs::create("map", &spec.targets[0].name, &args.results, false)?;
-    let ahead = map.forecast();
-    let mut live = Live::new(ahead.points_at_most as usize, ahead.time_at_most);
-    let work = Work {
-        command: Command::Map,
-        host: &host,
-        spec: &spec,
-        opened: &opened,
-        experiment: &mut map,
-        described: Some(&in_the_document(args, &settings)),
-        seed: settings.base.seed,
-        trace: None,
-    };
-    match shared::measure(work, &mut journal, &mut live) {
-        Ok(outcome) => {
-            outputs.finish(&journal, &render)?;
-            Ok(shared::exit_code(&outcome))
-        }
-        Err(error) => {
-            shared::after_failure(journal);
-            Err(error)
-        }
-    }
+    experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
-fn render(document: &Document) -> String {
-    terminal::map(document, &shared::style())
+/// Settles what it does, with the seed of an earlier time if there is one.
+///
+/// # Errors
+///
+/// When an option contradicts another one, or the target is not there.
+pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    let host = shared::this_host();
+    let place = Place::find(std::slice::from_ref(&args.target))?;
+    let mut described = describe(args)?;
+    for stream in &mut described.streams {
+        stream.load.seed = seed.or(stream.load.seed);
+    }
+    let spec = resolve::settle(&described, place.facts(), shared::machine(&host))
+        .map_err(|blame| blame.error)?;
+    let spec = resolve::permit(spec, &described)?;
+    let settings = settings(args, &spec)?;
+    let map = Map::new(settings.clone());
+    let time = map.forecast().time_at_most;
+    let long = Point { warm_up: Span(0), window: time, ..settings.base.clone() };
+    Ok(Prepared {
+        command: Command::Map,
+        writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),
+        about: about(&settings),
+        described: in_the_document(args, &settings),
+        seed: settings.base.seed,
+        targets: spec.targets.clone(),
+        grounds: Vec::from([Ground { place, spec }]),
+        which: Box::new(|_| 0),
+        experiment: Box::new(map),
+        host,
+    })
 }
 
 /// The two streams, in the words of `fathom run`.
@@ -101,7 +92,7 @@ fn describe(args: &Args) -> Result<Described, Error> {
         Ok(StreamArgs {
             name: Some(name.to_owned()),
             aims: Vec::from([aim]),
-            load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: args.ramp, ..load },
+            load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: Some(args.ramp), ..load },
             access: args.access.clone(),
         })
     };
@@ -192,34 +183,17 @@ fn surface(quantile: Quantile, tolerance: f64) -> Surface {
     Surface { quantile, tolerance: tolerance * times }
 }
 
-/// What will happen, before it does.
-fn announcement(settings: &Settings, spec: &Spec, map: &Map) -> Vec<String> {
+/// What it does, in words.
+fn about(settings: &Settings) -> Vec<String> {
     let Shape { writes, reads, .. } = settings.search.shape;
-    let ahead = map.forecast();
     let cells = match settings.search.exhaustive {
         true => format!("all {} cells", writes * reads),
         false => format!("{} of {} cells at most", settings.search.cells_at_most, writes * reads),
     };
-    let mut lines = Vec::from([
-        format!(
-            "latency map of {}: {writes} x {reads} steps of writes and reads",
-            spec.targets[0].name
-        ),
-        format!(
-            "takes up to {}: {cells}, {} each after {}; seed {}",
-            clock(ahead.time_at_most),
-            settings.window,
-            settings.ramp,
-            settings.base.seed
-        ),
-    ]);
-    if !matches!(spec.backend, Backend::Named(BackendKind::Sim)) {
-        lines.push(format!(
-            "OVERWRITES {}: sequentially, up to all of {} and over again",
-            spec.targets[0].name, settings.writer.regions[0].length
-        ));
-    }
-    lines
+    Vec::from([
+        format!("latency map: {writes} x {reads} steps of write load and read load"),
+        format!("cells    {cells}, {} each after {}", settings.window, settings.ramp),
+    ])
 }
 
 /// The experiment as the result file has it.

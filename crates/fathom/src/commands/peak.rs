@@ -174,9 +174,9 @@ fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
 }
 
 /// What a machine can hold.
-struct Holds {
+struct Holds<'a> {
     backend: Backend,
-    machine: Machine,
+    machine: Machine<'a>,
 }
 
 /// What is searched for, up to what was typed or fits.
@@ -184,7 +184,7 @@ fn search(
     typed: &PeakArgs,
     base: &Point,
     official: Option<Span>,
-    holds: &Holds,
+    holds: &Holds<'_>,
 ) -> Result<Search, Error> {
     if let Some(objective) = typed.objective {
         let up_to = Rate(highest_load(typed, base)?);

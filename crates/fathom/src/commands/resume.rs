@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::experiment::{self, Prepared};
 use super::shared::{self, Outputs};
-use super::{peak, sustain, sweep};
+use super::{map, peak, sustain, sweep};
 use crate::cli::args::{Args, Command, Results, Resume};
 use crate::error::{Error, plain};
 use crate::identity;
@@ -89,6 +89,7 @@ fn settle(
     })?;
     match args.command {
         Command::Sweep(args) => Ok((sweep::prepare(&args, Some(header.seed))?, args.results)),
+        Command::Map(args) => Ok((map::prepare(&args, Some(header.seed))?, args.results)),
         Command::Peak(args) => Ok((peak::prepare(&args, Some(header.seed))?, args.results)),
         Command::Sustain(args) => Ok((sustain::prepare(&args, Some(header.seed))?, args.results)),
         _ => Err(refuse("its command line is that of no experiment: run it again".to_owned())),
