@@ -34,6 +34,7 @@ struct Done {
 }
 
 /// What a helper is told.
+#[expect(clippy::large_enum_variant, reason = "there is one for each helper, and none is kept")]
 enum Order {
     Nothing,
     Serve(Job),
