@@ -132,6 +132,12 @@ pub trait Backend {
     /// The current time of this backend.
     fn now(&mut self) -> Instant;
 
+    /// How many I/Os to queue at most before it is given a turn to start them.
+    #[inline]
+    fn batch(&self) -> usize {
+        usize::MAX
+    }
+
     /// Prepares a write of so many bytes by a slot that is not in flight: gives its buffer content
     /// that was not written before, unless it was asked for something else. A simulated target has
     /// none.

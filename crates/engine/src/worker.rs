@@ -195,6 +195,8 @@ struct Loop<'a, S, K> {
     started: u64,
     /// How many I/Os may start before it has to be looked whether a flush is due.
     gate: usize,
+    /// Whether the last batch was as large as the backend takes them, so that more may be due.
+    more: bool,
     flushing: Option<Flushing>,
     /// I/Os that completed in full in this phase: the warm-up, or the window.
     completed: u64,
@@ -360,6 +362,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             excess: 0,
             full_until: table.start,
             started: 0,
+            more: false,
             gate: flushing.as_ref().map_or(usize::MAX, Flushing::allows),
             flushing,
             completed: 0,
@@ -548,7 +551,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     #[inline]
     fn start_batch<B: Backend>(&mut self, now: Instant, backend: &mut B) {
         let mut free = self.free_count;
-        let least = free.saturating_sub(self.gate);
+        let batch = backend.batch();
+        let least = free.saturating_sub(self.gate.min(batch));
         let mut not_before = Instant(0);
         if let Some(intended) = self.take_early::<B>(now) {
             free -= 1;
@@ -563,6 +567,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             }
         }
         let count = self.free_count - free;
+        self.more = count >= batch && free > 0;
         if count == 0 {
             return;
         }
@@ -677,6 +682,10 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
 
     /// Until when to wait if nothing completes.
     fn deadline<B: Backend>(&self, now: Instant) -> Instant {
+        if self.more {
+            // What was queued is started, and what completed meanwhile taken, before the next batch.
+            return now;
+        }
         let look = self.boundary.min(now + STOP_CHECK);
         if self.free_count == 0 || self.gate == 0 {
             return look;
@@ -1211,6 +1220,63 @@ mod tests {
         assert_eq!(ios(&tallies, true), outcome.ledger.completed);
         assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);
         assert_eq!(outcome.ledger.in_flight, 4);
+    }
+
+    /// Takes two I/Os at once, and keeps how many were queued whenever it was waited.
+    struct InPairs<'a, B> {
+        backend: B,
+        queued: usize,
+        waits: &'a Cell<[u64; 3]>,
+    }
+
+    impl<B: Backend> Backend for InPairs<'_, B> {
+        fn now(&mut self) -> Instant {
+            self.backend.now()
+        }
+
+        fn batch(&self) -> usize {
+            2
+        }
+
+        fn refresh(&mut self, slot: u32, length: u32) {
+            self.backend.refresh(slot, length);
+        }
+
+        fn push(&mut self, io: Io) {
+            self.queued += 1;
+            self.backend.push(io);
+        }
+
+        fn wait(&mut self, deadline: Instant) {
+            let mut waits = self.waits.get();
+            waits[self.queued] += 1;
+            self.waits.set(waits);
+            self.queued = 0;
+            self.backend.wait(deadline);
+        }
+
+        fn reap(&mut self, take: impl FnMut(Completion)) {
+            self.backend.reap(take);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_no_larger_than_the_backend_takes_it_and_the_depth_is_reached_all_the_same() {
+        let waits = Cell::new([0; 3]);
+        let fixed = Fixed {
+            now: Instant(0),
+            in_flight: Vec::new(),
+            completed: Vec::new(),
+            result: |_| WHOLE,
+        };
+        let backend = InPairs { backend: fixed, queued: 0, waits: &waits };
+        let (outcome, tallies) = run_on(backend, CLOSED, |_| false, &|| false, TABLE);
+        // As many as with batches of any size, in two batches for each four.
+        assert_eq!(outcome.ledger.completed, 40_000);
+        let depth: u128 = tallies.iter().filter(|t| t.in_window).map(|t| t.depth_ns).sum();
+        assert_eq!(depth, 4 * 1_000_000_000);
+        let [_, one, two] = waits.get();
+        assert_eq!((one, two), (0, 2 * 50_000 / 4));
     }
 
     #[test]
