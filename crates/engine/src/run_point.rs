@@ -274,6 +274,9 @@ struct Drive<'a, B, K> {
 }
 
 impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
+    // To follow every I/O costs more than what is gained.
+    const TUNED: bool = !K::FOLLOWS;
+
     type Output = Outcome;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Outcome {

@@ -4,6 +4,7 @@
 //! neither a stall nor a late wake-up can slow it down: what fell due meanwhile is still due, with
 //! the intended start that it had.
 
+mod any;
 mod bounded;
 mod choice;
 mod growth;
@@ -13,6 +14,7 @@ use fathom_core::Instant;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+pub(crate) use any::Any;
 pub(crate) use bounded::Bounded;
 pub(crate) use choice::{WithSchedule, scheduled};
 pub(crate) use growth::{Growth, Stages, Steady};

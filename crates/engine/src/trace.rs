@@ -147,6 +147,9 @@ impl Entry {
 /// Follows the I/Os of one worker. The hot loop is made for each kind of it, so that the kind which
 /// does nothing costs nothing.
 pub(crate) trait Follow {
+    /// Whether it does follow them.
+    const FOLLOWS: bool = true;
+
     /// An I/O of this slot starts.
     fn starts(&mut self, slot: u32);
 
@@ -161,6 +164,8 @@ pub(crate) trait Follow {
 pub(crate) struct Unfollowed;
 
 impl Follow for Unfollowed {
+    const FOLLOWS: bool = false;
+
     #[inline(always)]
     fn starts(&mut self, _: u32) {}
 

@@ -67,6 +67,9 @@ impl Timetable {
 
 /// Takes what an interval left, and gives back an empty tally of the same shape.
 pub(crate) trait Sink {
+    /// Whether somebody follows the I/Os one by one.
+    const FOLLOWS: bool = false;
+
     /// Hands the tally over. When the sink cannot take it now, the tally stays as it is and goes on
     /// counting, so that the next interval's slice is longer and nothing is lost.
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool;

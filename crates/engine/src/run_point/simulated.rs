@@ -49,6 +49,8 @@ impl Merging<'_> {
 }
 
 impl<F: Follow> Sink for LocalSink<'_, '_, F> {
+    const FOLLOWS: bool = F::FOLLOWS;
+
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let merging = &mut *self.merging.borrow_mut();
         if let Some(progress) = merging.collector.add(self.worker, tally) {

@@ -110,6 +110,8 @@ impl<T: Default> Drop for Opens<'_, T> {
 }
 
 impl<F: Follow> Sink for Lines<'_, F> {
+    const FOLLOWS: bool = F::FOLLOWS;
+
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
         let empty = match self.empty.try_recv() {
             Ok(empty) => empty,

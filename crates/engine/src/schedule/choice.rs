@@ -5,13 +5,15 @@ use fathom_core::spec::{self, Pacing, Quota, Rests, Stream};
 use fathom_core::{Instant, Span};
 
 use super::{
-    Bounded, Bursts, ClosedLoop, Growth, OpenLoop, Poisson, Schedule, Stages, Steady, ThinkTime,
-    Uniform,
+    Any, Bounded, Bursts, ClosedLoop, Growth, OpenLoop, Poisson, Schedule, Stages, Steady,
+    ThinkTime, Uniform,
 };
 use crate::worker::Timetable;
 
 /// What is done with the schedule of a worker, whichever it is.
 pub(crate) trait WithSchedule {
+    /// Whether the schedules whose cost counts are to be told from all others when it is compiled.
+    const TUNED: bool = false;
     /// What comes of it.
     type Output;
 
@@ -26,8 +28,25 @@ pub(crate) fn scheduled<W: WithSchedule>(
     table: Timetable,
     what: W,
 ) -> W::Output {
+    let is_plain = stream.is_always_active() && stream.rests == Rests::None;
+    if W::TUNED && is_plain && stream.course.is_none() {
+        return match plan.pacing {
+            Pacing::Closed { .. } => what.with(ClosedLoop),
+            Pacing::Open { offered_load, arrivals, .. } => {
+                open(plan, arrivals, Steady::new(offered_load), table.start, what)
+            }
+        };
+    }
+    match plan.pacing {
+        Pacing::Closed { .. } => what.with(any::<false>(stream, plan, table)),
+        Pacing::Open { .. } => what.with(any::<true>(stream, plan, table)),
+    }
+}
+
+/// Makes the same schedule, as one of which the loop knows only whether it is open.
+fn any<const OPEN: bool>(stream: &Stream, plan: &WorkerPlan, table: Timetable) -> Any<OPEN> {
     if stream.is_always_active() {
-        return paced(stream, plan, table, what);
+        return paced(stream, plan, table, Boxed::<OPEN>);
     }
     let quota = stream.limit.map(|limit| limit.quota(stream, plan));
     let at = |time: Span| table.window_start + time;
@@ -36,7 +55,18 @@ pub(crate) fn scheduled<W: WithSchedule>(
     // Whatever follows the start of the run, such as a course, follows that of the stream.
     let window_start = if stream.active.start.is_some() { from } else { table.window_start };
     let own = Timetable { start: from, window_start, ..table };
-    paced(stream, plan, own, InBounds { from, until, quota, what })
+    paced(stream, plan, own, InBounds { from, until, quota, what: Boxed::<OPEN> })
+}
+
+/// Has the loop know only whether a schedule is open.
+struct Boxed<const OPEN: bool>;
+
+impl<const OPEN: bool> WithSchedule for Boxed<OPEN> {
+    type Output = Any<OPEN>;
+
+    fn with<S: Schedule + 'static>(self, schedule: S) -> Any<OPEN> {
+        Any::new(schedule)
+    }
 }
 
 /// Makes the schedule that the pacing asks for.
