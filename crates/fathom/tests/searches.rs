@@ -9,7 +9,7 @@ use fathom_report::document::{Found, Role};
 #[test]
 fn a_queue_of_eight_servers_saturates_at_eight() {
     let place = Place::new();
-    let words = ["peak", "sim:queue,servers=8,service=100us", "--official", "10s", "--seed", "1"];
+    let words = ["peak", "sim:queue,servers=8,service-time=100us", "--official", "10s", "--seed", "1"];
     let output = place.run(&words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let document = place.result();
@@ -30,7 +30,7 @@ fn a_queue_of_eight_servers_saturates_at_eight() {
 fn the_highest_load_that_meets_an_objective_is_below_the_capacity_and_near_it() {
     let place = Place::new();
     let objective = ["--objective", "p99<=2ms", "--official", "none", "--seed", "1"];
-    let device = "sim:queue,servers=8,service=100us";
+    let device = "sim:queue,servers=8,service-time=100us";
     let output = place.run(&[&["peak", device][..], &objective].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let conclusion = place.result().conclusion.unwrap();
@@ -75,18 +75,16 @@ fn rounds_go_on_for_as_long_as_they_have_to_and_then_end() {
 fn a_test_that_writes_needs_consent_and_has_its_own_load() {
     let place = Place::new();
     place.prepared("data", 4);
-    let refused = |words: &[&str], what: &str| {
+    let refused = |words: &[&str], exit: i32, what: &str| {
         let output = place.run(words);
-        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert_eq!(code(&output), exit, "{}", stderr(&output));
         assert!(stderr(&output).contains(what), "{}", stderr(&output));
     };
-    refused(&["sustain", "data", "--test", "iops"], "allow it with --overwrite");
-    refused(
-        &["sustain", "sim:ssd", "--test", "iops", "-b", "4k"],
-        "the test iops says it by itself",
-    );
-    refused(&["sustain", "sim:ssd", "--for", "1h"], "--for: ");
-    refused(&["peak", "sim:ssd", "-q", "4"], "it is what is searched for");
-    refused(&["peak", "sim:ssd", "--rate", "4"], "a closed loop, which has no rate");
-    refused(&["peak", "sim:ssd", "--objective", "mean<=1ms"], "a mean hides");
+    refused(&["sustain", "data", "--test", "iops"], 3, "allow it with --overwrite");
+    let of_its_own = ["sustain", "sim:ssd", "--test", "iops", "-b", "4k"];
+    refused(&of_its_own, 2, "the test iops says it by itself");
+    refused(&["sustain", "sim:ssd", "--for", "1h"], 2, "--for: ");
+    refused(&["peak", "sim:ssd", "-q", "4"], 2, "it is what is searched for");
+    refused(&["peak", "sim:ssd", "--rate", "4"], 2, "a closed loop, which has no rate");
+    refused(&["peak", "sim:ssd", "--objective", "mean<=1ms"], 2, "a mean hides");
 }
