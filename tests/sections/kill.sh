@@ -74,6 +74,79 @@ run_fathom quick work "${small[@]}" --out next.jsonl --remove-leftovers
 check "kill -9: it removes the leftovers when asked to" test -z "$(scratch_files work)"
 check "a torn last line is accepted" bash -c "head -c -100 next.jsonl >torn.jsonl && '$fathom' report torn.jsonl >/dev/null"
 
+# An experiment that is killed again and again goes on each time: what is in the file stays there to the
+# byte, and in the end there is every trial once, as in one that nobody has killed.
+kills=0
+launch() { # WORDS
+  "$fathom" "$@" >"$out" 2>&1 &
+  pid=$!
+}
+killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
+  local longest=$1 patience=$1 moment size=0
+  shift
+  rm -f killed.jsonl
+  launch "$@" --out killed.jsonl
+  while true; do
+    moment=$((RANDOM % patience))
+    sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
+    kill -KILL "$pid" 2>/dev/null || true
+    status=0
+    wait "$pid" 2>/dev/null || status=$?
+    if [[ $size -gt 0 ]] && ! cmp -n "$size" whole-lines killed.jsonl; then return 1; fi
+    case $status in
+      137) kills=$((kills + 1)) ;;
+      0 | 4) return 0 ;;
+      *) cat "$out"; return 1 ;;
+    esac
+    if [[ ! -s killed.jsonl || $(wc -l <killed.jsonl) -eq 0 ]]; then
+      # Not even begun.
+      rm -f killed.jsonl
+      patience=$((patience * 3 / 2))
+      launch "$@" --out killed.jsonl
+      continue
+    fi
+    head -n "$(wc -l <killed.jsonl)" killed.jsonl >whole-lines
+    # On a machine that has other things to do it would come no further for ever.
+    if [[ $(stat -c %s whole-lines) -eq $size ]]; then patience=$((patience * 3 / 2)); else patience=$longest; fi
+    size=$(stat -c %s whole-lines)
+    ! tail -n 1 whole-lines | grep -q '"line":"conclusion"' || return 0
+    launch resume killed.jsonl
+  done
+}
+# The trials, without the time of day; of real ones, what they were.
+trials_of() { jq -c 'select(.line == "trial") | del(.started, .started_unix_ns)' "$1"; }
+places_of() { jq -c 'select(.line == "trial") | [.place, .point, .interrupted]' "$1"; }
+until_killed() { # KILLS LONGEST-MS COMPARED-BY NAMES-OF-ARRAYS...: each experiment in turn
+  local most=$1 longest=$2 compared=$3 name
+  shift 3
+  for name in "$@"; do
+    local -n words=$name
+    run_fathom "${words[@]}" --out "unkilled-$name.jsonl"
+    status_is 0 4 || return 1
+    $compared "unkilled-$name.jsonl" >"unkilled-$name"
+  done
+  kills=0
+  while [[ $kills -lt $most ]]; do
+    for name in "$@"; do
+      local -n words=$name
+      killed_until_done "$longest" "${words[@]}" || return 1
+      $compared killed.jsonl | cmp - "unkilled-$name" || return 1
+      # A torn last line is cut off by whoever goes on; none stays in a file that is finished.
+      [[ $(tail -n 1 killed.jsonl | jq -r .line) = conclusion ]] || return 1
+    done
+  done
+  echo "$kills kills"
+}
+sweep=(sweep sim:ssd --axis queue-depth=1,2,4,8 --axis read-share=0%,100% --repeats 2 -d 500ms --seed 7 --prepare 1 --size 32m)
+peak=(peak sim:queue,servers=8,service-time=100us,noise=3% -d 1s --official 2s --seed 7)
+load=(peak sim:queue,servers=8,service-time=100us --objective 'p99<=2ms' -d 500ms --tolerance 20% --official 2s --seed 7)
+sustain=(sustain sim:ssd --read-share 0% --size 64m -d 500ms --warm-up 0s --at-least 6s --seed 7)
+check "200 kills on the simulator: it goes on, nothing is lost and nothing measured twice" \
+  until_killed 200 400 trials_of sweep peak load sustain
+on_file=(sweep data --axis queue-depth=1,2,4 --repeats 2 -d 300ms --warm-up 0s --seed 7 --read-share 50% --prepare 1 --size 8m --overwrite --yes)
+check "20 kills on a file: it goes on, nothing is lost and nothing measured twice" \
+  until_killed 20 1500 places_of on_file
+
 if [[ $EUID -ne 0 ]]; then
   skip "full disks" "mounts need root"
   exit 0

@@ -36,14 +36,42 @@ fn timeless(document: &Document) -> Vec<document::Trial> {
 }
 
 #[test]
-fn whatever_a_kill_leaves_is_gone_on_with_to_the_same_end() {
+fn whatever_a_kill_leaves_of_a_sweep_is_gone_on_with_to_the_same_end() {
+    goes_on_to_the_same_end("sweep", &SWEEP);
+}
+
+#[test]
+fn whatever_a_kill_leaves_of_a_prepared_sweep_is_gone_on_with_to_the_same_end() {
+    let words = ["--prepare=2", "--cut-off", "--size=4m", "--read-share=0%"];
+    goes_on_to_the_same_end("sweep", &[&SWEEP[..], &words].concat());
+}
+
+#[test]
+fn whatever_a_kill_leaves_of_a_search_is_gone_on_with_to_the_same_end() {
+    let device = "sim:queue,servers=8,service-time=100us,noise=3%";
+    let words = ["--duration=300ms", "--warm-up=100ms", "--official=1s", "--seed=7"];
+    let peak = [&["peak", device, "--out=r.jsonl"], &words[..]].concat();
+    goes_on_to_the_same_end("peak", &peak);
+    let objective = ["--objective=p99<=2ms", "--tolerance=20%"];
+    goes_on_to_the_same_end("peak", &[&peak[..], &objective].concat());
+}
+
+#[test]
+fn whatever_a_kill_leaves_of_rounds_is_gone_on_with_to_the_same_end() {
+    let words = ["--read-share=0%", "--size=8m", "--duration=100ms", "--warm-up=0s"];
+    let sustain = ["sustain", "sim:ssd", "--at-least=600ms", "--seed=7", "--out=r.jsonl"];
+    goes_on_to_the_same_end("workload", &[&sustain[..], &words].concat());
+}
+
+/// Runs it, then cuts its result off at any length, and each time it is to come to the same.
+fn goes_on_to_the_same_end(name: &str, words: &[&str]) {
     let place = Place::new();
-    let output = place.command(&SWEEP).output().unwrap();
+    let output = place.command(words).output().unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let path = place.path().join("r.jsonl");
     let whole = fs::read(&path).unwrap();
     let expected = read(&whole);
-    assert_eq!(expected.trials.len(), 6);
+    assert!(expected.trials.len() > 5, "{}", stdout(&output));
     let header = whole.iter().position(|&byte| byte == b'\n').unwrap();
     // A kill leaves a beginning of the file: up to a line's end, and up to anywhere else. After a
     // crash of the machine zeros may follow.
@@ -61,7 +89,8 @@ fn whatever_a_kill_leaves_is_gone_on_with_to_the_same_end() {
         fs::write(&path, &left).unwrap();
         let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
         assert_eq!(code(&output), 0, "{length}: {}", stderr(&output));
-        let said = format!("resumes sweep: {kept} of 6 points are measured");
+        let points = expected.header.planned_points;
+        let said = format!("resumes {name}: {kept} of {points} points are measured");
         assert_has(&stdout(&output), &[&said]);
         let bytes = fs::read(&path).unwrap();
         let document = read(&bytes);
@@ -129,6 +158,14 @@ fn a_sweep_that_writes_needs_a_yes_where_nobody_can_be_asked() {
     let output = sweep(&["--plan"]).unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&stdout(&output), &["OVERWRITES data: writes at most", "nothing started"]);
+    // What there is to consent to is seen before one has consented.
+    let words: Vec<&str> = words.into_iter().filter(|word| *word != "--overwrite").collect();
+    for (more, shown) in [(&["--plan"][..], true), (&[], false)] {
+        let output = place.command(&[&words[..], &rest, more].concat()).output().unwrap();
+        assert_eq!(code(&output), 3);
+        assert_has(&stderr(&output), &["allow it with --overwrite"]);
+        assert_eq!(stdout(&output).contains("OVERWRITES data: writes at most"), shown);
+    }
     assert!(!place.path().join("r.jsonl").exists());
     let output = sweep(&["--yes"]).unwrap();
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));

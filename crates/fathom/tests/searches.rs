@@ -4,12 +4,14 @@
 mod common;
 
 use common::{Place, code, stderr, stdout};
-use fathom_report::document::{Found, Role};
+use fathom_core::measure::Direction;
+use fathom_report::document::{Found, Role, Trial};
 
 #[test]
 fn a_queue_of_eight_servers_saturates_at_eight() {
     let place = Place::new();
-    let words = ["peak", "sim:queue,servers=8,service-time=100us", "--official", "10s", "--seed", "1"];
+    let words =
+        ["peak", "sim:queue,servers=8,service-time=100us", "--official", "10s", "--seed", "1"];
     let output = place.run(&words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let document = place.result();
@@ -24,6 +26,94 @@ fn a_queue_of_eight_servers_saturates_at_eight() {
     let probes = document.trials.iter().filter(|trial| trial.place.role == Role::Probe);
     assert!(probes.count() <= 15);
     assert!(stdout(&output).contains("Queue depth 8 saturates this target"), "{}", stdout(&output));
+}
+
+#[test]
+fn the_number_of_workers_is_searched_for_as_the_depth_is() {
+    let place = Place::new();
+    // The published curve of 12.8 MB: 2 writers reach 96 % of the best.
+    let device = "sim:table,points=1:565MB/s+2:897MB/s+8:937MB/s+32:888MB/s+256:840MB/s";
+    let load = ["--read-share=0%", "-b", "12800000", "--official=none", "--seed", "1"];
+    let output = place.run(&[&["peak", device, "--vary", "workers"][..], &load].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document = place.result();
+    let Some(Found::Peak(found)) = document.conclusion.unwrap().found else { panic!("a peak") };
+    assert_eq!((found.choice, found.axis.as_str()), (Some(2.0), "workers"));
+    assert_eq!(found.measure, "bandwidth");
+    let said = "2 writers saturate this target (96 % of the best, ";
+    assert!(stdout(&output).contains(said), "{}", stdout(&output));
+    // What is clearly worse is not probed to its end, and what is best is.
+    let is_cut = |workers: f64| {
+        let of = document
+            .trials
+            .iter()
+            .filter(move |trial| trial.place.coordinates[0].value == Some(workers));
+        of.map(|trial| trial.ended_early).collect::<Vec<bool>>()
+    };
+    assert!(is_cut(2.0).iter().all(|cut| !cut), "{:?}", is_cut(2.0));
+}
+
+#[test]
+fn what_is_clearly_worse_than_the_best_is_cut_off() {
+    let place = Place::new();
+    // From 4 in flight on, each more costs.
+    let device = "sim:table,points=1:400MB/s+4:900MB/s+16:400MB/s+64:200MB/s";
+    let words = ["peak", device, "-b", "64k", "--official=none", "--seed", "1"];
+    let output = place.run(&words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document = place.result();
+    let Some(Found::Peak(found)) = &document.conclusion.as_ref().unwrap().found else {
+        panic!("a peak")
+    };
+    assert_eq!(found.choice, Some(4.0));
+    let windows = document.trials.iter().map(|trial| {
+        (trial.place.coordinates[0].value.unwrap(), trial.window_ns, trial.ended_early)
+    });
+    for (depth, window, cut) in windows {
+        let expected = if depth > 4.0 { (1_300_000_000, true) } else { (5_000_000_000, false) };
+        // The first probes have nothing to be compared with.
+        let is_first = depth <= 4.0;
+        assert!(is_first || (window, cut) == expected, "{depth}: {window} {cut}");
+        assert!(depth != 4.0 || !cut);
+    }
+
+    let sweep = ["sweep", device, "--axis", "queue-depth=4,16,64", "-b", "64k", "--cut-off"];
+    let course = ["--order=as-given", "--repeats=2", "-d", "4s", "--warm-up", "0s", "--seed", "1"];
+    let place = Place::new();
+    let output = place.run(&[&sweep[..], &course].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let trials = place.result().trials;
+    let seen: Vec<(u64, bool)> =
+        trials.iter().map(|trial| (trial.window_ns / 1_000_000_000, trial.ended_early)).collect();
+    assert_eq!(seen, [(4, false), (1, true), (1, true), (4, false)]);
+}
+
+#[test]
+fn every_test_of_snia_comes_to_its_end_and_has_written_twice_before() {
+    for test in ["iops", "throughput", "latency", "demand-intensity", "host-idle-recovery"] {
+        let place = Place::new();
+        let words = ["sustain", "sim:queue,servers=4,size=64m", "--test", test, "--seed=1"];
+        let mut more = Vec::from(["-d", "100ms", "--warm-up", "0s", "--at-least", "0s"]);
+        if test == "host-idle-recovery" {
+            more.extend(["--for", "1m"]);
+        }
+        let output = place.run(&[&words[..], &more].concat());
+        assert!([0, 4].contains(&code(&output)), "{test}: {}", stderr(&output));
+        let document = place.result();
+        let conclusion = document.conclusion.as_ref().unwrap();
+        assert!(conclusion.sentences[0].starts_with("Steady: "), "{test}: {conclusion:?}");
+        let before = document.trials.iter().filter(|one| one.place.role == Role::Preparation);
+        let written = |trial: &Trial| trial.record().total(Some(Direction::Write)).bytes.0;
+        assert_eq!(before.map(written).sum::<u64>(), 2 * (64 << 20), "{test}");
+    }
+    for test in ["write-saturation", "cross-stimulus-recovery"] {
+        let place = Place::new();
+        let words = ["sustain", "sim:queue,servers=4,size=64m", "--test", test, "--for", "5s"];
+        let output = place.run(&[&words[..], &["-d", "1s", "--warm-up", "0s"]].concat());
+        assert!([0, 4].contains(&code(&output)), "{test}: {}", stderr(&output));
+        let trials = place.result().trials;
+        assert!(trials.iter().all(|one| one.place.role == Role::Result), "{test}");
+    }
 }
 
 #[test]

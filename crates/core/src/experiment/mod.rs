@@ -4,6 +4,7 @@
 mod found;
 pub mod map;
 mod peak;
+mod precondition;
 mod reading;
 mod sequence;
 mod sustain;
@@ -15,6 +16,7 @@ pub use found::{
     SweepFound, Validation,
 };
 pub use peak::{Objective, PROBES_MAX, Peak, Search, Vary, lowest};
+pub use precondition::Precondition;
 pub use reading::{bandwidth, iops, response_time};
 pub use sequence::Sequence;
 pub use sustain::{
@@ -89,7 +91,7 @@ pub struct Place {
 }
 
 /// What a trial is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// It is one of the results.
     #[default]
@@ -146,6 +148,17 @@ pub struct Forecast {
     pub time: Span,
     /// The most that it can take.
     pub time_at_most: Span,
+}
+
+/// When a point is looked at that may be told to be clearly worse before its end: at each quarter of
+/// its window, in whole intervals.
+fn looks(point: &Point) -> Vec<Span> {
+    let interval = point.interval.0.max(1);
+    let quarter = |n: u64| Span((point.window.0 / 4 * n).next_multiple_of(interval));
+    let mut looks = Vec::from([1, 2, 3].map(quarter));
+    looks.dedup();
+    looks.retain(|look| *look < point.window);
+    looks
 }
 
 /// A sequence of points that may depend on the results so far.

@@ -6,9 +6,11 @@
 
 mod words;
 
+use super::precondition::Precondition;
+use super::throughput::Throughput;
 use super::{
     Axis, Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Step,
-    SweepFound, Trial, bandwidth, iops,
+    SweepFound, Trial, looks,
 };
 use crate::measure::Record;
 use crate::spec::Point;
@@ -44,23 +46,13 @@ pub struct Settings {
     pub seed: u64,
     /// How long the targets are left alone between two points.
     pub rest: Span,
+    /// How often all that a point addresses is written before it.
+    pub prepare: u32,
     /// Whether points that are clearly worse than the best are cut short and not repeated.
     pub cut_off: bool,
     /// The share of the best throughput that is enough, from 0 to 1: what "saturates" means.
     pub enough: f64,
 }
-
-/// What is called throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
-    /// I/Os per second: all blocks are alike.
-    Iops,
-    /// Bytes per second: blocks differ in size, or are large.
-    Bandwidth,
-}
-
-/// From this mean block size on people think in bytes.
-const LARGE_BLOCK: f64 = 65536.0;
 
 /// A point is clearly worse when the upper end of its interval is below this share of the lower end
 /// of the best one's: repeats scatter by more than the intervals of a trial say.
@@ -79,7 +71,7 @@ pub struct Sweep {
     axes: Vec<Axis>,
     candidates: Vec<Candidate>,
     settings: Settings,
-    measure: Measure,
+    throughput: Throughput,
     /// The order of each pass, by places in `candidates`.
     passes: Vec<Vec<usize>>,
     /// The trials of each candidate.
@@ -88,8 +80,17 @@ pub struct Sweep {
     cut_off: Vec<bool>,
     /// How many places of the passes were dealt with.
     done: usize,
-    /// The candidate that is running.
-    running: Option<usize>,
+    /// What is running.
+    running: Option<Running>,
+}
+
+/// What runs at a place of the passes.
+#[derive(Clone, Debug)]
+enum Running {
+    /// What is written before a candidate is measured.
+    Preparation(Precondition),
+    /// The candidate of this place.
+    Candidate(usize),
 }
 
 impl Sweep {
@@ -103,7 +104,7 @@ impl Sweep {
         assert!(candidates.iter().all(|one| one.coordinates.len() == axes.len()));
         let passes = (0..settings.repeats).map(|pass| order(candidates.len(), pass, &settings));
         Self {
-            measure: measure(&candidates),
+            throughput: Throughput::of(candidates.iter().map(|one| &one.point)),
             passes: passes.collect(),
             readings: vec![Vec::new(); candidates.len()],
             cut_off: vec![false; candidates.len()],
@@ -115,22 +116,57 @@ impl Sweep {
         }
     }
 
-    /// Every point that may be run, with how often it may be.
-    pub fn points(&self) -> impl Iterator<Item = (&Point, u32)> {
-        self.candidates.iter().map(|one| (&one.point, self.settings.repeats))
-    }
-
     /// What comes at a place of the passes: a candidate, and which of its repeats.
     fn at(&self, place: usize) -> Option<(usize, u32)> {
         let (pass, place) = (place / self.candidates.len(), place % self.candidates.len());
         Some((self.passes.get(pass)?[place], pass as u32))
     }
 
+    /// Takes the trial of a candidate.
+    fn take(&mut self, place: usize, trial: &Trial) {
+        if let Some(reading) = self.read(&trial.record) {
+            // Judged before it counts itself, as it was at its looks.
+            let cut = self.settings.cut_off && self.is_clearly_worse(reading);
+            self.cut_off[place] |= cut;
+            self.readings[place].push(reading);
+        }
+        self.done += 1;
+    }
+
+    /// What is written before a candidate, if anything is.
+    fn preparation(&self, place: usize) -> Option<Precondition> {
+        let passes = self.settings.prepare;
+        (0 < passes).then(|| Precondition::new(&self.candidates[place].point, passes))
+    }
+
+    /// Another seed for each trial: the same data again could be deduplicated, and the same offsets
+    /// again be cached.
+    fn seed(&self, place: usize, repeat: u32) -> u64 {
+        let number = u64::from(repeat) * self.candidates.len() as u64 + place as u64;
+        self.candidates[place].point.seed.wrapping_add(number)
+    }
+
+    fn planned(&self, place: usize, repeat: u32) -> Planned {
+        let Candidate { point, coordinates } = &self.candidates[place];
+        let looks = if self.settings.cut_off { looks(point) } else { Vec::new() };
+        let point = Point { seed: self.seed(place, repeat), looks, ..point.clone() };
+        let rest = if self.done == 0 { Span(0) } else { self.settings.rest };
+        let place = Place { role: Role::Result, coordinates: coordinates.clone(), repeat };
+        Planned { point, place, rest }
+    }
+
+    /// A stretch of what is written before a candidate. The rest is after it.
+    fn preparing(&self, place: usize, repeat: u32, stretch: Point) -> Planned {
+        let Candidate { point, coordinates } = &self.candidates[place];
+        let name = format!("{}: {}", point.name, stretch.name);
+        let point = Point { seed: self.seed(place, repeat), name, ..stretch };
+        let coordinates = coordinates.clone();
+        let place = Place { role: Role::Preparation, coordinates, repeat };
+        Planned { point, place, rest: Span(0) }
+    }
+
     fn read(&self, record: &Record) -> Option<Reading> {
-        let estimate = match self.measure {
-            Measure::Iops => iops(record, None, None),
-            Measure::Bandwidth => bandwidth(record, None, None),
-        }?;
+        let estimate = self.throughput.read(record)?;
         Some(Reading { value: estimate.value, half_width: estimate.half_width })
     }
 
@@ -193,36 +229,39 @@ impl Sweep {
 
 impl Experiment for Sweep {
     fn next(&mut self, last: Option<&Trial>) -> Step {
-        if let (Some(place), Some(trial)) = (self.running.take(), last) {
-            if let Some(reading) = self.read(&trial.record) {
-                // Judged before it counts itself, as it was at its looks.
-                let cut = self.settings.cut_off && self.is_clearly_worse(reading);
-                self.cut_off[place] |= cut;
-                self.readings[place].push(reading);
+        let mut preparation = None;
+        match (self.running.take(), last) {
+            (Some(Running::Preparation(mut running)), Some(trial)) => {
+                running.take(&trial.record);
+                preparation = Some(running);
             }
-            self.done += 1;
+            (Some(Running::Candidate(place)), Some(trial)) => self.take(place, trial),
+            _ => {}
         }
         while let Some((place, repeat)) = self.at(self.done) {
             if self.cut_off[place] {
                 self.done += 1;
                 continue;
             }
-            let Candidate { point, coordinates } = &self.candidates[place];
-            // Another seed for each trial: the same data again could be deduplicated, and the same
-            // offsets again be cached.
-            let number = u64::from(repeat) * self.candidates.len() as u64 + place as u64;
-            let point = Point { seed: point.seed.wrapping_add(number), ..point.clone() };
-            let coordinates = coordinates.clone();
-            let rest = if self.done == 0 { Span(0) } else { self.settings.rest };
-            self.running = Some(place);
-            let place = Place { role: Role::Result, coordinates, repeat };
-            return Step::Run(Box::new(Planned { point, place, rest }));
+            let preparation = preparation.take().or_else(|| self.preparation(place));
+            let stretch = preparation.and_then(|one| Some((one.next()?, one)));
+            return Step::Run(Box::new(match stretch {
+                Some((point, preparation)) => {
+                    self.running = Some(Running::Preparation(preparation));
+                    self.preparing(place, repeat, point)
+                }
+                None => {
+                    self.running = Some(Running::Candidate(place));
+                    self.planned(place, repeat)
+                }
+            }));
         }
         Step::Done(self.conclusion())
     }
 
     fn enough(&self, so_far: &Record) -> bool {
-        self.settings.cut_off
+        matches!(self.running, Some(Running::Candidate(_)))
+            && self.settings.cut_off
             && self.read(so_far).is_some_and(|reading| self.is_clearly_worse(reading))
     }
 
@@ -233,12 +272,24 @@ impl Experiment for Sweep {
             if self.cut_off[place] {
                 continue;
             }
+            let preparation = match &self.running {
+                Some(Running::Preparation(running)) if at == self.done => Some(running.clone()),
+                Some(Running::Candidate(_)) if at == self.done => None,
+                _ => self.preparation(place),
+            };
+            if let Some(preparation) = preparation {
+                let (time, time_at_most) = preparation.time();
+                ahead.points += preparation.stretches();
+                ahead.time += time;
+                ahead.time_at_most += time_at_most;
+            }
             let point = &self.candidates[place].point;
             let rest = if at == 0 { Span(0) } else { self.settings.rest };
             ahead.points += 1;
             ahead.time += rest + point.warm_up + point.window;
+            ahead.time_at_most += rest + point.warm_up + point.window;
         }
-        Forecast { points_at_most: ahead.points, time_at_most: ahead.time, ..ahead }
+        Forecast { points_at_most: ahead.points, ..ahead }
     }
 
     fn so_far(&self) -> Conclusion {
@@ -249,20 +300,6 @@ impl Experiment for Sweep {
 fn mean(readings: &[Reading]) -> Option<f64> {
     let sum: f64 = readings.iter().map(|one| one.value).sum();
     (!readings.is_empty()).then(|| sum / readings.len() as f64)
-}
-
-/// What tells more about these points.
-fn measure(candidates: &[Candidate]) -> Measure {
-    let blocks = candidates.iter().flat_map(|one| &one.point.streams).map(|stream| {
-        // To the byte: sizes that differ by less are the same to everybody.
-        stream.block_sizes.mean(stream.read_share).round()
-    });
-    let blocks: Vec<f64> = blocks.collect();
-    let first = blocks[0];
-    match first < LARGE_BLOCK && blocks.iter().all(|block| *block == first) {
-        true => Measure::Iops,
-        false => Measure::Bandwidth,
-    }
 }
 
 /// The order of a pass (Fisher and Yates).

@@ -7,7 +7,7 @@ use crate::stats::Estimate;
 use crate::units::{Bytes, Span};
 
 /// From this mean block size on people think in bytes.
-const LARGE_BLOCK: f64 = 65536.0;
+const LARGE_BLOCK: u64 = 64 * Bytes::KIB;
 
 /// What is called throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +19,15 @@ pub enum Throughput {
 }
 
 impl Throughput {
-    /// What tells more about a point: bandwidth where its blocks are large or differ from stream to
-    /// stream.
-    pub fn of(point: &Point) -> Self {
-        let mean = |place: usize| {
-            let stream = &point.streams[place];
-            stream.block_sizes.mean(stream.read_share)
-        };
-        let first = mean(0);
-        let alike = (1..point.streams.len()).all(|place| (mean(place) - first).abs() < 1.0);
-        match alike && first < LARGE_BLOCK {
+    /// What tells more about points that are compared: bandwidth where their blocks are large or
+    /// differ from stream to stream.
+    pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Self {
+        let streams = points.into_iter().flat_map(|point| &point.streams);
+        // To the byte: sizes that differ by less are the same to everybody.
+        let mut blocks =
+            streams.map(|stream| stream.block_sizes.mean(stream.read_share).round() as u64);
+        let first = blocks.next().unwrap_or(0);
+        match first < LARGE_BLOCK && blocks.all(|block| block == first) {
             true => Self::Iops,
             false => Self::Bandwidth,
         }

@@ -7,6 +7,7 @@
 mod looks;
 mod models;
 mod pacing;
+mod peak;
 mod together;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record, Upkeep};
 use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
 const KIB: u64 = Bytes::KIB;
 const MIB: u64 = Bytes::MIB;

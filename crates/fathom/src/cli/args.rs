@@ -19,7 +19,7 @@ use super::axes::{self, AxisArg};
 use super::patterns;
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
-use super::values::{self, Backend, Cpus, Depth, Sizes};
+use super::values::{self, Backend, Cpus, Depth, Passes, Sizes};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -239,6 +239,11 @@ pub struct SweepArgs {
     /// How long the targets are left alone between two points [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub rest: Option<Span>,
+    /// How often all that a point addresses is written before it, from beginning to end in blocks of
+    /// 128 KiB, so that each finds the same state [default: none]
+    #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
+          value_parser = values::passes)]
+    pub prepare: Option<Passes>,
     /// Cut short what is clearly worse than the best, and do not repeat it
     #[arg(long)]
     pub cut_off: bool,

@@ -175,6 +175,15 @@ pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
     Ok(Spec { consent, ..spec })
 }
 
+/// The same for who wants to show first what there is to consent to: what would be refused comes
+/// beside it, and nothing is allowed then.
+pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
+    match permit(spec.clone(), described) {
+        Ok(spec) => (spec, None),
+        Err(refusal) => (Spec { consent: Overwrite::default(), ..spec }, Some(refusal)),
+    }
+}
+
 /// The times of a run, which all its streams share.
 #[derive(Clone, Copy, Debug)]
 struct Times {

@@ -58,6 +58,8 @@ pub struct Prepared {
     pub about: Vec<String>,
     /// What it writes at most; none if it only reads.
     pub writes: Option<Writes>,
+    /// Why it may not start: what the user has not allowed.
+    pub refusal: Option<Error>,
 }
 
 impl Prepared {
@@ -68,6 +70,14 @@ impl Prepared {
 
     fn name(&self) -> &str {
         &self.targets[0].name
+    }
+
+    /// Whether the user has allowed what it does, and the targets do.
+    fn allowed(&mut self) -> Result<(), Error> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        self.grounds.iter().try_for_each(|ground| shared::judge(&ground.place, &ground.spec))
     }
 }
 
@@ -175,14 +185,15 @@ fn ordinary(target: &Target) -> (f64, &'static str) {
 ///
 /// When the user, the machine or the result file does not allow it.
 pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> Result<u8, Error> {
-    for ground in &prepared.grounds {
-        shared::judge(&ground.place, &ground.spec)?;
-    }
-    announce(&prepared)?;
     if start.plan {
+        // Shown before it is refused: this is how one sees what there is to consent to.
+        announce(&prepared)?;
+        prepared.allowed()?;
         output::say("nothing was opened for writing, and nothing started")?;
         return Ok(exit::MEASURED);
     }
+    prepared.allowed()?;
+    announce(&prepared)?;
     let first = open_each(&prepared.grounds)?;
     may_start(&prepared, start.yes)?;
     let command = prepared.command.name();
@@ -211,6 +222,7 @@ pub fn go_on(
     outputs: &Outputs,
     mut journal: Journal,
 ) -> Result<u8, Error> {
+    prepared.allowed()?;
     let first = open_each(&prepared.grounds)?;
     signals::be_orderly();
     let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
@@ -333,6 +345,15 @@ fn targets(prepared: &Prepared) -> String {
     match more {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// "once", "twice", "3 times".
+pub fn times(passes: u32) -> String {
+    match passes {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
     }
 }
 

@@ -63,7 +63,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     }
     let spec = resolve::settle(&described, place.facts(), shared::machine(&host))
         .map_err(|blame| blame.error)?;
-    let spec = resolve::permit(spec, &described)?;
+    let (spec, refusal) = resolve::permitted(spec, &described);
     let settings = settings(args, &spec)?;
     let map = Map::new(settings.clone());
     let time = map.forecast().time_at_most;
@@ -79,6 +79,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         which: Box::new(|_| 0),
         experiment: Box::new(map),
         host,
+        refusal,
     })
 }
 

@@ -61,7 +61,8 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         stream.load.seed = seed.or(stream.load.seed);
     }
     let (place, host, spec) = shared::settle(&mut asked)?;
-    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let (spec, refusal) = resolve::permitted(spec, &asked.described);
+    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
     let base = spec.points[0].clone();
     let official = args.search.official.0;
     if let Some(window) = official {
@@ -88,6 +89,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         which: Box::new(|_| 0),
         experiment: Box::new(peak),
         host,
+        refusal,
     })
 }
 
@@ -282,7 +284,7 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
         None => "no official run".to_owned(),
     };
     let longer = match search {
-        Search::Saturation { .. } => "",
+        Search::Saturation { .. } => " or less where clearly worse",
         Search::Load { .. } => " or more, as the percentile needs",
     };
     let window = peak.point(1.0).window.min(base.window);

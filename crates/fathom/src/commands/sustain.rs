@@ -74,8 +74,9 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         resolve::fits(point, spec.backend, machine)?;
     }
     let spec = Spec { points, ..spec };
-    consent(test, &spec, &asked.described)?;
-    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let (spec, refusal) = resolve::permitted(spec, &asked.described);
+    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
+    let refusal = consent(test, &spec, &asked.described).err().or(refusal);
     let (grounds, layouts) = grounds(&place, &spec);
     Ok(Prepared {
         command: Command::Sustain,
@@ -96,6 +97,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         }),
         experiment: Box::new(sustain),
         host,
+        refusal,
     })
 }
 
@@ -221,7 +223,7 @@ fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> 
     if settings.passes > 0 {
         lines.push(format!(
             "before   everything is written {} in blocks of 128 KiB, {} in all",
-            times(settings.passes),
+            experiment::times(settings.passes),
             sustain.preconditioning()
         ));
     }
@@ -259,14 +261,6 @@ fn in_a_line(test: Test) -> &'static str {
         Test::CrossStimulusRecovery => {
             "SNIA cross stimulus recovery, large sequential and small random writes in turn"
         }
-    }
-}
-
-fn times(passes: u32) -> String {
-    match passes {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        n => format!("{n} times"),
     }
 }
 

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fathom_core::Span;
-use fathom_core::experiment::{Axis, Candidate, Coordinate, Order, Planned, SweepSettings};
+use fathom_core::experiment::{
+    Axis, Candidate, Coordinate, Order, Planned, Precondition, Role, SweepSettings,
+};
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
+use fathom_engine::target::Overwrite;
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
@@ -57,46 +60,40 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         let one = sites.settle(&template, &named, machine);
         settled.push((one.map_err(|error| at(error, &named))?, named));
     }
-    let consent = sites.consent(&settled)?;
-    let mut grounds: Vec<(GroundKey, Ground)> = Vec::new();
-    let mut grounds_of = BTreeMap::new();
+    let passes = passes(&course);
+    let (consent, refusal) = match sites.consent(&settled, passes) {
+        Ok(consent) => (consent, None),
+        Err(refusal) => (Overwrite::default(), Some(refusal)),
+    };
+    let mut grounds = Grounds::default();
     let mut candidates = Vec::with_capacity(settled.len());
     for (Settled { site, spec, .. }, named) in settled {
         let point = Point { name: name(&named), ..spec.points[0].clone() };
         let coordinates: Vec<Coordinate> = named.iter().map(coordinate).collect();
-        let key = GroundKey::of(site, &spec);
-        let place = match grounds.iter().position(|(known, _)| *known == key) {
-            Some(place) => place,
-            None => {
-                let spec = Spec { points: Vec::new(), consent: consent.clone(), ..spec };
-                grounds.push((key, Ground { place: sites.list[site].place.clone(), spec }));
-                grounds.len() - 1
-            }
-        };
-        grounds[place].1.spec.points.push(point.clone());
-        grounds_of.insert(labels(&coordinates), place);
-        let point = sites.in_union(site, point);
-        candidates.push(Candidate { point, coordinates });
+        let spec = Spec { points: Vec::new(), consent: consent.clone(), ..spec };
+        let place = (site, &sites.list[site].place);
+        if let Some(preparation) = Precondition::new(&point, passes).next() {
+            grounds.add(place, &spec, preparation, (Role::Preparation, labels(&coordinates)));
+        }
+        grounds.add(place, &spec, point.clone(), (Role::Result, labels(&coordinates)));
+        candidates.push(Candidate { point: sites.in_union(site, point), coordinates });
     }
-    let grounds = grounds.into_iter().map(|(_, ground)| ground).collect();
-    Ok(conclude(&template, (axes, course), host, sites.union, (candidates, grounds, grounds_of)))
+    let combined = (candidates, grounds);
+    let prepared = conclude(&template, (axes, course), host, sites.union, combined);
+    Ok(Prepared { refusal, ..prepared })
 }
-
-/// The combinations, what they run on, and which of them on which.
-type Combined = (Vec<Candidate>, Vec<Ground>, BTreeMap<Vec<String>, usize>);
 
 fn conclude(
     template: &Template<'_>,
     (axes, course): (Vec<AxisArg>, SweepArgs),
     host: Host,
     targets: Vec<Target>,
-    (candidates, grounds, grounds_of): Combined,
+    (candidates, grounds): (Vec<Candidate>, Grounds),
 ) -> Prepared {
     let base = candidates[0].point.clone();
     let settings = settings(&course, base.seed);
     let axes: Vec<Axis> = axes.iter().map(AxisArg::described).collect();
-    let points = candidates.iter().map(|one| (&one.point, settings.repeats));
-    let writes = Writes::of(points, &targets);
+    let writes = writes(&candidates, &settings, &targets);
     let name = template.name().unwrap_or("sweep").to_owned();
     let described = document::Experiment {
         name: name.clone(),
@@ -105,19 +102,41 @@ fn conclude(
         settings: settings_in_words(&settings),
     };
     let about = about(&name, &axes, &settings);
-    let which = move |planned: &Planned| grounds_of[&labels(&planned.place.coordinates)];
+    let Grounds { list, of } = grounds;
+    let which = move |planned: &Planned| {
+        let role = match planned.place.role {
+            Role::Preparation => Role::Preparation,
+            _ => Role::Result,
+        };
+        of[&(role, labels(&planned.place.coordinates))]
+    };
     Prepared {
         command: Command::Sweep,
         host,
         targets,
-        grounds,
+        grounds: list.into_iter().map(|(_, ground)| ground).collect(),
         which: Box::new(which),
         experiment: Box::new(fathom_core::experiment::Sweep::new(axes, candidates, settings)),
         described,
         seed: base.seed,
         about,
         writes,
+        refusal: None,
     }
+}
+
+/// What all trials write, and what is written before each.
+fn writes(
+    candidates: &[Candidate],
+    settings: &SweepSettings,
+    targets: &[Target],
+) -> Option<Writes> {
+    let pass = |one: &Candidate| Precondition::new(&one.point, settings.prepare).next();
+    let passes: Vec<Point> = candidates.iter().filter_map(pass).collect();
+    let times = settings.prepare * settings.repeats;
+    let prepared = passes.iter().map(|point| (point, times));
+    let measured = candidates.iter().map(|one| (&one.point, settings.repeats));
+    Writes::of(measured.chain(prepared), targets)
 }
 
 fn labels(coordinates: &[Coordinate]) -> Vec<String> {
@@ -150,6 +169,7 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
         repeats: args.course.repeats.or(file.repeats),
         order: args.course.order.or(file.order),
         rest: args.course.rest.or(file.rest),
+        prepare: args.course.prepare.or(file.prepare),
         cut_off: args.course.cut_off || file.cut_off,
         enough: args.course.enough.or(file.enough),
     };
@@ -169,9 +189,15 @@ fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
         },
         seed,
         rest: course.rest.unwrap_or(Span(0)),
+        prepare: passes(course),
         cut_off: course.cut_off,
         enough: course.enough.unwrap_or(ENOUGH),
     }
+}
+
+/// How often everything is written before a point.
+fn passes(course: &SweepArgs) -> u32 {
+    course.prepare.map_or(0, |typed| typed.0)
 }
 
 /// The settings as the result file has them, by the names of their options.
@@ -180,13 +206,16 @@ fn settings_in_words(settings: &SweepSettings) -> BTreeMap<String, String> {
         Order::Shuffled => "shuffled",
         Order::AsGiven => "as-given",
     };
-    let pairs = [
+    let mut pairs = Vec::from([
         ("repeats", settings.repeats.to_string()),
         ("order", order.to_owned()),
         ("rest", settings.rest.to_string()),
         ("cut-off", settings.cut_off.to_string()),
         ("enough", settings.enough.to_string()),
-    ];
+    ]);
+    if 0 < settings.prepare {
+        pairs.push(("prepare", settings.prepare.to_string()));
+    }
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -205,6 +234,16 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings) -> Vec<String> {
         Vec::from([format!("{name}: {} combinations{repeats}, {order}", counts.join(" x "))]);
     let line = |axis: &Axis| format!("axis     {}: {}", axis.name, axis.labels.join(", "));
     lines.extend(axes.iter().map(line));
+    match settings.prepare {
+        0 => {}
+        n => lines.push(format!(
+            "before   each point all that it addresses is written {} in blocks of 128 KiB",
+            experiment::times(n)
+        )),
+    }
+    if settings.cut_off {
+        lines.push("cut off  what is clearly worse than the best".to_owned());
+    }
     lines
 }
 
@@ -276,12 +315,33 @@ struct GroundKey {
     streams: Vec<(Access, Vec<u32>)>,
 }
 
-impl GroundKey {
-    fn of(site: usize, spec: &Spec) -> Self {
-        let streams = spec.points[0].streams.iter().map(|stream| {
+/// What the points run on, and which of them on which.
+#[derive(Default)]
+struct Grounds {
+    list: Vec<(GroundKey, Ground)>,
+    /// By what a point is for and where it lies.
+    of: BTreeMap<(Role, Vec<String>), usize>,
+}
+
+impl Grounds {
+    fn add(
+        &mut self,
+        (site, place): (usize, &Place),
+        spec: &Spec,
+        point: Point,
+        which: (Role, Vec<String>),
+    ) {
+        let streams = point.streams.iter().map(|stream| {
             (stream.access, stream.regions.iter().map(|region| region.target).collect())
         });
-        Self { site, backend: spec.backend, streams: streams.collect() }
+        let key = GroundKey { site, backend: spec.backend, streams: streams.collect() };
+        let known = self.list.iter().position(|(known, _)| *known == key);
+        let known = known.unwrap_or_else(|| {
+            self.list.push((key, Ground { place: place.clone(), spec: spec.clone() }));
+            self.list.len() - 1
+        });
+        self.list[known].1.spec.points.push(point);
+        self.of.insert(which, known);
     }
 }
 
@@ -347,10 +407,13 @@ impl Sites {
     fn consent(
         &self,
         settled: &[(Settled, Vec<(&str, &str)>)],
-    ) -> Result<fathom_engine::target::Overwrite, Error> {
+        passes: u32,
+    ) -> Result<Overwrite, Error> {
         let first = &settled[0].0;
-        let points =
-            settled.iter().map(|(one, _)| self.in_union(one.site, one.spec.points[0].clone()));
+        let points = settled.iter().flat_map(|(one, _)| {
+            let point = self.in_union(one.site, one.spec.points[0].clone());
+            Precondition::new(&point, passes).next().into_iter().chain([point])
+        });
         let whole =
             Spec { points: points.collect(), targets: self.union.clone(), ..first.spec.clone() };
         let folders = settled.iter().flat_map(|(one, _)| {

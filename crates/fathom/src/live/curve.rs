@@ -1,7 +1,7 @@
 //! The curve so far, drawn in the terminal while an experiment runs: throughput along one axis, a row
 //! of bars for each combination of the others.
 
-use fathom_core::experiment::{Trial, bandwidth, iops};
+use fathom_core::experiment::{Coordinate, Role, Trial, bandwidth, iops};
 use fathom_report::document::{Experiment, Scale};
 
 use super::grouped;
@@ -19,11 +19,18 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 pub struct Curve {
     /// The axis that runs from left to right, by its place.
     along: usize,
-    /// Its values, in their order; those that nobody foresaw are added as they come.
-    columns: Vec<String>,
+    /// Its values, in their order; those that nobody foresaw come in where they lie.
+    columns: Vec<Column>,
     /// Whether bytes tell more than I/Os.
     bytes: bool,
     rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Column {
+    label: String,
+    /// Where it lies, if it was not foreseen and is a number.
+    value: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -44,7 +51,10 @@ impl Curve {
         let varies = described.axes.iter().any(|axis| axis.name.ends_with("block-size"));
         Self {
             along: longest.map_or(0, |(place, _)| place),
-            columns: longest.map_or(Vec::new(), |(_, axis)| axis.labels.clone()),
+            columns: longest.map_or(Vec::new(), |(_, axis)| {
+                let column = |label: &String| Column { label: label.clone(), value: None };
+                axis.labels.iter().map(column).collect()
+            }),
             bytes: varies || blocks.max().unwrap_or(0) >= 65536,
             rows: Vec::new(),
         }
@@ -54,16 +64,16 @@ impl Curve {
     pub fn add(&mut self, trial: &Trial) {
         let coordinates = &trial.place.coordinates;
         let Some(own) = coordinates.get(self.along) else { return };
+        if trial.place.role == Role::Preparation {
+            return;
+        }
         let value = match self.bytes {
             true => bandwidth(&trial.record, None, None),
             false => iops(&trial.record, None, None),
         };
         let Some(value) = value else { return };
-        let column = self.columns.iter().position(|label| *label == own.label);
-        let column = column.unwrap_or_else(|| {
-            self.columns.push(own.label.clone());
-            self.columns.len() - 1
-        });
+        let column = self.columns.iter().position(|column| column.label == own.label);
+        let column = column.unwrap_or_else(|| self.insert(own));
         let others = coordinates.iter().enumerate().filter(|(place, _)| *place != self.along);
         let name: Vec<&str> = others.map(|(_, one)| one.label.as_str()).collect();
         let name = output::printable(&name.join(" "));
@@ -76,6 +86,20 @@ impl Curve {
         row.sums[column].0 += value.value;
         row.sums[column].1 += 1;
         self.rows.push(row);
+    }
+
+    /// A new column, before those of larger values.
+    fn insert(&mut self, own: &Coordinate) -> usize {
+        let is_below = |column: &Column| match (column.value, own.value) {
+            (Some(known), Some(value)) => known < value,
+            _ => true,
+        };
+        let place = self.columns.partition_point(is_below);
+        self.columns.insert(place, Column { label: own.label.clone(), value: own.value });
+        for row in self.rows.iter_mut().filter(|row| place < row.sums.len()) {
+            row.sums.insert(place, (0.0, 0));
+        }
+        place
     }
 
     /// The rows, each ending with a newline, in so many columns; nothing before the first trial.
@@ -93,10 +117,14 @@ impl Curve {
         let name_width = longest.min(NAME);
         let room = width.saturating_sub(name_width + 2 + 28).max(1);
         let cell = (room / self.columns.len().max(1)).clamp(1, 3);
+        // What came last is seen even where not all fits, as of the rounds of a day.
+        let is_known = |row: &Row| row.sums.iter().rposition(|&(_, n)| n > 0);
+        let last = self.rows.iter().filter_map(is_known).max().unwrap_or(0);
+        let first = (last + 1).saturating_sub(room);
         let mut out = String::new();
         for row in shown {
             let name: String = row.name.chars().take(NAME).collect();
-            let bars: String = (0..self.columns.len().min(room))
+            let bars: String = (first..self.columns.len().min(first + room))
                 .map(|column| match row.sums.get(column) {
                     Some(&(sum, n)) if n > 0 => {
                         let height = (sum / f64::from(n) / most * 8.0).round().clamp(1.0, 8.0);
@@ -106,7 +134,7 @@ impl Curve {
                 })
                 .collect();
             let (column, value) = best(row);
-            let label = output::printable(&self.columns[column]);
+            let label = output::printable(&self.columns[column].label);
             let value = match self.bytes {
                 true => super::bandwidth(value),
                 false => format!("{} IOPS", grouped(value)),
@@ -126,11 +154,37 @@ mod tests {
         Row { name: name.to_owned(), sums }
     }
 
+    fn columns(labels: &[&str]) -> Vec<Column> {
+        labels.iter().map(|label| Column { label: (*label).to_owned(), value: None }).collect()
+    }
+
+    #[test]
+    fn what_nobody_foresaw_comes_in_where_it_lies() {
+        let rows = Vec::from([row("", &[])]);
+        let mut curve = Curve { along: 0, columns: Vec::new(), bytes: false, rows };
+        for (value, height) in [(1.0, 100.0), (4.0, 400.0), (16.0, 800.0), (2.0, 200.0)] {
+            let label = format!("{value}");
+            let own = Coordinate { axis: "queue-depth".to_owned(), label, value: Some(value) };
+            let place = curve.insert(&own);
+            let row = &mut curve.rows[0];
+            row.sums.resize(curve.columns.len().max(row.sums.len()), (0.0, 0));
+            row.sums[place] = (height, 1);
+        }
+        assert_eq!(curve.draw(80), " ▁▁▁▂▂▂▄▄▄███ 800 IOPS at 16\n");
+        // Of many the last ones are shown.
+        let many: Vec<f64> = (1..=100).map(f64::from).collect();
+        let labels: Vec<String> = many.iter().map(ToString::to_string).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let rows = Vec::from([row("", &many)]);
+        let curve = Curve { along: 0, columns: columns(&labels), bytes: false, rows };
+        assert_eq!(curve.draw(40), " ▇▇▇███████ 100 IOPS at 100\n");
+    }
+
     #[test]
     fn a_curve_is_drawn_as_far_as_it_is_known_and_fits() {
         let curve = Curve {
             along: 0,
-            columns: ["1", "2", "4", "8"].map(str::to_owned).to_vec(),
+            columns: columns(&["1", "2", "4", "8"]),
             bytes: false,
             rows: Vec::from([row("4k", &[100.0, 200.0, 400.0, 0.0]), row("64k", &[800.0])]),
         };

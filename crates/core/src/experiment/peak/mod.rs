@@ -15,7 +15,7 @@ mod words;
 use super::throughput::Throughput;
 use super::{
     Axis, Conclusion, Coordinate, Experiment, Forecast, Found, PeakFound, Place, Planned, Probe,
-    Role, Scale, Step, Trial, response_time,
+    Role, Scale, Step, Trial, looks, response_time,
 };
 use crate::measure::Record;
 use crate::plan::worker_count;
@@ -154,7 +154,7 @@ impl Peak {
                 State::Highest(Highest::new(limits, offered(&base), bound, tolerance))
             }
         };
-        let throughput = Throughput::of(&base);
+        let throughput = Throughput::of([&base]);
         Self {
             base,
             search,
@@ -238,6 +238,17 @@ impl Peak {
         Span(whole.max(shortest.0))
     }
 
+    /// Whether more I/Os have taken too long already than may in the whole window.
+    fn has_missed(&self, load: f64, objective: &Objective, so_far: &Record) -> bool {
+        let total = so_far.total(None);
+        let response_time = total.response_time();
+        let all = load * self.probe_window(objective.quantile, load).as_secs_f64();
+        let too_long = (1.0 - objective.quantile.0) * all / response_time.count() as f64;
+        let shortest = (too_long < 1.0).then_some(Quantile(1.0 - too_long));
+        let shortest = shortest.and_then(|quantile| response_time.quantile(quantile));
+        shortest.is_some_and(|shortest| objective.bound.0 < shortest)
+    }
+
     fn read(&self, value: f64, record: &Record) -> Shown {
         let quantile = match self.search {
             Search::Saturation { .. } => Quantile(0.5),
@@ -308,6 +319,9 @@ impl Peak {
         // Other offsets and other data for each trial, so that nothing is found in a cache only
         // because the trial before has left it there.
         point.seed = self.base.seed.wrapping_add(self.probes.len() as u64);
+        if role == Role::Probe {
+            point.looks = looks(&point);
+        }
         let coordinate = Coordinate {
             axis: self.axis_name().to_owned(),
             label: format!("{value}"),
@@ -383,13 +397,20 @@ impl Experiment for Peak {
     }
 
     fn enough(&self, so_far: &Record) -> bool {
-        let State::Knee(knee) = &self.state else { return false };
-        let is_probe = self.next_value().is_some();
-        is_probe
-            && self.throughput.read(so_far).is_some_and(|throughput| {
-                throughput.half_width.is_some()
-                    && knee.is_clearly_worse(throughput.value, error(&throughput))
-            })
+        // There are no looks at the official run.
+        match (&self.state, self.search) {
+            (State::Knee(knee), _) => {
+                let is_clear = |throughput: Estimate| {
+                    throughput.half_width.is_some()
+                        && knee.is_clearly_worse(throughput.value, error(&throughput))
+                };
+                self.throughput.read(so_far).is_some_and(is_clear)
+            }
+            (State::Highest(_), Search::Load { objective, .. }) => {
+                self.asked.is_some_and(|load| self.has_missed(load, &objective, so_far))
+            }
+            (State::Highest(_), Search::Saturation { .. }) => false,
+        }
     }
 
     fn forecast(&self) -> Forecast {

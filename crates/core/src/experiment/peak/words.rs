@@ -4,6 +4,7 @@ use super::{Objective, Peak, Search, Shown, State, Vary};
 use crate::experiment::Probe;
 use crate::experiment::throughput::{number, percent, time};
 use crate::spec::Point;
+use crate::stats::Estimate;
 
 /// A loss above the answer that is worth a word.
 const WORTH_SAYING: f64 = 0.05;
@@ -148,6 +149,14 @@ fn time_of(objective: &Objective, probe: &Probe) -> Option<String> {
     Some(format!("{} {}", objective.quantile, time(shown.value)))
 }
 
+/// By how much the official run fell short of what its probes promised, where that is no chance.
+fn less_than_probes(official: &Estimate, probes: &Estimate) -> Option<f64> {
+    let half = |one: &Estimate| one.half_width.unwrap_or(0.0);
+    let lost = probes.value - official.value;
+    let is_one = half(official).hypot(half(probes)) < lost && WORTH_SAYING * probes.value < lost;
+    is_one.then(|| lost / probes.value)
+}
+
 /// "The official run of 5 min at queue depth 8: 856 MiB/s ± 0.5 %."
 fn official(peak: &Peak) -> Option<String> {
     let Shown { value, throughput, response_time, meets } = peak.official_shown?;
@@ -159,7 +168,14 @@ fn official(peak: &Peak) -> Option<String> {
         .unwrap_or_default();
     let rate = peak.throughput.in_words(throughput.value);
     let first = format!("The official run of {window} at {at}: {rate}{uncertainty}");
-    let Search::Load { objective, .. } = peak.search else { return Some(format!("{first}.")) };
+    let Search::Load { objective, .. } = peak.search else {
+        let less = less_than_probes(&throughput, &peak.probe(value).throughput);
+        let less = less.map(|share| format!(", {} less than its probes", percent(share)));
+        let why = less.as_ref().map_or("", |_| {
+            ": for that long the target does not keep it up, or something else used it meanwhile"
+        });
+        return Some(format!("{first}{}{why}.", less.unwrap_or_default()));
+    };
     let time = response_time
         .map(|shown| format!(", {} {}", objective.quantile, time(shown.value)))
         .unwrap_or_default();

@@ -5,13 +5,13 @@
 //! When it is steady is decided in `steady`, over plain numbers; what the SNIA tests consist of is in
 //! `presets`.
 
-mod precondition;
 mod presets;
 mod steady;
 #[cfg(test)]
 mod tests;
 mod words;
 
+use super::precondition::Precondition;
 use super::{
     Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Round, Step,
     SustainFound, Trial, bandwidth, iops, response_time,
@@ -20,7 +20,6 @@ use crate::measure::Record;
 use crate::spec::{Point, Stream};
 use crate::stats::{Estimate, ROUNDS};
 use crate::units::{Bytes, Quantile, Span};
-use precondition::Precondition;
 pub use presets::{Test, TestSettings, course};
 use steady::{Rule, Standing, standing};
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::presets::course;
 use super::steady::{Lack, Rule, change, standing};
 use super::*;
-use crate::measure::Direction;
-use crate::spec::{Pacing, Region, Workers};
+use crate::measure::{Direction, WorkerRecord};
+use crate::spec::{Limit, Pacing, Region, Workers};
 use crate::stats::testing::Chance;
 use crate::verdict::testing::Invented;
 
@@ -196,27 +196,29 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
         if planned.place.role != Role::Preparation {
             break;
         }
-        let stream = &planned.point.streams[0];
-        assert_eq!(stream.block_sizes.only(), Some(Bytes(128 << 10)));
-        // The first target is three times as fast: each stretch begins where the last one ended.
+        // The first target is three times as fast: each stretch begins where the last one ended, and
+        // who has written everything writes one block for as long as another one has to go on.
         let mut done = trial(&planned, 1);
-        let cells = &mut done.record.workers[0].cells;
-        let mut two = Vec::from([cells[0].clone(), cells[0].clone()]);
-        for (target, cell) in two.iter_mut().enumerate() {
-            let region = stream.regions[target];
-            let pass = written[target] % (1 << 20);
-            assert_eq!(region.offset.0, 4096 + pass);
+        let worker = done.record.workers[0].clone();
+        done.record.workers.clear();
+        for (place, stream) in planned.point.streams.iter().enumerate() {
+            assert_eq!(stream.block_sizes.only(), Some(Bytes(128 << 10)));
+            let (region, pass) = (stream.regions[0], written[place] % (1 << 20));
+            assert_eq!((region.target, region.offset.0), (place as u32, 4096 + pass));
             assert_eq!(region.length.0, (1 << 20) - pass);
-            let bytes = ((3 - 2 * target as u64) * (128 << 10)).min(region.length.0);
-            cell.flows[1].bytes = Bytes(bytes);
-            cell.target = target as u32;
-            written[target] += bytes;
+            let mut worker = WorkerRecord { stream: place as u32, ..worker.clone() };
+            let bytes = ((3 - 2 * place as u64) * (128 << 10)).min(region.length.0);
+            worker.cells[0].flows[1].bytes = Bytes(bytes);
+            done.record.workers.push(worker);
+            match written[place] < 2 << 20 {
+                true => assert_eq!(stream.limit, Some(Limit::Bytes(region.length))),
+                false => assert_eq!(stream.limit, Some(Limit::Ios(1))),
+            }
+            written[place] = (written[place] + bytes).min(2 << 20);
         }
-        *cells = two;
         last = Some(done);
     }
-    assert_eq!(written[1], 2 << 20);
-    assert!(written[0] >= 2 << 20);
+    assert_eq!(written, [2 << 20; 2]);
     assert_eq!(sustain.preconditioning(), Bytes(0));
 }
 

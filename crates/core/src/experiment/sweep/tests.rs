@@ -14,6 +14,7 @@ const SETTINGS: Settings = Settings {
     order: Order::Shuffled,
     seed: 7,
     rest: Span::from_secs(10),
+    prepare: 0,
     cut_off: false,
     enough: 0.9,
 };

@@ -1,10 +1,10 @@
 //! What a sweep concludes, in sentences: the best point and what cannot be told from it, from where
 //! on more load gains nothing, and which axis matters most.
 
-use super::{Measure, Sweep};
+use super::Sweep;
+use crate::experiment::throughput::{Throughput, percent};
 use crate::experiment::{Axis, Coordinate, Scale};
 use crate::stats::Estimate;
-use crate::units::Bytes;
 
 /// More points than this are counted, not listed.
 const LISTED: usize = 6;
@@ -124,7 +124,7 @@ fn curve_in_words(sweep: &Sweep, along: usize, curve: &[&Known]) -> String {
     let first = curve.iter().position(|one| one.estimate.value >= sweep.settings.enough * best);
     let (Some(first), Some(last)) = (first, curve.last()) else { return String::new() };
     let enough = curve[first];
-    let shown = rate(sweep, enough.estimate.value);
+    let shown = sweep.throughput.in_words(enough.estimate.value);
     if first + 1 == curve.len() {
         let label = label(enough);
         return format!("{whose}{axis} {label} is the best of them ({shown}), and more may gain.");
@@ -176,9 +176,9 @@ fn most_important(sweep: &Sweep, known: &[Known]) -> Option<String> {
         "{} matters most: in the mean of the others the {} changes by a factor of {} along it; \
          along {}.",
         first.0.name,
-        match sweep.measure {
-            Measure::Iops => "IOPS",
-            Measure::Bandwidth => "bandwidth",
+        match sweep.throughput {
+            Throughput::Iops => "IOPS",
+            Throughput::Bandwidth => "bandwidth",
         },
         factor(first),
         others.join(", ")
@@ -209,25 +209,9 @@ fn labels_without(coordinates: &[Coordinate], left_out: usize) -> Vec<&str> {
 }
 
 fn with_uncertainty(sweep: &Sweep, estimate: &Estimate) -> String {
-    let shown = rate(sweep, estimate.value);
+    let shown = sweep.throughput.in_words(estimate.value);
     match estimate.half_width {
         Some(half) => format!("{shown} ± {}", percent(half / estimate.value)),
         None => shown,
-    }
-}
-
-fn rate(sweep: &Sweep, value: f64) -> String {
-    match sweep.measure {
-        Measure::Bandwidth => format!("{}/s", Bytes(value as u64)),
-        Measure::Iops if value < 100.0 => format!("{value:.1} IOPS"),
-        Measure::Iops => format!("{} IOPS", value.round() as u64),
-    }
-}
-
-/// A share in percent, with a decimal where it is small.
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
     }
 }

@@ -1,24 +1,22 @@
 //! Preconditioning: every region is written from its beginning to its end, so many times, in blocks
 //! that follow each other. A device that was never full is faster than it will ever be again.
 //!
-//! It goes in stretches of some minutes, each of which begins where the one before ended: an
-//! interruption loses one of them. Pure: stretches go out, what they wrote comes in.
+//! It goes in stretches of at most ten minutes, each of which begins where the one before ended: an
+//! interruption loses one of them. A stretch ends with the last I/O that there is to do, so exactly as
+//! much is written as was asked for. Pure: stretches go out, what they wrote comes in.
 
-use super::presets::regions;
-use crate::measure::{Direction, Record};
-use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Stream, Workers};
+use crate::measure::{Cell, Direction, Record, WorkerRecord};
+use crate::spec::{
+    Active, BlockSizes, Limit, Pacing, Pattern, Point, Region, Rests, Sequence, Stream, Workers,
+};
 use crate::units::{Bytes, Span};
 
 /// How large its blocks are, unless a region is smaller.
 const BLOCK: u64 = 128 * Bytes::KIB;
-/// How many of them are in flight.
+/// How many of them are in flight on each target.
 const DEPTH: u32 = 32;
-/// The first stretch, which tells how fast it goes.
-const FIRST: Span = Span::from_secs(10);
 /// The longest stretch.
 const LONGEST: Span = Span::from_secs(600);
-/// The shortest one.
-const SHORTEST: Span = Span::from_secs(1);
 /// What is taken for the bandwidth before any is known, ...
 const USUAL: f64 = 500e6;
 /// ... and for the least that it will be.
@@ -29,12 +27,11 @@ const LEAST: f64 = 100e6;
 pub struct Precondition {
     base: Point,
     passes: u32,
-    /// Every target once.
     parts: Vec<Part>,
 }
 
-/// The region of one target. One that is finished before the others goes on, so that all stretches
-/// run on the same targets.
+/// A region. One that is finished before the others writes one block in each stretch from then on, so
+/// that all stretches run on the same targets.
 #[derive(Clone, Debug)]
 struct Part {
     /// Whole blocks.
@@ -70,19 +67,26 @@ impl Part {
 
     fn take(&mut self, bytes: u64, seconds: f64) {
         self.written += bytes;
-        if self.written >= self.region.length.0 {
+        if self.region.length.0 <= self.written {
             (self.written, self.passes) = (0, self.passes + 1);
         }
         if seconds > 0.0 && bytes > 0 {
             self.bandwidth = Some(bytes as f64 / seconds);
         }
     }
+
+    /// How many stretches it needs at this bandwidth.
+    fn stretches(&self, passes: u32, bandwidth: f64) -> u32 {
+        let pass = Span((self.region.length.0 as f64 / bandwidth * 1e9) as u64);
+        let each = pass.0.div_ceil(LONGEST.0).max(1) as u32;
+        passes.saturating_sub(self.passes).saturating_mul(each)
+    }
 }
 
 impl Precondition {
     /// So many passes over all that the point addresses.
     pub fn new(base: &Point, passes: u32) -> Self {
-        let parts = regions(base).into_iter().map(|region| {
+        let parts = addressed(base).into_iter().map(|region| {
             let block = BLOCK.min(region.length.0);
             let whole = Region { length: Bytes(region.length.0 / block * block), ..region };
             Part { region: whole, written: 0, passes: 0, bandwidth: None }
@@ -96,30 +100,42 @@ impl Precondition {
         if self.passes <= lowest {
             return None;
         }
-        let block = self.parts.iter().map(Part::block).min()?;
-        let stream = Stream {
+        let streams: Option<Vec<Stream>> =
+            self.parts.iter().map(|part| self.stream(part)).collect();
+        Some(Point {
+            name: format!("preconditioning, pass {} of {}", lowest + 1, self.passes),
+            streams: streams?,
+            warm_up: Span(0),
+            window: LONGEST,
+            interval: Span::from_secs(1),
+            looks: Vec::new(),
+            ..self.base.clone()
+        })
+    }
+
+    /// What writes a part, in the way that its target is accessed later.
+    fn stream(&self, part: &Part) -> Option<Stream> {
+        let addresses =
+            |stream: &&Stream| stream.regions.iter().any(|one| one.target == part.region.target);
+        let (left, is_done) = (part.left(), self.passes <= part.passes);
+        let limit = if is_done { Limit::Ios(1) } else { Limit::Bytes(left.length) };
+        Some(Stream {
             name: "preconditioning".to_owned(),
+            regions: Vec::from([left]),
             pattern: Pattern::Sequential(Sequence::default()),
             align: None,
             zones: false,
-            course: None,
-            block_sizes: BlockSizes::one(Bytes(block)),
+            block_sizes: BlockSizes::one(Bytes(part.block())),
             read_share: 0.0,
-            pacing: Pacing::Closed { queue_depth: DEPTH * self.parts.len() as u32 },
-            workers: Workers::PerTarget(1),
-            regions: self.parts.iter().map(Part::left).collect(),
-            ..self.base.streams.first()?.clone()
-        };
-        let window = self.stretch();
-        let is_long = window >= Span::from_secs(60);
-        let interval = if is_long { Span::from_secs(1) } else { Span::from_ms(100) };
-        Some(Point {
-            name: format!("preconditioning, pass {} of {}", lowest + 1, self.passes),
-            streams: Vec::from([stream]),
-            warm_up: Span(0),
-            window: Span(window.0.next_multiple_of(interval.0)),
-            interval,
-            ..self.base.clone()
+            trim_share: 0.0,
+            flush: None,
+            pacing: Pacing::Closed { queue_depth: DEPTH },
+            course: None,
+            rests: Rests::None,
+            active: Active::ALWAYS,
+            limit: Some(limit),
+            workers: Workers::Total(1),
+            ..self.base.streams.iter().find(addresses)?.clone()
         })
     }
 
@@ -130,10 +146,12 @@ impl Precondition {
             self.passes = 0;
             return;
         }
-        for part in &mut self.parts {
-            let target = part.region.target;
-            let written = record.sum(Some(Direction::Write), |_, cell| cell.target == target);
-            part.take(written.bytes.0, record.window.as_secs_f64());
+        for (stream, part) in (0u32..).zip(&mut self.parts) {
+            if part.passes < self.passes {
+                let of_it = |worker: &WorkerRecord, _: &Cell| worker.stream == stream;
+                let written = record.sum(Some(Direction::Write), of_it);
+                part.take(written.bytes.0, record.window.as_secs_f64());
+            }
         }
     }
 
@@ -155,17 +173,24 @@ impl Precondition {
 
     /// How many stretches that probably are.
     pub fn stretches(&self) -> u32 {
-        let stretches = self.time().0.0.div_ceil(LONGEST.0) as u32;
-        let is_unknown = self.parts.iter().all(|part| part.bandwidth.is_none());
-        stretches + u32::from(is_unknown && stretches > 0)
+        let usual = USUAL / self.parts.len().max(1) as f64;
+        let needed = |part: &Part| part.stretches(self.passes, part.bandwidth.unwrap_or(usual));
+        self.parts.iter().map(needed).max().unwrap_or(0)
     }
+}
 
-    /// Until the first region is at its end, as far as the last stretch tells.
-    fn stretch(&self) -> Span {
-        let needs = self.parts.iter().filter_map(|part| {
-            let left = part.left().length.0 as f64;
-            Some(Span((left / part.bandwidth? * 1e9) as u64))
-        });
-        needs.min().unwrap_or(FIRST).clamp(SHORTEST, LONGEST)
+/// All that a point addresses, without what lies within another one of its regions.
+fn addressed(base: &Point) -> Vec<Region> {
+    let within = |one: &Region, other: &Region| {
+        let end = |region: &Region| region.offset.0 + region.length.0;
+        one.target == other.target && other.offset <= one.offset && end(one) <= end(other)
+    };
+    let mut all: Vec<Region> = Vec::new();
+    for region in base.streams.iter().flat_map(|stream| &stream.regions) {
+        if !all.iter().any(|known| within(region, known)) {
+            all.retain(|known| !within(known, region));
+            all.push(*region);
+        }
     }
+    all
 }

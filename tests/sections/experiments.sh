@@ -1,0 +1,119 @@
+# experiments.sh: experiments on devices whose answers are known: a throttled disk has a peak, a disk
+# with a burst credit is not steady while it lasts, and every SNIA test comes to its end on a file.
+source "$FATHOM_ROOT/tests/lib.sh"
+require qemu-storage-daemon jq
+[[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
+
+limit=$FATHOM_BED/limit burst=$FATHOM_BED/burst
+null="driver=null-co,size=1073741824,read-zeroes=on"
+serve "$limit" "$burst" -- \
+  --object throttle-group,id=g-limit,x-iops-total=2000 \
+  --blockdev "$null,node-name=n-limit" \
+  --blockdev driver=throttle,node-name=t-limit,throttle-group=g-limit,file=n-limit \
+  --export "type=fuse,id=e-limit,node-name=t-limit,mountpoint=$limit,writable=on" \
+  --object throttle-group,id=g-burst,x-iops-total=500,x-iops-total-max=3000,x-iops-total-max-length=5 \
+  --blockdev "$null,node-name=n-burst" \
+  --blockdev driver=throttle,node-name=t-burst,throttle-group=g-burst,file=n-burst \
+  --export "type=fuse,id=e-burst,node-name=t-burst,mountpoint=$burst,writable=on"
+
+# Runs an experiment into a result file of its own: $result; its status in $status.
+experiment() { # NAME ARGUMENTS
+  results_made=$((results_made + 1))
+  result=$FATHOM_BED/result-$results_made.jsonl
+  LIMIT=300 run_fathom "$@" --yes --out "$result"
+}
+# Of what was found, by a jq expression; null where there is nothing.
+found() { tail -n 1 "$result" | jq -r "select(.line == \"conclusion\") | .found | $1" 2>/dev/null; }
+concludes() { tail -n 1 "$result" | jq -r '.sentences[]' | grep -qE -- "$1"; }
+
+# A disk with a limit is slower than that while somebody else has the CPUs, and never faster: what is
+# wrong is wrong in each of three.
+peak_is() { # LOW HIGH ARGUMENTS
+  local low=$1 high=$2 try
+  shift 2
+  for try in 1 2 3; do
+    sleep 0.5
+    experiment peak "$@" -b 4k
+    if status_is 0 4 && between "$(found .best.value)" "$low" "$high" &&
+      between "$(trial 'ios / seconds')" "$low" "$high"; then return 0; fi
+  done
+  return 1
+}
+peak=(-d 2s --warm-up 1s --official 5s)
+check "peak on a disk of 2000 IOPS: found within 2 %, and so is the official run" \
+  peak_is 1960 2040 "$limit" "${peak[@]}" --up-to 64
+check "peak on a disk of 2000 IOPS: the last trial is the official run" \
+  test "$(trial '.place.role')" = official
+check "peak on a disk of 2000 IOPS: and says what saturates it" concludes '^Queue depth [0-9]+ saturates'
+check "peak on a disk of 2000 IOPS by the number of workers: within 2 %" \
+  peak_is 1960 2040 "$limit" "${peak[@]}" --vary workers --up-to 16
+if [[ $EUID -eq 0 ]] && make_loop "$limit" --direct-io=on; then
+  check "peak on a block device of 2000 IOPS: within 2 %" peak_is 1960 2040 "$loop" "${peak[@]}" --up-to 64
+else
+  skip "peak on a block device" "loop devices need root"
+fi
+
+# The highest load is what the limit lets through. In front of it is a bucket of 200 I/Os, so a probe
+# has to be long for a load that is little above the limit to show.
+load_is() { # LOW HIGH
+  local try
+  for try in 1 2 3; do
+    sleep 0.5
+    experiment peak "$limit" -b 4k --objective 'p99<=50ms' -d 8s --warm-up 1s --rate 1k --up-to 4k \
+      --tolerance 2% --official none
+    if status_is 0 4 && between "$(found .choice)" "$1" "$2"; then return 0; fi
+  done
+  return 1
+}
+check "peak with an objective on a disk of 2000 IOPS: the highest load within 4 %" load_is 1920 2080
+
+# 3000 IOPS for six seconds, then 500. Five rounds of a second each pass SNIA's rule on the credit.
+steady_is() { # LOW HIGH ROUND
+  local try
+  for try in 1 2 3; do
+    # The credit comes back in six seconds.
+    sleep 8
+    experiment sustain "$burst" -b 4k -q 8 -d 1s --warm-up 0s --at-least 8s
+    if status_is 0 4 && between "$(found '.rounds[4].value.value')" 2700 3100 &&
+      between "$(found .steadiness.mean)" "$1" "$2" &&
+      between "$(found '.steady_from // 0')" "$3" 1000; then return 0; fi
+  done
+  return 1
+}
+check "sustain on a burst credit: the burst is not called steady, what follows is" steady_is 480 520 7
+check "sustain on a burst credit: names the fall" concludes '^It fell from 3,?[0-9]+ IOPS to 5[0-9]+ IOPS'
+sleep 8
+experiment sustain "$burst" -b 4k -q 8 -d 500ms --warm-up 0s --at-least 4s --rounds 8
+check "sustain that ends within the credit: says what it cannot know" \
+  concludes 'A credit or a cache that lasts for longer than|^Not steady'
+
+run_fathom prepare data --size 16m
+small=(--overwrite -d 100ms --warm-up 0s)
+rounds=(--at-least 0s --rounds 5)
+for test in iops throughput latency demand-intensity; do
+  experiment sustain data "${small[@]}" "${rounds[@]}" --test $test
+  check "sustain --test $test on a file: comes to its end" status_is 0 4
+  check "sustain --test $test on a file: and to a conclusion" \
+    concludes "^(Steady|Not steady)"
+  check "sustain --test $test on a file: has written everything twice before" test "$(jq -s \
+    '[.[] | select(.line == "trial" and .place.role == "preparation") | .workers[].cells[].write.bytes] | add' \
+    "$result")" = $((32 << 20))
+done
+for test in write-saturation cross-stimulus-recovery; do
+  experiment sustain data "${small[@]}" --test $test --for 1s
+  check "sustain --test $test on a file: comes to its end" status_is 0 4
+done
+run_fathom sustain data "${small[@]}" --test host-idle-recovery --for 1m --plan
+check "sustain --test host-idle-recovery on a file: can be planned" status_is 0
+check "sustain --test host-idle-recovery on a file: says what it writes" says 'OVERWRITES data: writes at most'
+
+run_fathom prepare first --size 16m
+run_fathom prepare second --size 16m
+experiment sweep first --axis targets=first,second,first+second --axis block-size=4k,64k --repeats 2 \
+  --prepare 1 --read-share 50% --overwrite --rest 100ms -d 200ms --warm-up 0s
+check "a sweep over targets by themselves and together, prepared: comes to its end" status_is 0 4
+check "a sweep over targets: each combination twice" test \
+  "$(jq -s '[.[] | select(.line == "trial" and .place.role == "result")] | length' "$result")" = 12
+check "a sweep over targets: everything is written before each point" test "$(jq -s \
+  '[.[] | select(.line == "trial" and .place.role == "preparation") | .workers[].cells[].write.bytes] | add' \
+  "$result")" = $((16 * (16 << 20)))
