@@ -35,6 +35,9 @@ pub struct Point {
     pub warm_up: Span,
     /// The time that is recorded.
     pub window: Span,
+    /// Load after the window, which is not recorded: a stream that has not done all that it is to do
+    /// goes on, so that what was in flight at the window's end ends under the load that it began under.
+    pub cool_down: Span,
     /// The slices of the series, from 100 ms up. The window is a whole number of them.
     pub interval: Span,
     /// When whoever watches the run is shown what it has come to so far and may end the window: times
@@ -46,18 +49,24 @@ pub struct Point {
 }
 
 impl Point {
-    /// A point that is named after its first stream and measures at once: no warm-up, intervals of
-    /// 100 ms (or one that is as long as a shorter window), no looks, seed 1.
+    /// A point that is named after its first stream and measures at once: no warm-up, no
+    /// cool-down, intervals of 100 ms (or one that is as long as a shorter window), no looks, seed 1.
     pub fn of(streams: Vec<Stream>, window: Span) -> Self {
         Self {
             name: streams.first().map(|stream| stream.name.clone()).unwrap_or_default(),
             streams,
             warm_up: Span(0),
             window,
+            cool_down: Span(0),
             interval: window.min(Span::from_ms(100)),
             looks: Vec::new(),
             seed: 1,
         }
+    }
+
+    /// How long it takes, if nothing ends it before its time.
+    pub fn time(&self) -> Span {
+        self.warm_up + self.window + self.cool_down
     }
 }
 

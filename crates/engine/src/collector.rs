@@ -178,7 +178,7 @@ impl<'a> Collector<'a> {
         let progress = Progress {
             in_window: slice.in_window,
             elapsed: slice.end.since(table.start),
-            total: table.window_end.since(table.start),
+            total: table.load_end().since(table.start),
             iops: ios as f64 / seconds,
             bandwidth: (slice.bytes[0].0 + slice.bytes[1].0) as f64 / seconds,
             failed: self.failed,
@@ -326,6 +326,7 @@ mod tests {
         start: Instant(0),
         window_start: Instant(0),
         window_end: Instant(400_000_000),
+        cool_down: Span(0),
         interval: Span::from_ms(100),
     };
 

@@ -69,7 +69,7 @@ pub struct Progress {
     pub in_window: bool,
     /// Time since the run began, warm-up included.
     pub elapsed: Span,
-    /// Warm-up and window together.
+    /// Warm-up, window and cool-down together.
     pub total: Span,
     /// Completed I/Os per second in the last interval.
     pub iops: f64,
@@ -88,6 +88,12 @@ pub trait Observer {
 
     /// An interval ended.
     fn progress(&mut self, progress: &Progress);
+
+    /// The window is over, and the load goes on for so long, of a whole cool-down. Told again and
+    /// again; on a simulated device never.
+    fn cool_down(&mut self, left: Span, whole: Span) {
+        let _ = (left, whole);
+    }
 
     /// The time of one of the point's looks has come. Shows the record as it would be if the window
     /// had ended then, but for the errors, which are counted and not listed, and for the I/Os in
@@ -295,6 +301,7 @@ pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
         start,
         window_start,
         window_end: window_start + point.window,
+        cool_down: point.cool_down,
         interval: point.interval,
     }
 }

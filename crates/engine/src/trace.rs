@@ -79,8 +79,10 @@ pub enum TracePhase {
     WarmUp,
     /// In the window: what is in the distributions.
     Window,
-    /// After the window, or never.
+    /// After the window, or never, and it had started before its end.
     After,
+    /// After the window, or never, and so did it start.
+    CoolDown,
 }
 
 /// An I/O as the hot loop enters it: what it knows anyway, nothing computed.

@@ -5,6 +5,9 @@
 //! allocate, lock, log or format; a test with a counting allocator proves it. The loop knows no wall
 //! clock: the backend owns the time.
 //!
+//! When the window is over, a worker that is to cool down goes on with the same load for a while, in
+//! a loop of its own that records nothing: so the window's loop need not know of it.
+//!
 //! What can be done once for all I/Os that came back together is not done for each: time moves on,
 //! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
 //!
@@ -47,11 +50,18 @@ pub(crate) struct Timetable {
     pub(crate) window_start: Instant,
     /// The window ends.
     pub(crate) window_end: Instant,
+    /// How long the load goes on after it.
+    pub(crate) cool_down: Span,
     /// The length of the series' slices.
     pub(crate) interval: Span,
 }
 
 impl Timetable {
+    /// When the last I/O may start, if the window ends there.
+    pub(crate) fn load_end(&self) -> Instant {
+        self.window_end + self.cool_down
+    }
+
     /// The boundary between two intervals that comes after `at`, or the end. Boundaries lie at whole
     /// intervals from the start of the window, in both directions.
     pub(crate) fn boundary_after(&self, at: Instant) -> Instant {
@@ -160,7 +170,8 @@ struct Back {
 /// The state of the loop.
 struct Loop<'a, S, K> {
     job: &'a Job<'a>,
-    /// The job's, until the user asks to stop: then the window ends earlier.
+    /// The job's, until the user asks to stop: then the window ends earlier. In the cool-down its
+    /// window ends with that.
     timetable: Timetable,
     stopping: bool,
     schedule: S,
@@ -210,6 +221,21 @@ struct Loop<'a, S, K> {
     failing_since: Instant,
     ledger: Ledger,
     errors: Errors,
+    /// By slot, whether its I/O was in flight when the window ended and has not come back since.
+    /// Empty until then.
+    overdue: Box<[bool]>,
+    /// What there was at the window's end, if a cool-down followed.
+    at_end: Option<AtEnd>,
+}
+
+/// What a cool-down would make unrecognizable.
+#[derive(Clone, Copy)]
+struct AtEnd {
+    /// I/Os that had started by the window's end.
+    started: u64,
+    lag: Option<Span>,
+    /// I/Os that fell due before it and started in the cool-down.
+    late: u64,
 }
 
 /// Runs a worker from the start to the end of its timetable and waits for what is in flight.
@@ -233,8 +259,8 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
         now = state.end(backend);
     }
     let cpu = state.cpu_used();
-    let mut patience = state.close(backend.now());
-    while let Some(deadline) = state.still_waits(&mut patience, backend.now()) {
+    let mut rest = state.close(backend.now());
+    while let Some(deadline) = state.go_on(&mut rest, backend) {
         backend.wait(deadline);
         backend.reap(|completion| state.come_back_late(completion));
     }
@@ -265,8 +291,8 @@ pub(crate) struct Seat<'a, S, K> {
     state: Loop<'a, S, K>,
     /// When its last turn ended.
     now: Instant,
-    /// How long it waits for what was in flight at the end; none while its window lasts.
-    patience: Option<Patience>,
+    /// What it does after its window; none while that lasts.
+    rest: Option<Rest>,
 }
 
 impl<'a, S: Schedule, K: Sink> Seat<'a, S, K> {
@@ -279,37 +305,37 @@ impl<'a, S: Schedule, K: Sink> Seat<'a, S, K> {
         tally: Box<Tally>,
     ) -> Self {
         let state = Loop::new(job, schedule, source, sink, tally);
-        Self { state, now: job.timetable.start, patience: None }
+        Self { state, now: job.timetable.start, rest: None }
     }
 }
 
 impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
     fn begin(&mut self, backend: &mut B) -> Option<Instant> {
         let state = &mut self.state;
-        if self.patience.is_none() {
+        if self.rest.is_none() {
             match state.begin(self.now, backend) {
                 Some(deadline) => return Some(deadline),
-                None => self.patience = Some(state.close(backend.now())),
+                None => self.rest = Some(state.close(backend.now())),
             }
         }
-        state.still_waits(self.patience.as_mut()?, backend.now())
+        state.go_on(self.rest.as_mut()?, backend)
     }
 
     fn end(&mut self, backend: &mut B) {
-        match self.patience {
+        match self.rest {
             None => self.now = self.state.end(backend),
             Some(_) => backend.reap(|completion| self.state.come_back_late(completion)),
         }
     }
 
     fn catch_up(&mut self, now: Instant) {
-        if self.patience.is_none() && self.state.boundary <= now {
+        if self.rest.is_none() && self.state.boundary <= now {
             self.state.roll_over(now);
         }
     }
 
     fn end_window(&mut self, end: Instant) {
-        if self.patience.is_none() {
+        if self.rest.is_none() {
             self.state.end_window(end);
         }
     }
@@ -320,10 +346,14 @@ impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
     }
 }
 
-/// How long a worker waits for what was in flight at the end of its window.
-struct Patience {
+/// What a worker does when its window is over: it goes on with its load while it cools down, and then
+/// waits for what is in flight.
+struct Rest {
+    /// Until when the load goes on.
+    cools_until: Instant,
+    /// How long it waits.
     limit: Instant,
-    /// Whether it became short because the user asked to stop.
+    /// Whether that became short because the user asked to stop.
     shortened: bool,
 }
 
@@ -374,6 +404,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             failing_since: table.start,
             ledger: Ledger::default(),
             errors: Errors::with_room(),
+            overdue: Box::default(),
+            at_end: None,
         };
         state.tally.start = table.start;
         state.tally.in_window = state.in_window;
@@ -923,26 +955,85 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         ledger
     }
 
-    /// Closes the last interval. What is in flight is then waited for.
-    fn close(&mut self, now: Instant) -> Patience {
+    /// Closes the last interval.
+    fn close(&mut self, now: Instant) -> Rest {
         if self.ended < self.timetable.window_end {
             self.integrate_depth(self.ended);
             self.tally.end = self.ended;
         }
-        Patience { limit: now + PATIENCE, shortened: false }
+        self.overdue = vec![true; self.slots.len()].into();
+        self.free[..self.free_count].iter().for_each(|&slot| self.overdue[slot as usize] = false);
+        let cool_down = self.timetable.cool_down;
+        // Who has done all that was asked for has no load that could go on.
+        let is_done = S::BOUNDED && self.schedule.is_done();
+        let cools_until = match cool_down > Span(0) && !self.gave_up && !is_done {
+            true => self.ended + cool_down,
+            false => self.ended,
+        };
+        if self.ended < cools_until {
+            self.begin_cool_down(cools_until);
+        }
+        Rest { cools_until, limit: now.max(cools_until) + PATIENCE, shortened: false }
     }
 
-    /// Until when to wait for what was in flight at the end. Nothing once all came back, or when what
-    /// did not is lost.
-    fn still_waits(&self, patience: &mut Patience, now: Instant) -> Option<Instant> {
+    /// Hands over all that is recorded, so that nothing of what follows gets into it.
+    #[cold]
+    fn begin_cool_down(&mut self, end: Instant) {
+        self.hand_over_last();
+        let lag = self.lag(self.ended);
+        self.at_end = Some(AtEnd { started: self.started, lag, late: 0 });
+        self.timetable.window_end = end;
+        self.boundary = Instant(u64::MAX);
+        self.excess = NEVER;
+    }
+
+    /// The first half of a turn after the window: goes on with the load while it cools down, and then
+    /// waits for what is in flight. Nothing once all came back, or when what did not is lost.
+    fn go_on<B: Backend>(&mut self, rest: &mut Rest, backend: &mut B) -> Option<Instant> {
+        let now = backend.now();
+        match now < rest.cools_until && !(self.job.stopped)() {
+            true => Some(self.cool_down(now, backend).min(rest.cools_until)),
+            false => self.still_waits(rest, now),
+        }
+    }
+
+    /// Starts what is due in the cool-down, and says until when to wait.
+    #[inline(never)]
+    fn cool_down<B: Backend>(&mut self, now: Instant, backend: &mut B) -> Instant {
+        let before = self.free_count;
+        self.start_due(now, backend);
+        if S::OPEN
+            && let Some(at_end) = &mut self.at_end
+        {
+            // What fell due in the window had not started when it ended.
+            let started = self.free[self.free_count..before].iter();
+            let late = started.map(|&slot| &self.slots[slot as usize]).filter(|slot| {
+                slot.request.upkeep() != Some(Upkeep::Flush) && slot.intended < self.ended
+            });
+            at_end.late += late.count() as u64;
+        }
+        self.deadline::<B>(now)
+    }
+
+    /// Until when to wait for what is in flight after the load. Nothing once all came back, or when
+    /// what did not is lost.
+    fn still_waits(&self, rest: &mut Rest, now: Instant) -> Option<Instant> {
         if self.in_flight() == 0 {
             return None;
         }
-        if !patience.shortened && (self.job.stopped)() {
-            patience.shortened = true;
-            patience.limit = patience.limit.min(now + PATIENCE_WHEN_STOPPED);
+        if !rest.shortened && (self.job.stopped)() {
+            rest.shortened = true;
+            rest.limit = rest.limit.min(now + PATIENCE_WHEN_STOPPED);
         }
-        (now < patience.limit).then(|| patience.limit.min(now + STOP_CHECK))
+        (now < rest.limit).then(|| rest.limit.min(now + STOP_CHECK))
+    }
+
+    /// Hands over the last slice, which must not be lost: the collector will take it soon.
+    fn hand_over_last(&mut self) {
+        while self.tally.start < self.tally.end && !self.hand_over() {
+            std::thread::yield_now();
+        }
+        self.tally.start = self.tally.end;
     }
 
     /// Balances the ledger and hands over the last slice.
@@ -952,15 +1043,15 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             true => self.ledger.completed = self.completed,
             false => self.ledger.completed_in_warm_up = self.completed,
         }
-        let lag = self.lag(self.ended);
-        let unstarted = self.schedule.untaken(self.ended);
+        let (started, lag, late) = match self.at_end {
+            Some(AtEnd { started, lag, late }) => (started, lag, late),
+            None => (self.started, self.lag(self.ended), 0),
+        };
+        let unstarted = late + self.schedule.untaken(self.ended);
         self.ledger.unstarted = unstarted;
-        self.ledger.due = self.started + unstarted;
+        self.ledger.due = started + unstarted;
         assert!(self.ledger.balances(), "an I/O is not accounted for: {:?}", self.ledger);
-        // The last slice must not be lost: by now the collector has nothing else to do.
-        while self.tally.start < self.tally.end && !self.hand_over() {
-            std::thread::yield_now();
-        }
+        self.hand_over_last();
         Outcome {
             ledger: self.ledger,
             errors: self.errors,
@@ -972,15 +1063,23 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// An I/O that was in flight at the end. It is accounted for, and in no distribution.
+    /// An I/O came back after the window. If it was in flight at its end it is accounted for, and in
+    /// no distribution; if it started in the cool-down it is the trace's alone.
     fn come_back_late(&mut self, completion: Completion) {
         self.free[self.free_count] = completion.slot;
         self.free_count += 1;
-        self.ledger.in_flight += 1;
-        let completed = Some((completion.at, completion.result));
-        self.follow(completion.slot, completed, TracePhase::After);
-        if !self.is_whole(completion) {
-            self.note_failure(completion.slot, failure(completion.result), completion.at);
+        let was_in_flight = std::mem::take(&mut self.overdue[completion.slot as usize]);
+        let phase = if was_in_flight { TracePhase::After } else { TracePhase::CoolDown };
+        self.follow(completion.slot, Some((completion.at, completion.result)), phase);
+        if was_in_flight {
+            self.ledger.in_flight += 1;
+            if !self.is_whole(completion) {
+                self.note_failure(completion.slot, failure(completion.result), completion.at);
+            }
+        }
+        let request = self.slots[completion.slot as usize].request;
+        if S::RESTS && request.upkeep() != Some(Upkeep::Flush) {
+            self.schedule.came_back(completion.at);
         }
     }
 
@@ -988,13 +1087,17 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         if self.in_flight() == 0 {
             return;
         }
-        let mut is_lost = vec![true; self.slots.len()];
-        self.free[..self.free_count].iter().for_each(|&slot| is_lost[slot as usize] = false);
-        for slot in (0..self.slots.len()).filter(|&slot| is_lost[slot]) {
-            self.follow(slot as u32, None, TracePhase::After);
-            self.note_failure(slot as u32, ErrorKind::Lost, ended);
+        let mut is_out = vec![true; self.slots.len()];
+        self.free[..self.free_count].iter().for_each(|&slot| is_out[slot as usize] = false);
+        for slot in (0..self.slots.len()).filter(|&slot| is_out[slot]) {
+            let was_in_flight = self.overdue[slot];
+            let phase = if was_in_flight { TracePhase::After } else { TracePhase::CoolDown };
+            self.follow(slot as u32, None, phase);
+            if was_in_flight {
+                self.note_failure(slot as u32, ErrorKind::Lost, ended);
+                self.ledger.lost += 1;
+            }
         }
-        self.ledger.lost = self.in_flight();
     }
 }
 
@@ -1074,6 +1177,7 @@ mod tests {
         start: Instant(1_000),
         window_start: Instant(250_001_000),
         window_end: Instant(1_250_001_000),
+        cool_down: Span(0),
         interval: Span::from_ms(100),
     };
 

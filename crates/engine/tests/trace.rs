@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, ErrorKind, Histogram, Ledger, Record};
 use fathom_core::spec::{
-    Arrivals, BackendKind, BlockSizes, Distribution, Extent, HotRange, Order, Pacing, Pattern,
-    Point, Region, Sequence, Stream, Workers,
+    Arrivals, BackendKind, BlockSizes, Distribution, Extent, HotRange, Limit, Order, Pacing,
+    Pattern, Point, Region, Sequence, Stream, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::sim::Options;
@@ -172,6 +172,52 @@ fn a_closed_loop_starts_when_it_submits() {
     assert!(starts.eq((0..120).map(|ms| (ms - 20) * 1_000_000)));
     assert!(trace.all().all(|io| io.service_time == Some(Span::from_ms(1))));
     assert!(trace.all().all(|io| io.response_time == io.service_time));
+}
+
+#[test]
+fn the_load_goes_on_in_the_cool_down_and_no_longer() {
+    let options: Options = "queue,servers=4,service-time=1ms".parse().unwrap();
+    let limit = |ios| Some(Limit::Ios(ios));
+    for (pacing, limit, cooling) in [
+        // Four in a millisecond, and as many as were due.
+        (CLOSED, None, 200),
+        (open(Arrivals::Uniform), None, 150),
+        // 492 start before the window's end: one is done before it, the other goes on to its limit.
+        (CLOSED, limit(400), 0),
+        (CLOSED, limit(500), 8),
+    ] {
+        let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
+        let stream = Stream { limit, ..stream };
+        let point = Point { cool_down: Span::from_ms(50), ..point(stream, Span::from_ms(100)) };
+        let (record, trace) = traced(&point, Devices::Simulated(&options));
+        let (window, end) = (record.window.0 as i64, (record.window + point.cool_down).0 as i64);
+        let cooled: Vec<&TracedIo> =
+            trace.all().filter(|io| io.phase == TracePhase::CoolDown).collect();
+        assert_eq!(cooled.len(), cooling, "{pacing:?}, {limit:?}");
+        assert!(cooled.iter().all(|io| (window..end).contains(&io.start_ns)));
+        let recorded = trace.all().filter(|io| io.phase != TracePhase::CoolDown).count() as u64;
+        assert_eq!(record.ledger().due, recorded + record.ledger().unstarted);
+    }
+}
+
+#[test]
+fn the_load_goes_on_after_the_window_on_files() {
+    for backend in [BackendKind::Sync, BackendKind::Aio] {
+        for pacing in [CLOSED, open(Arrivals::Poisson)] {
+            let folder = tempfile::tempdir().unwrap();
+            let streams = &[Vec::from([target(folder.path(), "a")])];
+            let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
+            let point =
+                Point { cool_down: Span::from_ms(300), ..point(stream, Span::from_ms(100)) };
+            let (record, trace) = traced(&point, Devices::Real { streams, backend });
+            let end = (record.window + point.cool_down).0 as i64;
+            let (cooled, recorded): (Vec<_>, Vec<_>) =
+                trace.all().partition(|io| io.phase == TracePhase::CoolDown);
+            assert!(!cooled.is_empty(), "{backend:?}");
+            assert!(cooled.iter().all(|io| io.start_ns < end));
+            assert_eq!(record.ledger().due, recorded.len() as u64 + record.ledger().unstarted);
+        }
+    }
 }
 
 fn target(folder: &Path, name: &str) -> OpenTarget {

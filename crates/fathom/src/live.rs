@@ -142,6 +142,11 @@ impl Live {
         self.show(progress.elapsed.0, progress.total.0, &text, left);
     }
 
+    /// The window is over, and the load goes on for a while, unrecorded.
+    pub fn cool_down(&mut self, left: Span, whole: Span) {
+        self.show((whole - left).0, whole.0, "cool-down", Some(left + self.after));
+    }
+
     /// So much of the data is written.
     pub fn written(
         &mut self,

@@ -141,7 +141,7 @@ impl Session<'_> {
             let Planned { point, rest, .. } = &*planned;
             live.open_ended = point.streams.iter().any(|stream| stream.limit.is_some());
             live.ahead(&experiment.forecast());
-            live.step(&point.name, *rest + point.warm_up + point.window);
+            live.step(&point.name, *rest + point.time());
             if !self.rest(*rest) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
@@ -355,6 +355,10 @@ impl Observer for Watcher<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.live.progress(progress);
+    }
+
+    fn cool_down(&mut self, left: Span, whole: Span) {
+        self.live.cool_down(left, whole);
     }
 
     fn look(&mut self, so_far: &Record) -> bool {

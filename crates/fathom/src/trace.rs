@@ -218,6 +218,7 @@ fn phase(phase: TracePhase) -> &'static str {
         TracePhase::WarmUp => "warm-up",
         TracePhase::Window => "window",
         TracePhase::After => "after",
+        TracePhase::CoolDown => "cool-down",
     }
 }
 

@@ -536,11 +536,16 @@ pub fn asked(trial: &Trial) -> String {
     }
 }
 
-/// "after a warm-up of 5 s", "without a warm-up".
-pub fn warm_up(trial: &Trial) -> String {
-    match Span(trial.point.warm_up_ns) {
+/// "after a warm-up of 5 s", "without a warm-up", "after a warm-up of 5 s and before a cool-down of
+/// 2 s".
+pub fn before_and_after(trial: &Trial) -> String {
+    let before = match Span(trial.point.warm_up_ns) {
         Span(0) => "without a warm-up".to_owned(),
         time => format!("after a warm-up of {time}"),
+    };
+    match Span(trial.point.cool_down_ns) {
+        Span(0) => before,
+        time => format!("{before} and before a cool-down of {time}"),
     }
 }
 

@@ -106,6 +106,7 @@ impl Precondition {
             name: format!("preconditioning, pass {} of {}", lowest + 1, self.passes),
             streams: streams?,
             warm_up: Span(0),
+            cool_down: Span(0),
             window: LONGEST,
             interval: Span::from_secs(1),
             looks: Vec::new(),

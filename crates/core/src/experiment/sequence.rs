@@ -30,7 +30,7 @@ impl Experiment for Sequence {
 
     fn forecast(&self) -> Forecast {
         let left = &self.points[self.done.min(self.points.len())..];
-        let time = left.iter().fold(Span(0), |sum, point| sum + point.warm_up + point.window);
+        let time = left.iter().fold(Span(0), |sum, point| sum + point.time());
         let points = left.len() as u32;
         Forecast { points, points_at_most: points, time, time_at_most: time }
     }

@@ -286,8 +286,8 @@ impl Experiment for Sweep {
             let point = &self.candidates[place].point;
             let rest = if at == 0 { Span(0) } else { self.settings.rest };
             ahead.points += 1;
-            ahead.time += rest + point.warm_up + point.window;
-            ahead.time_at_most += rest + point.warm_up + point.window;
+            ahead.time += rest + point.time();
+            ahead.time_at_most += rest + point.time();
         }
         Forecast { points_at_most: ahead.points, ..ahead }
     }

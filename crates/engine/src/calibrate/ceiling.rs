@@ -101,7 +101,13 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
         let job = Job {
             plan,
             writes: false,
-            timetable: Timetable { start, window_start, window_end, interval: WINDOW },
+            timetable: Timetable {
+                start,
+                window_start,
+                window_end,
+                cool_down: Span(0),
+                interval: WINDOW,
+            },
             cpu: || Some(pacer::cpu_time()),
             ends_early: &|| false,
             stopped: &|| false,

@@ -99,7 +99,8 @@ fn followed<F: Follow>(
     let timetable = timetable(point, Instant(0));
     let end = Cell::new(None);
     let finish = Finish::new(point, plans);
-    let stopped = || stop.load(Ordering::Relaxed) || finish.is_over();
+    let stopped = || stop.load(Ordering::Relaxed);
+    let ends_early = || stopped() || finish.is_over();
     // The first that stops sets the end for all.
     let agree_on_end = |now| {
         end.set(end.get().or(Some(now)));
@@ -116,7 +117,7 @@ fn followed<F: Follow>(
         writes: writes(point, plan),
         timetable,
         cpu: || None,
-        ends_early: &stopped,
+        ends_early: &ends_early,
         stopped: &stopped,
         agree_on_end: &agree_on_end,
         done: &done,

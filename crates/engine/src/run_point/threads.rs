@@ -368,6 +368,13 @@ impl Phases<'_> {
         }
     }
 
+    /// How long the load still goes on after the window, while it does.
+    fn cools_for(&self, now: Instant) -> Option<Span> {
+        let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
+        let left = (end + self.table.cool_down).since(now);
+        (self.next.is_none() && left > Span(0)).then_some(left)
+    }
+
     /// Names every phase that has begun by now.
     fn announce(&mut self, now: &dyn Fn() -> Instant, observer: &mut dyn Observer) {
         while let Some((phase, begins)) = self.next() {
@@ -436,6 +443,9 @@ fn collect(
     loop {
         looks.show(&|| clock.now(), collector, observer);
         phases.announce(&|| clock.now(), observer);
+        if let Some(left) = phases.cools_for(clock.now()) {
+            observer.cool_down(left, phases.table.cool_down);
+        }
         let nap = match phases.next() {
             Some((_, begins)) => Duration::from_nanos(begins.since(clock.now()).0).min(NAP),
             None => NAP,
@@ -557,6 +567,7 @@ mod tests {
             start: Instant(10),
             window_start: Instant(20),
             window_end: Instant(100),
+            cool_down: Span(0),
             interval: Span(10),
         };
         let begun = |end: u64, now: u64| {
@@ -580,6 +591,7 @@ mod tests {
             start: Instant(10),
             window_start: Instant(20),
             window_end: Instant(100),
+            cool_down: Span(0),
             interval: Span(10),
         };
         let end = EarlyEnd(AtomicU64::new(u64::MAX));

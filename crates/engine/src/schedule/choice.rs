@@ -51,7 +51,7 @@ fn any<const OPEN: bool>(stream: &Stream, plan: &WorkerPlan, table: Timetable) -
     let quota = stream.limit.map(|limit| limit.quota(stream, plan));
     let at = |time: Span| table.window_start + time;
     let from = stream.active.start.map_or(table.start, at);
-    let until = stream.active.end.map_or(table.window_end, at);
+    let until = stream.active.end.map_or(table.load_end(), at);
     // Whatever follows the start of the run, such as a course, follows that of the stream.
     let window_start = if stream.active.start.is_some() { from } else { table.window_start };
     let own = Timetable { start: from, window_start, ..table };

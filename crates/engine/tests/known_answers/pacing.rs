@@ -246,3 +246,57 @@ fn a_time_that_comes_first_ends_a_stream_with_a_limit_as_any_other() {
     let record = run("queue", &point);
     assert_eq!((record.window, record.total(None).ios()), (Span::from_secs(2), 2000));
 }
+
+#[test]
+fn a_cool_down_changes_nothing_of_what_is_recorded() {
+    let s = Span::from_secs;
+    let limited = |point, ios| with(point, |stream| stream.limit = Some(Limit::Ios(ios)));
+    let burst = |point| {
+        with(point, |stream| {
+            stream.rests = Rests::Bursts { ios: 7, rest: Span::from_us(350) };
+        })
+    };
+    let flushed = |point| {
+        with(point, |stream| {
+            stream.read_share = 0.2;
+            stream.flush = Some(fathom_core::spec::Flush::DATA);
+        })
+    };
+    let course = |point| {
+        with(point, |stream| {
+            stream.course = Some(course(&[(1, 5e3, 1e4), (1, 1e4, 2e4)]));
+        })
+    };
+    let mut together = lasting(2, closed(3));
+    together.streams.push(open(9e3, Arrivals::Poisson, 4).streams.remove(0));
+    together.streams.push(limited(closed(2), 1000).streams.remove(0));
+    let mut all_done = lasting(60, limited(closed(2), 10_000));
+    all_done.streams.push(limited(closed(2), 20_000).streams.remove(0));
+    let until = Active { start: Some(Span::from_ms(300)), end: Some(Span::from_ms(1700)) };
+    for (what, point) in [
+        ("closed", lasting(2, closed(16))),
+        ("thinking", thinking(lasting(2, closed(16)), Span::from_us(77), true)),
+        ("bursts", burst(lasting(2, closed(4)))),
+        ("flushed", flushed(lasting(2, closed(16)))),
+        ("uniform", lasting(2, open(2e4, Arrivals::Uniform, 64))),
+        ("overloaded", lasting(2, open(5e4, Arrivals::Uniform, 8))),
+        ("Poisson, overloaded", lasting(2, open(5e4, Arrivals::Poisson, 8))),
+        ("a course", course(lasting(2, open(1.0, Arrivals::Poisson, 8)))),
+        ("a part of the time", with(lasting(2, closed(4)), |stream| stream.active = until)),
+        ("a limit", lasting(60, limited(closed(4), 20_000))),
+        ("a limit that is not reached", lasting(1, limited(closed(4), 1_000_000))),
+        ("several workers", with(lasting(2, closed(16)), |s| s.workers = Workers::Total(4))),
+        ("several streams", together),
+        ("streams that are done", all_done),
+    ] {
+        let point = Point { warm_up: Span::from_ms(300), ..point };
+        let options = "queue,servers=4,distribution=exponential,error=1%".parse().unwrap();
+        let record = |point: &Point| {
+            let never = AtomicBool::new(false);
+            run_point(point, Devices::Simulated(&options), &never, &mut Nobody).unwrap()
+        };
+        let without = record(&point);
+        let with = record(&Point { cool_down: s(3), ..point });
+        assert!(without.ledger().completed > 0 && without == with, "{what}");
+    }
+}

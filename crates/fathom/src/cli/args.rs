@@ -488,11 +488,15 @@ pub struct LoadArgs {
     /// --end, until they are over; with --stop-after or --passes until that is done, at most 24h]
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<Span>,
+    /// Load after the window, which is not recorded: streams go on as they were, but for those that
+    /// have done what --stop-after or --passes says [default: none]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub cool_down: Option<Span>,
     /// The load begins so long after the window does, and so does a course [default: with the
     /// warm-up]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub start: Option<Span>,
-    /// The load ends so long after the window began [default: with the window]
+    /// The load ends so long after the window began [default: with the window, or the cool-down]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub end: Option<Span>,
     /// Slices of the series over time, from 100ms [default: 1s from a duration of one minute up,

@@ -208,7 +208,7 @@ pub fn number(key: &str, label: &str) -> Option<f64> {
         }
         "read-share" | "compressible" | "dedup" => values::share(label).ok(),
         "rate" => rates::offered(label).ok()?.figure(),
-        "warm-up" | "duration" | "interval" => {
+        "warm-up" | "duration" | "cool-down" | "interval" => {
             label.parse::<fathom_core::Span>().ok().map(|span| span.as_secs_f64())
         }
         "queue-depth" | "workers" => leading(),

@@ -76,7 +76,7 @@ impl Spec {
 
     /// Warm-ups and windows together.
     pub fn time(&self) -> Span {
-        self.points.iter().fold(Span(0), |sum, point| sum + point.warm_up + point.window)
+        self.points.iter().fold(Span(0), |sum, point| sum + point.time())
     }
 }
 
@@ -143,6 +143,7 @@ pub fn settle(
     let interval = interval("--duration", times.window, typed);
     let point = Point {
         warm_up: times.warm_up,
+        cool_down: times.cool_down,
         interval: interval.map_err(whole)?,
         seed: first.load.seed.unwrap_or(machine.fresh_seed),
         ..Point::of(streams, times.window)
@@ -189,6 +190,7 @@ pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
 struct Times {
     warm_up: Span,
     window: Span,
+    cool_down: Span,
 }
 
 impl Times {
@@ -204,6 +206,7 @@ impl Times {
                 true => LONGEST_UNTIL_DONE,
                 false => default_window(described),
             }),
+            cool_down: first.cool_down.unwrap_or(Span(0)),
         }
     }
 }
@@ -246,7 +249,9 @@ fn stream(
     // What is before the start of a stream is no warm-up of it.
     let own = match active.start {
         None => Times { window: active.ends(times.window), ..times },
-        Some(start) => Times { warm_up: Span(0), window: active.ends(times.window) - start },
+        Some(start) => {
+            Times { warm_up: Span(0), window: active.ends(times.window) - start, ..times }
+        }
     };
     let (pacing, course) = pacing(args, regions.len() as u32, &sizes, own)?;
     possible_rate(&pacing, course.as_ref(), &sizes, own)?;
@@ -940,7 +945,7 @@ fn possible_rate(
             "choose another rate or another --block-size",
         );
     }
-    let time = times.warm_up + times.window;
+    let time = times.warm_up + times.window + times.cool_down;
     let due = match course {
         Some(course) => course.after(times.warm_up).ios_before(time),
         None => offered_load.0 * time.as_secs_f64(),

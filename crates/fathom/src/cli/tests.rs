@@ -91,6 +91,7 @@ const RUN: &[Row] = &[
             && stream(s).regions[0].length == Bytes(Bytes::GIB)
             && point(s).warm_up == Span::from_secs(3)
             && point(s).window == Span::from_secs(30)
+            && point(s).cool_down == Span(0)
             && point(s).interval == Span::from_ms(100)
             && point(s).seed == 4711
             && point(s).name == "random read 4 KiB, queue depth 32"
@@ -258,6 +259,9 @@ const RUN: &[Row] = &[
         matches!(stream(s).pacing, Pacing::Open { realtime: true, .. })
     }),
     ("warm-up", &["f", "--warm-up", "500ms"], |s| point(s).warm_up == Span::from_ms(500)),
+    ("cool-down", &["f", "--cool-down", "2s"], |s| {
+        point(s).cool_down == Span::from_secs(2) && s.time() == Span::from_secs(35)
+    }),
     ("warm-up", &["f", "--warm-up", "0"], |s| point(s).warm_up == Span(0)),
     ("duration", &["f", "-d", "5m"], |s| {
         point(s).window == Span::from_secs(300) && point(s).interval == Span::from_secs(1)

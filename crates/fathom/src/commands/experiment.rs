@@ -126,7 +126,7 @@ impl Writes {
     }
 
     fn add(&mut self, (point, times): (&Point, u32), targets: &[Target], written: &mut Vec<u32>) {
-        let seconds = (point.warm_up + point.window).as_secs_f64() * f64::from(times);
+        let seconds = point.time().as_secs_f64() * f64::from(times);
         for stream in point.streams.iter().filter(|stream| stream.destroys()) {
             written.extend(stream.regions.iter().map(|region| region.target));
             if let Some(bytes) = preview::scheduled(point, stream) {

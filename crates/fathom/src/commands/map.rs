@@ -67,7 +67,8 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let settings = settings(args, &spec)?;
     let map = Map::new(settings.clone());
     let time = map.forecast().time_at_most;
-    let long = Point { warm_up: Span(0), window: time, ..settings.base.clone() };
+    let long =
+        Point { warm_up: Span(0), cool_down: Span(0), window: time, ..settings.base.clone() };
     Ok(Prepared {
         command: Command::Map,
         writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),

@@ -72,7 +72,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let search = search(&args.search, &base, official, &holds)?;
     let peak = Peak::new(base.clone(), search, official);
     let time = peak.forecast().time_at_most;
-    let long = Point { warm_up: Span(0), window: time, ..unpaced(&base) };
+    let long = Point { warm_up: Span(0), cool_down: Span(0), window: time, ..unpaced(&base) };
     Ok(Prepared {
         command: Command::Peak,
         writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),

@@ -36,7 +36,7 @@ pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     lines
 }
 
-/// "33 s: 3 s warm-up, 30 s window; seed 7".
+/// "35 s: 3 s warm-up, 30 s window, 2 s cool-down; seed 7".
 pub fn duration(spec: &Spec, point: &Point) -> String {
     let warm_up = match point.warm_up {
         Span(0) => "no warm-up".to_owned(),
@@ -49,7 +49,11 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
         (_, true) => format!("until all is done, at most {time}"),
         (_, false) => format!("until the streams with a limit are done, at most {time}"),
     };
-    format!("{time}: {warm_up}, {} window; seed {}", point.window, point.seed)
+    let cool_down = match point.cool_down {
+        Span(0) => String::new(),
+        cool_down => format!(", {cool_down} cool-down"),
+    };
+    format!("{time}: {warm_up}, {} window{cool_down}; seed {}", point.window, point.seed)
 }
 
 /// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
@@ -114,7 +118,7 @@ pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
         return Some(limit.bytes(stream).0 as f64 * written_share(stream));
     }
     let Pacing::Open { offered_load, .. } = stream.pacing else { return None };
-    let window = stream.offered(Span(0), point.window).unwrap_or(0.0);
+    let window = stream.offered(Span(0), point.window + point.cool_down).unwrap_or(0.0);
     let warm_up = match (stream.active.start, &stream.course) {
         (Some(_), _) => 0.0,
         (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),

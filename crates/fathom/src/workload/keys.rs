@@ -12,7 +12,7 @@ use super::file::Value;
 use crate::cli::args::{AccessArgs, LoadArgs, SweepArgs};
 
 /// What is said once for a run, and not for each of its streams.
-pub const COMMON: [&str; 5] = ["warm-up", "duration", "interval", "seed", "backend"];
+pub const COMMON: [&str; 6] = ["warm-up", "duration", "cool-down", "interval", "seed", "backend"];
 
 /// The options of a stream and of its run, alone.
 #[derive(Debug, Parser)]

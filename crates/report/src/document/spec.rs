@@ -19,6 +19,9 @@ pub struct Point {
     pub warm_up_ns: u64,
     /// The time that was to be recorded.
     pub window_ns: u64,
+    /// Load after the window, which is not recorded.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cool_down_ns: u64,
     /// The slices of the series.
     pub interval_ns: u64,
     /// When the window might have ended early, from its start.
@@ -440,6 +443,11 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_none(ns: &u64) -> bool {
+    *ns == 0
+}
+
 impl From<&spec::Point> for Point {
     fn from(point: &spec::Point) -> Self {
         Self {
@@ -447,6 +455,7 @@ impl From<&spec::Point> for Point {
             streams: point.streams.iter().map(Stream::from).collect(),
             warm_up_ns: point.warm_up.0,
             window_ns: point.window.0,
+            cool_down_ns: point.cool_down.0,
             interval_ns: point.interval.0,
             looks_ns: point.looks.iter().map(|look| look.0).collect(),
             seed: point.seed,

@@ -261,7 +261,7 @@ fn load(out: &mut String, trial: &Trial) {
         "{}; window {}{asked}, {}; began {}",
         figures::way(trial),
         trial.window(),
-        figures::warm_up(trial),
+        figures::before_and_after(trial),
         trial.started
     );
     put!(out, "<p class=\"muted small\">{}</p>\n", escape(&how));

@@ -65,7 +65,7 @@ fn load(out: &mut String, document: &Document, trial: &Trial, style: &Style) {
     let window = format!(
         "window {}{asked}, {}; began {}; seed {}",
         trial.window(),
-        figures::warm_up(trial),
+        figures::before_and_after(trial),
         trial.started,
         trial.point.seed
     );

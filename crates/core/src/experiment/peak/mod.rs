@@ -420,15 +420,14 @@ impl Experiment for Peak {
             None => 0,
         };
         let points = at_most.min(USUAL_PROBES.saturating_sub(done).max(1));
-        let window = self.base.warm_up + self.base.window;
+        let window = self.base.time();
+        let around = self.base.warm_up + self.base.cool_down;
         let longest = match self.search {
             Search::Saturation { .. } => window,
-            Search::Load { .. } => {
-                self.base.warm_up + Span(self.base.window.0.saturating_mul(LONGEST_PROBE))
-            }
+            Search::Load { .. } => around + Span(self.base.window.0.saturating_mul(LONGEST_PROBE)),
         };
         let official = self.official.filter(|_| self.official_shown.is_none());
-        let last = official.map_or(Span(0), |window| self.base.warm_up + window);
+        let last = official.map_or(Span(0), |window| around + window);
         let times = |span: Span, n: u32| Span(span.0.saturating_mul(n.into())) + last;
         Forecast {
             points: points + u32::from(official.is_some()),

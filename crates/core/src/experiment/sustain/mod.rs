@@ -182,7 +182,7 @@ impl Sustain {
     }
 
     fn round_time(&self) -> Span {
-        let times = self.course.round.iter().map(|cell| cell.point.warm_up + cell.point.window);
+        let times = self.course.round.iter().map(|cell| cell.point.time());
         times.fold(Span(0), |sum, time| sum + time)
     }
 
@@ -336,7 +336,7 @@ impl Experiment for Sustain {
             let points = |rounds: u32| (rounds - done) * cells - self.in_round as u32;
             let time = |rounds: u32| {
                 let done = self.course.round[..self.in_round].iter();
-                let done = done.map(|cell| cell.point.warm_up + cell.point.window);
+                let done = done.map(|cell| cell.point.time());
                 let all = Span(
                     self.round_time().0.saturating_mul((rounds - self.rounds.len() as u32).into()),
                 );
@@ -348,7 +348,7 @@ impl Experiment for Sustain {
             ahead.time_at_most += time(most);
         }
         for planned in self.course.script.iter().skip(self.script.len()) {
-            let time = planned.rest + planned.point.warm_up + planned.point.window;
+            let time = planned.rest + planned.point.time();
             ahead.points += 1;
             ahead.points_at_most += 1;
             ahead.time += time;

@@ -80,9 +80,6 @@ impl Gaps {
     }
 
     fn span(&mut self, span: &TimeSpan) {
-        if span.cool_down_s > 0 {
-            self.add(format!("-C{}", span.cool_down_s), "drop it");
-        }
         let (bucket, duration) = (span.io_bucket_ms, u64::from(span.duration_s) * 1000);
         let fits = bucket >= SHORTEST_INTERVAL_MS && duration.is_multiple_of(u64::from(bucket));
         if span.iops_deviation && !fits {
@@ -187,6 +184,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
     Ok(Mapped {
         point: Point {
             warm_up: Span::from_secs(u64::from(span.warm_up_s)),
+            cool_down: Span::from_secs(u64::from(span.cool_down_s)),
             interval: bucket.unwrap_or(interval(window)),
             seed: u64::from(span.seed),
             ..Point::of(mapper.streams, window)
@@ -639,9 +637,11 @@ mod tests {
 
     #[test]
     fn times_mixes_and_the_cache_are_what_was_said() {
-        let Mapped { point, result } = mapped("-b4K -r -d20 -W3 -w30 -Sh -z9 -L -D500 a").unwrap();
+        let Mapped { point, result } =
+            mapped("-b4K -r -d20 -W3 -C2 -w30 -Sh -z9 -L -D500 a").unwrap();
         let stream = &point.streams[0];
         assert_eq!((point.window, point.warm_up), (Span::from_secs(20), Span::from_secs(3)));
+        assert_eq!((point.cool_down, point.time()), (Span::from_secs(2), Span::from_secs(25)));
         assert_eq!((point.interval, point.seed), (Span::from_ms(500), 9));
         assert!((stream.read_share - 0.7).abs() < 1e-12);
         assert_eq!(stream.access.cache, SpecCache::Direct);
@@ -691,6 +691,6 @@ mod tests {
         assert_eq!(gaps("-g1024 -i3 -j4 a"), "a: -i, -j");
         assert_eq!(gaps("-w10 -Z2G a"), "a: -Z with a buffer above 1 GiB");
         assert_eq!(gaps("-D300 a"), "-D300");
-        assert_eq!(gaps("-D50 -C3 a"), "-C3; -D50");
+        assert_eq!(gaps("-D50 -C3 a"), "-D50");
     }
 }
