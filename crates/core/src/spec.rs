@@ -17,7 +17,7 @@ pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
     check as check_pattern,
 };
-pub use rests::{Active, Rests};
+pub use rests::{Active, RestFrom, Rests};
 
 pub use workplace::{IoPriority, Workplace};
 
@@ -101,7 +101,7 @@ pub struct Stream {
     /// window of; none if it does not. It begins with the window: a warm-up has the load that it
     /// begins with.
     pub course: Option<Course>,
-    /// What a closed loop waits for besides completions.
+    /// What a closed loop waits for besides completions; bursts, of an open one.
     pub rests: Rests,
     /// When it has load; its course begins then too.
     pub active: Active,
@@ -152,6 +152,9 @@ impl Stream {
                 format!("queue depth {queue_depth}, {}", self.rests)
             }
             Pacing::Open { offered_load, .. } => match &self.course {
+                None if self.rests != Rests::None => {
+                    format!("offered {offered_load}, {}", self.rests)
+                }
                 None => format!("offered {offered_load}"),
                 Some(_) => format!("offered {offered_load} in the mean"),
             },

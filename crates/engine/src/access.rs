@@ -27,6 +27,8 @@ pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
         Cache::Direct | Cache::Buffered => 0,
     };
     let sync = match access.sync {
+        // A mapped write is flushed by itself.
+        _ if access.mapped => 0,
         SyncMode::Dsync if writes => libc::O_DSYNC,
         SyncMode::Sync if writes => libc::O_SYNC,
         _ => 0,
@@ -54,7 +56,9 @@ impl CallFlags {
 /// Whether targets that are opened for one access serve the other too: what is said with each call,
 /// and what io_uring is asked for, is no matter of opening.
 pub fn opens_alike(one: Access, other: Access) -> bool {
-    let opened = |access: Access| (open_flags(access, true, true), access.hint, access.uncached);
+    let opened = |access: Access| {
+        (open_flags(access, true, true), access.hint, access.uncached, access.mapped)
+    };
     opened(one) == opened(other)
 }
 

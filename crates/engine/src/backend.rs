@@ -3,7 +3,7 @@
 use std::io;
 
 use fathom_core::measure::{Direction, ErrorKind, Waits};
-use fathom_core::spec::{BackendKind, RingMode};
+use fathom_core::spec::{Access, BackendKind, Hint, RingMode, SyncMode};
 use fathom_core::{Instant, Span};
 
 use crate::access::CallFlags;
@@ -100,10 +100,29 @@ pub struct Shape {
     pub content: Content,
     /// What each read and each write says besides what it moves.
     pub flags: CallFlags,
+    /// How the targets are mapped, if I/Os are copies; only `sync` is opened so.
+    pub mapped: Option<Mapped>,
     /// What io_uring is asked for; the other backends are only opened with nothing.
     pub ring: RingMode,
     /// Whether the buffers are in large pages.
     pub large_pages: bool,
+}
+
+/// How targets are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Whether each write waits until it is durable (msync).
+    pub flushes: bool,
+    /// What the kernel is told of how the mapping will be used.
+    pub hint: Option<Hint>,
+}
+
+impl Mapped {
+    /// What an access says, if it is one of mapped targets.
+    pub fn of(access: Access) -> Option<Self> {
+        let flushes = access.sync != SyncMode::None;
+        access.mapped.then_some(Self { flushes, hint: access.hint })
+    }
 }
 
 impl Shape {
@@ -116,6 +135,7 @@ impl Shape {
         seed: 1,
         content: Content::RANDOM,
         flags: CallFlags([0; 2]),
+        mapped: None,
         ring: RingMode::USUAL,
         large_pages: false,
     };

@@ -73,6 +73,9 @@ pub struct Way<'a> {
 ///
 /// When the backend that was asked for does not work here, or cannot do what is asked of it.
 pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Choice, ChoiceError> {
+    if ways.iter().any(|way| way.access.mapped) {
+        return choose_for_mappings(requested);
+    }
     let targets = || ways.iter().flat_map(|way| &way.targets).map(|(_, open)| *open);
     let commands = targets().find(|target| target.passthrough.is_some());
     if commands.is_none() && ways.iter().all(|way| way.access.ring == RingMode::USUAL) {
@@ -126,6 +129,23 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
     let reason =
         format!("io_uring works here as asked: {}", reasons.join("; for another stream: "));
     Ok(Choice { kind, reason })
+}
+
+/// Copies need no kernel, and what copies carries the other streams too.
+fn choose_for_mappings(requested: Option<BackendKind>) -> Result<Choice, ChoiceError> {
+    match requested {
+        None | Some(BackendKind::Sync) => Ok(Choice {
+            kind: BackendKind::Sync,
+            reason: "mapped targets are read and written by copying".to_owned(),
+        }),
+        Some(kind) => Err(ChoiceError {
+            kind,
+            options: None,
+            cause: "mapped targets (--mmap) are read and written by copying, which it does not do"
+                .to_owned(),
+            remedy: "use --backend sync, or drop --mmap".to_owned(),
+        }),
+    }
 }
 
 /// What io_uring was asked for and does here.

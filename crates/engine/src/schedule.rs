@@ -18,7 +18,7 @@ pub(crate) use any::Any;
 pub(crate) use bounded::Bounded;
 pub(crate) use choice::{WithSchedule, scheduled};
 pub(crate) use growth::{Growth, Stages, Steady};
-pub(crate) use rests::{Bursts, ThinkTime};
+pub(crate) use rests::{Bursts, Gathered, ThinkTime};
 
 use crate::pattern::Request;
 

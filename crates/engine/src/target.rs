@@ -645,7 +645,7 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         let uses = number.map_or_else(Vec::new, |n| host::marks(n, Path::new(&target.path)));
         refuse_in_use(target, uses)?;
     }
-    prepare_cache(target, opening.access, &file)?;
+    prepare_cache(target, opening, &file)?;
     let passthrough = match &target.namespace {
         Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
         None => None,
@@ -660,7 +660,8 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
 }
 
 /// Tells the kernel what the access says of the page cache, and sees whether it can.
-fn prepare_cache(target: &Target, access: Access, file: &File) -> Result<(), TargetError> {
+fn prepare_cache(target: &Target, opening: &Opening, file: &File) -> Result<(), TargetError> {
+    let access = opening.access;
     let refuse = |option: String, cause, remedy: &str| TargetError::Unsupported {
         name: target.name.clone(),
         option,
@@ -677,6 +678,12 @@ fn prepare_cache(target: &Target, access: Access, file: &File) -> Result<(), Tar
         access::probe_uncached(file).map_err(|cause| {
             let remedy = "drop it, or name a file on XFS, ext4 or Btrfs with a newer kernel";
             refuse("--dontcache".to_owned(), cause, remedy)
+        })?;
+    }
+    if access.mapped {
+        crate::sync::probe_mapping(file, opening.writes).map_err(|cause| {
+            let cause = format!("it cannot be mapped into memory ({cause})");
+            refuse("--mmap".to_owned(), cause, "drop it, or add --buffered instead")
         })?;
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, ErrorKind, Record};
 use fathom_core::spec::{
-    Arrivals, BackendKind, BlockSizes, Pacing, Point, Region, RingMode, Stream, SubmissionThread,
-    Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Flush, Pacing, Point, Region, RingMode, Stream,
+    SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::target::OpenTarget;
@@ -114,6 +114,56 @@ fn every_backend_runs_a_mixed_closed_loop_on_several_targets() {
             assert!(record.queue_depth() <= 16.0 + 1e-9);
         }
     }
+}
+
+#[test]
+fn mapped_files_are_read_and_written_by_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE), target(folder.path(), "b", SIZE)];
+    for (sync, flush, depth) in [
+        (SyncMode::None, None, 3),
+        (SyncMode::Dsync, None, 9),
+        (SyncMode::None, Some(Flush::DATA), 9),
+    ] {
+        let pacing = Pacing::Closed { queue_depth: depth };
+        let mut point = point(2, pacing, Workers::Total(3), 0.5);
+        point.streams[0].access = Access { mapped: true, sync, ..Access::BUFFERED };
+        point.streams[0].flush = flush;
+        let (record, _) = run(&point, &targets, BackendKind::Sync);
+        assert_eq!(record.errors(), 0);
+        for direction in Direction::BOTH {
+            let flow = record.total(Some(direction));
+            assert!(flow.ios() > 0);
+            assert_eq!(flow.bytes.0, flow.ios() * BLOCK);
+        }
+    }
+    // The first block is not of the region, and others were written.
+    let now = std::fs::read(folder.path().join("a")).unwrap();
+    let (first, rest) = now.split_at(BLOCK as usize);
+    assert!(first.iter().all(|&byte| byte == 7) && rest.iter().any(|&byte| byte != 7));
+}
+
+#[test]
+fn a_mapped_file_that_is_cut_off_gives_counted_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let targets = [target(folder.path(), "a", SIZE)];
+    let file = OpenOptions::new().write(true).open(folder.path().join("a")).unwrap();
+    file.set_len(SIZE / 2).unwrap();
+    for depth in [1, 4] {
+        let pacing = Pacing::Closed { queue_depth: depth };
+        let mut point = point(1, pacing, Workers::Total(1), 0.5);
+        point.streams[0].access = Access { mapped: true, ..Access::BUFFERED };
+        let (record, _) = run(&point, &targets, BackendKind::Sync);
+        let ledger = record.ledger();
+        assert!(ledger.completed > 0 && ledger.failed > 0, "{ledger:?}");
+        for worker in &record.workers {
+            for error in &worker.errors.first {
+                assert_eq!(error.kind, ErrorKind::Short(0));
+                assert!(SIZE / 2 <= error.offset.0);
+            }
+        }
+    }
+    assert_eq!(file.metadata().unwrap().len(), SIZE / 2, "no copy makes it longer");
 }
 
 #[test]

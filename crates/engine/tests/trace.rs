@@ -211,7 +211,7 @@ fn the_load_goes_on_after_the_window_on_files() {
                 Point { cool_down: Span::from_ms(300), ..point(stream, Span::from_ms(100)) };
             let (record, trace) = traced(&point, Devices::Real { streams, backend });
             let end = (record.window + point.cool_down).0 as i64;
-            let (cooled, recorded): (Vec<_>, Vec<_>) =
+            let (cooled, recorded): (Vec<&TracedIo>, Vec<&TracedIo>) =
                 trace.all().partition(|io| io.phase == TracePhase::CoolDown);
             assert!(!cooled.is_empty(), "{backend:?}");
             assert!(cooled.iter().all(|io| io.start_ns < end));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
-    Limit, Order, Pacing, Pattern, Point, Region, Rests, Stage, Stream, Workers,
+    Limit, Order, Pacing, Pattern, Point, Region, RestFrom, Rests, Stage, Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -280,7 +280,7 @@ fn paces() -> Vec<(&'static str, Stream)> {
     let stages = [stage(5e3, 1e4), stage(1e4, 1e4), stage(0.0, 0.0), stage(3e4, 1e4)];
     let course = Some(Course::new(stages.to_vec()));
     let think = |exponential| Rests::Think { time: Span::from_us(100), exponential };
-    let bursts = Rests::Bursts { ios: 5, rest: Span::from_us(100) };
+    let bursts = Rests::Bursts { ios: 5, rest: Span::from_us(100), from: RestFrom::LastCompletion };
     let late = Active { start: Some(Span::from_ms(100)), end: None };
     let stream = |pacing| {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) };

@@ -222,3 +222,80 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
     assert_eq!(place.names(), ["kept.dat"]);
     assert_eq!(fs::read_to_string(place.join("kept.dat")).unwrap(), "the only copy");
 }
+
+/// When the I/Os of these phases were to start, in nanoseconds from the start of the window, rising.
+fn starts(trace: &str, wanted: &[&str]) -> Vec<i64> {
+    let mut lines = trace.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let place = |name: &str| names.iter().position(|one| *one == name).unwrap();
+    let (start, phase) = (place("start_ns"), place("phase"));
+    let lines = lines.filter(|line| wanted.contains(&line[phase]));
+    let mut found: Vec<i64> = lines.map(|line| line[start].parse().unwrap()).collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn load_goes_on_in_the_cool_down() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    let words = ["diskspd", "-b4K", "-r", "-o1", "-W0", "-d1", "-C1", "--trace", "t.csv", "a.dat"];
+    let text = ran(&place.run(&words));
+    assert_has(&text, &["\tcool down time: 1s\n", "\nactual test time:\t1.00s\n"]);
+    let trace = fs::read_to_string(place.join("t.csv")).unwrap();
+    let cooled = starts(&trace, &["cool-down"]);
+    assert!(1_000_000_000 <= cooled[0] && cooled[0] < 2_000_000_000, "{}", cooled[0]);
+    let (_, total) = table(&text, "Total IO");
+    assert_eq!(number(total[1]), starts(&trace, &["window"]).len() as f64);
+}
+
+#[test]
+fn bursts_pause_with_and_without_a_limit() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    let trace = |words: &[&str], name: &str| {
+        let rest = ["-b4K", "-r", "-W0", "-d1", "--trace", name, "--out"];
+        let out = format!("{name}.jsonl");
+        ran(&place.run(&[&["diskspd"], words, &rest, &[&out, "a.dat"]].concat()));
+        starts(&fs::read_to_string(place.join(name)).unwrap(), &["window", "after"])
+    };
+    let closed = trace(&["-o1", "-i5", "-j100"], "closed.csv");
+    assert!((5..=50).contains(&closed.len()), "{}", closed.len());
+    for burst in closed.chunks(5).collect::<Vec<_>>().windows(2) {
+        let (last, next) = (burst[0][4], burst[1][0]);
+        // A worker that the machine held up between looking at the clock and submitting rested less.
+        assert!(next - last >= 50_000_000, "{}", next - last);
+    }
+    // 200 a second come due each 5 ms: four in a pause of 20 ms, and the fifth when it is due.
+    let open = trace(&["-o4", "-g200i", "-i5", "-j20"], "open.csv");
+    let expected = |number: usize| {
+        let due = number as i64 * 5_000_000;
+        match number / 5 * 5 {
+            0 => due,
+            first => due.max((first as i64 - 1) * 5_000_000 + 20_000_000),
+        }
+    };
+    assert!(!open.is_empty());
+    for (number, start) in open.iter().enumerate() {
+        assert!((start - expected(number)).abs() <= 1, "{number}: {start}");
+    }
+}
+
+#[test]
+fn mapped_files_run_and_say_what_they_are() {
+    let place = Place::new();
+    place.prepared("a.dat", 2);
+    let before = fs::read(place.join("a.dat")).unwrap();
+    let words = ["diskspd", "-b4K", "-r", "-o2", "-t2", "-w50", "-Sm", "-Nv", "-fr", "-W0", "-d1"];
+    let rest = ["-L", "--overwrite", "--out", "r.jsonl", "a.dat"];
+    let text = ran(&place.run(&[&words[..], &rest[..]].concat()));
+    let (threads, total) = table(&text, "Write IO");
+    assert_eq!(threads.len(), 2);
+    assert!(number(total[1]) > 0.0);
+    assert_ne!(fs::read(place.join("a.dat")).unwrap(), before);
+    let document = common::read(&place.join("r.jsonl"));
+    let trial = &document.trials[0];
+    let access = trial.point.streams[0].access;
+    assert!(access.mapped && access.write_through, "{access:?}");
+    assert_eq!(trial.workers.iter().map(|worker| worker.errors.count).sum::<u64>(), 0);
+}

@@ -496,13 +496,16 @@ pub fn workplace(stream: &Stream) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// "direct I/O", "buffered I/O, write-through", "direct I/O, polled".
+/// "direct I/O", "buffered I/O, write-through", "direct I/O, polled", "mapped I/O".
 pub fn access(access: Access) -> String {
     let cache = match access.cache {
         Cache::Direct => "direct I/O",
+        Cache::Buffered if access.mapped => "mapped I/O",
         Cache::Buffered => "buffered I/O",
     };
     let through = match access.sync {
+        _ if access.mapped && access.write_through => ", each write flushed (msync)",
+        _ if access.mapped => "",
         None | Some(SyncMode::Dsync) if access.write_through => ", write-through",
         None | Some(SyncMode::Dsync) => "",
         Some(SyncMode::Sync) => ", write-through with metadata (O_SYNC)",

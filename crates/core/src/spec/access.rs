@@ -6,6 +6,9 @@
 pub struct Access {
     /// Whether the page cache is in between.
     pub cache: Cache,
+    /// Whether I/Os are copies from and to the mapped target rather than system calls. The page cache
+    /// is in between then, and `Dsync` is the only way to be durable: each write is flushed (msync).
+    pub mapped: bool,
     /// Whether a write completes only when the target says that it is durable.
     pub sync: SyncMode,
     /// What the kernel is told of how the page cache will be used; nothing if none.
@@ -20,6 +23,7 @@ impl Access {
     /// Past the page cache, as the device has it, and io_uring as it is by itself.
     pub const DIRECT: Self = Self {
         cache: Cache::Direct,
+        mapped: false,
         sync: SyncMode::None,
         hint: None,
         uncached: false,

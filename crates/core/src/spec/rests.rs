@@ -17,13 +17,26 @@ pub enum Rests {
         /// Whether each rest is drawn from the exponential distribution.
         exponential: bool,
     },
-    /// Each worker starts so many I/Os, has all of them complete, and rests.
+    /// Each worker starts so many I/Os and rests. In an open loop with uniform arrivals what falls due
+    /// in a rest starts when that is over; a rest there begins with the last start of a burst, and a
+    /// burst's I/Os take at least as long to fall due as the rest lasts, so that the rate is kept.
     Bursts {
         /// I/Os of a burst, at least 1.
         ios: u32,
-        /// From the last completion of a burst to the first start of the next.
+        /// From the end of a burst to the first start of the next.
         rest: Span,
+        /// When a burst has ended.
+        from: RestFrom,
     },
+}
+
+/// When a burst has ended, so that the rest begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestFrom {
+    /// When all of it has completed.
+    LastCompletion,
+    /// When the last of it has started.
+    LastStart,
 }
 
 impl fmt::Display for Rests {
@@ -34,8 +47,12 @@ impl fmt::Display for Rests {
             Self::Think { time, exponential: true } => {
                 write!(f, "exponential think time of {time} in the mean")
             }
-            Self::Bursts { ios, rest } => {
-                write!(f, "bursts of {ios} I/Os by each worker with rests of {rest}")
+            Self::Bursts { ios, rest, from } => {
+                write!(f, "bursts of {ios} I/Os by each worker with rests of {rest}")?;
+                match from {
+                    RestFrom::LastCompletion => Ok(()),
+                    RestFrom::LastStart => f.write_str(" from the last start"),
+                }
             }
         }
     }

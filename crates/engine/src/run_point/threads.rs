@@ -15,7 +15,7 @@ use fathom_core::{Instant, Span};
 use super::finish::Finish;
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
 use crate::access::CallFlags;
-use crate::backend::{RealBackend, Shape};
+use crate::backend::{Mapped, RealBackend, Shape};
 use crate::clock::{self, Clock};
 use crate::collector::{Collector, empty_tally};
 use crate::pacer::{self, Pace};
@@ -254,6 +254,7 @@ impl Run<'_> {
                 crate::uring::lockable(),
             ),
             flags: CallFlags::of(stream.access),
+            mapped: Mapped::of(stream.access),
             ring: stream.access.ring,
             large_pages: stream.workplace.large_pages,
         };

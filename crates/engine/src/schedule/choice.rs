@@ -5,8 +5,8 @@ use fathom_core::spec::{self, Pacing, Quota, Rests, Stream};
 use fathom_core::{Instant, Span};
 
 use super::{
-    Any, Bounded, Bursts, ClosedLoop, Growth, OpenLoop, Poisson, Schedule, Stages, Steady,
-    ThinkTime, Uniform,
+    Any, Bounded, Bursts, ClosedLoop, Gathered, Growth, OpenLoop, Poisson, Schedule, Stages,
+    Steady, ThinkTime, Uniform,
 };
 use crate::worker::Timetable;
 
@@ -82,11 +82,15 @@ fn paced<W: WithSchedule>(
             Rests::Think { time, exponential } => {
                 what.with(ThinkTime::new(queue_depth, time, exponential.then_some(plan.seed)))
             }
-            Rests::Bursts { ios, rest } => what.with(Bursts::new(ios, rest)),
+            Rests::Bursts { ios, rest, from } => what.with(Bursts::new(ios, rest, from)),
         },
-        (Pacing::Open { offered_load, arrivals, .. }, None) => {
-            open(plan, arrivals, Steady::new(offered_load), table.start, what)
-        }
+        (Pacing::Open { offered_load, arrivals, .. }, None) => match stream.rests {
+            Rests::Bursts { ios, rest, .. } => {
+                let growth = Gathered::new(offered_load, ios, rest);
+                open(plan, arrivals, growth, table.start, what)
+            }
+            _ => open(plan, arrivals, Steady::new(offered_load), table.start, what),
+        },
         (Pacing::Open { arrivals, .. }, Some(course)) => {
             // The course begins with the window.
             let own = course.scaled(1.0 / f64::from(plan.workers));

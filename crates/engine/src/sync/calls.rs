@@ -10,8 +10,9 @@ use fathom_core::measure::Direction;
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::mapping::Mapping;
 use crate::access::TrimWay;
-use crate::backend::{Io, Shape, Task};
+use crate::backend::{Io, Mapped, Shape, Task};
 use crate::buffers::Buffers;
 use crate::target::OpenTarget;
 
@@ -42,13 +43,26 @@ pub(super) struct Calls {
     trims: Box<[TrimWay]>,
     /// By direction.
     flags: [ReadWriteFlags; 2],
+    /// Each target as memory, where I/Os are copies; none where they are calls.
+    mappings: Box<[Mapping]>,
+    /// Whether each write to it waits until it is durable.
+    flushes: bool,
 }
 
 impl Calls {
     pub(super) fn new(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
         let files = targets.iter().map(|target| target.file.try_clone());
         let trims = targets.iter().map(|target| TrimWay::of(&target.file));
+        let mapped = |target: &OpenTarget, hint| {
+            Mapping::new(&target.file, target.size.0, shape.writes, hint)
+        };
+        let mappings = match shape.mapped {
+            Some(Mapped { hint, .. }) => targets.iter().map(|one| mapped(one, hint)).collect(),
+            None => Ok(Box::default()),
+        };
         Ok(Self {
+            mappings: mappings?,
+            flushes: shape.mapped.is_some_and(|mapped| mapped.flushes),
             trims: trims.collect::<io::Result<_>>()?,
             files: files.collect::<io::Result<_>>()?,
             flags: shape.flags.0.map(ReadWriteFlags::from_bits_retain),
@@ -84,6 +98,12 @@ impl Calls {
     fn move_data(&self, io: Io, buffer: &mut [u8]) -> i32 {
         let file = &self.files[io.target as usize];
         let buffer = &mut buffer[..io.length as usize];
+        if let Some(mapping) = self.mappings.get(io.target as usize) {
+            return match io.direction {
+                Direction::Read => mapping.read(io.offset, buffer),
+                Direction::Write => mapping.write(io.offset, buffer, self.flushes),
+            };
+        }
         let flags = self.flags[io.direction as usize];
         let plain = flags.is_empty();
         let result = rustix::io::retry_on_intr(|| match io.direction {

@@ -1,4 +1,5 @@
-//! Serves I/Os by pread and pwrite, which work everywhere, one thread for each slot.
+//! Serves I/Os by pread and pwrite, which work everywhere, or by copying from and to a mapping of the
+//! target, one thread for each slot.
 //!
 //! With one slot the worker's own thread makes the call, as a simple program would. With more, each
 //! slot has a helper thread, and handing an I/O over costs two wake-ups: those are part of the
@@ -7,6 +8,7 @@
 
 mod calls;
 mod helper;
+mod mapping;
 
 use std::io;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use crate::target::OpenTarget;
 use calls::{Calls, Work};
 pub(crate) use calls::{discard, punch};
 use helper::{Helper, Job, Outbox};
+pub(crate) use mapping::probe as probe_mapping;
 
 /// pread and pwrite.
 pub struct Sync {

@@ -15,8 +15,10 @@ use crate::error::Error;
 pub fn settle(typed: &AccessArgs, writes: bool) -> Result<Access, Error> {
     of_io_uring_alone(typed)?;
     of_the_page_cache(typed)?;
+    of_mappings(typed)?;
     Ok(Access {
-        cache: if typed.buffered { Cache::Buffered } else { Cache::Direct },
+        cache: if typed.buffered || typed.mmap { Cache::Buffered } else { Cache::Direct },
+        mapped: typed.mmap,
         sync: sync_mode(typed, writes)?,
         hint: typed.fadvise,
         uncached: typed.dontcache,
@@ -50,12 +52,48 @@ fn sync_mode(typed: &AccessArgs, writes: bool) -> Result<SyncMode, Error> {
 /// Refuses what is said of the page cache where it is not in between.
 fn of_the_page_cache(typed: &AccessArgs) -> Result<(), Error> {
     let asked = [("--fadvise", typed.fadvise.is_some()), ("--dontcache", typed.dontcache)];
-    match asked.iter().find(|(_, asked)| *asked && !typed.buffered) {
+    match asked.iter().find(|(_, asked)| *asked && !typed.buffered && !typed.mmap) {
         Some((option, _)) => Err(Error::option(
             *option,
             "direct I/O goes past the page cache, so this has no effect",
             "drop it, or add --buffered",
         )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what only system calls can do where I/Os are copies.
+fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
+    if !typed.mmap {
+        return Ok(());
+    }
+    let refuse =
+        |option: String, problem: &str, remedy: &str| Err(Error::option(option, problem, remedy));
+    if let Backend::Named(kind @ (BackendKind::Aio | BackendKind::Uring)) = typed.backend {
+        return refuse(
+            "--mmap".to_owned(),
+            &format!("I/Os of mapped targets are copies, which {} does not do", kind.name()),
+            "drop it, or use --backend sync",
+        );
+    }
+    if let Some(mode @ (SyncMode::Sync | SyncMode::RwfDsync | SyncMode::RwfSync)) = typed.sync {
+        return refuse(
+            format!("--sync {}", mode.name()),
+            "what is written to a mapped target is made durable by msync alone",
+            "use --sync dsync",
+        );
+    }
+    let of_calls = [
+        ("--dontcache", typed.dontcache),
+        ("--polled", typed.polled),
+        ("--sqpoll", typed.sqpoll.is_some()),
+    ];
+    match of_calls.iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => refuse(
+            (*option).to_owned(),
+            "it is said with system calls, and with --mmap there are none",
+            "drop one of them",
+        ),
         None => Ok(()),
     }
 }
@@ -90,6 +128,7 @@ fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
 pub fn without_effect_in_simulation(typed: &AccessArgs) -> Result<(), Error> {
     let asked = [
         ("--buffered", typed.buffered),
+        ("--mmap", typed.mmap),
         ("--write-through", typed.write_through),
         ("--sync", typed.sync.is_some()),
         ("--fadvise", typed.fadvise.is_some()),

@@ -450,7 +450,9 @@ pub struct LoadArgs {
     /// user thinks: 1ms; or exponential:1ms, by chance with this mean
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::think_time)]
     pub think_time: Option<Rests>,
-    /// Closed loop: each worker starts so many I/Os, has all of them complete, and rests: 16/100ms
+    /// Closed loop: each worker starts so many I/Os, has all of them complete, and rests: 16/100ms; or
+    /// rests from the last start on: 16/start:100ms. With --rate and --arrivals uniform the latter
+    /// has what falls due in a rest start when that is over
     #[arg(long, value_name = "IOS/REST", allow_hyphen_values = true, value_parser = values::bursts)]
     pub burst: Option<Rests>,
     /// How the starts of an open loop follow each other [default: poisson]
@@ -556,6 +558,10 @@ pub struct AccessArgs {
     /// Go through the page cache instead of direct I/O
     #[arg(long)]
     pub buffered: bool,
+    /// Map the targets into memory, through the page cache: I/Os are copies from and to there instead
+    /// of system calls, by the sync backend; a durable write (--sync dsync) is flushed by msync
+    #[arg(long)]
+    pub mmap: bool,
     /// A write completes only when the target says that it is durable: the same as --sync dsync
     #[arg(long)]
     pub write_through: bool,
@@ -564,7 +570,7 @@ pub struct AccessArgs {
     /// write instead of when the target is opened [default: none]
     #[arg(long, value_name = "MODE", value_parser = values::sync_mode)]
     pub sync: Option<SyncMode>,
-    /// With --buffered, what the kernel is told of how the page cache will be used: normal,
+    /// With --buffered or --mmap, what the kernel is told of how the page cache will be used: normal,
     /// sequential, random, noreuse, or dontneed (what it holds of the target is dropped before the
     /// run)
     #[arg(long, value_name = "HINT", value_parser = values::hint)]

@@ -6,8 +6,8 @@ use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
-    Pattern, Payload, Point, Region, Rests, RingMode, Sequence, Starts, Stream, SubmissionThread,
-    Workers, Workplace, check_pattern,
+    Pattern, Payload, Point, Region, RestFrom, Rests, RingMode, Sequence, Starts, Stream,
+    SubmissionThread, Workers, Workplace, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -15,7 +15,7 @@ use fathom_engine::target::{Overwrite, check_command_size};
 use super::access;
 #[cfg(test)]
 use super::args::Run;
-use super::args::{Consent, LoadArgs, PayloadArgs};
+use super::args::{ArrivalsArg, Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
 use super::places;
 use super::rates::{Offer, Offered, Shares};
@@ -282,6 +282,7 @@ fn stream(
     stream.name = args.name.clone().unwrap_or_else(|| stream.description());
     fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;
+    rests_fit(&stream)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
     enough_memory(std::slice::from_ref(&stream), machine.memory)?;
     ring_holds(&stream, backend, access.ring)?;
@@ -300,6 +301,7 @@ pub fn fits(point: &Point, backend: Backend, machine: Machine) -> Result<(), Err
             return Err(too_deep(stream.pacing.queue_depth().into()));
         }
         enough_depth(stream)?;
+        rests_fit(stream)?;
         ring_holds(stream, backend, stream.access.ring)?;
         own_cpu(stream, stream.access.ring)?;
     }
@@ -377,14 +379,66 @@ fn rests(load: &LoadArgs) -> Result<Rests, Error> {
             "drop it, or drop --think-time",
         ));
     }
-    if load.rate.is_some() {
-        return Err(Error::option(
+    match (load.rate.is_some(), rests) {
+        (true, Rests::Bursts { .. }) => rests_between_bursts(load, rests),
+        (true, _) => Err(Error::option(
             option,
             "a schedule starts the I/Os of an open loop, whatever completes",
             "drop it, or drop --rate; a pause in a course is a stage such as '0 for 5s'",
-        ));
+        )),
+        (false, _) => Ok(rests),
     }
-    Ok(rests)
+}
+
+/// How an open loop rests: by its schedule alone.
+fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
+    let Rests::Bursts { ios, rest, from } = rests else { return Ok(rests) };
+    let refuse = |problem: &str, remedy: String| Err(Error::option("--burst", problem, remedy));
+    if from == RestFrom::LastCompletion {
+        return refuse(
+            "the schedule of an open loop knows of no completions from which a rest could be counted",
+            format!(
+                "count it from the last start, as in --burst {ios}/start:{}, or drop --rate",
+                rest.to_string().replace(' ', "")
+            ),
+        );
+    }
+    if load.arrivals != Some(ArrivalsArg::Uniform) {
+        return refuse(
+            "Poisson arrivals are independent of each other, and those of a burst are not",
+            "add --arrivals uniform".to_owned(),
+        );
+    }
+    match load.rate.as_ref().and_then(Offered::length) {
+        None => Ok(rests),
+        Some(_) => refuse(
+            "a course has rests of its own, which this would shift",
+            "drop it; a pause in a course is a stage such as '0 for 5s'".to_owned(),
+        ),
+    }
+}
+
+/// Refuses rests in which more falls due than a burst holds: the rate could not be kept.
+fn rests_fit(stream: &Stream) -> Result<(), Error> {
+    let (Pacing::Open { offered_load, .. }, Rests::Bursts { ios, rest, .. }) =
+        (stream.pacing, stream.rests)
+    else {
+        return Ok(());
+    };
+    let each = offered_load.0 / f64::from(worker_count(stream));
+    let takes = Span((f64::from(ios) / each * 1e9) as u64);
+    // Rounding is no reason to refuse a rest that is just as long.
+    if rest.0 <= takes.0 + 1 {
+        return Ok(());
+    }
+    Err(Error::option(
+        "--burst",
+        format!(
+            "{ios} I/Os of a worker fall due in {takes}, so with rests of {rest} the rate cannot be \
+             kept"
+        ),
+        "choose larger bursts, shorter rests or a lower --rate",
+    ))
 }
 
 /// When the stream has load.

@@ -5,9 +5,9 @@ use clap::{CommandFactory, Parser};
 use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit, Order,
-    Pacing, Pattern, Payload, Point, Rests, RingMode, Stream, SubmissionThread, SyncMode, Workers,
-    Workplace,
+    Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
+    Order, Pacing, Pattern, Payload, Point, RestFrom, Rests, RingMode, Stream, SubmissionThread,
+    SyncMode, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -214,7 +214,8 @@ const RUN: &[Row] = &[
             && point(s).name == "random read 4 KiB, queue depth 4, think time 1 ms"
     }),
     ("burst", &["f", "--burst", "16/100ms"], |s| {
-        stream(s).rests == Rests::Bursts { ios: 16, rest: Span::from_ms(100) }
+        stream(s).rests
+            == Rests::Bursts { ios: 16, rest: Span::from_ms(100), from: RestFrom::LastCompletion }
     }),
     ("start", &["f", "--start", "10s", "-d", "20s"], |s| {
         stream(s).active == Active { start: Some(Span::from_secs(10)), end: None }
@@ -243,6 +244,11 @@ const RUN: &[Row] = &[
     }),
     ("workers", &["sim:queue", "-w", "2"], |s| stream(s).workers == Workers::PerTarget(2)),
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
+    ("burst", &["f", "--rate", "1k", "--arrivals", "uniform", "--burst", "4/start:2ms"], |s| {
+        point(s).name
+            == "random read 4 KiB, offered 1000/s, bursts of 4 I/Os by each worker with rests of 2 ms \
+                from the last start"
+    }),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
         matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
     }),
@@ -300,6 +306,21 @@ const RUN: &[Row] = &[
     ("fadvise", &["f", "--buffered", "--fadvise", "random"], |s| {
         stream(s).access.hint == Some(Hint::Random)
     }),
+    ("mmap", &["f", "--mmap"], |s| stream(s).access == Access { mapped: true, ..Access::BUFFERED }),
+    (
+        "mmap",
+        &[
+            "f",
+            "--mmap",
+            "--write-through",
+            "--fadvise",
+            "random",
+            "--read-share",
+            "0",
+            "--overwrite",
+        ],
+        |s| stream(s).access.is_durable() && stream(s).access.hint == Some(Hint::Random),
+    ),
     ("dontcache", &["f", "--buffered", "--dontcache"], |s| stream(s).access.uncached),
     ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
         stream(s).access.is_durable()
@@ -391,7 +412,19 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--stop-after", "0"], &["--stop-after", "nothing", "10g"]),
     (&["f", "--think-time", "1ms", "--burst", "2/1ms"], &["--burst", "not both"]),
     (&["f", "--think-time", "1ms", "--rate", "1k"], &["--think-time", "open loop", "--rate"]),
-    (&["f", "--burst", "2/1ms", "--rate", "1k"], &["--burst", "open loop", "0 for 5s"]),
+    (&["f", "--burst", "2/1ms", "--rate", "1k"], &["--burst", "no completions", "2/start:1ms"]),
+    (
+        &["f", "--burst", "2/start:1ms", "--rate", "1k"],
+        &["--burst", "Poisson", "--arrivals uniform"],
+    ),
+    (
+        &["f", "--burst", "2/start:1ms", "--rate", "1k for 5s", "--arrivals", "uniform"],
+        &["--burst", "course"],
+    ),
+    (
+        &["f", "--burst", "2/start:3ms", "--rate", "1k", "--arrivals", "uniform"],
+        &["--burst", "2 I/Os", "2 ms", "3 ms"],
+    ),
     (&["f", "--start", "30s", "-d", "30s"], &["--start 30 s", "ends after 30 s", "--duration"]),
     (&["f", "--end", "31s", "-d", "30s"], &["--end 31 s", "ends after 30 s"]),
     (&["f", "--start", "5s", "--end", "5s", "-d", "30s"], &["--end 5 s", "begins at 5 s", "later"]),
@@ -425,6 +458,14 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--buffered", "--fadvise", "willneed"], &["--fadvise", "about 1 MiB", "sequential"]),
     (&["f", "--buffered", "--fadvise", "often"], &["--fadvise", "noreuse and dontneed"]),
     (&["f", "--dontcache"], &["--dontcache", "no effect", "--buffered"]),
+    (&["f", "--mmap", "--backend", "uring"], &["--mmap", "copies", "--backend sync"]),
+    (&["f", "--mmap", "--dontcache"], &["--dontcache", "--mmap"]),
+    (&["f", "--mmap", "--sqpoll"], &["--sqpoll", "--mmap"]),
+    (
+        &["f", "--mmap", "--sync", "sync", "--read-share", "0", "--overwrite"],
+        &["--sync sync", "msync", "--sync dsync"],
+    ),
+    (&["sim:queue", "--mmap"], &["--mmap", "simulated", "drop it"]),
     (&["sim:queue", "--sync", "none"], &["--sync", "simulated", "drop it"]),
     (&["sim:queue", "--dontcache"], &["--dontcache", "simulated", "drop it"]),
     (&["sim:queue", "--fadvise", "normal"], &["--fadvise", "simulated", "drop it"]),

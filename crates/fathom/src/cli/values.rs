@@ -3,7 +3,8 @@
 
 use fathom_core::experiment::{Objective, Test, Watch};
 use fathom_core::spec::{
-    BackendKind, Hint, IoPriority, Limit, Payload, Rests, SubmissionThread, SyncMode, Workers,
+    BackendKind, Hint, IoPriority, Limit, Payload, RestFrom, Rests, SubmissionThread, SyncMode,
+    Workers,
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
@@ -204,13 +205,20 @@ pub fn think_time(text: &str) -> Result<Rests, String> {
     Ok(Rests::Think { time: rest(time)?, exponential })
 }
 
-/// Reads `16/100ms`: so many I/Os, and then a rest.
+/// Reads `16/100ms` and `16/start:100ms`: so many I/Os, and then a rest.
 pub fn bursts(text: &str) -> Result<Rests, String> {
     let Some((ios, time)) = text.split_once('/') else {
         return Err(format!("'{text}' has no rest: write 16/100ms for 16 I/Os and then 100 ms"));
     };
+    let (from, time) = match time.split_once(':') {
+        Some((kind, time)) if kind.trim() == "start" => (RestFrom::LastStart, time),
+        Some((kind, _)) => {
+            return Err(format!("'{kind}:' is unknown: write 16/100ms or 16/start:100ms"));
+        }
+        None => (RestFrom::LastCompletion, time),
+    };
     match ios.trim().parse::<u32>() {
-        Ok(ios) if ios > 0 => Ok(Rests::Bursts { ios, rest: rest(time)? }),
+        Ok(ios) if ios > 0 => Ok(Rests::Bursts { ios, rest: rest(time)?, from }),
         _ => Err(format!("'{ios}' is no number of I/Os: write 16/100ms")),
     }
 }
@@ -561,7 +569,10 @@ mod tests {
         let think = |us, exponential| Ok(Rests::Think { time: Span::from_us(us), exponential });
         assert_eq!(think_time("1ms"), think(1000, false));
         assert_eq!(think_time("exponential:250us"), think(250, true));
-        assert_eq!(bursts("16/100ms"), Ok(Rests::Bursts { ios: 16, rest: Span::from_ms(100) }));
+        let burst = |from| Ok(Rests::Bursts { ios: 16, rest: Span::from_ms(100), from });
+        assert_eq!(bursts("16/100ms"), burst(RestFrom::LastCompletion));
+        assert_eq!(bursts("16/start:100ms"), burst(RestFrom::LastStart));
+        assert!(bursts("16/end:100ms").unwrap_err().contains("16/start:100ms"));
         for text in ["", "0s", "1", "-1ms", "poisson:1ms", "exponential:", "exponential:0s"] {
             // A number without a unit is seconds, as with every time.
             assert_eq!(think_time(text).is_ok(), text == "1", "{text}");

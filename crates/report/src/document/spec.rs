@@ -133,6 +133,9 @@ pub enum Rests {
         ios: u32,
         /// From the last completion of a burst to the first start of the next.
         rest_ns: u64,
+        /// Whether a rest began with the last start of a burst instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        from_start: bool,
     },
 }
 
@@ -147,7 +150,14 @@ impl Rests {
             Self::Think { time_ns, exponential } => {
                 spec::Rests::Think { time: Span(time_ns), exponential }
             }
-            Self::Bursts { ios, rest_ns } => spec::Rests::Bursts { ios, rest: Span(rest_ns) },
+            Self::Bursts { ios, rest_ns, from_start } => spec::Rests::Bursts {
+                ios,
+                rest: Span(rest_ns),
+                from: match from_start {
+                    true => spec::RestFrom::LastStart,
+                    false => spec::RestFrom::LastCompletion,
+                },
+            },
         }
     }
 }
@@ -159,7 +169,9 @@ impl From<spec::Rests> for Rests {
             spec::Rests::Think { time, exponential } => {
                 Self::Think { time_ns: time.0, exponential }
             }
-            spec::Rests::Bursts { ios, rest } => Self::Bursts { ios, rest_ns: rest.0 },
+            spec::Rests::Bursts { ios, rest, from } => {
+                Self::Bursts { ios, rest_ns: rest.0, from_start: from == spec::RestFrom::LastStart }
+            }
         }
     }
 }
@@ -289,7 +301,11 @@ pub enum Workers {
 pub struct Access {
     /// Whether the page cache was in between.
     pub cache: Cache,
-    /// Whether a write completed only when the target said that it was durable (O_DSYNC).
+    /// Whether I/Os were copies from and to the mapped target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mapped: bool,
+    /// Whether a write completed only when the target said that it was durable (O_DSYNC; msync where
+    /// it was mapped).
     pub write_through: bool,
     /// How that was asked for, where it was; with `write_through` alone, when the target was opened
     /// (O_DSYNC).
@@ -649,6 +665,7 @@ impl From<spec::Access> for Access {
                 spec::Cache::Direct => Cache::Direct,
                 spec::Cache::Buffered => Cache::Buffered,
             },
+            mapped: access.mapped,
             write_through: access.is_durable(),
             sync: SyncMode::of(access.sync),
             hint: access.hint.map(Hint::of),

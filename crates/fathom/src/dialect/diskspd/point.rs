@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
-    HotRange, IoPriority, Pacing, Pattern, Payload as Content, Point, Region, Sequence, Stream,
-    SyncMode, Workers, Workplace,
+    Hint, HotRange, IoPriority, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
+    Rests, Sequence, Stream, SyncMode, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::export::diskspd as export;
 
 use super::model::{
-    Access, Affinity, Cache, Cpu, Distribution, Mapping, Order, Payload, Priority, SpanUnit,
-    Target, Threads, Throttle, TimeSpan,
+    Access, Affinity, Burst, Cache, Cpu, Distribution, Flush, Hints, Mapping, Order, Payload,
+    Priority, SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
 use super::numbers::shown;
 use crate::dialect::{Notes, Refusal};
@@ -56,6 +56,7 @@ pub fn gaps(span: &TimeSpan, notes: &mut Notes) -> Vec<Refusal> {
     }
     for target in &span.targets {
         gaps.target(target);
+        tell_about_the_cache(target, notes);
         let default = target.payload == Payload::Pattern && !span.random_write_data;
         if target.write_percent > 0 && default {
             notes.add(
@@ -67,13 +68,34 @@ pub fn gaps(span: &TimeSpan, notes: &mut Notes) -> Vec<Refusal> {
     gaps.refusals
 }
 
+/// What is otherwise than it may seem, of hints and of mapped files.
+fn tell_about_the_cache(target: &Target, notes: &mut Notes) {
+    let Hints { random, sequential, .. } = target.hints;
+    if (random || sequential) && target.cache != Cache::Cached && target.mapping == Mapping::Off {
+        notes.add("-fr, -fs have no effect where the cache is bypassed");
+    } else if random && sequential {
+        notes
+            .add("-fr and -fs: a file is read at random or in its order, so that only -fr is said");
+    }
+    if target.mapping == Mapping::On(Flush::None) && target.write_through {
+        notes.add(
+            "-Smw: as with DiskSpd no write to a mapped file waits until it is durable: -Nv has each \
+             flushed",
+        );
+    }
+}
+
 struct Gaps {
     refusals: Vec<Refusal>,
 }
 
 impl Gaps {
     fn add(&mut self, thing: String, remedy: &str) {
-        let refusal = Refusal::new(thing, "this cannot be run yet", remedy);
+        self.refuse(thing, "this cannot be run yet", remedy);
+    }
+
+    fn refuse(&mut self, thing: String, problem: &str, remedy: &str) {
+        let refusal = Refusal::new(thing, problem, remedy);
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
@@ -83,8 +105,16 @@ impl Gaps {
         let (bucket, duration) = (span.io_bucket_ms, u64::from(span.duration_s) * 1000);
         let fits = bucket >= SHORTEST_INTERVAL_MS && duration.is_multiple_of(u64::from(bucket));
         if span.iops_deviation && !fits {
-            self.add(
+            let problem = match bucket < SHORTEST_INTERVAL_MS {
+                true => "IOPS are kept for intervals from 100 ms up",
+                false => {
+                    "the duration is no whole number of such intervals, and the last would be shorter \
+                     than the others that it is compared with"
+                }
+            };
+            self.refuse(
                 format!("-D{bucket}"),
+                problem,
                 "choose 100 ms or more, of which the duration is a whole number",
             );
         }
@@ -93,34 +123,34 @@ impl Gaps {
     fn pool(&mut self, targets: &[Target]) {
         let alike = |one: &Target| Target { path: String::new(), ..one.clone() };
         if targets.iter().any(|target| alike(target) != alike(&targets[0])) {
-            self.add(
+            self.refuse(
                 "<RequestCount> with targets that differ in more than their path".to_owned(),
+                "the target of an I/O is not drawn by weight: targets take turns, which only those of \
+                 one kind can",
                 "give each target threads of its own",
             );
         }
         if targets.iter().any(|target| !target.thread_targets.is_empty()) {
-            self.add("<ThreadTargets>".to_owned(), "give each target threads of its own");
+            self.refuse(
+                "<ThreadTargets>".to_owned(),
+                "every thread takes all targets in turn",
+                "give each target threads of its own",
+            );
         }
     }
 
     fn target(&mut self, target: &Target) {
         let path = &target.path;
-        let mut gap = |option: &str, remedy: &str| self.add(format!("{path}: {option}"), remedy);
-        let hinted = target.hints.sequential || target.hints.random;
-        if hinted && target.cache == Cache::Cached {
-            gap("-fs, -fr", "drop them, or bypass the cache with -Su");
-        }
-        if target.mapping != Mapping::Off {
-            gap("-Sm", "use -Sb");
-        }
         if let Payload::Pool { size, .. } = target.payload
             && size > Content::LARGEST_POOL.0
         {
-            gap("-Z with a buffer above 1 GiB", "choose a smaller one");
+            self.refuse(
+                format!("{path}: -Z with a buffer above 1 GiB"),
+                "each thread has a buffer of its own",
+                "choose a smaller one",
+            );
         }
-        if target.burst.is_some() {
-            gap("-i, -j", "drop them");
-        }
+        let mut gap = |option: &str, remedy: &str| self.add(format!("{path}: {option}"), remedy);
         if !OFFERED.contains(&per_thread(target).unwrap_or(1.0)) {
             gap(
                 "-g",
@@ -251,6 +281,7 @@ impl Mapper<'_> {
             let mut stream = stream(target, regions, self.here.file);
             stream.workers = Workers::Total(workers);
             stream.pacing = pacing(target, workers, depth);
+            stream.rests = rests(target);
             stream.pattern = pattern(target, depth);
             stream.workplace = workplace(target, &self.cpus, first_thread);
             self.streams.push(stream);
@@ -428,13 +459,28 @@ fn effective(
     Some(export::Distribution { path: path.to_owned(), threads, ranges })
 }
 
-/// The limit of a thread in I/Os per second, if it has one.
+/// The limit of a thread in I/Os per second, if it has one: no more than its bursts allow.
 fn per_thread(target: &Target) -> Option<f64> {
-    match target.throttle {
-        Throttle::Off => None,
-        Throttle::BytesPerMs(bytes) => Some(bytes as f64 * 1e3 / f64::from(target.block_size)),
-        Throttle::Iops(iops) => Some(iops as f64),
-    }
+    let limit = match target.throttle {
+        Throttle::Off => return None,
+        Throttle::BytesPerMs(bytes) => bytes as f64 * 1e3 / f64::from(target.block_size),
+        Throttle::Iops(iops) => iops as f64,
+    };
+    Some(limit.min(target.burst.map_or(f64::INFINITY, |burst| in_bursts(&burst))))
+}
+
+/// The I/Os per second that bursts of this size with these pauses come to at most.
+fn in_bursts(burst: &Burst) -> f64 {
+    f64::from(burst.ios) * 1e3 / f64::from(burst.think_time_ms)
+}
+
+/// How a thread pauses. As DiskSpd's, its pause begins when the last I/O of a burst starts.
+fn rests(target: &Target) -> Rests {
+    target.burst.map_or(Rests::None, |burst| Rests::Bursts {
+        ios: burst.ios,
+        rest: Span::from_ms(u64::from(burst.think_time_ms)),
+        from: RestFrom::LastStart,
+    })
 }
 
 /// What sets the pace of so many workers: completions, or with a limit a schedule. As DiskSpd's limit
@@ -471,18 +517,40 @@ fn stream(target: &Target, regions: Vec<Region>, file: &dyn Fn(&str) -> PathBuf)
         },
         read_share: 1.0 - f64::from(target.write_percent) / 100.0,
         access: SpecAccess {
-            cache: match target.cache {
-                Cache::Cached => SpecCache::Buffered,
-                Cache::LocalOff | Cache::Off => SpecCache::Direct,
+            cache: match (target.cache, target.mapping) {
+                (Cache::Cached, _) | (_, Mapping::On(_)) => SpecCache::Buffered,
+                (Cache::LocalOff | Cache::Off, Mapping::Off) => SpecCache::Direct,
             },
-            // To reads it means nothing.
-            sync: match target.write_through && target.write_percent > 0 {
-                true => SyncMode::Dsync,
-                false => SyncMode::None,
-            },
+            mapped: target.mapping != Mapping::Off,
+            sync: sync(target),
+            hint: hint(target),
             ..SpecAccess::DIRECT
         },
         ..Stream::reading(String::new(), regions)
+    }
+}
+
+/// When a write is durable. To reads it means nothing, and what is written to a mapped file is durable
+/// only when it is flushed.
+fn sync(target: &Target) -> SyncMode {
+    let durable = match target.mapping {
+        Mapping::Off => target.write_through,
+        Mapping::On(flush) => flush != Flush::None,
+    };
+    match durable && target.write_percent > 0 {
+        true => SyncMode::Dsync,
+        false => SyncMode::None,
+    }
+}
+
+/// What the system is told of how its cache will be used, where there is one in between.
+fn hint(target: &Target) -> Option<Hint> {
+    let cached = target.cache == Cache::Cached || target.mapping != Mapping::Off;
+    match target.hints {
+        _ if !cached => None,
+        Hints { random: true, .. } => Some(Hint::Random),
+        Hints { sequential: true, .. } => Some(Hint::Sequential),
+        Hints { .. } => None,
     }
 }
 
@@ -627,6 +695,49 @@ mod tests {
     }
 
     #[test]
+    fn files_are_mapped_and_the_cache_is_told_what_will_be_read() {
+        let access = |line: &str| mapped(line).unwrap().point.streams.remove(0).access;
+        let on = SpecAccess { mapped: true, ..SpecAccess::BUFFERED };
+        assert_eq!(access("-b4K -Sm a"), on);
+        assert_eq!(access("-b4K -Sm -Nv a"), on);
+        assert_eq!(access("-b4K -Smw -w50 a"), on);
+        assert_eq!(access("-b4K -Sm -Nv -w50 a"), SpecAccess { sync: SyncMode::Dsync, ..on });
+        for (line, hint) in [
+            ("-fr a", Some(Hint::Random)),
+            ("-fs a", Some(Hint::Sequential)),
+            ("-frs a", Some(Hint::Random)),
+            ("-fs -Sm a", Some(Hint::Sequential)),
+            ("-fr -Su a", None),
+            ("-b4K a", None),
+        ] {
+            assert_eq!(access(line).hint, hint, "{line}");
+        }
+    }
+
+    #[test]
+    fn bursts_are_each_threads_own_and_hold_beside_a_limit() {
+        let stream = |line: &str| mapped(line).unwrap().point.streams.remove(0);
+        let burst =
+            |ios, ms| Rests::Bursts { ios, rest: Span::from_ms(ms), from: RestFrom::LastStart };
+        let closed = stream("-b4K -r -t4 -i10 -j5 a");
+        assert_eq!(
+            (closed.rests, closed.pacing),
+            (burst(10, 5), Pacing::Closed { queue_depth: 8 })
+        );
+        for (line, rests, rate) in [
+            // The limit is kept, and so are the pauses: ten I/Os at 1000 a second take 10 ms.
+            ("-b4K -r -t2 -g1000i -i10 -j5 a", burst(10, 5), 2000.0),
+            // Ten I/Os each 20 ms are no more than 500 a second.
+            ("-b4K -r -g1000i -i10 -j20 a", burst(10, 20), 500.0),
+            ("-b4K -r -g4096 -i1 -j1 a", burst(1, 1), 1000.0),
+        ] {
+            let stream = stream(line);
+            let Pacing::Open { offered_load, .. } = stream.pacing else { panic!("{line}") };
+            assert_eq!((stream.rests, offered_load.0), (rests, rate), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_written_is_what_was_said() {
         let payload = |line: &str| mapped(line).unwrap().point.streams.remove(0).payload;
         assert_eq!(payload("-b4K -w10 a"), Content::UNIQUE);
@@ -688,7 +799,7 @@ mod tests {
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
         assert_eq!(gaps("-b4K -p -o2 -l -I1 -a0,1 a"), "");
-        assert_eq!(gaps("-g1024 -i3 -j4 a"), "a: -i, -j");
+        assert_eq!(gaps("-g1024 -i3 -j4 a"), "");
         assert_eq!(gaps("-w10 -Z2G a"), "a: -Z with a buffer above 1 GiB");
         assert_eq!(gaps("-D300 a"), "-D300");
         assert_eq!(gaps("-D50 -C3 a"), "-D50");
