@@ -3,50 +3,8 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{Mount, Place, Running, assert_has, code, stderr, stdout};
+use common::{Mount, Place, Running, Table, assert_has, code, stderr, stdout};
 use fathom_report::document::Document;
-
-/// The fields of a line. A simulated device's name holds commas, and stands in quotes.
-fn fields(line: &str) -> Vec<String> {
-    let parts = line.split('"').enumerate();
-    let in_quotes = |place: usize| !place.is_multiple_of(2);
-    let plain = |(place, part): (usize, &str)| match in_quotes(place) {
-        true => part.replace(',', ";"),
-        false => part.to_owned(),
-    };
-    parts.map(plain).collect::<String>().split(',').map(str::to_owned).collect()
-}
-
-/// A trace, line by line.
-struct Table(Vec<Vec<String>>);
-
-impl Table {
-    fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap();
-        assert!(text.ends_with('\n'), "its last line is whole");
-        let table = Self(text.lines().map(fields).collect());
-        assert!(table.0.iter().all(|line| line.len() == table.0[0].len()));
-        table
-    }
-
-    fn column(&self, name: &str) -> impl Iterator<Item = &str> {
-        let place = self.0[0].iter().position(|one| one == name);
-        let place = place.unwrap_or_else(|| panic!("no {name} in {:?}", self.0[0]));
-        self.0[1..].iter().map(move |line| line[place].as_str())
-    }
-
-    fn sum(&self, name: &str) -> u64 {
-        self.column(name).map(|value| value.parse::<u64>().unwrap()).sum()
-    }
-
-    /// Lines with these two values.
-    fn count(&self, [phase, error]: [&str; 2]) -> u64 {
-        let both = self.column("phase").zip(self.column("error"));
-        both.filter(|both| *both == (phase, error)).count() as u64
-    }
-}
 
 /// What the table holds is what the document counts.
 #[track_caller]

@@ -1,5 +1,5 @@
-//! What the tests of the built binary share: a place of their own, and a process that can be
-//! waited for, signalled and killed.
+//! What the tests of the built binary share: a place of their own, a process that can be waited for,
+//! signalled and killed, and the table of a trace.
 
 #![expect(dead_code, reason = "each test binary uses its part of this")]
 
@@ -19,6 +19,15 @@ impl Place {
     /// On the file system that holds the build, which is more often a real one than /tmp.
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+    }
+
+    /// In memory where there is such a folder: for tests of many short runs, which would else wait for
+    /// a disk that others use.
+    pub fn in_memory() -> Self {
+        match tempfile::tempdir_in("/dev/shm") {
+            Ok(folder) => Self { folder },
+            Err(_) => Self::new(),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -124,6 +133,11 @@ impl Running {
         }
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name, such as "INT".
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
@@ -188,5 +202,45 @@ impl Drop for Mount {
     fn drop(&mut self) {
         // If it stays, the next run of the tests does not mind.
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+/// The fields of a line. A simulated device's name holds commas, and stands in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let parts = line.split('"').enumerate();
+    let in_quotes = |place: usize| !place.is_multiple_of(2);
+    let plain = |(place, part): (usize, &str)| match in_quotes(place) {
+        true => part.replace(',', ";"),
+        false => part.to_owned(),
+    };
+    parts.map(plain).collect::<String>().split(',').map(str::to_owned).collect()
+}
+
+/// A trace, line by line.
+pub struct Table(Vec<Vec<String>>);
+
+impl Table {
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.ends_with('\n'), "its last line is whole");
+        let table = Self(text.lines().map(fields).collect());
+        assert!(table.0.iter().all(|line| line.len() == table.0[0].len()));
+        table
+    }
+
+    pub fn column(&self, name: &str) -> impl Iterator<Item = &str> {
+        let place = self.0[0].iter().position(|one| one == name);
+        let place = place.unwrap_or_else(|| panic!("no {name} in {:?}", self.0[0]));
+        self.0[1..].iter().map(move |line| line[place].as_str())
+    }
+
+    pub fn sum(&self, name: &str) -> u64 {
+        self.column(name).map(|value| value.parse::<u64>().unwrap()).sum()
+    }
+
+    /// Lines with these two values.
+    pub fn count(&self, [phase, error]: [&str; 2]) -> u64 {
+        let both = self.column("phase").zip(self.column("error"));
+        both.filter(|both| *both == (phase, error)).count() as u64
     }
 }
