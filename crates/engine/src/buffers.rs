@@ -4,7 +4,7 @@
 //! A slot always reads into the same buffer. What it writes from may be another place each time: the
 //! next one of a rotation, or any one of a pool.
 
-mod memory;
+pub(crate) mod memory;
 
 use std::io;
 

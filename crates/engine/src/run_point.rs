@@ -136,6 +136,8 @@ pub enum RunError {
         /// Why.
         cause: io::Error,
     },
+    /// There are too few large pages for a worker's buffers.
+    LargePages(io::Error),
     /// What a stream is to write could not be had.
     Payload {
         /// Where it is.
@@ -161,6 +163,7 @@ impl fmt::Display for RunError {
             Self::IoPriority { priority, cause } => {
                 write!(f, "the I/O priority {priority} cannot be had: {cause}")
             }
+            Self::LargePages(cause) => write!(f, "large pages cannot be had: {cause}"),
             Self::Payload { path, cause } => {
                 write!(f, "what is to be written cannot be read from {path}: {cause}")
             }

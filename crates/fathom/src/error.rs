@@ -163,6 +163,9 @@ impl fmt::Display for Error {
             Self::Run(RunError::IoPriority { priority, cause }) => {
                 write!(f, "--io-priority {priority}: {}; or drop it", plain(cause))
             }
+            Self::Run(RunError::LargePages(cause)) => {
+                write!(f, "--large-pages: {}", plain(cause))
+            }
             Self::Run(RunError::Payload { path, cause }) => write!(
                 f,
                 "--payload: {path} cannot be read ({}): name a file with content that you may read",

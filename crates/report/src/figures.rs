@@ -475,16 +475,19 @@ pub fn flush(stream: &Stream) -> Option<String> {
     Some(format!("{call} after {after}{barrier}"))
 }
 
-/// Where a stream's workers ran: "workers tied to CPUs 0, 1, I/O priority idle, large pages"; nothing
-/// where nothing was said.
+/// Where a stream's workers ran: "workers tied to CPUs 0-3, 8, I/O priority idle, large pages";
+/// nothing where nothing was said.
 pub fn workplace(stream: &Stream) -> Option<String> {
+    let workers = match stream.workers {
+        Workers::PerTarget(each) => each as usize * stream.regions.len(),
+        Workers::Total(all) => all as usize,
+    };
+    // Fewer workers than CPUs have the first of them.
+    let used = &stream.cpus[..stream.cpus.len().min(workers)];
     let cpus = |cpus: &[u32]| match cpus {
         [] => None,
         [one] => Some(format!("workers tied to CPU {one}")),
-        several => {
-            let several: Vec<String> = several.iter().map(u32::to_string).collect();
-            Some(format!("workers tied to CPUs {}", several.join(", ")))
-        }
+        several => Some(format!("workers tied to CPUs {}", in_a_row(several))),
     };
     let priority = stream.io_priority.map(|priority| match priority {
         IoPriority::RealTime(level) => format!("I/O priority realtime:{level}"),
@@ -492,8 +495,18 @@ pub fn workplace(stream: &Stream) -> Option<String> {
         IoPriority::Idle => "I/O priority idle".to_owned(),
     });
     let pages = stream.large_pages.then(|| "large pages".to_owned());
-    let parts: Vec<String> = [cpus(&stream.cpus), priority, pages].into_iter().flatten().collect();
+    let parts: Vec<String> = [cpus(used), priority, pages].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Numbers in their order, those that follow one another as a range: "0-3, 8, 10".
+fn in_a_row(numbers: &[u32]) -> String {
+    let rows = numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next));
+    let shown = |row: &[u32]| match row {
+        [first, .., last] if 2 < row.len() => format!("{first}-{last}"),
+        few => few.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    rows.map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// "direct I/O", "buffered I/O, write-through", "direct I/O, polled", "mapped I/O".

@@ -3,6 +3,8 @@
 
 #![expect(unsafe_code, reason = "large pages have no safe interface")]
 
+use std::error::Error;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -57,9 +59,9 @@ impl Memory {
     pub(super) fn large(length: usize) -> io::Result<Self> {
         let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
         let Some(page) = pages.size.filter(|&size| size > 0) else {
-            return Err(io::Error::new(
+            return Err(NoLargePages::error(
                 io::ErrorKind::Unsupported,
-                "this kernel has no large pages: drop --large-pages",
+                "this kernel has none: drop it".to_owned(),
             ));
         };
         let Some(whole) = length.max(1).checked_next_multiple_of(page) else {
@@ -120,6 +122,29 @@ impl Drop for Memory {
     }
 }
 
+/// Large pages that were asked for and cannot be had.
+#[derive(Debug)]
+pub(crate) struct NoLargePages(String);
+
+impl NoLargePages {
+    fn error(kind: io::ErrorKind, why: String) -> io::Error {
+        io::Error::new(kind, Self(why))
+    }
+
+    /// Whether this is why something failed.
+    pub(crate) fn is_why(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|cause| cause.is::<Self>())
+    }
+}
+
+impl fmt::Display for NoLargePages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for NoLargePages {}
+
 /// What the host says of its large pages.
 #[derive(Debug, PartialEq, Eq)]
 struct Pages {
@@ -149,12 +174,13 @@ impl Pages {
         let size = self.size.unwrap_or(1).max(1);
         let needed = length.div_ceil(size) as u64;
         let missing = needed.saturating_sub(self.free).max(1);
-        io::Error::new(
+        let pages = if needed == 1 { "page" } else { "pages" };
+        NoLargePages::error(
             io::ErrorKind::OutOfMemory,
             format!(
-                "the buffers of a worker need {needed} large pages of {}, and {} are free: reserve \
-                 them with `sysctl vm.nr_hugepages={}` (as many again for every further worker), or \
-                 drop --large-pages",
+                "the buffers of a worker need {needed} {pages} of {}, and {} are free: reserve them \
+                 with `sysctl vm.nr_hugepages={}` (and {needed} more for every further worker), or \
+                 drop it",
                 Bytes(size as u64),
                 self.free,
                 self.total + missing
@@ -183,8 +209,10 @@ mod tests {
                        HugePages_Rsvd:        2\nHugepagesize:       2048 kB\n";
         let pages = Pages::of(meminfo);
         assert_eq!(pages, Pages { size: Some(2 << 20), free: 3, total: 10 });
-        let told = pages.too_few(7 << 20).to_string();
-        assert!(told.contains("need 4 large pages of 2 MiB, and 3 are free"), "{told}");
+        let error = pages.too_few(7 << 20);
+        assert!(NoLargePages::is_why(&error) && !NoLargePages::is_why(&io::Error::other("x")));
+        let told = error.to_string();
+        assert!(told.contains("need 4 pages of 2 MiB, and 3 are free"), "{told}");
         assert!(told.contains("sysctl vm.nr_hugepages=11"), "{told}");
         assert_eq!(Pages::of(""), Pages { size: None, free: 0, total: 0 });
     }
@@ -204,7 +232,7 @@ mod tests {
             }
             Err(error) => {
                 let told = error.to_string();
-                assert!(told.contains("--large-pages"), "{told}");
+                assert!(told.contains("drop it"), "{told}");
                 assert!(!could || !told.contains("and 4 are free"), "{told}");
             }
         }

@@ -16,6 +16,7 @@ use super::finish::Finish;
 use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
 use crate::access::CallFlags;
 use crate::backend::{Mapped, RealBackend, Shape};
+use crate::buffers::memory::NoLargePages;
 use crate::clock::{self, Clock};
 use crate::collector::{Collector, empty_tally};
 use crate::pacer::{self, Pace};
@@ -330,8 +331,11 @@ impl Run<'_> {
         targets: &[OpenTarget],
         shape: &Shape,
     ) -> Result<B, RunError> {
-        let mut backend = B::open(targets, shape)
-            .map_err(|cause| RunError::Backend { backend: B::KIND, cause })?;
+        let mut backend =
+            B::open(targets, shape).map_err(|cause| match NoLargePages::is_why(&cause) {
+                true => RunError::LargePages(cause),
+                false => RunError::Backend { backend: B::KIND, cause },
+            })?;
         let rests = self.point.streams[plan.stream as usize].rests != Rests::None;
         let realtime = matches!(plan.pacing, Pacing::Open { realtime: true, .. });
         // A rest ends on time, as an open loop's I/Os start on time.

@@ -120,7 +120,8 @@ fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses what means nothing to a simulated device.
+/// Refuses what means nothing to a simulated device. What says when a write is durable has its meaning
+/// there: it is when it completes, whatever the mode.
 ///
 /// # Errors
 ///
@@ -129,8 +130,6 @@ pub fn without_effect_in_simulation(typed: &AccessArgs) -> Result<(), Error> {
     let asked = [
         ("--buffered", typed.buffered),
         ("--mmap", typed.mmap),
-        ("--write-through", typed.write_through),
-        ("--sync", typed.sync.is_some()),
         ("--fadvise", typed.fadvise.is_some()),
         ("--dontcache", typed.dontcache),
         ("--backend", typed.backend != Backend::Auto),

@@ -443,7 +443,8 @@ pub struct LoadArgs {
     pub workers: Workers,
     /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s,
     /// all workers and targets together; or 10k/worker, 10k/target. Or a course of steps and ramps,
-    /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'
+    /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'. Or a share of such a load,
+    /// which several streams make up: '30% of 10k'
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::offered)]
     pub rate: Option<Offered>,
     /// Closed loop: each of the I/Os in flight rests between a completion and its next start, as a

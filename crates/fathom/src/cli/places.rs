@@ -33,7 +33,11 @@ pub fn cpus(
         Cpus::Nodes => Ok(alternating(places)),
         Cpus::Cores => Ok(cores_first(places)),
         Cpus::Device => {
-            let nodes = device_nodes(targets, regions);
+            let mut nodes = device_nodes(targets, regions);
+            if nodes.is_empty() {
+                // Where there is but one, everything is at it.
+                nodes = known_nodes(places).filter(|nodes| nodes.len() == 1).unwrap_or_default();
+            }
             match nodes.is_empty() {
                 true => Err(Error::option(
                     "--cpus device",
@@ -81,12 +85,9 @@ fn of_nodes(nodes: &[u32], places: &[CpuPlace], option: String) -> Result<Vec<u3
     let near = |place: &&CpuPlace| place.node.is_some_and(|node| nodes.contains(&node));
     let near: Vec<CpuPlace> = places.iter().filter(near).copied().collect();
     if near.is_empty() {
-        let mut known: Vec<u32> = places.iter().filter_map(|place| place.node).collect();
-        known.sort_unstable();
-        known.dedup();
-        let problem = match known.is_empty() {
-            true => "this machine does not tell the NUMA nodes of its CPUs".to_owned(),
-            false => format!(
+        let problem = match known_nodes(places) {
+            None => "this machine does not tell the NUMA nodes of its CPUs".to_owned(),
+            Some(known) => format!(
                 "the process may use no CPU of NUMA node {}, only of {}",
                 ranges(nodes.iter().copied()),
                 ranges(known.into_iter())
@@ -95,6 +96,14 @@ fn of_nodes(nodes: &[u32], places: &[CpuPlace], option: String) -> Result<Vec<u3
         return Err(Error::option(option, problem, "name CPUs, as in --cpus 0-3"));
     }
     Ok(cores_first(&near))
+}
+
+/// The NUMA nodes of the CPUs that may be used, in rising order; none if one of them does not tell.
+fn known_nodes(places: &[CpuPlace]) -> Option<Vec<u32>> {
+    let mut known: Vec<u32> = places.iter().map(|place| place.node).collect::<Option<_>>()?;
+    known.sort_unstable();
+    known.dedup();
+    Some(known)
 }
 
 /// The NUMA nodes of the disks below the targets, in rising order.
@@ -136,18 +145,33 @@ fn in_order(places: &[CpuPlace], rank: impl FnMut(&CpuPlace) -> u32) -> Vec<u32>
     ranked.into_iter().map(|(_, number)| number).collect()
 }
 
+/// Has streams that name the same CPUs take them in turn together: the workers of the second stream go
+/// on where those of the first one have ended, so that none is crowded while others are free.
+pub fn take_turns(streams: &mut [Stream]) {
+    let mut taken: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
+    for stream in streams.iter_mut().filter(|stream| !stream.workplace.cpus.is_empty()) {
+        let workers = worker_count(stream) as usize;
+        let cpus = &mut stream.workplace.cpus;
+        let before = taken.entry(cpus.clone()).or_default();
+        let first = *before % cpus.len();
+        *before += workers;
+        cpus.rotate_left(first);
+    }
+}
+
 /// Refuses real-time workers that would have to share a CPU: each keeps it from the others.
 ///
 /// # Errors
 ///
 /// When there are fewer CPUs than such workers.
-pub fn own_cpus(stream: &Stream) -> Result<(), Error> {
-    let mut cpus = stream.workplace.cpus.clone();
+pub fn own_cpus(streams: &[Stream]) -> Result<(), Error> {
+    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let cpus = |stream| (0..worker_count(stream)).filter_map(|worker| stream.workplace.cpu(worker));
+    let mut cpus: Vec<u32> = streams.iter().filter(realtime).flat_map(cpus).collect();
+    let workers = cpus.len();
     cpus.sort_unstable();
     cpus.dedup();
-    let realtime = matches!(stream.pacing, Pacing::Open { realtime: true, .. });
-    let workers = worker_count(stream);
-    if !realtime || cpus.is_empty() || workers as usize <= cpus.len() {
+    if workers == cpus.len() {
         return Ok(());
     }
     Err(Error::option(
@@ -163,6 +187,9 @@ pub fn own_cpus(stream: &Stream) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::spec::{Arrivals, Workers};
+    use fathom_core::{Bytes, Rate};
+
     use super::*;
 
     /// Two nodes of two cores with two siblings each: siblings are four apart, as usual.
@@ -203,5 +230,55 @@ mod tests {
         some.remove(1);
         let problem = told(listed(&[0, 1], &some));
         assert!(problem.contains("--cpus 1") && problem.contains("CPU 0, 2-7"), "{problem}");
+    }
+
+    #[test]
+    fn streams_that_name_the_same_cpus_take_them_in_turn() {
+        let stream = |cpus: &[u32], workers| {
+            let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
+            let mut stream = Stream::reading("any", Vec::from([region]));
+            stream.workers = Workers::Total(workers);
+            stream.workplace.cpus = cpus.to_vec();
+            stream
+        };
+        let all = [0, 1, 2, 3];
+        let mut streams =
+            [stream(&all, 3), stream(&[0], 1), stream(&all, 2), stream(&[], 1), stream(&all, 1)];
+        take_turns(&mut streams);
+        let cpu = |stream: &Stream| stream.workplace.cpu(0);
+        assert_eq!(streams.each_ref().map(cpu), [Some(0), Some(0), Some(3), None, Some(1)]);
+        assert_eq!(streams[2].workplace.cpu(1), Some(0));
+        // Only workers with real-time priority must not share.
+        assert!(own_cpus(&streams).is_ok());
+        for stream in &mut streams {
+            stream.pacing = Pacing::Open {
+                offered_load: Rate(1.0),
+                arrivals: Arrivals::Poisson,
+                queue_depth_max: 8,
+                realtime: true,
+            };
+        }
+        assert!(own_cpus(&streams[..1]).is_ok());
+        let problem = own_cpus(&streams).unwrap_err().to_string();
+        assert!(problem.contains("7 workers") && problem.contains("share 4"), "{problem}");
+    }
+
+    #[test]
+    fn on_one_node_every_cpu_is_at_the_device() {
+        let load = |words: &[&str]| {
+            #[derive(clap::Parser)]
+            struct Line {
+                #[command(flatten)]
+                load: LoadArgs,
+            }
+            let line = ["fathom"].iter().chain(words);
+            <Line as clap::Parser>::parse_from(line).load
+        };
+        let device = load(&["--cpus", "device"]);
+        let two = told(cpus(&device, &[], &[], &places()));
+        assert!(two.contains("do not tell their NUMA node"), "{two}");
+        let mut one = places();
+        one.iter_mut().for_each(|place| place.node = Some(0));
+        assert_eq!(cpus(&device, &[], &[], &one).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 }

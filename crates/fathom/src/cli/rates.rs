@@ -1,8 +1,10 @@
 //! The load of an open loop as people type it: a rate, or a course of rates over time, for the whole
-//! stream or for each of its workers or targets.
+//! stream or for each of its workers or targets; or a share of it, where several streams make it up.
 
 use fathom_core::spec::{Course, Stage};
 use fathom_core::{Bytes, Rate, Span};
+
+use super::values;
 
 /// An offered load as typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +59,21 @@ pub struct Shares {
 }
 
 impl Offered {
+    /// So much of it.
+    fn part(self, share: f64) -> Self {
+        match self {
+            Self::Steady(rate) => Self::Steady(rate.part(share)),
+            Self::Course(stages) => {
+                let part = |stage: TypedStage| TypedStage {
+                    begins: stage.begins.map(|rate| rate.part(share)),
+                    ends: stage.ends.part(share),
+                    ..stage
+                };
+                Self::Course(stages.into_iter().map(part).collect())
+            }
+        }
+    }
+
     /// The figure that was typed, in I/Os or bytes per second; none of a course.
     pub fn figure(&self) -> Option<f64> {
         match self {
@@ -69,6 +86,14 @@ impl Offered {
 }
 
 impl TypedRate {
+    fn part(self, share: f64) -> Self {
+        let load = match self.load {
+            Load::Iops(iops) => Load::Iops(iops * share),
+            Load::Bandwidth(bytes) => Load::Bandwidth(bytes * share),
+        };
+        Self { load, ..self }
+    }
+
     /// I/Os per second of the whole stream.
     fn of_stream(self, shares: Shares) -> Rate {
         let iops = match self.load {
@@ -123,8 +148,18 @@ impl Offered {
 /// More stages than anybody types.
 const STAGES_MAX: usize = 1000;
 
-/// Reads `10k`, `100MiB/s/worker`, or `1k for 10s, to 50k over 60s, 50k`.
+/// Reads `10k`, `100MiB/s/worker`, or `1k for 10s, to 50k over 60s, 50k`; or a share of one of these,
+/// `30% of 10k`.
 pub fn offered(text: &str) -> Result<Offered, String> {
+    let Some((share, whole)) = text.split_once(" of ") else { return undivided(text) };
+    match values::share(share.trim()) {
+        Ok(0.0) => Err(format!("'{text}' is nothing: give it a share above 0%")),
+        Ok(share) => Ok(undivided(whole.trim())?.part(share)),
+        Err(why) => Err(format!("'{share}': {why}, as in '30% of 10k'")),
+    }
+}
+
+fn undivided(text: &str) -> Result<Offered, String> {
     let parts: Vec<&str> = text.split(',').collect();
     if let [one] = *parts
         && !one.trim().contains(char::is_whitespace)
@@ -265,6 +300,29 @@ mod tests {
         assert_eq!(steady("4MiB/s/worker"), Some(6144.0));
         for text in ["10k/thread", "10k/", "10k/worker/worker", "/worker", "4MiB/worker"] {
             assert!(offered(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_of_a_load_is_a_load() {
+        assert_eq!(steady("30% of 10k"), Some(3000.0));
+        assert_eq!(steady("0.125 of 4MiB/s/worker"), Some(768.0));
+        assert_eq!(steady("100% of 7"), Some(7.0));
+        let Offer::Course(course) =
+            offered("25% of 1k for 10s, to 4k over 1m, 2k").unwrap().of_stream(SHARES)
+        else {
+            panic!("a course")
+        };
+        assert_eq!(course.to_string(), "250/s for 10 s, to 1000/s over 60 s, 500/s");
+        for (text, why) in [
+            ("30 of 10k", "as in '30% of 10k'"),
+            ("0% of 10k", "is nothing"),
+            ("30% of", "no stage"),
+            ("30% of 20% of 10k", "no stage"),
+            ("30% of fast", "no rate"),
+        ] {
+            let refused = offered(text).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
         }
     }
 

@@ -135,6 +135,7 @@ pub fn settle(
     if simulated {
         no_consent_in_simulation(described).map_err(whole)?;
     }
+    places::take_turns(&mut streams);
     together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
     // What is done within a minute shows in slices that suit a minute.
@@ -278,7 +279,6 @@ fn stream(
         },
         ..Stream::reading(String::new(), regions)
     };
-    places::own_cpus(&stream)?;
     stream.name = args.name.clone().unwrap_or_else(|| stream.description());
     fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;
@@ -311,6 +311,7 @@ pub fn fits(point: &Point, backend: Backend, machine: Machine) -> Result<(), Err
 /// Refuses what each stream may do and all together may not.
 fn together(streams: &[Stream], machine: Machine<'_>) -> Result<(), Error> {
     enough_cpus(streams, machine.cpus)?;
+    places::own_cpus(streams)?;
     let workers: u64 = streams.iter().map(|stream| u64::from(worker_count(stream))).sum();
     if workers > u64::from(MOST) {
         return Err(too_many_workers(workers));
@@ -761,9 +762,10 @@ fn payload(args: &StreamArgs, sizes: &BlockSizes) -> Result<Payload, Error> {
         Payload::Random { dedup, .. } if *dedup > 0.0 => {
             let unit = Bytes(4096);
             let sizes = sizes.of(Direction::Write).iter().map(|one| ("--block-size", one.size));
-            let offset = Some(("--offset", args.access.offset));
+            let offsets = args.aims.iter().map(|aim| aim.offset.unwrap_or(args.access.offset));
+            let offsets = offsets.map(|offset| ("--offset", offset));
             let align = args.load.align.map(|align| ("--align", align));
-            for (option, value) in sizes.chain(offset).chain(align) {
+            for (option, value) in sizes.chain(offsets).chain(align) {
                 if !value.0.is_multiple_of(unit.0) {
                     return Err(Error::option(
                         format!("{option} {}", exactly(value)),
@@ -862,11 +864,7 @@ fn regions(
             None => Bytes(rest.0 - rest.0 % block.0),
         };
         if length < largest {
-            return Err(Error::option(
-                format!("--block-size {largest}"),
-                format!("it is larger than the region of {} in {}", length.max(rest), target.name),
-                "choose a smaller block or a larger region",
-            ));
+            return Err(too_small(aim.size.or(args.access.size), rest, largest, &target.name));
         }
         if !length.0.is_multiple_of(block.0) {
             // 4097 bytes, shown as 4 KiB, would seem to be one.
@@ -890,6 +888,22 @@ fn regions(
         regions.push(Region { target: aim.target, offset, length });
     }
     Ok(regions)
+}
+
+/// Why a region is refused that holds no block: the size that was typed, or what there is.
+fn too_small(typed: Option<Bytes>, rest: Bytes, block: Bytes, target: &str) -> Error {
+    match typed {
+        Some(size) => Error::option(
+            format!("--size {}", exactly(size)),
+            format!("a block of {block} does not fit into it"),
+            "choose a larger one, or a smaller --block-size",
+        ),
+        None => Error::option(
+            format!("--block-size {block}"),
+            format!("it is larger than the region of {rest} in {target}"),
+            "choose a smaller block or a larger region",
+        ),
+    }
 }
 
 /// Refuses what direct I/O cannot do on this target.

@@ -325,6 +325,10 @@ const RUN: &[Row] = &[
     ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
         stream(s).access.is_durable()
     }),
+    // A simulated write is durable when it completes.
+    ("sync", &["sim:queue", "--sync", "dsync", "--read-share", "0"], |s| {
+        stream(s).access.sync == SyncMode::Dsync
+    }),
     ("backend", &["f", "--backend", "aio"], |s| s.backend == Backend::Named(BackendKind::Aio)),
     ("backend", &["sim:queue"], |s| s.backend == Backend::Named(BackendKind::Sim)),
     ("polled", &["f"], |s| stream(s).access.ring == RingMode::USUAL),
@@ -370,7 +374,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--size", "0"], &["--size 0", "drop it"]),
     (&["f", "--size", "5k"], &["--size 5 KiB", "whole number of blocks", "4096 bytes"]),
     (&["f", "--size", "4097"], &["--size 4097 bytes", "blocks of 4 KiB", "4096 bytes"]),
-    (&["f", "--size", "4k", "-b", "8k"], &["--block-size 8 KiB", "larger than the region"]),
+    (&["f", "--size", "4k", "-b", "8k"], &["--size 4 KiB", "block of 8 KiB", "--block-size"]),
     (&["f", "--queue-depth", "0"], &["--queue-depth", "32, 8/worker or 8/target"]),
     (&["f", "--queue-depth", "8/thread"], &["/thread", "8/worker"]),
     (&["f", "-w", "9", "-q", "8"], &["--queue-depth 8", "9 workers share it"]),
@@ -386,7 +390,6 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--realtime"], &["--realtime", "closed loop", "--rate"]),
     (&["f", "--cpus", "1,4"], &["--cpus 4", "CPU 0-3 of this machine", "taskset"]),
     (&["f", "--cpus", "node:1"], &["--cpus node:1", "no CPU of NUMA node 1, only of 0"]),
-    (&["f", "--cpus", "device"], &["--cpus device", "do not tell their NUMA node", "0-3"]),
     (
         &["f", "--rate", "1k", "--realtime", "-w", "3", "--cpus", "0-1"],
         &["--cpus", "3 workers with real-time priority would share 2", "--realtime"],
@@ -466,7 +469,6 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
         &["--sync sync", "msync", "--sync dsync"],
     ),
     (&["sim:queue", "--mmap"], &["--mmap", "simulated", "drop it"]),
-    (&["sim:queue", "--sync", "none"], &["--sync", "simulated", "drop it"]),
     (&["sim:queue", "--dontcache"], &["--dontcache", "simulated", "drop it"]),
     (&["sim:queue", "--fadvise", "normal"], &["--fadvise", "simulated", "drop it"]),
     (&["f", "--read-share", "50%"], &["f: the load writes", "--overwrite"]),
@@ -559,10 +561,6 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["sim:queue", "--sqpoll"], &["--sqpoll", "simulated", "drop it"]),
     (&["sim:queue", "--overwrite", "--read-share", "0"], &["--overwrite", "simulated"]),
     (&["sim:queue", "--destroy", "f", "--read-share", "0"], &["--destroy", "simulated"]),
-    (
-        &["sim:queue", "--write-through", "--read-share", "0"],
-        &["--write-through", "simulated", "drop it"],
-    ),
 ];
 
 #[test]

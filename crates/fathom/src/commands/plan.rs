@@ -79,6 +79,9 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
         let trims = if stream.trims() { ", and trims" } else { "" };
         say(format!("         writes {writes}{trims}"))?;
     }
+    if let Some(offered) = preview::offered_together(point) {
+        say(format!("offers   {offered}"))?;
+    }
     say(format!("takes    {}", preview::duration(spec, point)))?;
     let backend = match spec.backend {
         Backend::Auto => "the best one that works here",

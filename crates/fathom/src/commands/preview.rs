@@ -56,6 +56,28 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
     format!("{time}: {warm_up}, {} window{cool_down}; seed {}", point.window, point.seed)
 }
 
+/// What several streams offer together: "20000/s, 195 MiB/s, by 3 streams with a schedule".
+pub fn offered_together(point: &Point) -> Option<String> {
+    let seconds = point.window.as_secs_f64();
+    let offered = point.streams.iter().filter_map(|stream| {
+        let iops = stream.offered(Span(0), point.window)? / seconds;
+        let moved = stream.block_sizes.mean(stream.read_share) * (1.0 - stream.trim_share);
+        Some((iops, iops * moved))
+    });
+    let offered: Vec<(f64, f64)> = offered.collect();
+    if offered.len() < 2 {
+        return None;
+    }
+    let iops = offered.iter().map(|(iops, _)| iops).sum();
+    let bytes: f64 = offered.iter().map(|(_, bytes)| bytes).sum();
+    Some(format!(
+        "{} IOPS and {} MiB/s in the mean over the window, {} streams together",
+        figures::rate(iops),
+        figures::rate(figures::mib(bytes)),
+        offered.len()
+    ))
+}
+
 /// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
 pub fn load(stream: &Stream) -> String {
     stream.description()
@@ -124,7 +146,7 @@ pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
         (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),
         (None, None) => offered_load.0 * point.warm_up.as_secs_f64(),
     };
-    let writes = (warm_up + window) * (1.0 - stream.read_share);
+    let writes = (warm_up + window) * (1.0 - stream.trim_share) * (1.0 - stream.read_share);
     Some(writes * stream.block_sizes.mean(0.0))
 }
 

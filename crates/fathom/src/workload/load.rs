@@ -484,6 +484,35 @@ impl Loaded {
         }
     }
 
+    /// Where a target's own region has this offset or size.
+    fn region_at<'a>(
+        &'a self,
+        whose: Option<&'a Section>,
+        key: &str,
+        value: &str,
+    ) -> Option<&'a At> {
+        let bytes: Bytes = value.parse().ok()?;
+        let targets = whose.or(self.streams.first()).and_then(|section| section.targets.as_ref());
+        let (targets, _) = targets.or(self.targets.as_ref())?;
+        let list = match targets {
+            Value::List(list) => list.iter().map(|(target, _)| target).collect(),
+            one => Vec::from([one]),
+        };
+        let entries = list.into_iter().filter_map(|target| match target {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        });
+        let has = |entry: &&Entry| match &entry.value {
+            Value::Text(text) => {
+                let text = self.expand(text, &entry.at);
+                entry.key == key && text.is_ok_and(|text| values::size(&text).ok() == Some(bytes))
+            }
+            Value::Number(text) => entry.key == key && values::size(text).ok() == Some(bytes),
+            _ => false,
+        };
+        entries.flatten().find(has).map(|entry| &entry.at)
+    }
+
     /// The error as it concerns what the user wrote: of a value in a file with its place, and with
     /// keys in the place of options.
     pub fn explain(&self, blame: Blame) -> Error {
@@ -509,14 +538,16 @@ impl Loaded {
         if !names.iter().any(|name| name == key) {
             return Error::Option { option, problem, remedy };
         }
-        let at = stream.or(self.origins.first()).and_then(|origin| origin.get(key)).cloned();
+        let value = rest.strip_prefix(key).unwrap_or_default().trim();
+        let origin = stream.or(self.origins.first()).and_then(|origin| origin.get(key));
+        let at = self.region_at(whose, key, value).or(origin).cloned();
         let whose = match whose {
             Some(section) if at.is_none() => format!("stream '{}': ", section.name),
             _ => String::new(),
         };
         let title = format!("{whose}{}", spoken(&option));
         let problem = match at {
-            Some(at) => Problem::new(title, Some(at), spoken(&problem)),
+            Some(at) => Problem::new(format!("{title} cannot be so"), Some(at), spoken(&problem)),
             None => {
                 let title = format!("{}: {title}: {}", self.name(), spoken(&problem));
                 Problem::new(title, None, "")
@@ -654,8 +685,12 @@ fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String,
         let label = if from.is_some() { "extended here" } else { "" };
         let problem = Problem::new(title, from.cloned(), label);
         let is_path = reference.ends_with(".toml") || !chain.is_empty();
-        match nearest(reference, shipped::names()) {
-            Some(near) if !is_path => problem.help(format!("the nearest workload is '{near}'")),
+        // What is extended is looked for beside the file that extends it.
+        let name = Path::new(reference).file_name().and_then(|name| name.to_str());
+        match nearest(name.unwrap_or(reference), shipped::names()) {
+            Some(near) if !reference.ends_with(".toml") => {
+                problem.help(format!("the nearest workload is '{near}'"))
+            }
             _ if is_path => problem.help("`fathom workloads` lists those that come with fathom"),
             _ => {
                 problem.help("name a file that ends in .toml, or one that `fathom workloads` lists")

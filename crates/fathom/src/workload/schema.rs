@@ -148,6 +148,8 @@ fn key(arg: &Arg) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::file::{self, Entry};
+    use super::super::shipped;
     use super::*;
 
     #[test]
@@ -168,5 +170,125 @@ mod tests {
             schema["properties"]["stream"]["additionalProperties"]["properties"]["duration"]
                 .is_null()
         );
+    }
+
+    /// Whether a value is what the schema says. Knows the words that this schema is made of, and no
+    /// others, so that none of them is passed over.
+    fn fits(schema: &Value, value: &Value) -> bool {
+        let root = super::schema();
+        schema.as_object().unwrap().iter().all(|(word, says)| match word.as_str() {
+            "$schema" | "$id" | "$defs" | "title" | "description" | "default" => true,
+            "$ref" => {
+                fits(root.pointer(says.as_str().unwrap().trim_start_matches('#')).unwrap(), value)
+            }
+            "anyOf" => says.as_array().unwrap().iter().any(|one| fits(one, value)),
+            "enum" => says.as_array().unwrap().contains(value),
+            "type" => match says {
+                Value::Array(names) => names.iter().any(|name| is(name, value)),
+                name => is(name, value),
+            },
+            "pattern" => {
+                assert_eq!(says, "\\$\\{");
+                value.as_str().is_none_or(|text| text.contains("${"))
+            }
+            "minItems" => value.as_array().is_none_or(|it| says.as_u64() <= Some(it.len() as u64)),
+            "items" => value.as_array().is_none_or(|it| it.iter().all(|one| fits(says, one))),
+            "required" => value.as_object().is_none_or(|it| {
+                says.as_array().unwrap().iter().all(|key| it.contains_key(key.as_str().unwrap()))
+            }),
+            "properties" => value.as_object().is_none_or(|it| {
+                let fit =
+                    |(key, one): (&String, &Value)| says.get(key).is_none_or(|s| fits(s, one));
+                it.iter().all(fit)
+            }),
+            "additionalProperties" => value.as_object().is_none_or(|it| {
+                let named = |key: &str| schema["properties"].get(key).is_some();
+                it.iter().filter(|(key, _)| !named(key)).all(|(_, one)| match says {
+                    Value::Bool(allowed) => *allowed,
+                    says => fits(says, one),
+                })
+            }),
+            other => panic!("{other} is no word that this test knows"),
+        })
+    }
+
+    fn is(name: &Value, value: &Value) -> bool {
+        match name.as_str().unwrap() {
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("{other} is no type that this test knows"),
+        }
+    }
+
+    /// A workload file as JSON.
+    fn json(text: &str) -> Value {
+        let entries = file::parse(0, text).unwrap_or_else(|problem| panic!("{problem:?}: {text}"));
+        table(&entries)
+    }
+
+    fn table(entries: &[Entry]) -> Value {
+        entries.iter().map(|entry| (entry.key.clone(), part(&entry.value))).collect()
+    }
+
+    fn part(value: &file::Value) -> Value {
+        match value {
+            file::Value::Text(text) => json!(text),
+            file::Value::Number(text) => match text.parse::<i64>() {
+                Ok(number) => json!(number),
+                Err(_) => json!(text.parse::<f64>().unwrap()),
+            },
+            file::Value::Flag(flag) => json!(flag),
+            file::Value::List(list) => list.iter().map(|(one, _)| part(one)).collect(),
+            file::Value::Table(entries) => table(entries),
+            file::Value::Date => Value::Null,
+        }
+    }
+
+    #[test]
+    fn all_that_ships_fits_the_schema() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let examples = paths.map(|path| std::fs::read_to_string(path).unwrap());
+        let shipped = shipped::names().map(|name| shipped::text(name).unwrap().to_owned());
+        let all: Vec<String> = examples.chain(shipped).collect();
+        assert!(all.len() > 25);
+        for text in all {
+            assert!(fits(&schema(), &json(&text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_editor_sees_what_is_wrong_by_the_schema() {
+        let wrong = [
+            "block_size = '4k'",
+            "block-size = true",
+            "buffered = 'yes'",
+            "arrivals = 'sometimes'",
+            "targets = 3",
+            "targets = [{ offset = '1m' }]",
+            "targets = [{ path = 'f', length = '1m' }]",
+            "name = 7",
+            "vars = { a = [1] }",
+            "stream = 'log'",
+            "[stream.a]\nduration = '1s'",
+            "[stream.a]\nbufered = true",
+            "[sweep]\nrepeat = 3",
+            "[sweep.axes]\nqueue-depth = 4",
+            "[sweep.axes]\nqueue-depth = []",
+            "overwrite = true",
+            "duration = 2026-11-22",
+        ];
+        for text in wrong {
+            assert!(!fits(&schema(), &json(text)), "{text}");
+        }
+        // A variable may stand for a word.
+        for right in ["arrivals = '${how}'", "arrivals = 'poisson'", "sqpoll = true", "sqpoll = 3"]
+        {
+            assert!(fits(&schema(), &json(right)), "{right}");
+        }
     }
 }
