@@ -2,11 +2,12 @@
 //! lines elsewhere. Never measures anything itself.
 
 mod curve;
+mod map;
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use fathom_core::experiment::{Forecast, Trial};
+use fathom_core::experiment::{Conclusion, Forecast, Planned, Trial};
 use fathom_core::{Bytes, Span};
 use fathom_engine::Progress;
 use fathom_report::document::Experiment;
@@ -15,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 use curve::Curve;
+use map::Map;
 
 /// Between two plain lines of one step: a log should not grow by more.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -30,6 +32,8 @@ pub struct Live {
     after: Span,
     /// Of an experiment, which decides as it goes.
     curve: Option<Curve>,
+    /// What is drawn instead, once a latency map has a cell.
+    map: Option<Map>,
     /// The most steps that there can be.
     at_most: usize,
     kind: Kind,
@@ -57,13 +61,23 @@ impl Live {
         } else {
             Kind::Plain { last: Instant::now() }
         };
-        Self { steps, step: 0, open_ended: false, after: time, curve: None, at_most: steps, kind }
+        Self {
+            steps,
+            step: 0,
+            open_ended: false,
+            after: time,
+            curve: None,
+            map: None,
+            at_most: steps,
+            kind,
+        }
     }
 
     /// A view of an experiment.
     pub fn of_experiment(described: &Experiment) -> Self {
         let mut live = Self::new(0, Span(0));
         live.curve = Some(Curve::new(described));
+        live.map = (described.name == map::NAME).then(Map::default);
         live
     }
 
@@ -78,6 +92,13 @@ impl Live {
             self.steps = self.step + forecast.points as usize;
             self.at_most = self.step + forecast.points_at_most as usize;
             self.after = forecast.time;
+        }
+    }
+
+    /// This is about to run, and this is what there is so far, if it is to be drawn.
+    pub fn about_to_run(&mut self, planned: &Planned, so_far: &dyn Fn() -> Conclusion) {
+        if let (Some(map), Kind::Terminal(_)) = (&mut self.map, &self.kind) {
+            map.take(planned, so_far());
         }
     }
 
@@ -116,8 +137,10 @@ impl Live {
                 bar.set_length(1);
                 bar.set_position(0);
                 bar.set_message("");
-                let curve = self.curve.as_ref().map(|curve| curve.draw(output::error_width()));
-                bar.set_prefix(curve.unwrap_or_default() + &head);
+                let (width, height) = output::error_size();
+                let map = self.map.as_ref().and_then(|map| map.draw(width, height));
+                let curve = || self.curve.as_ref().map(|curve| curve.draw(width));
+                bar.set_prefix(map.or_else(curve).unwrap_or_default() + &head);
                 bar.tick();
             }
             Kind::Plain { last } => {

@@ -5,6 +5,7 @@ mod commands;
 mod dialect;
 mod error;
 mod identity;
+mod import;
 mod journal;
 mod live;
 mod output;
@@ -60,6 +61,8 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Prepare(args) => commands::prepare::perform(args),
         Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),
+        Command::Export(args) => commands::export::perform(args),
+        Command::Import(args) => commands::import::perform(args),
         Command::Diskspd(args) => commands::diskspd::perform(&args.words),
     }
 }

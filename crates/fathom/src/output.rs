@@ -126,10 +126,12 @@ fn folded(text: &str, columns: usize) -> String {
     out
 }
 
-/// Columns of the terminal that stderr is, or 80 where it is none.
-pub fn error_width() -> usize {
+/// Columns and lines of the terminal that stderr is, or 80 and 24 where it is none.
+pub fn error_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(io::stderr());
-    size.map_or(80, |(columns, _)| usize::from(columns.0).max(40))
+    size.map_or((80, 24), |(columns, lines)| {
+        (usize::from(columns.0).max(40), usize::from(lines.0).max(8))
+    })
 }
 
 /// Columns of the terminal that `say` goes to, or 100 where there is none.

@@ -141,6 +141,7 @@ impl Session<'_> {
             let Planned { point, rest, .. } = &*planned;
             live.open_ended = point.streams.iter().any(|stream| stream.limit.is_some());
             live.ahead(&experiment.forecast());
+            live.about_to_run(&planned, &|| experiment.so_far());
             live.step(&point.name, *rest + point.time());
             if !self.rest(*rest) {
                 return Ok((Ended::Interrupted, experiment.so_far()));

@@ -72,6 +72,7 @@ fn what_no_map_can_have_is_refused_with_the_remedy() {
         (["--grid", "1x5"], "write 21x21, each from 2 to 101"),
         (["--percentiles", "50,100"], "write numbers between 0 and 100"),
         (["--cell-time", "50ms"], "choose 5s or more"),
+        (["--cell-time-max", "4s"], "it is a time from that of --cell-time, 5 s, to 24 h"),
         (["--read-max", "'1k for 1s, 2k'"], "--read-max"),
     ] {
         let output = place.run(&[&["map", QUEUE][..], &words].concat());
@@ -79,4 +80,61 @@ fn what_no_map_can_have_is_refused_with_the_remedy() {
         assert_has(&stderr(&output), &[said]);
     }
     assert!(place.names().is_empty());
+}
+
+/// The stored cells of a device: where they lie, whether they were carried, and the median.
+fn stored(file: &std::path::Path) -> Vec<(usize, usize, [f64; 2], bool, f64)> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let place = |name: &str| names.iter().position(|one| *one == name).unwrap();
+    let columns = ["w_idx", "r_idx", "w_bw_target_Bps", "r_iops_target", "admissible", "p50_ns"];
+    let columns = columns.map(place);
+    let cell = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |nth: usize| fields[columns[nth]].parse::<f64>().unwrap_or(0.0);
+        let steps = (number(0) as usize, number(1) as usize);
+        (steps.0, steps.1, [number(2), number(3)], number(4) > 0.0, number(5))
+    };
+    lines.map(cell).collect()
+}
+
+#[test]
+fn a_device_that_is_a_stored_map_is_mapped_as_what_it_is() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let file = folder.join("latency-grids/ebs-gp3.csv").canonicalize().unwrap();
+    let cells = stored(&file);
+    let last = cells.last().unwrap();
+    assert_eq!((last.0, last.1, last.2), (20, 20, [1e9, 16_000.0]));
+    let target = format!("sim:grid,file={}", file.display());
+    let place = Place::new();
+    let mut words = Vec::from(["map", &target, "--grid", "21x21", "--seed", "5"]);
+    words.extend(["--write-max", "1000MB/s", "--read-max", "16000"]);
+    words.extend(["--cell-time", "2s", "--cell-time-max", "2s"]);
+    let output = place.run(&words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document = place.result();
+    let found = found(&document);
+    let mut errors = Vec::new();
+    let mut misclassified = 0;
+    for (write, read, _, admissible, p50) in cells {
+        let is = |cell: &&fathom_report::document::MapCell| {
+            (cell.write as usize, cell.read as usize) == (write, read)
+        };
+        let cell = found.cells.iter().find(is).unwrap();
+        let carried = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+        misclassified += usize::from(carried != admissible);
+        if let (CellKind::Filled, true, Some(time)) =
+            (cell.kind, admissible && p50 > 0.0, cell.response_time_ns[0])
+        {
+            errors.push((time.value / p50 - 1.0).abs());
+        }
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    assert!(errors.len() > 100, "{} cells were filled in", errors.len());
+    let median = errors[errors.len() / 2];
+    assert!(median < 0.04, "{median}");
+    assert!(misclassified <= 6, "{misclassified} cells are misclassified");
+    let measured = document.trials.len();
+    assert!(measured <= 2 * 21 + 58, "{measured} measurements");
 }

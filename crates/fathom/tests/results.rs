@@ -36,7 +36,7 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     assert!(names.iter().any(|name| name.starts_with("quick-") && name.ends_with(".html")));
     let document = place.result();
     assert_eq!(document.trials.len(), 6);
-    assert_eq!(document.header.seed, 7);
+    assert_eq!(document.header.seed, Some(7));
     assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
     for trial in &document.trials {
         assert!(trial.total(None).ios() > 0 && trial.errors() == 0, "{}", trial.point.name);

@@ -63,8 +63,30 @@ fn whatever_a_kill_leaves_of_rounds_is_gone_on_with_to_the_same_end() {
     goes_on_to_the_same_end("workload", &[&sustain[..], &words].concat());
 }
 
+/// It decides by the lag of a cell whether the target carries it, and by half-widths when it ends.
+#[test]
+fn a_map_that_was_killed_decides_as_if_it_had_not_been() {
+    let words = "map sim:queue,servers=1,service-time=1ms,distribution=exponential --grid 4x4 \
+                 --write-block-size 4k --queue-depth 64 --write-queue-depth 16 --cell-time 2s \
+                 --seed 3 --out r.jsonl";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let map = killed_and_resumed("map", &words, 7);
+    let ended_early = |trial: &&document::Trial| trial.ended_early;
+    let given_up = |trial: &document::Trial| trial.window_ns < 2_000_000_000;
+    let early: Vec<&document::Trial> = map.trials.iter().filter(ended_early).collect();
+    assert!(early.iter().any(|trial| given_up(trial)), "none was given up");
+    assert!(early.iter().any(|trial| !given_up(trial)), "none was precise in time");
+    let lags = map.trials.iter().flat_map(|trial| &trial.series).filter_map(|one| one.lag_ns);
+    assert!(lags.max() > Some(100_000_000));
+}
+
 /// Runs it, then cuts its result off at any length, and each time it is to come to the same.
 fn goes_on_to_the_same_end(name: &str, words: &[&str]) {
+    killed_and_resumed(name, words, 1);
+}
+
+/// The same for every so many of the lengths.
+fn killed_and_resumed(name: &str, words: &[&str], every: usize) -> Document {
     let place = Place::new();
     let output = place.command(words).output().unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -80,7 +102,7 @@ fn goes_on_to_the_same_end(name: &str, words: &[&str]) {
     lengths.extend((header + 1..whole.len()).step_by(whole.len() / 17));
     // All but the conclusion's own end, after which nothing is left to do.
     lengths.retain(|&length| header < length && length < whole.len() - 1);
-    for (number, length) in lengths.into_iter().enumerate() {
+    for (number, length) in lengths.into_iter().step_by(every).enumerate() {
         let mut left = whole[..length].to_vec();
         if number % 3 == 0 {
             left.extend([0; 100]);
@@ -101,6 +123,7 @@ fn goes_on_to_the_same_end(name: &str, words: &[&str]) {
         let same = same.map_or(0, |(at, _)| at + 1).min(length);
         assert!(bytes[..same] == whole[..same], "what was finished stays as it was");
     }
+    expected
 }
 
 #[test]

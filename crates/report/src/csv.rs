@@ -10,8 +10,10 @@
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
 use fathom_core::{Quantile, stats};
 
+use crate::chart;
 use crate::document::{
-    Arrivals, Cache, Cell, Document, Found, Pacing, Place, Stream, SyncMode, Trial, Worker,
+    Arrivals, Cache, Cell, Document, Found, JobsFound, Pacing, Place, Stream, SyncMode, Trial,
+    Worker,
 };
 use crate::figures::{self, Part};
 
@@ -49,6 +51,10 @@ fn column(name: &str, about: &str, value: impl Fn(&Row<'_>) -> String + 'static)
 
 /// A document as a table.
 pub fn document(document: &Document) -> String {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    if let Some(Found::Jobs(found)) = found {
+        return jobs(found);
+    }
     let mut columns = all_columns();
     columns.extend(axis_names(document).into_iter().map(axis_column));
     let mut out = String::new();
@@ -56,6 +62,40 @@ pub fn document(document: &Document) -> String {
     for (place, trial) in document.trials.iter().enumerate() {
         for row in rows(document, place + 1, trial) {
             push(&mut out, columns.iter().map(|column| (column.value)(&row)));
+        }
+    }
+    out
+}
+
+/// Another program's jobs as a table: a row for each job and direction.
+fn jobs(found: &JobsFound) -> String {
+    let quantiles = chart::jobs::QUANTILES;
+    let heads = ["job", "direction", "window_seconds", "ios", "iops", "bytes_per_second"];
+    let times = ["min", "mean", "max", "deviation"].map(|name| format!("service_time_{name}_ns"));
+    let at = quantiles.map(|quantile| format!("service_time_{quantile}_ns"));
+    let mut out = String::new();
+    let mut all: Vec<String> = heads.map(str::to_owned).to_vec();
+    all.extend(times.into_iter().chain(at));
+    all.push("options".to_owned());
+    push(&mut out, all.into_iter());
+    for job in &found.jobs {
+        let options = job.options.iter().map(|(name, value)| format!("{name}={value}"));
+        let options = options.collect::<Vec<_>>().join(" ");
+        for flow in &job.flows {
+            let times = &flow.service_time;
+            let mut fields = Vec::from([
+                job.name.clone(),
+                flow.direction_name().to_owned(),
+                optional(flow.window_ns.map(|ns| ns as f64 / 1e9)),
+                optional(flow.ios),
+                optional(flow.iops),
+                optional(flow.bandwidth_bytes),
+            ]);
+            let told = [times.min_ns, times.mean_ns, times.max_ns, times.deviation_ns];
+            fields.extend(told.map(optional));
+            fields.extend(quantiles.map(|quantile| optional(times.at(quantile))));
+            fields.push(options.clone());
+            push(&mut out, fields.into_iter());
         }
     }
     out

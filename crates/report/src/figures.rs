@@ -9,7 +9,8 @@ use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
     Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, IoPriority, NullTarget,
-    Pacing, Pattern, Payload, Stream, SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
+    Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode, Target, Trial, Worker,
+    Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -298,7 +299,7 @@ pub struct Ceiling {
 /// What the load generator could have done with a trial's workers and queue depth; none where it is
 /// not known.
 pub fn ceiling(document: &Document, trial: &Trial) -> Option<Ceiling> {
-    let host = &document.header.host;
+    let host = document.header.host.as_ref()?;
     let ceiling = host.ceiling.as_ref().filter(|ceiling| ceiling.backend == trial.backend)?;
     let demands: Vec<Demand> = trial
         .point
@@ -689,6 +690,27 @@ pub fn place_name(target: &Target) -> &str {
         },
         _ => &target.name,
     }
+}
+
+/// The names of what was measured, as titles have them.
+pub fn place_names(document: &Document) -> Vec<&str> {
+    let header = &document.header;
+    match &header.imported {
+        None => header.targets.iter().map(place_name).collect(),
+        Some(source) if source.targets.is_empty() => Vec::from(["an unknown target"]),
+        Some(source) => source.targets.iter().map(String::as_str).collect(),
+    }
+}
+
+/// What is known of results that another program measured, in a sentence.
+pub fn source(source: &Source) -> String {
+    let when = source.measured.as_ref().map_or(String::new(), |when| format!(", {when}"));
+    format!(
+        "Measured by {}{when}, and imported from {}. What its result does not tell is not known: \
+         the machine, how the targets are made, half-widths and doubts.",
+        source.program,
+        source.files.join(", ")
+    )
 }
 
 /// A target and what is below it, in one line.

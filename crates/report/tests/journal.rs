@@ -44,7 +44,7 @@ fn a_result_from_before_the_ceiling_was_measured_is_read_without_one() {
     let (head, rest) = text.split_once(r#","ceiling":{"#).unwrap();
     let (_, rest) = rest.split_once("}]}").unwrap();
     let document = document::read(format!("{head}{rest}").as_bytes()).unwrap();
-    assert_eq!(document.header.host.ceiling, None);
+    assert_eq!(document.header.host.as_ref().unwrap().ceiling, None);
     assert_eq!(document.trials.len(), samples::quick().trials.len());
     for text in [
         terminal::document(&document, &Style::default()),

@@ -32,7 +32,7 @@ pub struct Interval {
     /// Their response times, by direction.
     pub times: [Times; 2],
     /// How long the oldest I/O that was due and not started had been due at its end, of the worker
-    /// that was furthest behind; none in a closed loop. It is not in the document.
+    /// that was furthest behind; none in a closed loop.
     pub lag: Option<Span>,
 }
 

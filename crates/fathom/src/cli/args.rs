@@ -84,6 +84,10 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show the report of a result file again, or write it as HTML or CSV
     Report(Report),
+    /// Write a result in another program's format
+    Export(Export),
+    /// Read results of fio or Diskplorer, to draw them and to compare with them
+    Import(Import),
     /// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result
     #[command(disable_help_flag = true)]
     Diskspd(Diskspd),
@@ -628,9 +632,14 @@ pub struct Map {
     /// Measure every cell instead of those that the others follow from
     #[arg(long, help_heading = "Map")]
     pub exhaustive: bool,
-    /// How long a cell is measured [default: 5s; 30s for a disk that turns]
+    /// How long a cell is measured that is as exact by then as it is to be [default: 5s; 30s for a
+    /// disk that turns]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
     pub cell_time: Option<Span>,
+    /// How long a cell is measured at most, where it is not [default: six times --cell-time; twice
+    /// for a disk that turns]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
+    pub cell_time_max: Option<Span>,
     /// How exactly the median is to be known; p95 half as exactly, p99 a quarter as exactly
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
           value_parser = values::share, help_heading = "Map")]
@@ -745,6 +754,42 @@ pub struct Calibrate {
     /// Print what was found as JSON to stdout and everything else to stderr
     #[arg(long)]
     pub json: bool,
+}
+
+/// `fathom export`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Export {
+    /// A result file
+    pub result: PathBuf,
+    /// The format
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Where it goes [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Formats of other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A latency map as JSON for the chart script of Diskplorer (latency-postprocess.py)
+    Diskplorer,
+}
+
+/// `fathom import`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Import {
+    /// What fio wrote with --output-format=json or json+, or Diskplorer; the jobs of several files
+    /// become one result
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The result file [default: named after the first file and the time, in the current folder]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The share by which a cell of Diskplorer's may be below its rates and still counts as carried
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "3%",
+          value_parser = values::share)]
+    pub allowed_error: f64,
 }
 
 /// `fathom report`.

@@ -20,15 +20,32 @@ use crate::error::{Error, exit};
 use crate::output;
 use crate::workload::keys;
 
-/// How long a cell is measured on a device that answers in fractions of a millisecond, and by what
-/// share the target may be behind what was offered in a cell that it carries.
-const WINDOW: (Span, f64) = (Span::from_secs(5), 0.03);
-/// The same for disks that turn: a hundred reads a second need longer for a quantile, and a backlog
-/// comes and goes with the elevator.
-const TURNING: (Span, f64) = (Span::from_secs(30), 0.15);
+/// How the cells of a kind of device are measured.
+struct Cells {
+    /// How long, where a cell is exact enough by then.
+    window: Span,
+    /// How many times as long at most.
+    longest: u64,
+    /// From which share of that time on a cell is given up because the target falls behind.
+    give_up_from: f64,
+    /// By what share the target may be behind what was offered in a cell that it carries.
+    behind: f64,
+}
+
+/// On a device that answers in fractions of a millisecond.
+const QUICK: Cells =
+    Cells { window: Span::from_secs(5), longest: 6, give_up_from: 0.6, behind: 0.03 };
+
+/// On disks that turn: a hundred reads a second need longer for a quantile, and a backlog comes and
+/// goes with the elevator.
+const TURNING: Cells =
+    Cells { window: Span::from_secs(30), longest: 2, give_up_from: 0.4, behind: 0.15 };
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
+
+/// A longer one is a run by itself.
+const LONGEST_CELL: Span = Span::from_secs(24 * 3600);
 
 /// The tolerance of further quantiles in multiples of that of the median: tails are noisier.
 const TOLERANCES: [(f64, f64); 3] = [(0.5, 1.0), (0.95, 2.0), (1.0, 4.0)];
@@ -129,15 +146,8 @@ fn turns(target: &Target) -> bool {
 }
 
 fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
-    let (window, behind) = if turns(&spec.targets[0]) { TURNING } else { WINDOW };
-    let window = args.cell_time.unwrap_or(window);
-    if window < SHORTEST_CELL || !window.0.is_multiple_of(resolve::SHORTEST_INTERVAL.0) {
-        return Err(Error::option(
-            format!("--cell-time {window}"),
-            "quantiles need at least a second, in whole intervals of 100 ms",
-            "choose 5s or more",
-        ));
-    }
+    let cells = if turns(&spec.targets[0]) { TURNING } else { QUICK };
+    let (window, window_max) = times(args, &cells)?;
     let maximum = |option: &str, typed: &Option<Offered>, block: Bytes| {
         let Some(offered) = typed else { return Ok(None) };
         let shares = Shares { workers: 1, targets: 1, block: block.0 as f64 };
@@ -173,8 +183,35 @@ fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
         read_max,
         ramp: args.ramp,
         window,
-        behind,
+        window_max,
+        give_up_from: Span((window.0 as f64 * cells.give_up_from) as u64),
+        behind: cells.behind,
     })
+}
+
+/// How long a cell is measured, and how long at most.
+fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
+    let window = args.cell_time.unwrap_or(cells.window);
+    let longest = args.cell_time_max.unwrap_or(Span(window.0.saturating_mul(cells.longest)));
+    let whole = |time: Span| time.0.is_multiple_of(resolve::SHORTEST_INTERVAL.0);
+    if window < SHORTEST_CELL || !whole(window) {
+        return Err(Error::option(
+            format!("--cell-time {window}"),
+            "quantiles need at least a second, in whole intervals of 100 ms",
+            "choose 5s or more",
+        ));
+    }
+    if longest < window || !whole(longest) || LONGEST_CELL < longest {
+        return Err(Error::option(
+            format!("--cell-time-max {longest}"),
+            format!(
+                "it is a time from that of --cell-time, {window}, to {LONGEST_CELL}, in whole \
+                 intervals of 100 ms"
+            ),
+            format!("choose {window} for cells that all take as long"),
+        ));
+    }
+    Ok((window, longest))
 }
 
 fn surface(quantile: Quantile, tolerance: f64) -> Surface {
@@ -190,11 +227,17 @@ fn about(settings: &Settings) -> Vec<String> {
     let Shape { writes, reads, .. } = settings.search.shape;
     let cells = match settings.search.exhaustive {
         true => format!("all {} cells", writes * reads),
-        false => format!("{} of {} cells at most", settings.search.cells_at_most, writes * reads),
+        false => {
+            let all = writes * reads;
+            format!("{} of {all} cells at most", settings.search.cells_at_most.min(all))
+        }
     };
     Vec::from([
         format!("latency map: {writes} x {reads} steps of write load and read load"),
-        format!("cells    {cells}, {} each after {}", settings.window, settings.ramp),
+        format!(
+            "cells    {cells}, each {} after {}, up to {} until it is exact enough",
+            settings.window, settings.ramp, settings.window_max
+        ),
     ])
 }
 
@@ -216,6 +259,7 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
         ("percentiles", percentiles.join(",")),
         ("tolerance", args.tolerance.to_string()),
         ("cell-time", settings.window.to_string()),
+        ("cell-time-max", settings.window_max.to_string()),
         ("ramp", settings.ramp.to_string()),
         ("behind", settings.behind.to_string()),
         ("exhaustive", settings.search.exhaustive.to_string()),

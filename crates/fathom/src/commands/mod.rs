@@ -3,7 +3,9 @@
 pub mod calibrate;
 pub mod diskspd;
 mod experiment;
+pub mod export;
 mod fill;
+pub mod import;
 pub mod inspect;
 pub mod map;
 pub mod peak;

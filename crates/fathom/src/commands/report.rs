@@ -151,14 +151,23 @@ fn named(path: &Path, chart: &str) -> PathBuf {
 /// What an image says about where its figures are from.
 fn subtitle(document: &Document) -> String {
     let header = &document.header;
-    let targets: Vec<&str> = header.targets.iter().map(figures::place_name).collect();
+    let targets = figures::place_names(document);
     let name = header.experiment.as_ref().map_or("run", |experiment| experiment.name.as_str());
     let day = header.created.split('T').next().unwrap_or_default();
     let on = match targets.as_slice() {
         [first, _, _, ..] => format!("{first} and {} more", targets.len() - 1),
         few => few.join(", "),
     };
-    format!("{name} of {on} on {}, {day}, fathom {}", header.host.name, header.fathom_version)
+    match (&header.host, &header.imported) {
+        (Some(host), _) => {
+            format!("{name} of {on} on {}, {day}, fathom {}", host.name, header.fathom_version)
+        }
+        (None, Some(source)) => {
+            let when = source.measured.as_deref().unwrap_or("at an unknown time");
+            format!("{on}, measured by {}, {when}", source.program)
+        }
+        (None, None) => format!("{name} of {on}, {day}, fathom {}", header.fathom_version),
+    }
 }
 
 /// The terminal report that the command which wrote the document shows.
@@ -166,7 +175,7 @@ pub fn render(document: &Document, style: &terminal::Style) -> String {
     match document.header.command {
         Command::Quick => terminal::portrait(document, style),
         Command::Run => terminal::document(document, style),
-        Command::Sweep | Command::Peak | Command::Map | Command::Sustain => {
+        Command::Sweep | Command::Peak | Command::Map | Command::Sustain | Command::Import => {
             terminal::experiment(document, style)
         }
     }

@@ -57,6 +57,9 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
 fn resumable(document: &Document) -> Result<(), String> {
     let header = &document.header;
     let command = header.command.name();
+    if header.imported.is_some() {
+        return Err("another program measured it: there is nothing to go on with".to_owned());
+    }
     if header.experiment.is_none() {
         return Err(format!(
             "a {command} is no experiment that can go on: its numbers would come from two times; \
@@ -88,10 +91,10 @@ fn settle(
         ))
     })?;
     match args.command {
-        Command::Sweep(args) => Ok((sweep::prepare(&args, Some(header.seed))?, args.results)),
-        Command::Map(args) => Ok((map::prepare(&args, Some(header.seed))?, args.results)),
-        Command::Peak(args) => Ok((peak::prepare(&args, Some(header.seed))?, args.results)),
-        Command::Sustain(args) => Ok((sustain::prepare(&args, Some(header.seed))?, args.results)),
+        Command::Sweep(args) => Ok((sweep::prepare(&args, header.seed)?, args.results)),
+        Command::Map(args) => Ok((map::prepare(&args, header.seed)?, args.results)),
+        Command::Peak(args) => Ok((peak::prepare(&args, header.seed)?, args.results)),
+        Command::Sustain(args) => Ok((sustain::prepare(&args, header.seed)?, args.results)),
         _ => Err(refuse("its command line is that of no experiment: run it again".to_owned())),
     }
 }

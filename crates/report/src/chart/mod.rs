@@ -2,6 +2,7 @@
 //! images are drawn from the same figures, so they cannot say different things.
 
 mod colors;
+pub mod jobs;
 pub mod map;
 pub mod peak;
 pub mod sustain;
@@ -223,6 +224,7 @@ pub fn charts(document: &Document) -> Vec<Chart> {
         Some(Found::Peak(found)) => peak::charts(document, found),
         Some(Found::Map(found)) => map::charts(document, found),
         Some(Found::Sustain(found)) => sustain::charts(document, found),
+        Some(Found::Jobs(found)) => jobs::charts(document, found),
         // It was cut off: what there is, by its place.
         None => sweep::charts(document, &so_far(document)),
     }

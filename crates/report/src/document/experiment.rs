@@ -112,6 +112,8 @@ pub enum Found {
     Map(MapFound),
     /// By rounds until a steady state.
     Sustain(SustainFound),
+    /// By another program, job by job.
+    Jobs(super::JobsFound),
 }
 
 /// What a sweep found; its figures are the trials' own.

@@ -232,6 +232,10 @@ pub struct Interval {
     pub read: Option<IntervalFlow>,
     /// The writes; none if there was none.
     pub write: Option<IntervalFlow>,
+    /// How long the oldest I/O that was due and not started had been due at its end, of the worker
+    /// that was furthest behind; none in a closed loop, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ns: Option<u64>,
 }
 
 /// I/Os of one direction in one interval.
@@ -519,6 +523,7 @@ impl From<&measure::Stretch> for Interval {
             failed: stretch.failed,
             read: flow(Direction::Read),
             write: flow(Direction::Write),
+            lag_ns: stretch.lag.map(|lag| lag.0),
         }
     }
 }
@@ -537,7 +542,7 @@ impl Interval {
             bytes: [&self.read, &self.write]
                 .map(|flow| Bytes(flow.as_ref().map_or(0, |f| f.bytes))),
             response_time: [times(&self.read), times(&self.write)],
-            lag: None,
+            lag: self.lag_ns.map(Span),
         }
     }
 
@@ -559,7 +564,7 @@ impl Interval {
             ios: flows.map(|flow| flow.map_or(0, |flow| flow.response_time.count())),
             bytes: flows.map(|flow| Bytes(flow.map_or(0, |flow| flow.bytes))),
             times: flows.map(times),
-            lag: None,
+            lag: self.lag_ns.map(Span),
         }
     }
 }

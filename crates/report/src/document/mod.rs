@@ -9,6 +9,7 @@
 mod calibration;
 mod experiment;
 mod facts;
+mod import;
 mod measure;
 mod pattern;
 mod read;
@@ -35,6 +36,7 @@ pub use facts::{
     Clock, Disk, Extents, FileSystem, Host, InUse, Layer, LayerKind, Queue, Stripe, Target,
     TargetKind,
 };
+pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
     Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
     IoDirection, IoError, IoWq, Ledger, Spread, StartDelay, Waits, Worker,
@@ -90,10 +92,13 @@ pub struct Header {
     pub created: String,
     /// The same in nanoseconds since 1970.
     pub created_unix_ns: u64,
-    /// Repeats every random choice of the run.
-    pub seed: u64,
-    /// The machine that generated the load.
-    pub host: Host,
+    /// Repeats every random choice of the run; none where another program measured.
+    pub seed: Option<u64>,
+    /// The machine that generated the load; none where another program measured, which does not say.
+    pub host: Option<Host>,
+    /// Where the results are from, if another program measured them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Source>,
     /// The targets; everything else names them by their place here.
     pub targets: Vec<Target>,
     /// How many points were planned; of an experiment that decides as it goes, how many it expected.
@@ -126,6 +131,8 @@ pub enum Command {
     Map,
     /// Rounds until a steady state.
     Sustain,
+    /// Nothing was measured: the results are another program's.
+    Import,
 }
 
 /// What a header is made of.
@@ -318,6 +325,7 @@ impl Command {
             Self::Peak => "peak",
             Self::Map => "map",
             Self::Sustain => "sustain",
+            Self::Import => "import",
         }
     }
 }
@@ -341,13 +349,41 @@ impl Header {
             command_line: input.command_line.to_vec(),
             created: rfc3339(input.created_unix_ns),
             created_unix_ns: input.created_unix_ns,
-            seed: input.seed,
-            host: Host::from(input.host),
+            seed: Some(input.seed),
+            host: Some(Host::from(input.host)),
+            imported: None,
             targets: input.targets.iter().map(Target::from).collect(),
             planned_points: input.planned_points,
             experiment: input.experiment.cloned(),
             working_directory: input.working_directory.map(ToOwned::to_owned),
             identities: input.identities.to_vec(),
+        }
+    }
+
+    /// The header of results that another program has measured.
+    pub fn imported(
+        fathom_version: &str,
+        command_line: &[String],
+        created_unix_ns: u64,
+        source: Source,
+    ) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            format_version: FORMAT_VERSION,
+            measurement_version: MEASUREMENT_VERSION,
+            fathom_version: fathom_version.to_owned(),
+            command: Command::Import,
+            command_line: command_line.to_vec(),
+            created: rfc3339(created_unix_ns),
+            created_unix_ns,
+            seed: None,
+            host: None,
+            imported: Some(source),
+            targets: Vec::new(),
+            planned_points: 0,
+            experiment: None,
+            working_directory: None,
+            identities: Vec::new(),
         }
     }
 }

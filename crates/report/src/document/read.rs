@@ -389,8 +389,9 @@ fn check_rows(trial: &Trial, stream: &impl Fn(u32) -> Result<(), String>) -> Res
             row.length_ns.checked_mul(row.count).and_then(|all| all.checked_add(row.start_ns));
         check(row.count > 0 && ends.is_some(), too_large)?;
         let flows = || row.read.iter().chain(&row.write);
-        let failed = row.failed.is_empty() || row.failed.len() as u64 == row.count;
-        check(failed && flows().all(|flow| flow.has(row.count)), || {
+        let fits = |length: usize| length == 0 || length as u64 == row.count;
+        let short = fits(row.failed.len()) && fits(row.lag_ns.len());
+        check(short && flows().all(|flow| flow.has(row.count)), || {
             format!("a row of {} intervals has columns of other lengths", row.count)
         })?;
         check(row.failed.iter().all(|&failed| failed < COUNT_LIMIT), too_large)?;

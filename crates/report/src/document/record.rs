@@ -7,8 +7,8 @@ use super::measure::Upkeep;
 use super::{Cell, Distribution, Errors, Failure, Flow, IoDirection, IoError, Trial, Worker};
 
 impl Trial {
-    /// The record that it was written from, to the last bit but for the lag of each interval, which is
-    /// not in the file: an experiment that is shown it decides what it decided then.
+    /// The record that it was written from, to the last bit: an experiment that is shown it decides
+    /// what it decided then.
     pub fn record(&self) -> measure::Record {
         let mut series: Vec<measure::Interval> = self.intervals().collect();
         series.sort_by_key(|interval| (interval.start, interval.stream));

@@ -28,6 +28,10 @@ pub struct IntervalRow {
     pub read: Option<FlowRow>,
     /// The writes; none if there was none.
     pub write: Option<FlowRow>,
+    /// How long the oldest I/O that was due and not started had been due at the end of each; empty in
+    /// a closed loop, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lag_ns: Vec<u64>,
 }
 
 /// I/Os of one direction, a number for each interval. Where nothing completed, all are zero.
@@ -86,6 +90,7 @@ impl IntervalRow {
             failed: if failed.iter().any(|&failed| failed > 0) { failed } else { Vec::new() },
             read: flow(Direction::Read),
             write: flow(Direction::Write),
+            lag_ns: intervals.iter().filter_map(|interval| interval.lag).map(|lag| lag.0).collect(),
         }
     }
 
@@ -108,7 +113,7 @@ impl IntervalRow {
                 ios: flows.map(|flow| flow.map_or(0, |flow| flow.ios[k])),
                 bytes: flows.map(|flow| Bytes(flow.map_or(0, |flow| flow.bytes[k]))),
                 times: flows.map(times),
-                lag: None,
+                lag: self.lag_ns.get(k).copied().map(Span),
             }
         })
     }
@@ -124,7 +129,9 @@ pub(super) fn rows(intervals: &[measure::Interval]) -> impl Iterator<Item = Inte
         std::iter::from_fn(move || {
             let mut row = Vec::from([*own.next()?]);
             let follows = |last: &measure::Interval, next: &measure::Interval| {
-                next.length == last.length && next.start == last.start + last.length
+                next.length == last.length
+                    && next.start == last.start + last.length
+                    && next.lag.is_some() == last.lag.is_some()
             };
             while row.len() < ROW_MAX
                 && let Some(next) = own.next_if(|next| follows(&row[row.len() - 1], next))
@@ -153,7 +160,7 @@ mod tests {
             ios,
             bytes: ios.map(|ios| Bytes(4096 * ios)),
             times,
-            lag: None,
+            lag: (stream == 0 && (30..100).contains(&start)).then_some(Span(start / 10)),
         }
     }
 

@@ -51,7 +51,7 @@ pub(super) fn results(document: &Document, profile: &Profile) -> String {
 }
 
 fn system(out: &mut String, document: &Document) {
-    let host = &document.header.host;
+    let host = document.header.host.clone().unwrap_or_default();
     // "2026-11-21T09:30:00.000Z" as "2026/11/21 09:30:00 UTC".
     let start = document.header.created.get(..19).unwrap_or_default();
     let start = start.replace('-', "/").replace('T', " ");
@@ -75,7 +75,11 @@ fn time_span(out: &mut String, document: &Document, trial: &Trial, span: &TimeSp
     if let Some(requests) = span.requests {
         let _ = writeln!(out, "request count:\t\t{requests}");
     }
-    let _ = writeln!(out, "proc count:\t\t{}", document.header.host.cpus);
+    let _ = writeln!(
+        out,
+        "proc count:\t\t{}",
+        document.header.host.as_ref().map_or(0, |host| host.cpus)
+    );
     cpu_table(out, trial);
     distributions(out, &span.distributions);
     let rows = diskspd::rows(document, trial, span);

@@ -31,8 +31,9 @@ pub(super) fn results(document: &Document, profile: &Profile) -> String {
 
 fn system(out: &mut Out, document: &Document) {
     let header = &document.header;
+    let host = header.host.clone().unwrap_or_default();
     out.within("System", |out| {
-        out.value("ComputerName", escaped(&header.host.name));
+        out.value("ComputerName", escaped(&host.name));
         out.within("Tool", |out| {
             out.value("Version", format!("fathom {}", escaped(&header.fathom_version)));
         });
@@ -40,7 +41,7 @@ fn system(out: &mut Out, document: &Document) {
         let start = start.replace('-', "/").replace('T', " ");
         out.value("RunTime", format!("{} UTC", escaped(&start)));
         out.within("ProcessorTopology", |out| {
-            let cpus = header.host.cpus;
+            let cpus = host.cpus;
             // A mask has room for the 64 CPUs of a group of Windows.
             let mask = match cpus {
                 0..64 => format!(" ActiveProcessorMask=\"0x{:x}\"", (1u64 << cpus) - 1),
@@ -57,7 +58,7 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
     out.value("TestTimeSeconds", format!("{:.2}", trial.window().as_secs_f64()));
     out.value("ThreadCount", span.threads);
     out.value("RequestCount", span.requests.unwrap_or(0));
-    out.value("ProcCount", document.header.host.cpus);
+    out.value("ProcCount", document.header.host.as_ref().map_or(0, |host| host.cpus));
     cpu_utilization(out, trial);
     let rows = diskspd::rows(document, trial, span);
     if span.service_times {

@@ -5,7 +5,8 @@ use fathom_core::Quantile;
 use super::{anchor, chip, escape, or_dash, page, plotly, put, time, with_half};
 use crate::chart::{self, Chart, Plot};
 use crate::document::{
-    CellKind, Document, Estimate, Found, MapFound, PeakFound, Role, SustainFound, Verdict,
+    CellKind, Document, Estimate, Found, JobsFound, MapFound, PeakFound, Role, SustainFound,
+    Verdict,
 };
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
@@ -17,7 +18,8 @@ pub fn section(out: &mut String, document: &Document) {
         return;
     }
     let name = document.header.experiment.as_ref().map(|experiment| experiment.name.as_str());
-    let name = name.unwrap_or("experiment");
+    let imported = document.header.imported.as_ref().map(|source| source.program.as_str());
+    let name = name.or(imported).unwrap_or("experiment");
     put!(out, "<section>\n<h2>{}</h2>\n", escape(&capitalized(name)));
     let charts = chart::charts(document);
     places(out, &charts);
@@ -33,6 +35,7 @@ pub fn section(out: &mut String, document: &Document) {
         Some(Found::Peak(found)) => peak(out, found),
         Some(Found::Map(found)) => map(out, found),
         Some(Found::Sustain(found)) => rounds(out, found),
+        Some(Found::Jobs(found)) => jobs(out, found),
         None => results(out, &chart::so_far(document)),
     }
     out.push_str("</section>\n");
@@ -189,6 +192,34 @@ fn rounds(out: &mut String, found: &SustainFound) {
     end(out);
 }
 
+/// Another program's jobs, with the options that it was given.
+fn jobs(out: &mut String, found: &JobsFound) {
+    let quantiles = chart::jobs::QUANTILES.map(|quantile| quantile.to_string());
+    let mut heads = Vec::from(["job", "", "IOPS", "MiB/s"]);
+    heads.extend(quantiles.iter().map(String::as_str));
+    heads.push("options");
+    begin(out, &heads);
+    for job in &found.jobs {
+        let options = job.options.iter().map(|(name, value)| format!("{name}={value}"));
+        let options = options.collect::<Vec<_>>().join(" ");
+        for flow in &job.flows {
+            put!(out, "<tr><td>{}</td><td>{}</td>", escape(&job.name), flow.direction_name());
+            put!(out, "<td>{}</td>", or_dash(flow.iops.map(figures::rate)));
+            let mib = flow.bandwidth_bytes.map(figures::mib);
+            put!(out, "<td>{}</td>", or_dash(mib.map(figures::rate)));
+            for quantile in chart::jobs::QUANTILES {
+                put!(out, "<td>{}</td>", time(flow.service_time.at(quantile)));
+            }
+            put!(out, "<td>{}</td></tr>\n", escape(&options));
+        }
+    }
+    end(out);
+    out.push_str(
+        "<p class=\"muted small\">Percentiles are of service times. A dash: it was not told, or \
+         too few I/Os lie beyond it.</p>\n",
+    );
+}
+
 fn map(out: &mut String, found: &MapFound) {
     if !found.doubts.is_empty() {
         out.push_str("<ul>\n");
@@ -210,11 +241,7 @@ fn map(out: &mut String, found: &MapFound) {
         end(out);
     }
     if let Some(drift) = found.drift {
-        put!(
-            out,
-            "<p>Cells that were measured again at the end had changed by {} at most.</p>\n",
-            figures::percent(drift)
-        );
+        put!(out, "<p>{}</p>\n", terminal::drift_in_words(drift));
     }
     for (nth, quantile) in found.quantiles.iter().enumerate() {
         put!(out, "<details><summary>{} of every cell</summary>\n", Quantile(*quantile));

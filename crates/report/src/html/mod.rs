@@ -73,7 +73,7 @@ fn document_with(document: &Document, library: &str) -> String {
 
 /// What the page is called.
 fn title(document: &Document) -> String {
-    let names: Vec<&str> = document.header.targets.iter().map(figures::place_name).collect();
+    let names = figures::place_names(document);
     let on = match names.as_slice() {
         [] => "nothing".to_owned(),
         [one] => (*one).to_owned(),
@@ -86,6 +86,7 @@ fn title(document: &Document) -> String {
         crate::document::Command::Peak => format!("Storage peak: {on}"),
         crate::document::Command::Map => format!("Latency map: {on}"),
         crate::document::Command::Sustain => format!("Sustained storage load: {on}"),
+        crate::document::Command::Import => format!("Imported results: {on}"),
     }
 }
 

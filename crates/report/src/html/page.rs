@@ -58,19 +58,27 @@ fn head(out: &mut String, document: &Document) {
     put!(out, "<p class=\"muted\">{}</p>\n", stacks.join("<br>"));
     let when = header.created.replacen('T', " ", 1);
     let when = when.split('.').next().unwrap_or(&when);
-    put!(
-        out,
-        "<p class=\"muted small\">{} UTC on {}, Linux {}, {} CPUs, {} of memory</p>\n</header>\n",
-        escape(when),
-        escape(&header.host.name),
-        escape(&header.host.kernel),
-        header.host.cpus,
-        Bytes(header.host.memory_bytes)
-    );
+    let on = header.host.as_ref().map_or(String::new(), |host| {
+        format!(
+            " on {}, Linux {}, {} CPUs, {} of memory",
+            escape(&host.name),
+            escape(&host.kernel),
+            host.cpus,
+            Bytes(host.memory_bytes)
+        )
+    });
+    put!(out, "<p class=\"muted small\">{} UTC{on}</p>\n</header>\n", escape(when));
 }
 
 /// The verdict on everything, with what was found.
 fn verdict(out: &mut String, document: &Document) {
+    if let Some(source) = &document.header.imported {
+        put!(out, "<section class=\"verdict note\">\n<strong>Imported</strong>\n");
+        put!(out, "<p>{}</p>\n", escape(&figures::source(source)));
+        endings(out, document);
+        out.push_str("</section>\n");
+        return;
+    }
     let worst = document.verdict();
     let class = worst.map_or("note", verdict_class);
     put!(out, "<section class=\"verdict {class}\">\n");
@@ -592,11 +600,11 @@ fn unchecked(out: &mut String, trials: &[Trial]) {
 
 /// The targets and the host.
 fn tested(out: &mut String, document: &Document) {
+    let Some(host) = &document.header.host else { return };
     out.push_str("<section>\n<h2>What was tested, and from where</h2>\n");
     for target in &document.header.targets {
         stack(out, target);
     }
-    let host = &document.header.host;
     let unknown = || "unknown".to_owned();
     let facts = [
         ("Host", host.name.clone()),
@@ -639,14 +647,15 @@ fn stack(out: &mut String, target: &Target) {
 /// How to do it again.
 fn repeat(out: &mut String, document: &Document) {
     let header = &document.header;
-    put!(
-        out,
-        "<section>\n<h2>To repeat it</h2>\n<pre>{}</pre>\n<p class=\"muted small\">The seed was {}: \
-         give it with <code>--seed {}</code> for the same offsets and arrivals.</p>\n</section>\n",
-        escape(&figures::command_line(&header.command_line)),
-        header.seed,
-        header.seed
-    );
+    if let Some(seed) = header.seed {
+        put!(
+            out,
+            "<section>\n<h2>To repeat it</h2>\n<pre>{}</pre>\n<p class=\"muted small\">The seed was \
+             {seed}: give it with <code>--seed {seed}</code> for the same offsets and arrivals.</p>\n\
+             </section>\n",
+            escape(&figures::command_line(&header.command_line)),
+        );
+    }
     put!(
         out,
         "<footer>fathom {}, measurement version {}, format version {}. This file is \

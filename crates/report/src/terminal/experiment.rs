@@ -2,7 +2,7 @@
 //! doubts. What each trial did is in the report in full.
 
 use super::text::{Align, Table, Tint, push_line, wrap};
-use super::{Style, heat, tail, verdict_tint};
+use super::{Style, heat, jobs, tail, verdict_tint};
 use crate::chart;
 use crate::document::{Document, Estimate, Found, PeakFound, Role, SustainFound, Verdict};
 use crate::figures::{self, plus_minus};
@@ -21,6 +21,10 @@ pub fn experiment(document: &Document, style: &Style) -> String {
         wrap(&mut out, "", figures::place_name(target), Tint::Bold, style);
         wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
     }
+    if let Some(source) = &document.header.imported {
+        wrap(&mut out, "", &figures::place_names(document).join(", "), Tint::Bold, style);
+        wrap(&mut out, "", &figures::source(source), Tint::Plain, style);
+    }
     push_line(&mut out, "");
     tail(&mut out, document, style);
     if !out.ends_with("\n\n") {
@@ -36,8 +40,9 @@ pub fn experiment(document: &Document, style: &Style) -> String {
             }
         }
         Some(Found::Peak(found)) => peak(&mut out, found, style),
-        Some(Found::Map(found)) => heat::map(&mut out, found, style),
+        Some(Found::Map(found)) => heat::map(&mut out, found, sentences(document), style),
         Some(Found::Sustain(found)) => rounds(&mut out, found, style),
+        Some(Found::Jobs(found)) => jobs::jobs(&mut out, found, style),
         None => results(&mut out, &chart::so_far(document), style),
     }
     if !document.trials.is_empty() {
@@ -51,6 +56,11 @@ pub fn experiment(document: &Document, style: &Style) -> String {
         }
     }
     out
+}
+
+/// What was concluded, in words.
+fn sentences(document: &Document) -> &[String] {
+    document.conclusion.as_ref().map_or(&[], |last| last.sentences.as_slice())
 }
 
 /// What the columns mean, and which loop it was.

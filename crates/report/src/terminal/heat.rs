@@ -15,9 +15,10 @@ const LEVELS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '%'];
 /// Columns before the cells.
 const MARGIN: usize = 9;
 
-/// The surfaces of a map, and how far it can be relied on.
-pub fn map(out: &mut String, found: &MapFound, style: &Style) {
-    for doubt in &found.doubts {
+/// The surfaces of a map, and how far it can be relied on, as far as no sentence has said so.
+pub fn map(out: &mut String, found: &MapFound, said: &[String], style: &Style) {
+    let unsaid = |doubt: &&String| !said.iter().any(|said| said.contains(doubt.as_str()));
+    for doubt in found.doubts.iter().filter(unsaid) {
         wrap(out, "", doubt, Tint::Doubtful, style);
     }
     for (nth, quantile) in found.quantiles.iter().enumerate() {
@@ -25,8 +26,8 @@ pub fn map(out: &mut String, found: &MapFound, style: &Style) {
         push_line(out, "");
     }
     let text = "Writes in MiB/s upwards, reads in IOPS to the right; open loops. ': measured. \
-                ?: measured, not precise. x: overloaded. Nothing: the target cannot carry it. \
-                The others were filled in.";
+                ?: measured, not precise. x: overloaded. _: too few I/Os to tell. Nothing: the \
+                target cannot carry it. The others were filled in.";
     wrap(out, "", text, Tint::Dim, style);
     push_line(out, "");
     validation(out, found, style);
@@ -54,30 +55,75 @@ fn level(share: f64) -> usize {
     ((share * LEVELS.len() as f64) as usize).min(LEVELS.len() - 1)
 }
 
+/// The first surface of a map that is being measured, in so many lines at most, with the cell that
+/// runs, by its places in both axes; nothing before anything is known.
+pub fn so_far(
+    found: &MapFound,
+    running: Option<(usize, usize)>,
+    lines: usize,
+    style: &Style,
+) -> String {
+    let mut out = String::new();
+    let (Some(range), Some(quantile)) = (range(found, 0), found.quantiles.first()) else {
+        return out;
+    };
+    // The axis and what the letters mean need three.
+    let each = found.write_bandwidths.len().div_ceil(lines.saturating_sub(3).max(1)).max(1);
+    grid(&mut out, found, (0, range), (each, running), style);
+    let ends = [range.0, range.1].map(|end| figures::time(end.exp()));
+    let text = format!(
+        "{} of the reads so far, {} {} to {} {}; ' measured, x overloaded, @ running",
+        Quantile(*quantile),
+        LEVELS[0],
+        ends[0],
+        LEVELS[LEVELS.len() - 1],
+        ends[1]
+    );
+    push_line(&mut out, &Tint::Dim.paint(&text, style));
+    out
+}
+
 fn surface(out: &mut String, found: &MapFound, nth: usize, quantile: Quantile, style: &Style) {
     push_line(out, &Tint::Bold.paint(&format!("{quantile} of the reads"), style));
     let Some(range) = range(found, nth) else {
         push_line(out, "  not known: too few I/Os");
         return;
     };
+    grid(out, found, (nth, range), (1, None), style);
+    legend(out, range, style);
+}
+
+/// The cells of a surface above their axis: every so many rows, and the cell that runs.
+fn grid(
+    out: &mut String,
+    found: &MapFound,
+    (nth, range): (usize, (f64, f64)),
+    (each_row, running): (usize, Option<(usize, usize)>),
+    style: &Style,
+) {
     let columns = found.read_rates.len();
     let room = style.width.saturating_sub(MARGIN).max(1);
     // Where there is no room for all, every so many are shown.
     let each = columns.div_ceil(room).max(1);
     let width = (room / columns.div_ceil(each).max(1)).clamp(1, 3);
-    for (write, bandwidth) in found.write_bandwidths.iter().enumerate().rev() {
+    let shown = |one: (usize, usize)| (one.0 - one.0 % each_row, one.1 - one.1 % each);
+    let running = running.map(shown);
+    let rows = found.write_bandwidths.iter().enumerate().step_by(each_row);
+    for (write, bandwidth) in rows.rev() {
         let mut line = format!("{:>7}  ", label(figures::mib(*bandwidth)));
         for read in (0..columns).step_by(each) {
             let cell = found
                 .cells
                 .iter()
                 .find(|cell| (cell.write as usize, cell.read as usize) == (write, read));
-            line.push_str(&painted(cell, nth, range, width, style));
+            match running == Some((write, read)) {
+                true => line.push_str(&format!("{:^width$}", '@')),
+                false => line.push_str(&painted(cell, nth, range, width, style)),
+            }
         }
         push_line(out, &line);
     }
     push_line(out, &axis(found, each, width));
-    legend(out, range, style);
 }
 
 /// A cell in so many columns.
@@ -93,7 +139,7 @@ fn painted(
     let (letter, mark) = match (cell.kind, share) {
         (CellKind::Beyond, _) => (' ', ' '),
         (CellKind::Overloaded, _) => ('x', ' '),
-        (_, None) => ('-', ' '),
+        (_, None) => ('_', ' '),
         (CellKind::Measured, Some(share)) => (LEVELS[level(share)], '\''),
         (CellKind::Imprecise, Some(share)) => (LEVELS[level(share)], '?'),
         (CellKind::Filled, Some(share)) => (LEVELS[level(share)], ' '),
@@ -154,6 +200,15 @@ fn legend(out: &mut String, (low, high): (f64, f64), style: &Style) {
     }
 }
 
+/// How much the cells that were measured again had changed.
+pub fn drift_in_words(drift: f64) -> String {
+    let word = if drift < 0.0 { "shorter" } else { "longer" };
+    format!(
+        "Cells that were measured again at the end took {} {word} than before, in the mean.",
+        figures::percent(drift.abs())
+    )
+}
+
 fn validation(out: &mut String, found: &MapFound, style: &Style) {
     if !found.validation.is_empty() {
         let mut table = Table::new(&[
@@ -178,9 +233,7 @@ fn validation(out: &mut String, found: &MapFound, style: &Style) {
         table.render(out, style);
     }
     if let Some(drift) = found.drift {
-        let drift = figures::percent(drift);
-        let text =
-            format!("Cells that were measured again at the end had changed by {drift} at most.");
+        let text = drift_in_words(drift);
         wrap(out, "", &text, Tint::Plain, style);
     }
     push_line(out, "");

@@ -5,6 +5,7 @@ mod calibration;
 mod details;
 mod experiment;
 mod heat;
+mod jobs;
 mod portrait;
 mod target;
 mod text;
@@ -13,6 +14,8 @@ pub use calibration::calibration;
 pub use details::document;
 pub use experiment::experiment;
 pub(crate) use experiment::judged;
+pub(crate) use heat::drift_in_words;
+pub use heat::so_far as map_so_far;
 pub use portrait::portrait;
 pub use target::target;
 
@@ -58,18 +61,22 @@ fn severity_tint(severity: Severity) -> Tint {
 fn head(out: &mut String, document: &Document, style: &Style) {
     let header = &document.header;
     wrap(out, "", &figures::command_line(&header.command_line), Tint::Bold, style);
-    let host = &header.host;
-    let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
-    facts.extend(host.cpu_model.clone());
-    facts.push(format!("{} of memory", fathom_core::Bytes(host.memory_bytes)));
-    facts.extend(host.virtualization.clone());
-    wrap(out, "host    ", &facts.join(", "), Tint::Plain, style);
+    if let Some(host) = &header.host {
+        let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
+        facts.extend(host.cpu_model.clone());
+        facts.push(format!("{} of memory", fathom_core::Bytes(host.memory_bytes)));
+        facts.extend(host.virtualization.clone());
+        wrap(out, "host    ", &facts.join(", "), Tint::Plain, style);
+    }
+    if let Some(source) = &header.imported {
+        wrap(out, "from    ", &figures::source(source), Tint::Plain, style);
+    }
     for target in &header.targets {
         let line = format!("{}: {}", target.name, figures::stack(target));
         wrap(out, "target  ", &line, Tint::Plain, style);
     }
-    let made =
-        format!("{}, seed {}, fathom {}", header.created, header.seed, header.fathom_version);
+    let seed = header.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    let made = format!("{}{seed}, fathom {}", header.created, header.fathom_version);
     wrap(out, "made    ", &made, Tint::Dim, style);
 }
 

@@ -35,8 +35,12 @@ pub struct Settings {
     pub read_max: Option<f64>,
     /// Load before each window, which is not recorded.
     pub ramp: Span,
-    /// How long a cell is measured.
+    /// How long a cell is measured that is precise by then.
     pub window: Span,
+    /// How long a cell is measured at most.
+    pub window_max: Span,
+    /// From when on a cell is given up because the target falls behind.
+    pub give_up_from: Span,
     /// The share of what was offered that the target may be behind in a cell that it carries.
     pub behind: f64,
 }
@@ -61,6 +65,14 @@ const FAR_SAMPLES: u64 = 200_000;
 
 /// The last quantile that a cell has to be precise at.
 const PRECISE_AT: f64 = 0.99;
+
+/// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
+const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
+
+/// The lag from which on a target that falls behind is given up: this long, and so many times the
+/// shortest response time. Less may be a hiccup.
+const LAG: Span = Span::from_ms(100);
+const LAG_TIMES: f64 = 20.0;
 
 /// The latency map.
 #[derive(Clone, Debug)]
@@ -88,6 +100,8 @@ struct Climb {
     best: f64,
     /// The write maximum, once it is known.
     write_max: Option<f64>,
+    /// The median response time of reads at the least depth, in nanoseconds.
+    calm: Option<f64>,
 }
 
 /// The cells and their loads.
@@ -96,6 +110,8 @@ struct Cells {
     write_max: f64,
     read_max: f64,
     search: Search,
+    /// The median response time of reads when they were probed with few in flight.
+    calm: Option<f64>,
     /// The cell that runs.
     running: Option<Ask>,
 }
@@ -107,10 +123,11 @@ impl Map {
     ///
     /// Without a cell or a quantile, which resolving the options rules out.
     pub fn new(settings: Settings) -> Self {
-        let climb =
-            |direction, write_max| Stage::Climb(Climb { direction, next: 0, best: 0.0, write_max });
+        let climb = |direction, write_max| Stage::Climb(Climb::new(direction, write_max));
         let stage = match (settings.write_max, settings.read_max) {
-            (Some(write_max), Some(read_max)) => Stage::cells(&settings, write_max, read_max),
+            (Some(write_max), Some(read_max)) => {
+                Stage::cells(&settings, (write_max, read_max), None)
+            }
             (None, _) => climb(Direction::Write, None),
             (write_max, None) => climb(Direction::Read, write_max),
         };
@@ -125,31 +142,34 @@ impl Map {
                 let found = climb.measured(&trial.record);
                 let gain = found / climb.best - 1.0;
                 climb.best = climb.best.max(found);
+                let median = || response_time(&trial.record, None, None, Quantile(0.5));
+                climb.calm = climb.calm.or_else(|| median().map(|time| time.value));
                 let last = climb.next == climb.depths(settings).count();
                 if gain > GAIN && !last {
                     return;
                 }
                 let (direction, best, write_max) = (climb.direction, climb.best, climb.write_max);
+                let calm = climb.calm;
                 *stage = match (direction, settings.read_max, write_max) {
                     _ if best <= 0.0 => Stage::Nothing(format!(
                         "No {} completed: there is no map.",
                         direction.name()
                     )),
-                    (Direction::Write, Some(read_max), _) => Stage::cells(settings, best, read_max),
-                    (Direction::Write, None, _) => Stage::Climb(Climb {
-                        direction: Direction::Read,
-                        next: 0,
-                        best: 0.0,
-                        write_max: Some(best),
-                    }),
+                    (Direction::Write, Some(read_max), _) => {
+                        Stage::cells(settings, (best, read_max), None)
+                    }
+                    (Direction::Write, None, _) => {
+                        Stage::Climb(Climb::new(Direction::Read, Some(best)))
+                    }
                     (Direction::Read, _, write_max) => {
-                        Stage::cells(settings, write_max.unwrap_or_default(), best)
+                        Stage::cells(settings, (write_max.unwrap_or_default(), best), calm)
                     }
                 };
             }
             Stage::Cells(cells) => {
                 if let Some(ask) = cells.running.take() {
-                    cells.search.tell(ask, reading(settings, &trial.record));
+                    let reading = reading(settings, &trial.record, cells.shortest());
+                    cells.search.tell(ask, reading);
                 }
             }
             Stage::Nothing(_) => {}
@@ -170,9 +190,9 @@ impl Map {
 }
 
 impl Stage {
-    fn cells(settings: &Settings, write_max: f64, read_max: f64) -> Self {
+    fn cells(settings: &Settings, (write_max, read_max): (f64, f64), calm: Option<f64>) -> Self {
         let search = Search::new(settings.search.clone());
-        Self::Cells(Box::new(Cells { write_max, read_max, search, running: None }))
+        Self::Cells(Box::new(Cells { write_max, read_max, search, calm, running: None }))
     }
 }
 
@@ -195,6 +215,13 @@ impl Experiment for Map {
         }
     }
 
+    fn enough(&self, so_far: &Record) -> bool {
+        match &self.stage {
+            Stage::Cells(cells) => cells.enough(&self.settings, so_far),
+            Stage::Climb(_) | Stage::Nothing(_) => false,
+        }
+    }
+
     fn forecast(&self) -> Forecast {
         let settings = &self.settings;
         let (cells, cells_at_most) = match &self.stage {
@@ -206,17 +233,17 @@ impl Experiment for Map {
             Stage::Climb(climb) => climb.ahead(settings),
             Stage::Cells(_) | Stage::Nothing(_) => 0,
         };
-        let time = |cells: usize| {
+        let time = |cells: usize, window: Span| {
             Span(
-                (settings.ramp + settings.window).0 * cells as u64
+                (settings.ramp + window).0 * cells as u64
                     + (settings.ramp + PROBE).0 * probes as u64,
             )
         };
         Forecast {
             points: (cells + probes) as u32,
             points_at_most: (cells_at_most + probes) as u32,
-            time: time(cells),
-            time_at_most: time(cells_at_most),
+            time: time(cells, settings.window),
+            time_at_most: time(cells_at_most, settings.window_max),
         }
     }
 
@@ -226,6 +253,10 @@ impl Experiment for Map {
 }
 
 impl Climb {
+    fn new(direction: Direction, write_max: Option<f64>) -> Self {
+        Self { direction, next: 0, best: 0.0, write_max, calm: None }
+    }
+
     fn stream<'s>(&self, settings: &'s Settings) -> &'s Stream {
         match self.direction {
             Direction::Write => &settings.writer,
@@ -305,6 +336,14 @@ impl Cells {
         self.read_max * read as f64 / (shape.reads - 1).max(1) as f64
     }
 
+    /// Each cell has other offsets and arrivals, and each the same when it is run again by a resume.
+    /// A sentinel has its own: a cache may still hold what was read the first time.
+    fn seed(&self, settings: &Settings, Ask { spot, role }: Ask) -> u64 {
+        let Shape { writes, reads, .. } = settings.search.shape;
+        let again = if role == Role::Sentinel { writes * reads } else { 0 };
+        settings.base.seed.wrapping_add((spot.write * reads + spot.read + again) as u64)
+    }
+
     fn planned(&self, Ask { spot, role }: Ask, settings: &Settings) -> Planned {
         let shape = settings.search.shape;
         let (bandwidth, rate) = (self.bandwidth(shape, spot.write), self.rate(shape, spot.read));
@@ -341,18 +380,30 @@ impl Cells {
                 name: format!("{reads} reads/s beside {writes} of writes"),
                 streams,
                 warm_up: settings.ramp,
-                window: settings.window,
-                // Each cell with other offsets and arrivals, and each the same when it is repeated
-                // by a resume.
-                seed: settings
-                    .base
-                    .seed
-                    .wrapping_add((spot.write * shape.reads + spot.read) as u64),
+                window: settings.window_max,
+                looks: looks(settings),
+                seed: self.seed(settings, Ask { spot, role }),
                 ..settings.base.clone()
             },
             place: Place { role, coordinates, repeat: u32::from(role == Role::Sentinel) },
             rest: Span(0),
         }
+    }
+
+    /// The shortest median response time of reads so far, the probes included.
+    fn shortest(&self) -> Option<f64> {
+        let both = self.calm.into_iter().chain(self.search.shortest());
+        both.min_by(f64::total_cmp)
+    }
+
+    /// Whether a cell is known well enough, or known to be too much for the target.
+    fn enough(&self, settings: &Settings, so_far: &Record) -> bool {
+        let is_known = || {
+            let carried = is_carried(settings, so_far);
+            carried && is_precise(&settings.search.surfaces, so_far)
+        };
+        falls_behind(settings, so_far, self.shortest())
+            || (settings.window <= so_far.window && is_known())
     }
 
     fn found(&self, settings: &Settings) -> MapFound {
@@ -370,22 +421,58 @@ impl Cells {
     }
 }
 
-/// What a trial of a cell told.
-fn reading(settings: &Settings, record: &Record) -> Reading {
-    let carried = (0..streams(record)).all(|stream| {
+/// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
+/// as half-widths have become much smaller.
+fn looks(settings: &Settings) -> Vec<Span> {
+    let interval = settings.base.interval.0;
+    let times = LOOKS.map(|times| (settings.window.0 as f64 * times).round() as u64);
+    let mut looks: Vec<Span> = std::iter::once(settings.give_up_from.0)
+        .chain(times)
+        .map(|time| Span(time.div_ceil(interval) * interval))
+        .filter(|look| Span(0) < *look && *look < settings.window_max)
+        .collect();
+    looks.sort_unstable();
+    looks.dedup();
+    looks
+}
+
+/// What a trial of a cell told, beside the shortest response time so far.
+fn reading(settings: &Settings, record: &Record, shortest: Option<f64>) -> Reading {
+    // Before its shortest time a cell ends only because it is too much for the target.
+    let given_up = record.ended_early && record.window < settings.window;
+    let carried = !given_up
+        && 0 < streams(record)
+        && is_carried(settings, record)
+        && !falls_behind(settings, record, shortest);
+    if !carried {
+        return Reading::default();
+    }
+    let surfaces = &settings.search.surfaces;
+    let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
+    Reading { admissible: true, precise: is_precise(surfaces, record), response_times }
+}
+
+/// Whether nearly all that was due has been done, in each stream.
+fn is_carried(settings: &Settings, record: &Record) -> bool {
+    (0..streams(record)).all(|stream| {
         let ledger = ledger(record, stream);
         // In flight counts too: a deep queue takes a long backlog in before anything stays
         // unstarted. One that has just begun is no backlog.
         let waiting = (ledger.unstarted + ledger.in_flight).saturating_sub(1);
         let behind = waiting + ledger.lost + ledger.failed;
         behind as f64 <= settings.behind * ledger.due as f64
-    });
-    if !carried || streams(record) == 0 {
-        return Reading::default();
-    }
-    let surfaces = &settings.search.surfaces;
-    let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
-    Reading { admissible: true, precise: is_precise(surfaces, record), response_times }
+    })
+}
+
+/// Whether a stream is far behind its schedule and falls further behind.
+fn falls_behind(settings: &Settings, record: &Record, shortest: Option<f64>) -> bool {
+    let gone = (settings.ramp + record.window).0 as f64;
+    let far = [LAG.0 as f64, LAG_TIMES * shortest.unwrap_or(0.0), settings.behind * gone];
+    let far = far.into_iter().fold(0.0, f64::max);
+    (0..streams(record)).any(|stream| {
+        let backlog = record.backlog(stream);
+        backlog.is_some_and(|one| far <= one.lag.0 as f64 && 0.0 < one.growth)
+    })
 }
 
 /// How many streams a record has; the readers are the last one.
@@ -424,6 +511,7 @@ fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
 mod tests {
     use super::*;
     use crate::experiment::CellKind;
+    use crate::measure::{Histogram, SparseHistogram, Stretch};
     use crate::verdict::testing::Invented;
 
     fn settings() -> Settings {
@@ -447,6 +535,8 @@ mod tests {
             read_max: None,
             ramp: Span::from_secs(1),
             window: Span::from_secs(5),
+            window_max: Span::from_secs(30),
+            give_up_from: Span::from_secs(3),
             behind: 0.03,
         }
     }
@@ -537,8 +627,9 @@ mod tests {
         assert_eq!(idle.point.streams[0].workers, Workers::Total(1));
         assert_eq!(
             (idle.point.warm_up, idle.point.window),
-            (Span::from_secs(1), Span::from_secs(5))
+            (Span::from_secs(1), Span::from_secs(30))
         );
+        assert_eq!(idle.point.looks, [3, 5, 7, 10, 14, 20].map(Span::from_secs));
         let seeds: std::collections::BTreeSet<u64> = planned
             .iter()
             .filter(|p| p.place.role != Role::Sentinel)
@@ -556,5 +647,56 @@ mod tests {
         trial.record.workers.clear();
         let Step::Done(conclusion) = map.next(Some(&trial)) else { panic!("goes on") };
         assert_eq!(conclusion.sentences, ["No write completed: there is no map."]);
+    }
+    /// The trial of a cell that runs, after so many seconds with so much lag at its end and half of
+    /// it in the middle.
+    fn so_far(map: &Map, planned: &Planned, seconds: u64, lag: Span) -> Record {
+        assert!(matches!(&map.stage, Stage::Cells(cells) if cells.running.is_some()));
+        let mut record = measured(planned.clone(), true).record;
+        record.window = Span::from_secs(seconds);
+        record.series.retain(|one| one.start < record.window);
+        for one in &mut record.series {
+            let share = (one.start + one.length).0 as f64 / record.window.0 as f64;
+            one.lag = Some(Span((lag.0 as f64 * share) as u64));
+        }
+        record.workers.iter_mut().for_each(|worker| worker.lag = Some(lag));
+        let mut times = Histogram::default();
+        times.record_many(900_000, 100);
+        let stretch = |nth: u64| Stretch {
+            start: Span::from_ms(100 * nth),
+            length: Span::from_ms(100),
+            response_time: [times.to_sparse(), SparseHistogram::default()],
+            ..Stretch::default()
+        };
+        record.stretches = (0..10 * seconds).map(stretch).collect();
+        record
+    }
+
+    #[test]
+    fn a_cell_ends_when_it_is_precise_or_hopeless() {
+        let settings =
+            Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
+        let mut map = Map::new(settings.clone());
+        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
+        let at = |seconds: u64, lag: Span| map.enough(&so_far(&map, &planned, seconds, lag));
+        // Precise as it is, it is not looked at before its time.
+        assert_eq!([3, 5].map(|seconds| at(seconds, Span(0))), [false, true]);
+        // Too short to be more than a hiccup, too little of the time gone, and enough of both.
+        for (seconds, lag, hopeless) in [(3, 99, false), (3, 121, true), (4, 149, false)] {
+            assert_eq!(at(seconds, Span::from_ms(lag)), hopeless, "{lag} ms after {seconds} s");
+        }
+        // What was given up was not carried, even where its backlog is in nobody's ledger.
+        let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
+        record.ended_early = true;
+        assert!(!reading(&settings, &record, None).admissible);
+        assert!(reading(&settings, &so_far(&map, &planned, 5, Span(0)), None).admissible);
+        // A lag that shrinks is being caught up.
+        let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
+        record.series.iter_mut().for_each(|one| one.lag = Some(Span::from_ms(900)));
+        assert!(!map.enough(&record));
+        // Against response times of 10 ms 150 ms are little.
+        let record = so_far(&map, &planned, 3, Span::from_ms(150));
+        assert!(falls_behind(&settings, &record, Some(1e6)));
+        assert!(!falls_behind(&settings, &record, Some(1e7)));
     }
 }

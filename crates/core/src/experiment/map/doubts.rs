@@ -59,7 +59,7 @@ pub fn doubts(search: &Search, surfaces: &[super::Surface], cells: &[MapCell]) -
     if imprecise as f64 > IMPRECISE * measured as f64 {
         doubts.push(format!(
             "{imprecise} of {measured} measured cells are not as precise as asked for: allow more \
-             time for each with --cell-time.",
+             time for each with --cell-time-max.",
         ));
     }
     match search.contradictions() {

@@ -13,3 +13,4 @@ pub use doubts::doubts;
 pub use search::{
     Ask, Options as SearchOptions, Reading, Search, Shape, Spot, Surface, cells_at_most,
 };
+pub use words::sentences;

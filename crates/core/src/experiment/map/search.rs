@@ -241,6 +241,15 @@ impl Search {
         self.readings.insert(ask.spot, reading);
     }
 
+    /// The shortest response time so far at the first quantile, in nanoseconds.
+    pub fn shortest(&self) -> Option<f64> {
+        let carried = self.readings.values().filter(|one| one.admissible);
+        carried
+            .filter_map(|one| one.response_times.first().copied().flatten())
+            .map(|time| time.value)
+            .min_by(f64::total_cmp)
+    }
+
     /// How many measurements are left for the surface, without those that will check it.
     fn left(&self) -> usize {
         self.options.cells_at_most.saturating_sub(self.readings.len() + VALIDATIONS + SENTINELS)
@@ -251,7 +260,7 @@ impl Search {
         let all = self.options.shape.spots().count();
         let most = match self.options.exhaustive {
             true => all + SENTINELS,
-            false => self.options.cells_at_most.min(2 * all),
+            false => self.options.cells_at_most.min(all + SENTINELS),
         };
         let most = most.saturating_sub(self.readings.len() + self.again.len());
         let probable = match &self.stage {

@@ -1,0 +1,36 @@
+//! `fathom export`: a result in another program's format.
+
+use fathom_report::export;
+
+use super::shared;
+use crate::cli::args::{Export, ExportFormat};
+use crate::error::{Error, exit};
+use crate::{journal, output};
+
+/// Writes it to a file, or to stdout.
+///
+/// # Errors
+///
+/// When the result cannot be read, has nothing that the format has a place for, or the file cannot be
+/// written.
+pub fn perform(args: &Export) -> Result<u8, Error> {
+    let document = shared::read(&args.result)?;
+    let text = match args.format {
+        ExportFormat::Diskplorer => export::diskplorer::diskplorer(&document),
+    };
+    let text = text.ok_or_else(|| {
+        Error::option(
+            "--format diskplorer",
+            "the result holds no latency map, and Diskplorer draws nothing else",
+            "name a result of `fathom map`",
+        )
+    })?;
+    match &args.out {
+        Some(path) => {
+            journal::write_new(path, text)?;
+            output::say(&format!("export  {}", path.display()))?;
+        }
+        None => output::say(text.trim_end_matches('\n'))?,
+    }
+    Ok(exit::MEASURED)
+}

@@ -1,0 +1,48 @@
+//! `fathom import`: results of other programs as a result file of fathom's, to draw and to compare.
+
+use std::fs;
+
+use fathom_core::typed_path;
+use fathom_report::document::{Conclusion, Ended, Header, Line};
+
+use super::report;
+use super::shared::{self, Outputs};
+use crate::cli::args::{Import, Results};
+use crate::error::{Error, exit, plain};
+use crate::import::{self, Imported, Output};
+use crate::output;
+use crate::session::unix_ns;
+
+/// Reads them, writes the result file, and shows it.
+///
+/// # Errors
+///
+/// When a file cannot be read or is no such result, or the result file cannot be written.
+pub fn perform(args: &Import) -> Result<u8, Error> {
+    let mut outputs: Vec<(String, Output)> = Vec::new();
+    for path in &args.files {
+        let refuse = |problem: String| Error::Read { path: path.clone(), problem };
+        let text = fs::read(path).map_err(|cause| refuse(plain(&cause)))?;
+        let output = Output::read(&String::from_utf8_lossy(&text)).map_err(refuse)?;
+        outputs.push((path.display().to_string(), output));
+    }
+    let imported = import::import(&outputs, args.allowed_error)
+        .map_err(|problem| Error::Read { path: args.files[0].clone(), problem })?;
+    drop(outputs);
+    let Imported { source, found, sentences } = imported;
+    let results = Results { out: args.out.clone(), ..Results::default() };
+    let stem = args.files[0].file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let (outputs, mut journal) =
+        Outputs::create("import", &stem.unwrap_or_default(), &results, false)?;
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
+    let header = Header::imported(env!("CARGO_PKG_VERSION"), &command_line, unix_ns(), source);
+    journal.append(&Line::Header(Box::new(header)).to_json())?;
+    let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
+    journal
+        .append_result(&|out| out.write_all(Line::Conclusion(last.clone()).to_json().as_bytes()))?;
+    outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
+    let path = typed_path(&journal.path().display().to_string());
+    output::say(&format!("draw    `fathom report {path} --html FILE`, --svg, --png, --csv"))?;
+    Ok(exit::MEASURED)
+}

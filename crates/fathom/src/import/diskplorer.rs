@@ -1,0 +1,168 @@
+//! The cells of a latency map among the jobs of fio, as Diskplorer names them:
+//! `job(r_idx=3,w_idx=2,write_bw=120943986,r_iops=40335)`. Its other jobs fill and probe the disk.
+//!
+//! A cell counts as carried by the rule of its chart script: both rates are no more than a share below
+//! those in its name. What fathom has exported says for itself how each of its cells is known.
+
+use std::collections::BTreeMap;
+
+use fathom_core::Quantile;
+use fathom_core::experiment::map::sentences;
+use fathom_core::experiment::{self as core, CellKind, MapCell, MapFound};
+use fathom_core::stats::Estimate;
+use fathom_report::document::{Found, IoDirection};
+use serde_json::Value;
+
+use super::fio::Job;
+
+/// The percentiles of Diskplorer's charts.
+const QUANTILES: [Quantile; 4] = [Quantile(0.5), Quantile(0.95), Quantile(0.99), Quantile(0.999)];
+
+/// No map has more steps: a typing error is not answered by taking all memory.
+const STEPS_MAX: u32 = 1000;
+
+/// A cell's place and loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Named {
+    read: u32,
+    write: u32,
+    /// Bytes written per second.
+    bandwidth: f64,
+    /// Reads per second.
+    rate: f64,
+}
+
+impl Named {
+    /// What a job's name says; none if it is no cell's.
+    fn of(job: &Job) -> Option<Self> {
+        let mut rest = job.name.as_str();
+        let mut next = |before: &str| -> Option<f64> {
+            rest = rest.strip_prefix(before)?;
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let (digits, after) = rest.split_at(end);
+            rest = after;
+            digits.parse().ok()
+        };
+        let read = next("job(r_idx=")?;
+        let write = next(",w_idx=")?;
+        let bandwidth = next(",write_bw=")?;
+        let rate = next(",r_iops=")?;
+        let step = |step: f64| (step < f64::from(STEPS_MAX)).then_some(step as u32);
+        let told = |name: &str| job.told.as_ref()?.get(name)?.as_f64();
+        Some(Self {
+            read: step(read)?,
+            write: step(write)?,
+            bandwidth: told("write_bandwidth_bytes").unwrap_or(bandwidth),
+            rate: told("read_rate_iops").unwrap_or(rate),
+        })
+    }
+}
+
+/// The map that the jobs are the cells of, and what it says in words; none if no job is a cell.
+///
+/// # Errors
+///
+/// When cells contradict each other; says why, and what to do.
+pub fn map(
+    jobs: &[&Job],
+    told: Option<&Value>,
+    allowed_error: f64,
+) -> Result<Option<(Found, Vec<String>)>, String> {
+    let mut cells: BTreeMap<(u32, u32), (Named, &Job)> = BTreeMap::new();
+    for job in jobs {
+        let Some(named) = Named::of(job) else { continue };
+        if cells.insert((named.write, named.read), (named, job)).is_some() {
+            return Err(format!(
+                "the cell {} is in it twice, so each job tells a part of its I/Os and none all of \
+                 them: measure with group_reporting, as Diskplorer does",
+                job.name
+            ));
+        }
+    }
+    if cells.is_empty() {
+        return Ok(None);
+    }
+    let steps = |of: &dyn Fn(&Named) -> (u32, f64), name: &str| {
+        let steps: BTreeMap<u32, f64> = cells.values().map(|(named, _)| of(named)).collect();
+        let whole = steps.keys().copied().eq(0..steps.len() as u32);
+        let missing = || format!("no cell has the {name} of one of its steps: name all its files");
+        whole.then(|| steps.into_values().collect::<Vec<f64>>()).ok_or_else(missing)
+    };
+    let listed = |name: &str| told.and_then(|told| told.get(name)).and_then(Value::as_array);
+    let quantiles: Vec<Quantile> = match listed("quantiles") {
+        Some(list) => list.iter().filter_map(Value::as_f64).map(Quantile).collect(),
+        None => QUANTILES.to_vec(),
+    };
+    let doubts = listed("doubts").into_iter().flatten().filter_map(Value::as_str);
+    let found = MapFound {
+        write_bandwidths: steps(&|named| (named.write, named.bandwidth), "write bandwidth")?,
+        read_rates: steps(&|named| (named.read, named.rate), "read rate")?,
+        cells: cells
+            .values()
+            .map(|(named, job)| cell(named, job, &quantiles, allowed_error))
+            .collect(),
+        quantiles,
+        validation: Vec::new(),
+        drift: None,
+        doubts: doubts.map(str::to_owned).collect(),
+    };
+    let measured = [CellKind::Measured, CellKind::Imprecise, CellKind::Overloaded];
+    let measured = found.cells.iter().filter(|cell| measured.contains(&cell.kind)).count();
+    let sentences = sentences(&found, measured);
+    Ok(Some((Found::from(&core::Found::Map(found)), sentences)))
+}
+
+fn cell(named: &Named, job: &Job, quantiles: &[Quantile], allowed_error: f64) -> MapCell {
+    let reads = job.flow(IoDirection::Read);
+    let writes = job.flow(IoDirection::Write);
+    let told = job.told.as_ref();
+    let kind = told.and_then(|told| kind(told.get("kind")?.as_str()?)).unwrap_or_else(|| {
+        let rate = reads.and_then(|flow| flow.iops).unwrap_or(0.0);
+        let bandwidth = writes.and_then(|flow| flow.bandwidth_bytes).unwrap_or(0.0);
+        // As the chart script compares them.
+        let least = 1.0 - allowed_error;
+        match bandwidth.floor() < least * named.bandwidth || rate.floor() < least * named.rate {
+            true => CellKind::Overloaded,
+            false => CellKind::Measured,
+        }
+    });
+    let withheld: Vec<f64> = told
+        .and_then(|told| told.get("withheld")?.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_f64)
+        .collect();
+    let time = |quantile: &Quantile| -> Option<Estimate> {
+        let times = &reads?.service_time;
+        let value = match told {
+            // It has withheld what there were too few samples for.
+            Some(_) if withheld.contains(&quantile.0) => None,
+            Some(_) => {
+                let same = |told: &&(f64, f64)| (told.0 - quantile.0).abs() < 1e-9;
+                times.quantiles.iter().find(same).map(|told| told.1)
+            }
+            None => times.at(*quantile),
+        };
+        Some(Estimate { value: value.filter(|value| *value > 0.0)?, half_width: None })
+    };
+    let carried = !matches!(kind, CellKind::Overloaded | CellKind::Beyond);
+    let response_time_ns = quantiles.iter().map(|quantile| time(quantile).filter(|_| carried));
+    MapCell {
+        write: named.write,
+        read: named.read,
+        kind,
+        response_time_ns: response_time_ns.collect(),
+    }
+}
+
+/// How a cell is known, by the name that fathom gives it.
+fn kind(name: &str) -> Option<CellKind> {
+    Some(match name {
+        "measured" => CellKind::Measured,
+        "imprecise" => CellKind::Imprecise,
+        "filled" => CellKind::Filled,
+        "overloaded" => CellKind::Overloaded,
+        "beyond" => CellKind::Beyond,
+        _ => return None,
+    })
+}

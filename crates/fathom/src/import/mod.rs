@@ -1,0 +1,70 @@
+//! Results of other programs, read into what fathom's own reports are made from.
+//!
+//! What such a result does not tell stays unknown: there are no trials, no verdicts and no
+//! half-widths, because nothing here was measured by fathom.
+
+mod diskplorer;
+mod fio;
+#[cfg(test)]
+mod tests;
+
+use fathom_report::document::{Found, JobsFound, Source};
+
+pub use fio::Output;
+
+/// What was read.
+#[derive(Debug, PartialEq)]
+pub struct Imported {
+    /// Where it is from.
+    pub source: Source,
+    /// What it came to.
+    pub found: Found,
+    /// The same in words.
+    pub sentences: Vec<String>,
+}
+
+/// Makes one result of the outputs of one or several runs of fio, in their order, with their files.
+/// Diskplorer's is a run of fio whose jobs are the cells of a latency map.
+///
+/// # Errors
+///
+/// When they hold no job, or cells that contradict each other; says why, and what to do.
+pub fn import(outputs: &[(String, Output)], allowed_error: f64) -> Result<Imported, String> {
+    let source = source(outputs);
+    let jobs: Vec<&fio::Job> = outputs.iter().flat_map(|(_, output)| &output.jobs).collect();
+    if jobs.is_empty() {
+        return Err("there is no job in it: name what `fio --output-format=json` wrote".to_owned());
+    }
+    let told = outputs.iter().find_map(|(_, output)| output.told.as_ref());
+    if let Some((found, sentences)) = diskplorer::map(&jobs, told, allowed_error)? {
+        return Ok(Imported { source, found, sentences });
+    }
+    let sentences = Vec::from([match jobs.len() {
+        1 => format!("One job of {}.", source.program),
+        many => format!("{many} jobs of {}.", source.program),
+    }]);
+    let jobs = outputs.iter().flat_map(|(_, output)| output.described()).collect();
+    Ok(Imported { source, found: Found::Jobs(JobsFound { jobs }), sentences })
+}
+
+fn source(outputs: &[(String, Output)]) -> Source {
+    let mut programs: Vec<&str> = Vec::new();
+    let mut targets: Vec<String> = Vec::new();
+    for (_, output) in outputs {
+        let program = output.version.as_deref().unwrap_or("fio");
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+        for target in output.targets() {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+    }
+    Source {
+        program: programs.join(" and "),
+        files: outputs.iter().map(|(file, _)| file.clone()).collect(),
+        measured: outputs.first().and_then(|(_, output)| output.time.clone()),
+        targets,
+    }
+}

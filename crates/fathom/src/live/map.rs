@@ -1,0 +1,43 @@
+//! The latency map so far, drawn in the terminal while it is measured, with the cell that runs.
+
+use fathom_core::experiment::{Conclusion, Found, Planned};
+use fathom_report::document::MapFound;
+use fathom_report::terminal::{self, Style};
+
+/// The experiment that is drawn so, by its name.
+pub const NAME: &str = "map";
+
+/// Lines that the step and its bar take, and one that stays free.
+const BELOW: usize = 4;
+
+/// What is drawn.
+#[derive(Debug, Default)]
+pub struct Map {
+    found: Option<MapFound>,
+    /// The cell that runs, by its places in both axes.
+    running: Option<(usize, usize)>,
+}
+
+impl Map {
+    /// What is known now, and what runs next.
+    pub fn take(&mut self, planned: &Planned, so_far: Conclusion) {
+        let Some(Found::Map(found)) = &so_far.found else { return };
+        let value = |nth: usize| planned.place.coordinates.get(nth).and_then(|one| one.value);
+        let place = |steps: &[f64], nth: usize| {
+            let own = value(nth)?;
+            steps.iter().position(|step| *step == own)
+        };
+        let running = (place(&found.write_bandwidths, 0), place(&found.read_rates, 1));
+        self.running = running.0.zip(running.1);
+        self.found = Some(MapFound::from(found));
+    }
+
+    /// The picture, each line ending with a newline; none before a cell is known.
+    pub fn draw(&self, width: usize, height: usize) -> Option<String> {
+        let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let style = Style { width, color, all_workers: false };
+        let lines = height.saturating_sub(BELOW);
+        let text = terminal::map_so_far(self.found.as_ref()?, self.running, lines, &style);
+        (!text.is_empty()).then_some(text)
+    }
+}

@@ -1,0 +1,247 @@
+//! A latency map as Diskplorer writes it: what fio prints with `--output-format=json+`, a job for
+//! each cell, which its chart script (latency-postprocess.py) reads.
+//!
+//! The script looks at a job's name, its rates, and four percentiles of `clat_ns`, and leaves a cell
+//! out whose rates are more than 3 % below those in its name, or that has no percentiles. `clat_ns`
+//! holds what a map is of: the response time. Every cell of the grid is there, because the script
+//! takes the axes from the cells; what fio has no word for stands under "fathom", which other readers
+//! skip: how a cell is known, the exact steps of the axes, what was withheld, the doubts.
+
+use fathom_core::measure::{Direction, Flow, Histogram};
+use fathom_core::{Quantile, Span};
+use serde_json::{Map, Value, json};
+
+use crate::document::{CellKind, Document, Found, MapCell, MapFound, Role, Trial};
+
+/// The percentiles that fio lists.
+const LISTED: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// Those that the script cannot do without.
+const NEEDED: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+
+/// Buckets of fio's distributions: 64 to each doubling.
+const BITS: u32 = 6;
+
+/// The latency map of a document; none if it has none.
+pub fn diskplorer(document: &Document) -> Option<String> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let Some(Found::Map(found)) = found else { return None };
+    let header = &document.header;
+    let jobs: Vec<Value> = found.cells.iter().map(|cell| job(document, found, cell)).collect();
+    let targets: Vec<&str> = header.targets.iter().map(|target| target.name.as_str()).collect();
+    let output = json!({
+        "fio version": format!("fathom {}", header.fathom_version),
+        "timestamp": header.created_unix_ns / 1_000_000_000,
+        "time": header.created,
+        "global options": {"filename": targets.join(":")},
+        "fathom": {"quantiles": found.quantiles, "doubts": found.doubts},
+        "jobs": jobs,
+    });
+    Some(format!("{output}\n"))
+}
+
+/// The cell as fio would have told of it.
+fn job(document: &Document, found: &MapFound, cell: &MapCell) -> Value {
+    let step = |steps: &[f64], place: u32| steps.get(place as usize).copied().unwrap_or(0.0);
+    let write = step(&found.write_bandwidths, cell.write);
+    let read = step(&found.read_rates, cell.read);
+    let trial = trial_of(document, write, read);
+    let name = format!(
+        "job(r_idx={},w_idx={},write_bw={},r_iops={})",
+        cell.read,
+        cell.write,
+        write as u64,
+        read.ceil() as u64
+    );
+    let told = Told::of(found, cell, trial);
+    let own = json!({
+        "kind": cell.kind.name(),
+        "write_bandwidth_bytes": write,
+        "read_rate_iops": read,
+        "withheld": told.withheld,
+    });
+    let [reads, writes] = match (cell.kind, trial) {
+        (CellKind::Beyond, _) => [flow(None, (0.0, 0.0), None), flow(None, (0.0, 0.0), None)],
+        (_, Some(trial)) => {
+            let carried = told.percentile.is_some();
+            let measured = |direction: Direction, offered: f64| {
+                measured(trial, direction, carried.then_some(offered), &told)
+            };
+            [measured(Direction::Read, read), measured(Direction::Write, write)]
+        }
+        // It follows from its neighbors that the target carries what is offered.
+        (_, None) => [flow(None, (read, 0.0), told.percentile), flow(None, (0.0, write), None)],
+    };
+    json!({"jobname": name, "error": 0, "read": reads, "write": writes, "fathom": own})
+}
+
+/// The trial of a cell; not the one that repeats it at the end.
+fn trial_of(document: &Document, write: f64, read: f64) -> Option<&Trial> {
+    document.trials.iter().find(|trial| {
+        let value = |nth: usize| trial.place.coordinates.get(nth).and_then(|one| one.value);
+        let is_cell = matches!(trial.place.role, Role::Result | Role::Validation);
+        is_cell && value(0) == Some(write) && value(1) == Some(read)
+    })
+}
+
+/// What is told of the response times of a cell.
+struct Told {
+    /// By fio's names; none in a cell that the target does not carry.
+    percentile: Option<Value>,
+    /// Quantiles of the map that are not known, whatever stands at their names.
+    withheld: Vec<f64>,
+}
+
+impl Told {
+    fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>) -> Self {
+        let times = || found.quantiles.iter().zip(&cell.response_time_ns);
+        let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| *quantile);
+        if matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond) {
+            return Self { percentile: None, withheld: withheld.collect() };
+        }
+        let all = trial.map(|trial| sum(trial, Direction::Read));
+        let value = |percent: f64| -> Option<Value> {
+            let same = |quantile: f64| (quantile * 100.0 - percent).abs() < 1e-9;
+            let known = times().find(|(quantile, time)| same(**quantile) && time.is_some());
+            if let Some((_, Some(time))) = known {
+                return Some(json!(time.value.round() as u64));
+            }
+            // As fio tells them, however few values lie beyond.
+            let all = all
+                .as_ref()
+                .and_then(|all| all.response_time().quantile(Quantile(percent / 100.0)));
+            match all {
+                Some(ns) => Some(json!(ns)),
+                // Python reads it as a number that is none, and so leaves the cell white.
+                None => NEEDED.contains(&percent).then(|| json!("nan")),
+            }
+        };
+        let listed = LISTED.iter().filter_map(|&percent| Some((name(percent), value(percent)?)));
+        Self {
+            percentile: Some(Value::Object(listed.collect::<Map<String, Value>>())),
+            withheld: withheld.collect(),
+        }
+    }
+}
+
+/// "99.900000".
+fn name(percent: f64) -> String {
+    format!("{percent:.6}")
+}
+
+/// What a trial did in a direction: only the readers read, and only the writer writes.
+fn sum(trial: &Trial, direction: Direction) -> Flow {
+    trial.flow(Some(direction), |_, _| true)
+}
+
+/// The share of what was due that was done in a direction. One I/O that has just begun is not behind.
+fn done(trial: &Trial, direction: Direction) -> f64 {
+    let reads = |stream: u32| {
+        let stream = trial.point.streams.get(stream as usize);
+        stream.is_some_and(|stream| stream.read_share > 0.0)
+    };
+    let own = |stream: u32| reads(stream) == (direction == Direction::Read);
+    let ledgers = trial.workers.iter().filter(|one| own(one.stream)).map(|one| one.ledger);
+    let (due, waiting, lost) = ledgers.fold((0, 0, 0), |sum, one| {
+        (sum.0 + one.due, sum.1 + one.unstarted + one.in_flight, sum.2 + one.lost + one.failed)
+    });
+    let behind = (waiting.saturating_sub(1) + lost) as f64;
+    if due > 0 { (1.0 - behind / due as f64).max(0.0) } else { 1.0 }
+}
+
+/// What a trial did in a direction. Of a cell that was carried the rate is what was offered, in this
+/// unit, as far as it was done: Poisson arrivals of a slow rate miss it by chance, and for that the
+/// script would leave the cell out.
+fn measured(trial: &Trial, direction: Direction, offered: Option<f64>, told: &Told) -> Value {
+    let sum = sum(trial, direction);
+    let seconds = trial.window().as_secs_f64();
+    let rate = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    let counted = (rate(sum.ios()), rate(sum.bytes.0));
+    let rates = match (offered, direction) {
+        (Some(offered), Direction::Read) => (offered * done(trial, direction), counted.1),
+        (Some(offered), Direction::Write) => (counted.0, offered * done(trial, direction)),
+        (None, _) => counted,
+    };
+    let percentile = match direction {
+        Direction::Read => told.percentile.clone(),
+        Direction::Write => None,
+    };
+    flow(Some((&sum, trial.window())), rates, percentile)
+}
+
+/// A direction of a job, with its I/Os and bytes per second.
+fn flow(
+    measured: Option<(&Flow, Span)>,
+    (iops, bandwidth): (f64, f64),
+    percentile: Option<Value>,
+) -> Value {
+    let (ios, bytes, window) =
+        measured.map_or((0, 0, Span(0)), |(sum, window)| (sum.ios(), sum.bytes.0, window));
+    let mut times = times(measured.map(|(sum, _)| sum.response_time()));
+    if let Some(percentile) = percentile {
+        times["percentile"] = percentile;
+    }
+    json!({
+        "io_bytes": bytes,
+        "bw_bytes": bandwidth.round() as u64,
+        "bw": (bandwidth / 1024.0).round() as u64,
+        "iops": iops,
+        "runtime": window.0 / 1_000_000,
+        "total_ios": ios,
+        "clat_ns": times,
+    })
+}
+
+fn times(histogram: Option<&Histogram>) -> Value {
+    let Some(histogram) = histogram.filter(|histogram| histogram.count() > 0) else {
+        return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});
+    };
+    let sparse = histogram.to_sparse();
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    for (low, count) in sparse.buckets() {
+        let middle = middle(low);
+        match bins.last_mut() {
+            Some((last, sum)) if *last == middle => *sum += count,
+            _ => bins.push((middle, count)),
+        }
+    }
+    let bins: Map<String, Value> =
+        bins.into_iter().map(|(middle, count)| (middle.to_string(), json!(count))).collect();
+    json!({
+        "min": sparse.min,
+        "max": sparse.max,
+        "mean": histogram.mean().unwrap_or_default(),
+        "stddev": histogram.standard_deviation().unwrap_or_default(),
+        "N": histogram.count(),
+        "bins": bins,
+    })
+}
+
+/// The middle of the bucket of fio's that a value lies in.
+fn middle(value: u64) -> u64 {
+    match value.checked_ilog2() {
+        Some(octave) if octave > BITS => {
+            let width = 1 << (octave - BITS);
+            value / width * width + width / 2
+        }
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_the_names_that_fio_gives_them() {
+        // As they stand in fio's results.
+        for (value, bin) in [(66_000, 66_048), (131_071, 130_560), (131_072, 132_096)] {
+            assert_eq!(middle(value), bin);
+        }
+        assert_eq!([0, 1, 63, 127].map(middle), [0, 1, 63, 127]);
+        assert_eq!(middle(1000), 1004);
+    }
+}
