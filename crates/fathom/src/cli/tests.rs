@@ -475,7 +475,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--payload", "zeros"], &["--payload", "all I/Os are reads", "drop it"]),
     (&["f", "--compressible", "50%"], &["--compressible", "all I/Os are reads", "drop it"]),
     (&["f", "--dedup", "50%"], &["--dedup", "all I/Os are reads", "drop it"]),
-    (&["f", "--payload", "noise"], &["--payload", "no content", "hex:DEADBEEF"]),
+    (&["f", "--payload", "noise"], &["--payload", "'noise' is unknown", "hex:DEADBEEF"]),
     (&["f", "--payload", "hex:123"], &["--payload", "pairs", "hex:DEADBEEF"]),
     (&["f", "--compressible", "50"], &["--compressible", "unit is missing", "50%"]),
     (

@@ -8,6 +8,8 @@ use fathom_core::spec::{
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
+use crate::workload::keys::nearest;
+
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
@@ -261,7 +263,10 @@ pub fn payload(text: &str) -> Result<Payload, String> {
             "random" => Ok(Payload::UNIQUE),
             "zeros" => Ok(Payload::Zeros),
             "ramp" => Ok(Payload::ramp()),
-            _ => Err(format!("this is no content: {usage}")),
+            other => Err(format!(
+                "{}: {usage}",
+                unknown(other, &["random", "zeros", "ramp", "hex:DEADBEEF", "pool:16m"])
+            )),
         },
         Some(("hex", digits)) => {
             let digit = |byte: &u8| char::from(*byte).to_digit(16);
@@ -294,14 +299,20 @@ pub fn backend(text: &str) -> Result<Backend, String> {
         "uring" | "io_uring" => Ok(Backend::Named(BackendKind::Uring)),
         "aio" | "libaio" => Ok(Backend::Named(BackendKind::Aio)),
         "sync" => Ok(Backend::Named(BackendKind::Sync)),
-        _ => Err("the backends are auto, uring, aio and sync".to_owned()),
+        _ => Err(format!(
+            "{}: the backends are auto, uring, aio and sync",
+            unknown(text, &["auto", "uring", "aio", "sync"])
+        )),
     }
 }
 
 /// Reads `dsync`: when a write is durable.
 pub fn sync_mode(text: &str) -> Result<SyncMode, String> {
     let known = SyncMode::ALL.into_iter().find(|mode| mode.name() == text);
-    known.ok_or_else(|| "the modes are none, dsync, sync, rwf-dsync and rwf-sync".to_owned())
+    known.ok_or_else(|| {
+        let unknown = unknown(text, &SyncMode::ALL.map(SyncMode::name));
+        format!("{unknown}: the modes are none, dsync, sync, rwf-dsync and rwf-sync")
+    })
 }
 
 /// Reads `random`: how the page cache will be used.
@@ -311,8 +322,17 @@ pub fn hint(text: &str) -> Result<Hint, String> {
                            the target once before, such as with --pattern sequential"
             .to_owned()),
         _ => Hint::ALL.into_iter().find(|hint| hint.name() == text).ok_or_else(|| {
-            "the hints are normal, sequential, random, noreuse and dontneed".to_owned()
+            let unknown = unknown(text, &Hint::ALL.map(Hint::name));
+            format!("{unknown}: the hints are normal, sequential, random, noreuse and dontneed")
         }),
+    }
+}
+
+/// What is said of a word that nobody knows: the one that was probably meant, if one resembles it.
+fn unknown(typed: &str, known: &[&str]) -> String {
+    match nearest(typed, known.iter().copied()) {
+        Some(near) => format!("'{typed}' is unknown, and its nearest is '{near}'"),
+        None => format!("'{typed}' is unknown"),
     }
 }
 

@@ -145,7 +145,13 @@ fn reason(error: &clap::Error) -> String {
         _ => String::new(),
     };
     match strings(ContextKind::ValidValue) {
-        valid if !valid.is_empty() => format!("it is one of {valid}"),
+        valid if !valid.is_empty() => {
+            let typed = strings(ContextKind::InvalidValue);
+            match nearest(&typed, valid.split(", ")) {
+                Some(near) => format!("it is one of {valid}, and its nearest is '{near}'"),
+                None => format!("it is one of {valid}"),
+            }
+        }
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
