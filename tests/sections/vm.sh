@@ -128,6 +128,24 @@ look_at swap
 check "an active swap is refused: exit code 3" status_is 3
 check "an active swap is refused: says swap" says 'swap'
 
+in_guest arrays ""
+look_at arrays
+check "the multi-stream study runs over md arrays: measured" status_is 0 4
+check "the multi-stream study runs over md arrays: every point of every array, without failures" \
+  test "$(jq -s '[.[] | select(.line == "trial")] | length == 48 and
+    all([.workers[].cells[] | .read.ios + .write.ios] | add > 0) and
+    all([.workers[].errors.count] | add == 0)' "$result")" = true
+# Lines are folded to the width of the terminal.
+tells() { tr -s ' \n' ' ' <"$out" | grep -qE -- "$1"; }
+for array in "md0 .raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB" "md1 .raid1, 2 disks" \
+  "md5 .raid5, 3 disks, chunk 64 KiB, full stripe 128 KiB" \
+  "md6 .raid6, 4 disks, chunk 64 KiB, full stripe 128 KiB" \
+  "md10 .raid10, 4 disks, chunk 64 KiB, full stripe 128 KiB"; do
+  check "the multi-stream study prints the geometry: ${array%% *}" tells "md array $array"
+  check "the multi-stream study has a table: ${array%% *}" tells "MiB/s, targets /dev/${array%% *}, read-share 0%"
+  check "the multi-stream study compares: ${array%% *}" tells "/dev/${array%% *} .raid[^;]* reads [^;]* times /dev/ram0"
+done
+
 in_guest broken "-drive if=none,id=u0,$null -device virtio-blk-pci,id=unplug0,drive=u0,serial=unplug
   -drive if=none,id=u1,$null -device nvme,id=unplug1,serial=nv1,drive=u1"
 survived() { # NAME SENTENCE

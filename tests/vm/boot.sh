@@ -20,7 +20,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/fathom-testbed
 PACKAGES=(busybox-static mdadm)
 # What the checks use; everything that these depend on comes along.
 MODULES=(virtio_pci virtio_blk null_blk brd nvme configfs loop dm-mod dm-delay dm-flakey dm-linear
-  md-mod raid0 raid456 raid1 scsi_debug sd_mod ext4 xfs)
+  md-mod raid0 raid456 raid1 raid10 scsi_debug sd_mod ext4 xfs)
 
 say() { echo "boot.sh: $*" >&2; }
 

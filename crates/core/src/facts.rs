@@ -158,6 +158,16 @@ impl Target {
         }
     }
 
+    /// The topmost layer that spreads data over several others, if there is one.
+    pub fn array(&self) -> Option<&Layer> {
+        self.layers.iter().find(|layer| 1 < layer.members.len())
+    }
+
+    /// How many drives it is spread over, as far as can be seen from here: at least one.
+    pub fn drives(&self) -> u32 {
+        self.array().map_or(1, |array| array.members.len() as u32)
+    }
+
     /// The disks at the bottom.
     pub fn disks(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|layer| layer.members.is_empty())

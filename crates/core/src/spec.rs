@@ -46,6 +46,17 @@ pub struct Point {
     pub looks: Vec<Span>,
     /// Repeats every offset, direction and arrival of the point.
     pub seed: u64,
+    /// What all its targets together are rated at, as far as somebody said.
+    pub rated: Rated,
+}
+
+/// What targets can do at most, as their maker or whoever lets them says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rated {
+    /// I/Os per second.
+    pub iops: Option<Rate>,
+    /// Bytes per second.
+    pub bandwidth: Option<Bytes>,
 }
 
 impl Point {
@@ -61,6 +72,7 @@ impl Point {
             interval: window.min(Span::from_ms(100)),
             looks: Vec::new(),
             seed: 1,
+            rated: Rated::default(),
         }
     }
 
@@ -179,6 +191,15 @@ impl Stream {
     /// Whether it changes what its targets hold: by writes or by trims.
     pub fn destroys(&self) -> bool {
         self.read_share < 1.0 || self.trims()
+    }
+
+    /// The direction of all its I/Os, where they have one.
+    pub fn only_direction(&self) -> Option<Direction> {
+        match self.read_share {
+            0.0 => Some(Direction::Write),
+            1.0 => Some(Direction::Read),
+            _ => None,
+        }
     }
 
     /// Whether it trims.

@@ -52,6 +52,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Run(args) => commands::run::perform(args),
         Command::Plan(args) => commands::plan::perform(args),
         Command::Sweep(args) => commands::sweep::perform(args),
+        Command::Study(args) => commands::study::perform(args),
         Command::Resume(args) => commands::resume::perform(args),
         Command::Peak(args) => commands::peak::perform(args),
         Command::Sustain(args) => commands::sustain::perform(args),

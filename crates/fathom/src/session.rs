@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
-use fathom_core::experiment::{Conclusion as Concluded, Experiment, Planned, Step, Trial};
+use fathom_core::experiment::{
+    Conclusion as Concluded, Experiment, Planned, Step, Trial, completed,
+};
 use fathom_core::facts::{Counters, Host, Target, TargetKind};
 use fathom_core::measure::Record;
 use fathom_core::spec::{BackendKind, Pacing, Stream};
@@ -157,14 +159,15 @@ impl Session<'_> {
                     return Err(error);
                 }
             };
-            live.done(&in_a_few_words(&trial.record));
+            live.done(&in_a_few_words(&trial));
             live.tried(&trial);
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            let judgement = judge(&trial, self.host, self.targets);
+            let mut judgement = judge(&trial, self.host, self.targets);
+            judgement.add(experiment.doubts(&trial));
             course.take(judgement.verdict());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
@@ -295,7 +298,8 @@ pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> R
     journal.append(&Line::Conclusion(line).to_json())
 }
 
-fn in_a_few_words(record: &Record) -> String {
+fn in_a_few_words(trial: &Trial) -> String {
+    let record = &trial.record;
     let seconds = record.window.as_secs_f64();
     if seconds == 0.0 {
         return "nothing was measured".to_owned();
@@ -307,6 +311,15 @@ fn in_a_few_words(record: &Record) -> String {
     match record.errors() {
         0 => {}
         errors => text += &format!(", {} failed", grouped(errors as f64)),
+    }
+    let streams = &trial.point.streams;
+    if let [stream] = streams.as_slice()
+        && stream.limit.is_some()
+    {
+        let bytes = record.total(None).bytes.0;
+        text += &completed(stream.only_direction(), bytes, record.window)
+            .map(|line| format!("; {line}"))
+            .unwrap_or_default();
     }
     text
 }

@@ -8,9 +8,9 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, IoPriority, NullTarget,
-    Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode, Target, Trial, Worker,
-    Workers,
+    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, IoPriority, LayerKind,
+    NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode, Target,
+    Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -724,9 +724,9 @@ pub fn stack(target: &Target) -> String {
         .layers
         .iter()
         .filter(|layer| !layer.members.is_empty())
-        .map(|layer| match &layer.detail {
-            Some(detail) => format!("{} {} ({detail})", layer.kind.name(), layer.name),
-            None => format!("{} {}", layer.kind.name(), layer.name),
+        .map(|layer| match geometry(layer).as_slice() {
+            [] => format!("{} {}", layer.kind.name(), layer.name),
+            parts => format!("{} {} ({})", layer.kind.name(), layer.name, parts.join(", ")),
         })
         .collect();
     parts.extend(middle);
@@ -740,6 +740,42 @@ pub fn stack(target: &Target) -> String {
         few => parts.extend(few.iter().cloned()),
     }
     parts.join("; ")
+}
+
+/// How a layer spreads data: "raid5, 4 disks", "chunk 64 KiB", "full stripe 192 KiB".
+fn geometry(layer: &crate::document::Layer) -> Vec<String> {
+    let mut parts: Vec<String> = layer.detail.iter().cloned().collect();
+    // The detail of an md array counts its disks, and says whether one is missing.
+    let is_counted = layer.detail.as_ref().is_some_and(|detail| detail.contains(" disks"));
+    if !is_counted && (layer.kind == LayerKind::Md || layer.stripe.is_some()) {
+        parts.push(format!("{} members", layer.members.len()));
+    }
+    if let Some(stripe) = &layer.stripe {
+        parts.push(format!("chunk {}", Bytes(stripe.chunk_bytes)));
+        parts.push(format!("full stripe {}", Bytes(stripe.full_bytes)));
+    }
+    parts
+}
+
+/// What a trial that was to move a fixed amount did, in a line; none of any other.
+pub fn completed(trial: &Trial) -> Option<String> {
+    let [stream] = trial.point.streams.as_slice() else { return None };
+    stream.limit?;
+    let direction = match stream.read_share {
+        0.0 => Some(Direction::Write),
+        1.0 => Some(Direction::Read),
+        _ => None,
+    };
+    fathom_core::experiment::completed(direction, trial.total(None).bytes.0, trial.window())
+}
+
+/// The lines of all trials that were to move a fixed amount, each with where it stands.
+pub fn runs(document: &Document) -> Vec<(String, String)> {
+    let line = |trial: &Trial| {
+        let labels = trial.place.coordinates.iter().map(|one| one.label.as_str());
+        Some((labels.collect::<Vec<_>>().join(", "), completed(trial)?))
+    };
+    document.trials.iter().filter_map(line).collect()
 }
 
 fn disk(layer: &crate::document::Layer) -> String {

@@ -11,6 +11,9 @@ use crate::figures::{self, Part, Summary};
 /// The percentiles of every result.
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
 
+/// From this block size on people think in bytes.
+const LARGE_BLOCK: u64 = 65_536;
+
 /// The results of an experiment, in the order of its axes.
 #[derive(Debug)]
 pub struct Results<'a> {
@@ -110,13 +113,20 @@ impl<'a> Results<'a> {
 
     /// Whether the results have blocks of different sizes, so that IOPS do not tell their bandwidth.
     pub fn blocks_differ(&self) -> bool {
-        let sizes = |spot: &Spot<'_>| {
-            let streams = spot.trials.iter().flat_map(|(_, trial)| &trial.point.streams);
-            streams.map(|stream| stream.block_size_bytes).collect::<Vec<u64>>()
-        };
-        let mut all = self.spots.iter().flat_map(sizes);
+        let mut all = self.blocks();
         let first = all.next();
         all.any(|size| Some(size) != first)
+    }
+
+    /// Whether people think of these blocks in bytes: they differ, or are large.
+    pub fn is_about_bytes(&self) -> bool {
+        self.blocks_differ() || self.blocks().all(|size| LARGE_BLOCK <= size)
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = u64> {
+        let trials = self.spots.iter().flat_map(|spot| &spot.trials);
+        let streams = trials.flat_map(|(_, trial)| &trial.point.streams);
+        streams.map(|stream| stream.block_size_bytes)
     }
 }
 

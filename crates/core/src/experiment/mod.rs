@@ -7,6 +7,7 @@ mod peak;
 mod precondition;
 mod reading;
 mod sequence;
+mod study;
 mod sustain;
 mod sweep;
 mod throughput;
@@ -17,8 +18,9 @@ pub use found::{
 };
 pub use peak::{Objective, PROBES_MAX, Peak, Search, Vary, lowest};
 pub use precondition::Precondition;
-pub use reading::{bandwidth, iops, response_time};
+pub use reading::{bandwidth, bandwidth_in_words, completed, iops, response_time};
 pub use sequence::Sequence;
+pub use study::{BestPractice, Circumstances, Drives, Question, Study};
 pub use sustain::{
     ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, course as sustain_course,
 };
@@ -29,6 +31,7 @@ use crate::facts::Counters;
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
 use crate::units::Span;
+use crate::verdict::Finding;
 
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,6 +178,12 @@ pub trait Experiment {
     /// Changes nothing: when the trial has ended it is shown to `next` like any other.
     fn enough(&self, _so_far: &Record) -> bool {
         false
+    }
+
+    /// What speaks against a trial that has just ended and follows from those before it: asked before
+    /// `next` sees it. Changes nothing.
+    fn doubts(&self, _trial: &Trial) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// What is ahead from here on.

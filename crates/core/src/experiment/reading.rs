@@ -3,7 +3,7 @@
 
 use crate::measure::{Cell, Direction, Interval, Record, Stretch, WorkerRecord};
 use crate::stats::{self, Estimate};
-use crate::units::Quantile;
+use crate::units::{Bytes, Quantile, Span};
 
 /// I/Os per second that completed in the window.
 pub fn iops(
@@ -38,6 +38,31 @@ pub fn response_time(
     let stretches: Vec<&Stretch> =
         record.stretches.iter().filter(|one| stream.is_none_or(|s| s == one.stream)).collect();
     stats::quantile(whole.response_time(), &stretches, direction, quantile)
+}
+
+/// "893.6 MiB/s (937 MB/s)": powers of two, and those of ten that limits are given in.
+pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
+    let bytes = Bytes(bytes_per_second as u64);
+    format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
+}
+
+/// What a trial that was to move so many bytes did, in the words of the study of concurrent writes,
+/// with true units: "completed a write of 1048576 bytes after 2 seconds for 0.5 MiB/s". None of a
+/// trial that moved nothing.
+pub fn completed(direction: Option<Direction>, bytes: u64, took: Span) -> Option<String> {
+    let seconds = took.as_secs_f64();
+    if bytes == 0 || seconds <= 0.0 {
+        return None;
+    }
+    let what = match direction {
+        Some(Direction::Read) => "a read",
+        Some(Direction::Write) => "a write",
+        None => "reads and writes",
+    };
+    let rate = bytes as f64 / seconds / Bytes::MIB as f64;
+    Some(format!(
+        "completed {what} of {bytes} bytes after {seconds:.2} seconds for {rate:.1} MiB/s"
+    ))
 }
 
 fn of(stream: Option<u32>) -> impl Fn(&WorkerRecord, &Cell) -> bool {

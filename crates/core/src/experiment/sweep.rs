@@ -4,6 +4,7 @@
 //! The combinations were settled beforehand; nothing is looked up here. What it concludes is in
 //! `words`.
 
+mod payloads;
 mod words;
 
 use super::precondition::Precondition;
@@ -16,6 +17,8 @@ use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::{self, Estimate};
 use crate::units::Span;
+use crate::verdict::Finding;
+pub(super) use payloads::{is_repeating, is_unique};
 
 /// One combination of the settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,8 @@ pub struct Candidate {
     pub point: Point,
     /// Where it lies on each of the axes, in their order.
     pub coordinates: Vec<Coordinate>,
+    /// Whether it is run once, when all others have been run as often as they are.
+    pub once: bool,
 }
 
 /// In which order the combinations are run.
@@ -58,11 +63,17 @@ pub struct Settings {
 /// of the best one's: repeats scatter by more than the intervals of a trial say.
 const CLEARLY: f64 = 0.75;
 
+/// What a target that nothing is known of yet is taken to move, in bytes per second, when a forecast
+/// is made of points that end when so much is moved.
+const ASSUMED_BANDWIDTH: f64 = 500e6;
+
 /// The throughput of one trial, which is all that is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
     value: f64,
     half_width: Option<f64>,
+    /// Its window.
+    took: Span,
 }
 
 /// All combinations, and what is known about each.
@@ -72,13 +83,13 @@ pub struct Sweep {
     candidates: Vec<Candidate>,
     settings: Settings,
     throughput: Throughput,
-    /// The order of each pass, by places in `candidates`.
-    passes: Vec<Vec<usize>>,
+    /// What is run, in its order: places in `candidates`, and which of its repeats each is.
+    turns: Vec<(u32, u32)>,
     /// The trials of each candidate.
     readings: Vec<Vec<Reading>>,
     /// Candidates that were found clearly worse, and are run no more.
     cut_off: Vec<bool>,
-    /// How many places of the passes were dealt with.
+    /// How many of the turns were dealt with.
     done: usize,
     /// What is running.
     running: Option<Running>,
@@ -102,10 +113,9 @@ impl Sweep {
     pub fn new(axes: Vec<Axis>, candidates: Vec<Candidate>, settings: Settings) -> Self {
         assert!(!candidates.is_empty() && settings.repeats > 0, "there is something to run");
         assert!(candidates.iter().all(|one| one.coordinates.len() == axes.len()));
-        let passes = (0..settings.repeats).map(|pass| order(candidates.len(), pass, &settings));
         Self {
             throughput: Throughput::of(candidates.iter().map(|one| &one.point)),
-            passes: passes.collect(),
+            turns: turns(&candidates, &settings),
             readings: vec![Vec::new(); candidates.len()],
             cut_off: vec![false; candidates.len()],
             done: 0,
@@ -116,10 +126,44 @@ impl Sweep {
         }
     }
 
-    /// What comes at a place of the passes: a candidate, and which of its repeats.
-    fn at(&self, place: usize) -> Option<(usize, u32)> {
-        let (pass, place) = (place / self.candidates.len(), place % self.candidates.len());
-        Some((self.passes.get(pass)?[place], pass as u32))
+    /// What is known so far, in the order of the axes: each combination that has a result, with what
+    /// it came to.
+    pub fn results(&self) -> impl Iterator<Item = (&Candidate, Estimate)> {
+        let known = |place| Some((&self.candidates[place], self.estimate(place)?));
+        (0..self.candidates.len()).filter_map(known)
+    }
+
+    /// A throughput of it, in words.
+    pub fn in_words(&self, value: f64) -> String {
+        self.throughput.in_words(value)
+    }
+
+    /// The share of the best throughput that is enough.
+    pub fn enough_share(&self) -> f64 {
+        self.settings.enough
+    }
+
+    /// The axes, the first one varying slowest.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// What has its turn: a candidate, and which of its repeats.
+    fn at(&self, turn: usize) -> Option<(usize, u32)> {
+        self.turns.get(turn).map(|&(place, repeat)| (place as usize, repeat))
+    }
+
+    /// How long a turn will probably take. What ends when so much is done takes as long as it did
+    /// before, or as the others did; its window is no bound that anybody reckons with.
+    fn takes(&self, place: usize, others: Option<f64>) -> Span {
+        let point = &self.candidates[place].point;
+        let whole = point.time();
+        let limits = point.streams.iter().map(|stream| Some(stream.limit?.bytes(stream).0));
+        let Some(limits) = limits.collect::<Option<Vec<u64>>>() else { return whole };
+        let seconds = took(self.readings[place].iter())
+            .or(others)
+            .unwrap_or_else(|| limits.iter().sum::<u64>() as f64 / ASSUMED_BANDWIDTH);
+        (point.warm_up + Span((seconds * 1e9) as u64)).min(whole)
     }
 
     /// Takes the trial of a candidate.
@@ -147,7 +191,7 @@ impl Sweep {
     }
 
     fn planned(&self, place: usize, repeat: u32) -> Planned {
-        let Candidate { point, coordinates } = &self.candidates[place];
+        let Candidate { point, coordinates, .. } = &self.candidates[place];
         let looks = if self.settings.cut_off { looks(point) } else { Vec::new() };
         let point = Point { seed: self.seed(place, repeat), looks, ..point.clone() };
         let rest = if self.done == 0 { Span(0) } else { self.settings.rest };
@@ -157,7 +201,7 @@ impl Sweep {
 
     /// A stretch of what is written before a candidate. The rest is after it.
     fn preparing(&self, place: usize, repeat: u32, stretch: Point) -> Planned {
-        let Candidate { point, coordinates } = &self.candidates[place];
+        let Candidate { point, coordinates, .. } = &self.candidates[place];
         let name = format!("{}: {}", point.name, stretch.name);
         let point = Point { seed: self.seed(place, repeat), name, ..stretch };
         let coordinates = coordinates.clone();
@@ -166,8 +210,8 @@ impl Sweep {
     }
 
     fn read(&self, record: &Record) -> Option<Reading> {
-        let estimate = self.throughput.read(record)?;
-        Some(Reading { value: estimate.value, half_width: estimate.half_width })
+        let Estimate { value, half_width } = self.throughput.read(record)?;
+        Some(Reading { value, half_width, took: record.window })
     }
 
     /// Whether a throughput is clearly below the best so far.
@@ -267,8 +311,10 @@ impl Experiment for Sweep {
 
     fn forecast(&self) -> Forecast {
         let mut ahead = Forecast::default();
-        let places = self.done..self.passes.len() * self.candidates.len();
-        for (at, (place, _)) in places.filter_map(|at| Some((at, self.at(at)?))) {
+        let others = took(self.readings.iter().flatten());
+        for (at, (place, _)) in
+            (self.done..self.turns.len()).filter_map(|at| Some((at, self.at(at)?)))
+        {
             if self.cut_off[place] {
                 continue;
             }
@@ -283,13 +329,18 @@ impl Experiment for Sweep {
                 ahead.time += time;
                 ahead.time_at_most += time_at_most;
             }
-            let point = &self.candidates[place].point;
             let rest = if at == 0 { Span(0) } else { self.settings.rest };
             ahead.points += 1;
-            ahead.time += rest + point.time();
-            ahead.time_at_most += rest + point.time();
+            let takes = rest + self.takes(place, others);
+            ahead.time += takes;
+            ahead.time_at_most += takes;
         }
         Forecast { points_at_most: ahead.points, ..ahead }
+    }
+
+    fn doubts(&self, trial: &Trial) -> Vec<Finding> {
+        let Some(Running::Candidate(place)) = self.running else { return Vec::new() };
+        payloads::saved(self, place, trial).into_iter().collect()
     }
 
     fn so_far(&self) -> Conclusion {
@@ -300,6 +351,28 @@ impl Experiment for Sweep {
 fn mean(readings: &[Reading]) -> Option<f64> {
     let sum: f64 = readings.iter().map(|one| one.value).sum();
     (!readings.is_empty()).then(|| sum / readings.len() as f64)
+}
+
+/// Seconds that trials took in the mean; none without any.
+fn took<'r>(readings: impl Iterator<Item = &'r Reading>) -> Option<f64> {
+    let (sum, count) =
+        readings.fold((0.0, 0), |(sum, count), one| (sum + one.took.as_secs_f64(), count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Everything that is run, in its order: a pass for each repeat, and then what is run once.
+fn turns(candidates: &[Candidate], settings: &Settings) -> Vec<(u32, u32)> {
+    let places = |once: bool| {
+        let all = (0u32..).zip(candidates).filter(move |(_, one)| one.once == once);
+        all.map(|(place, _)| place).collect::<Vec<u32>>()
+    };
+    let (often, once) = (places(false), places(true));
+    let pass = |places: &[u32], number: u32, repeat: u32| {
+        let order = order(places.len(), number, settings).into_iter();
+        order.map(|at| (places[at], repeat)).collect::<Vec<_>>()
+    };
+    let passes = (0..settings.repeats).flat_map(|repeat| pass(&often, repeat, repeat));
+    passes.chain(pass(&once, settings.repeats, 0)).collect()
 }
 
 /// The order of a pass (Fisher and Yates).

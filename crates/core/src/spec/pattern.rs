@@ -306,7 +306,6 @@ fn check_alignment(stream: &Stream) -> Result<(), Misfit> {
 }
 
 fn check_zones(stream: &Stream) -> Result<(), Misfit> {
-    let workers = sharers(stream);
     match stream.pattern {
         _ if !stream.zones => Ok(()),
         Pattern::Interlocked { .. } => Misfit::new(
@@ -319,11 +318,7 @@ fn check_zones(stream: &Stream) -> Result<(), Misfit> {
             "a worker that has a zone of its own starts with it",
             "drop it, or drop zones",
         ),
-        _ if workers == 1 => Misfit::new(
-            "zones",
-            "one worker serves each region, so it has all of it anyway",
-            "drop it, or use more workers",
-        ),
+        // One worker has a zone too, which is all there is: where workers vary, there is one at first.
         _ => Ok(()),
     }
 }
@@ -562,7 +557,6 @@ mod tests {
             (aligned(Pattern::SEQUENTIAL, 4096), "align", "no effect"),
             (aligned(Pattern::RANDOM, 0), "align", "multiple of something"),
             (zoned(Pattern::Interlocked { stride: None }, 4), "zones", "one pointer"),
-            (zoned(Pattern::RANDOM, 1), "zones", "has all of it anyway"),
             (zoned(Pattern::RANDOM, 257), "zones", "too small"),
             (zoned(apart(4096), 4), "start-distance", "starts with it"),
             (stream(apart(512 << 10), 3), "start-distance", "start at 1 MiB"),

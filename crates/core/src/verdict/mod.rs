@@ -9,6 +9,7 @@ mod failures;
 mod generator;
 mod io_wq;
 mod load;
+mod rated;
 mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -21,7 +22,7 @@ use crate::spec::{BackendKind, Point};
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 40] = [
+pub const CODES: [&str; 42] = [
     "allocating-writes",
     "cached-below",
     "compression",
@@ -31,6 +32,7 @@ pub const CODES: [&str; 40] = [
     "cpu-throttled",
     "depth-not-reached",
     "device-gone",
+    "faster-than-rated",
     "few-samples",
     "foreign-io",
     "gave-up",
@@ -52,6 +54,7 @@ pub const CODES: [&str; 40] = [
     "partial-stripes",
     "queue-too-deep",
     "realtime-stopped",
+    "repeating-data-faster",
     "short-ios",
     "small-footprint",
     "submission-threads-crowded",
@@ -129,6 +132,14 @@ impl Judgement {
 }
 
 impl Judgement {
+    /// Adds what others found, who know more than the trial itself.
+    pub fn add(&mut self, findings: Vec<Finding>) {
+        debug_assert!(findings.iter().all(|finding| CODES.contains(&finding.code)));
+        self.findings.extend(findings);
+        // Stable: within a severity the checks' own order stays.
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
     fn find(
         &mut self,
         code: &'static str,
@@ -150,7 +161,7 @@ impl Judgement {
 type Check = fn(&Case, &mut Judgement);
 
 /// The checks of what the trial itself says; they hold for simulated targets too.
-const OF_EVERY_TRIAL: [Check; 10] = [
+const OF_EVERY_TRIAL: [Check; 11] = [
     failures::io_errors,
     failures::gave_up,
     failures::interrupted,
@@ -160,6 +171,7 @@ const OF_EVERY_TRIAL: [Check; 10] = [
     load::not_steady,
     load::warm_up_too_short,
     load::few_samples,
+    rated::faster_than_rated,
     failures::trace_incomplete,
 ];
 

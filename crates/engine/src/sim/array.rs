@@ -26,6 +26,7 @@
 //!       (n - 1) b, raid6 (n - 2) b
 //! ```
 
+use fathom_core::facts::{self, Layer, LayerKind, Stripe};
 use fathom_core::measure::Direction;
 use fathom_core::{Bytes, Instant, Span};
 
@@ -91,6 +92,15 @@ impl Level {
         }
     }
 
+    /// Disks that hold data of their own, of so many.
+    fn with_data(self, disks: u32) -> u64 {
+        match self {
+            Self::Raid1 => 1,
+            Self::Raid10 => u64::from(disks) / 2,
+            level => u64::from(disks) - level.parity(),
+        }
+    }
+
     /// Disks of a row that hold parity.
     fn parity(self) -> u64 {
         match self {
@@ -148,6 +158,33 @@ impl Options {
             ));
         }
         Ok(())
+    }
+}
+
+impl Options {
+    /// What it is made of, as the layers of a real one tell it: the array, and its disks.
+    pub(super) fn layers(&self, size: Bytes) -> Vec<Layer> {
+        let with_data = self.level.with_data(self.disks);
+        let full = Bytes(self.chunk.0 * with_data);
+        let array = Layer {
+            name: "sim".to_owned(),
+            kind: LayerKind::Md,
+            size,
+            members: (1..=self.disks as usize).collect(),
+            stripe: (1 < with_data).then_some(Stripe { chunk: self.chunk, full }),
+            detail: Some(format!("{}, {} disks", self.level.word(), self.disks)),
+            ..Layer::default()
+        };
+        let disk = |number: u32| Layer {
+            name: format!("sim-disk{number}"),
+            size: Bytes(size.0 / with_data),
+            disk: Some(facts::Disk {
+                rotational: Some(self.disk == Disk::Hdd),
+                ..facts::Disk::default()
+            }),
+            ..Layer::default()
+        };
+        std::iter::once(array).chain((0..self.disks).map(disk)).collect()
     }
 }
 
@@ -214,12 +251,7 @@ pub(super) struct Array {
 
 impl Array {
     pub fn new(options: &Options, size: Bytes, slots: u32, seed: u64) -> Self {
-        let count = u64::from(options.disks);
-        let with_data = match options.level {
-            Level::Raid1 => 1,
-            Level::Raid10 => count / 2,
-            level => count - level.parity(),
-        };
+        let with_data = options.level.with_data(options.disks);
         let member = Member {
             kind: options.disk,
             size: size.0 as f64 / with_data as f64,

@@ -12,11 +12,13 @@ mod curve;
 mod faults;
 mod grid;
 mod hdd;
+mod mix;
 mod options;
 mod parameters;
 mod queue;
 mod ssd;
 mod table;
+mod times;
 mod warp;
 
 use std::ops::Range;
@@ -32,9 +34,11 @@ use burst::Burst;
 use faults::Outcomes;
 use grid::Grid;
 use hdd::Hdd;
+use mix::AccessMix;
 use queue::Queue;
 use ssd::Ssd;
 use table::Table;
+use times::Times;
 use warp::Warp;
 
 pub use array::{Disk, Level, Options as ArrayOptions};
@@ -97,6 +101,8 @@ enum Machine {
     Burst(Burst),
     Table(Table),
     Grid(Box<Grid>),
+    AccessMix(AccessMix),
+    Times(Times),
 }
 
 impl Machine {
@@ -113,13 +119,20 @@ impl Machine {
             Model::WriteConcurrency(study) => {
                 Self::Table(Table::write_concurrency(study, slots, *seed))
             }
+            Model::AccessMix(mix) => Self::AccessMix(AccessMix::new(mix, slots)),
+            Model::BestPractice(times) => Self::Times(Times::new(times, slots, *seed)),
         }
     }
 
     /// Events that it may have waiting besides one for each slot.
     fn own_events(&self) -> usize {
         match self {
-            Self::Queue(_) | Self::Array(_) | Self::Burst(_) | Self::Grid(_) => 0,
+            Self::Queue(_)
+            | Self::Array(_)
+            | Self::Burst(_)
+            | Self::Grid(_)
+            | Self::AccessMix(_)
+            | Self::Times(_) => 0,
             // What is next begins, or what is served ends.
             Self::Table(_) => 1,
             Self::Ssd(ssd) => ssd.own_events(),
@@ -136,6 +149,8 @@ impl Machine {
             Self::Burst(burst) => burst,
             Self::Table(table) => table,
             Self::Grid(grid) => &mut **grid,
+            Self::AccessMix(mix) => mix,
+            Self::Times(times) => times,
         }
     }
 }

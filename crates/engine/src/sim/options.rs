@@ -6,10 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use fathom_core::Bytes;
+use fathom_core::facts::Layer;
 
 use super::faults::{self, Faults};
 use super::parameters::{Field, Parameter, unknown};
-use super::{array, burst, grid, hdd, queue, ssd, table};
+use super::{array, burst, grid, hdd, mix, queue, ssd, table, times};
 
 /// A simulated device and its parameters.
 ///
@@ -48,6 +49,10 @@ pub enum Model {
     Grid(grid::Options),
     /// The device of the published study of concurrent writes.
     WriteConcurrency(table::WriteConcurrency),
+    /// The devices of the published study of access mixes.
+    AccessMix(mix::Options),
+    /// The device of the published result of DiskSpd's guide.
+    BestPractice(times::Options),
 }
 
 /// The parameters that every device has, besides its faults.
@@ -71,7 +76,7 @@ const COMMON: [Parameter<Options>; 3] = [
 
 impl Model {
     /// The names of all models, with a line on each.
-    const ALL: [(&'static str, &'static str); 8] = [
+    const ALL: [(&'static str, &'static str); 10] = [
         ("queue", "servers behind one queue: every figure has a closed form"),
         ("ssd", "a solid-state drive: channels behind an interface and a write cache"),
         ("hdd", "a hard disk: an arm, a spindle, and a window of requests to choose from"),
@@ -83,6 +88,16 @@ impl Model {
             "study-write-concurrency",
             "eight striped disks in a cloud as published: blocks of 256 KiB, 1 MiB and 12.8 MB, \
              zeros faster than random data",
+        ),
+        (
+            "study-access-mix",
+            "arrays of four families of drives as published: 64 KiB by the share of sequential \
+             access and the depth per disk",
+        ),
+        (
+            "study-best-practice",
+            "the device of DiskSpd's published example: its response times with 128 in flight, and \
+             at most what it reached then",
         ),
     ];
 
@@ -97,6 +112,8 @@ impl Model {
             Self::Table(_) => "table",
             Self::Grid(_) => "grid",
             Self::WriteConcurrency(_) => "study-write-concurrency",
+            Self::AccessMix(_) => "study-access-mix",
+            Self::BestPractice(_) => "study-best-practice",
         }
     }
 
@@ -111,6 +128,8 @@ impl Model {
             Self::Table(options) => options,
             Self::Grid(options) => options,
             Self::WriteConcurrency(options) => options,
+            Self::AccessMix(options) => options,
+            Self::BestPractice(options) => options,
         }
     }
 
@@ -169,6 +188,8 @@ tabled! {
     table::Options: table::PARAMETERS;
     grid::Options: grid::PARAMETERS;
     table::WriteConcurrency: table::WRITE_CONCURRENCY_PARAMETERS;
+    mix::Options: mix::PARAMETERS;
+    times::Options: times::PARAMETERS;
 }
 
 impl Options {
@@ -186,6 +207,13 @@ impl Options {
             "study-write-concurrency" => {
                 (Model::WriteConcurrency(table::WriteConcurrency::default()), Bytes(8 << 40))
             }
+            "study-access-mix" => {
+                (Model::AccessMix(mix::Options::default()), Bytes(1_000_000_000_000))
+            }
+            // Two files of 100 GiB.
+            "study-best-practice" => {
+                (Model::BestPractice(times::Options::default()), Bytes(200 * Bytes::GIB))
+            }
             _ => return None,
         };
         Some(Self { size, seed: 1, model, compresses: 0.0, faults: Faults::default() })
@@ -199,6 +227,15 @@ impl Options {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         Self { seed: z ^ (z >> 31), ..self.clone() }
+    }
+
+    /// What it is made of, as the layers of a real target tell it; nothing of what is one disk.
+    pub fn layers(&self) -> Vec<Layer> {
+        match &self.model {
+            Model::Array(array) if 1 < array.disks => array.layers(self.size),
+            Model::AccessMix(drives) if 1 < drives.disks => drives.layers(self.size),
+            _ => Vec::new(),
+        }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -231,7 +268,12 @@ impl Options {
             ));
         }
         match &self.model {
-            Model::Queue(_) | Model::Table(_) | Model::Grid(_) | Model::WriteConcurrency(_) => {}
+            Model::Queue(_)
+            | Model::Table(_)
+            | Model::Grid(_)
+            | Model::WriteConcurrency(_)
+            | Model::AccessMix(_)
+            | Model::BestPractice(_) => {}
             Model::Ssd(options) => options.check()?,
             Model::Hdd(options) => options.check()?,
             Model::Array(options) => options.check()?,
@@ -350,6 +392,8 @@ mod tests {
             "table,points=1:565MB/s+2:897MB/s,run-noise=0.03",
             "grid,p50-noise=0.04,write-time=1ms",
             "study-write-concurrency,run-noise=0.03",
+            "study-access-mix,drive=sata2,disks=4",
+            "study-best-practice,fastest=100us",
         ] {
             let options: Options = text.parse().expect(text);
             assert_eq!(options.to_string(), text);

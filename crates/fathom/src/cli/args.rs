@@ -13,7 +13,7 @@ use clap::{
 use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Bytes, Quantile, Rate, Span};
 
 use super::axes::{self, AxisArg};
 use super::patterns;
@@ -66,6 +66,8 @@ pub enum Command {
     Plan(Request),
     /// Run every combination of several settings, and say which is the best
     Sweep(Sweep),
+    /// Run one of the classic studies, or list them
+    Study(Study),
     /// Go on with an experiment that was interrupted, from its result file
     Resume(Resume),
     /// Find the lowest queue depth that saturates, or the highest load that meets an objective
@@ -228,6 +230,44 @@ pub struct Sweep {
     pub results: Results,
 }
 
+/// `fathom study`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Study {
+    /// Which; without one they are listed.
+    #[command(subcommand)]
+    pub which: Option<StudyOf>,
+}
+
+/// The classic studies, each with the options of the experiment that it is.
+#[derive(Clone, Debug, Subcommand)]
+pub enum StudyOf {
+    /// How many writers saturate a target, by block size, and are zeros suspiciously fast?
+    WriteConcurrency(Box<Sweep>),
+    /// How do arrays scale with their disks under one to four sequential streams?
+    MultiStream(Box<Sweep>),
+    /// How long do reads take under every write load? Diskplorer's map
+    #[command(name = "latency-map")]
+    Map(Box<StudyMap>),
+    /// What does random access among sequential cost, drives side by side?
+    AccessMix(Box<Sweep>),
+    /// What does a workload reach by the procedure of DiskSpd's guide?
+    BestPractice(Box<Peak>),
+}
+
+/// `fathom study latency-map`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct StudyMap {
+    /// The map, as far as the spec does not say it.
+    #[command(flatten)]
+    pub map: Map,
+    /// A spec of your own: a file with a [map]
+    #[arg(long, value_name = "FILE", help_heading = "Map")]
+    pub workload: Option<String>,
+    /// The options that were typed.
+    #[arg(skip)]
+    pub typed: Vec<Typed>,
+}
+
 /// How a sweep goes about it: the keys of `[sweep]` in a workload file, too.
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Sweep")]
@@ -251,6 +291,9 @@ pub struct SweepArgs {
     /// Cut short what is clearly worse than the best, and do not repeat it
     #[arg(long)]
     pub cut_off: bool,
+    /// Measure what has this value on an axis only once, when everything else is done: payload=zeros
+    #[arg(long, value_name = "NAME=VALUE", value_parser = axes::value)]
+    pub once: Vec<(String, String)>,
     /// The share of the best throughput that is enough: what is called saturated [default: 95%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub enough: Option<f64>,
@@ -349,18 +392,28 @@ impl Args {
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut args = Self::from_arg_matches(matches)?;
-        let request = match &mut args.command {
-            Command::Run(run) => &mut run.request,
-            Command::Sweep(sweep) => &mut sweep.request,
-            Command::Peak(peak) => &mut peak.request,
-            Command::Sustain(sustain) => &mut sustain.request,
-            Command::Plan(request) => request,
+        let typed_of = match &mut args.command {
+            Command::Run(run) => &mut run.request.typed,
+            Command::Sweep(sweep) => &mut sweep.request.typed,
+            Command::Peak(peak) => &mut peak.request.typed,
+            Command::Sustain(sustain) => &mut sustain.request.typed,
+            Command::Plan(request) => &mut request.typed,
+            Command::Study(Study { which: Some(which) }) => match which {
+                StudyOf::WriteConcurrency(sweep)
+                | StudyOf::MultiStream(sweep)
+                | StudyOf::AccessMix(sweep) => &mut sweep.request.typed,
+                StudyOf::Map(study) => &mut study.typed,
+                StudyOf::BestPractice(peak) => &mut peak.request.typed,
+            },
             _ => return Ok(args),
         };
-        let (name, matches) = matches.subcommand().expect("a command was read");
-        let command = Self::command();
-        let command = command.find_subcommand(name).expect("it was read with this definition");
-        request.typed = typed(command, matches);
+        // The innermost of them has the options.
+        let (mut command, mut matches) = (&Self::command(), matches);
+        while let Some((name, inner)) = matches.subcommand() {
+            command = command.find_subcommand(name).expect("it was read with this definition");
+            matches = inner;
+        }
+        *typed_of = typed(command, matches);
         Ok(args)
     }
 }
@@ -435,7 +488,8 @@ pub struct LoadArgs {
     /// When what is written is flushed.
     #[command(flatten)]
     pub flush: FlushArgs,
-    /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target
+    /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target,
+    /// 8/disk (for each disk that an array is seen to be spread over)
     /// [default: 32, or one for each worker if there are more; with --rate 1024, or as many as fit
     /// into 256 MiB of memory]
     #[arg(short, long, value_name = "DEPTH", allow_hyphen_values = true,
@@ -514,6 +568,13 @@ pub struct LoadArgs {
     /// time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
+    /// What all targets together are rated at, I/Os per second: 80k; who is faster is doubted
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::rated_iops)]
+    pub rated_iops: Option<Rate>,
+    /// The same in bytes: 800MB/s
+    #[arg(long, value_name = "BANDWIDTH", allow_hyphen_values = true,
+          value_parser = rates::rated_bandwidth)]
+    pub rated_bandwidth: Option<Bytes>,
 }
 
 /// When what is written is flushed.

@@ -74,6 +74,16 @@ pub fn axis(text: &str) -> Result<AxisArg, String> {
     }
 }
 
+/// Reads `payload=zeros`: an axis and one of its values.
+pub fn value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("write an axis and one of its values, such as payload=zeros".to_owned()),
+    }
+}
+
 /// How far it is from one value of a range to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {

@@ -145,6 +145,24 @@ impl Offered {
     }
 }
 
+/// Reads what targets are rated at: `80k` I/Os per second.
+pub fn rated_iops(text: &str) -> Result<Rate, String> {
+    match offered(text)? {
+        Offered::Steady(TypedRate { load: Load::Iops(iops), per: Per::Stream }) => Ok(Rate(iops)),
+        _ => Err(format!("'{text}' is no number of I/Os per second: write 80k")),
+    }
+}
+
+/// Reads what targets are rated at: `800MB/s`.
+pub fn rated_bandwidth(text: &str) -> Result<Bytes, String> {
+    match offered(text)? {
+        Offered::Steady(TypedRate { load: Load::Bandwidth(bytes), per: Per::Stream }) => {
+            Ok(Bytes(bytes.round() as u64))
+        }
+        _ => Err(format!("'{text}' is no number of bytes per second: write 800MB/s")),
+    }
+}
+
 /// More stages than anybody types.
 const STAGES_MAX: usize = 1000;
 

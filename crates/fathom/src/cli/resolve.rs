@@ -6,7 +6,7 @@ use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
-    Pattern, Payload, Point, Region, RestFrom, Rests, RingMode, Sequence, Starts, Stream,
+    Pattern, Payload, Point, Rated, Region, RestFrom, Rests, RingMode, Sequence, Starts, Stream,
     SubmissionThread, Workers, Workplace, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
@@ -147,6 +147,7 @@ pub fn settle(
         cool_down: times.cool_down,
         interval: interval.map_err(whole)?,
         seed: first.load.seed.unwrap_or(machine.fresh_seed),
+        rated: Rated { iops: first.load.rated_iops, bandwidth: first.load.rated_bandwidth },
         ..Point::of(streams, times.window)
     };
     let point = match &described.name {
@@ -254,7 +255,9 @@ fn stream(
             Times { warm_up: Span(0), window: active.ends(times.window) - start, ..times }
         }
     };
-    let (pacing, course) = pacing(args, regions.len() as u32, &sizes, own)?;
+    let drives = |region: &Region| u64::from(targets[region.target as usize].drives());
+    let spread = (regions.len() as u32, regions.iter().map(drives).sum());
+    let (pacing, course) = pacing(args, spread, &sizes, own)?;
     possible_rate(&pacing, course.as_ref(), &sizes, own)?;
     let mut stream = Stream {
         pattern: pattern(&args.load)?,
@@ -934,7 +937,7 @@ fn exactly(size: Bytes) -> String {
 /// The pacing, with the course of its load if that changes over time.
 fn pacing(
     args: &StreamArgs,
-    targets: u32,
+    (targets, disks): (u32, u64),
     sizes: &BlockSizes,
     times: Times,
 ) -> Result<(Pacing, Option<Course>), Error> {
@@ -950,6 +953,7 @@ fn pacing(
         Depth::Stream(n) => u64::from(n),
         Depth::PerWorker(n) => u64::from(n) * workers,
         Depth::PerTarget(n) => u64::from(n) * u64::from(targets),
+        Depth::PerDisk(n) => u64::from(n) * disks,
     });
     let default = match load.rate {
         None => u64::from(DEFAULT_DEPTH),

@@ -6,8 +6,8 @@ use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
-    Order, Pacing, Pattern, Payload, Point, RestFrom, Rests, RingMode, Stream, SubmissionThread,
-    SyncMode, Workers, Workplace,
+    Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode, Stream,
+    SubmissionThread, SyncMode, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -156,6 +156,9 @@ const RUN: &[Row] = &[
     }),
     ("zones", &["f", "--zones", "-w", "4"], |s| stream(s).zones),
     ("zones", &["f"], |s| !stream(s).zones),
+    // One worker has a zone too: all of it.
+    ("zones", &["f", "--zones"], |s| stream(s).zones),
+    ("queue-depth", &["f", "g", "--queue-depth", "8/disk"], |s| depth(s) == 16),
     ("start-distance", &["f", "--pattern", "backward", "--start-distance", "1m", "-w", "4"], |s| {
         stream(s).pattern.start_distance() == Some(Bytes(Bytes::MIB))
             && matches!(stream(s).pattern, Pattern::Sequential(sequence) if sequence.backward)
@@ -274,6 +277,12 @@ const RUN: &[Row] = &[
     }),
     ("interval", &["f", "--interval", "500ms"], |s| point(s).interval == Span::from_ms(500)),
     ("seed", &["f", "--seed", "7"], |s| point(s).seed == 7),
+    ("rated-iops", &["f", "--rated-iops", "80k"], |s| {
+        point(s).rated == Rated { iops: Some(Rate(80e3)), bandwidth: None }
+    }),
+    ("rated-bandwidth", &["f", "--rated-bandwidth", "800MB/s"], |s| {
+        point(s).rated == Rated { iops: None, bandwidth: Some(Bytes(800_000_000)) }
+    }),
     ("offset", &["f", "--offset", "1m"], |s| {
         let region = stream(s).regions[0];
         region.offset == Bytes(Bytes::MIB) && region.length == Bytes(Bytes::GIB - Bytes::MIB)
@@ -375,7 +384,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--size", "5k"], &["--size 5 KiB", "whole number of blocks", "4096 bytes"]),
     (&["f", "--size", "4097"], &["--size 4097 bytes", "blocks of 4 KiB", "4096 bytes"]),
     (&["f", "--size", "4k", "-b", "8k"], &["--size 4 KiB", "block of 8 KiB", "--block-size"]),
-    (&["f", "--queue-depth", "0"], &["--queue-depth", "32, 8/worker or 8/target"]),
+    (&["f", "--queue-depth", "0"], &["--queue-depth", "32, 8/worker, 8/target or 8/disk"]),
     (&["f", "--queue-depth", "8/thread"], &["/thread", "8/worker"]),
     (&["f", "-w", "9", "-q", "8"], &["--queue-depth 8", "9 workers share it"]),
     (&["f", "g", "-w", "65536", "-q", "8"], &["--workers", "131072 threads"]),
@@ -509,6 +518,9 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),
     (&["f", "--read-share", "0", "--destroy", "h"], &["--destroy h", "none of the targets"]),
     (&["f", "--backend", "mmap"], &["--backend", "auto, uring, aio and sync"]),
+    (&["f", "--rated-iops", "800MB/s"], &["--rated-iops", "write 80k"]),
+    (&["f", "--rated-bandwidth", "80k"], &["--rated-bandwidth", "write 800MB/s"]),
+    (&["f", "--rated-bandwidth", "1MB/s/worker"], &["--rated-bandwidth", "write 800MB/s"]),
     (&["f", "--seed", "x"], &["--seed", "whole number"]),
     (&["f", "--seed", "-1"], &["--seed", "'-1'", "from 0 to"]),
     (&["f", "-b", "-4k"], &["--block-size", "'-4k'", "write a size"]),
@@ -538,7 +550,6 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
         &["f", "--no-repeat", "--size", "8k", "-w", "3"],
         &["--no-repeat", "3 workers share 2 places"],
     ),
-    (&["f", "--zones"], &["--zones", "one worker", "drop it"]),
     (&["f", "--zones", "-w", "2", "--pattern", "interlocked"], &["--zones", "one pointer"]),
     (&["f", "--zones", "-w", "3", "--size", "8k"], &["--zones", "too small", "fewer workers"]),
     (&["f", "--start-distance", "1m"], &["--start-distance", "anywhere", "sequential"]),

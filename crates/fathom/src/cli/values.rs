@@ -19,6 +19,8 @@ pub enum Depth {
     PerWorker(u32),
     /// For each target.
     PerTarget(u32),
+    /// For each disk that a target is spread over.
+    PerDisk(u32),
 }
 
 /// A block size as typed, or several with their weights.
@@ -92,15 +94,17 @@ fn split_suffix(text: &str) -> (&str, &str) {
     }
 }
 
-/// Reads `32`, `8/worker`, `8/target`.
+/// Reads `32`, `8/worker`, `8/target`, `8/disk`.
 pub fn depth(text: &str) -> Result<Depth, String> {
     let (number, per) = split_suffix(text);
-    let number = count(number).map_err(|why| format!("{why}: write 32, 8/worker or 8/target"))?;
+    let number =
+        count(number).map_err(|why| format!("{why}: write 32, 8/worker, 8/target or 8/disk"))?;
     match per.trim() {
         "" | "total" => Ok(Depth::Stream(number)),
         "worker" => Ok(Depth::PerWorker(number)),
         "target" => Ok(Depth::PerTarget(number)),
-        other => Err(format!("'/{other}' is unknown: write 32, 8/worker or 8/target")),
+        "disk" => Ok(Depth::PerDisk(number)),
+        other => Err(format!("'/{other}' is unknown: write 32, 8/worker, 8/target or 8/disk")),
     }
 }
 
@@ -556,6 +560,7 @@ mod tests {
         assert_eq!(depth("32"), Ok(Depth::Stream(32)));
         assert_eq!(depth("8/worker"), Ok(Depth::PerWorker(8)));
         assert_eq!(depth("8/target"), Ok(Depth::PerTarget(8)));
+        assert_eq!(depth("8/disk"), Ok(Depth::PerDisk(8)));
         assert_eq!(workers("4"), Ok(Workers::PerTarget(4)));
         assert_eq!(workers("4/target"), Ok(Workers::PerTarget(4)));
         assert_eq!(workers("4/total"), Ok(Workers::Total(4)));

@@ -17,6 +17,7 @@ pub mod report;
 pub mod resume;
 pub mod run;
 mod shared;
+pub mod study;
 pub mod sustain;
 pub mod sweep;
 pub mod workloads;

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::experiment::{Experiment, PROBES_MAX, Peak, Search, Vary, lowest};
+use fathom_core::experiment::{
+    BestPractice, Circumstances, Experiment, Peak, Search, Vary, lowest,
+};
+use fathom_core::facts::{Target, TargetKind};
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Pacing, Point};
+use fathom_core::spec::{Pacing, Point, Workers};
 use fathom_core::{Rate, Span};
 use fathom_report::document::{self, Command};
 
@@ -51,8 +54,54 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 ///
 /// When an option contradicts another one, or a target is not there.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    settle(args, Asked::read(&args.request)?, (seed, false), |peak, _, _| Box::new(peak))
+}
+
+/// The same by the procedure of DiskSpd's guide, with this workload unless another one was named: as
+/// many threads as CPUs, small steps, and its checks.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub fn prepare_best_practice(
+    args: &Args,
+    workload: &str,
+    seed: Option<u64>,
+) -> Result<Prepared, Error> {
+    let refuse = |option: &str, problem: &str| Err(Error::option(option, problem, "drop it"));
+    if args.search.objective.is_some() {
+        return refuse("--objective", "the guide's procedure looks for what saturates");
+    }
+    if args.search.vary.is_some() {
+        return refuse("--vary", "the guide's procedure raises the queue depth");
+    }
+    let mut asked = Asked::read_or(&args.request, workload)?;
+    let host = shared::this_host();
+    let cpus = shared::machine(&host).cpus;
+    if let [stream] = asked.described.streams.as_mut_slice() {
+        stream.load.workers = Workers::Total(cpus);
+    }
+    let official = args.search.official.0;
+    let prepared = settle(args, asked, (seed, true), |peak, base, targets| {
+        let is_simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+        let memory = (!is_simulated).then_some(host.memory);
+        let circumstances = Circumstances { cpus, memory, official };
+        Box::new(BestPractice::new(peak, base.clone(), circumstances))
+    })?;
+    let mut about = prepared.about;
+    about.insert(0, format!("{workload}: DiskSpd's guide, {cpus} threads for as many CPUs"));
+    Ok(Prepared { about, ..prepared })
+}
+
+/// Settles a search, perhaps by small steps, which may become more than one: it is made of that, its
+/// first point and the targets.
+fn settle(
+    args: &Args,
+    mut asked: Asked,
+    (seed, small_steps): (Option<u64>, bool),
+    experiment: impl FnOnce(Peak, &Point, &[Target]) -> Box<dyn Experiment>,
+) -> Result<Prepared, Error> {
     contradictions(&args.search)?;
-    let mut asked = Asked::read(&args.request)?;
     if args.request.typed.iter().any(|typed| typed.name == "queue-depth") {
         depth_has_an_effect(&asked.described, &args.search)?;
     }
@@ -71,23 +120,27 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let holds = Holds { backend: spec.backend, machine: shared::machine(&host) };
     let search = search(&args.search, &base, official, &holds)?;
     let peak = Peak::new(base.clone(), search, official);
+    let peak = if small_steps { peak.by_small_steps() } else { peak };
     let time = peak.forecast().time_at_most;
     let long = Point { warm_up: Span(0), cool_down: Span(0), window: time, ..unpaced(&base) };
+    let about = about(&peak, &base, &search, official);
+    let axis = document::Axis::from(&peak.axis());
+    let experiment = experiment(peak, &base, &spec.targets);
     Ok(Prepared {
         command: Command::Peak,
         writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),
-        about: about(&peak, &base, &search, official),
+        about,
         described: document::Experiment {
             name: asked.source().unwrap_or("peak").to_owned(),
             base: document::Point::from(&base),
-            axes: Vec::from([document::Axis::from(&peak.axis())]),
+            axes: Vec::from([axis]),
             settings: settings(&search, official),
         },
         seed: base.seed,
         targets: spec.targets.clone(),
         grounds: Vec::from([Ground { place, spec }]),
         which: Box::new(|_| 0),
-        experiment: Box::new(peak),
+        experiment,
         host,
         refusal,
     })
@@ -291,7 +344,7 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
     Vec::from([
         what,
         format!("load     {load}"),
-        format!("probes   up to {PROBES_MAX} of {window}{longer}; {last}"),
+        format!("probes   up to {} of {window}{longer}; {last}", peak.probes_at_most()),
     ])
 }
 

@@ -175,9 +175,12 @@ pub fn render(document: &Document, style: &terminal::Style) -> String {
     match document.header.command {
         Command::Quick => terminal::portrait(document, style),
         Command::Run => terminal::document(document, style),
-        Command::Sweep | Command::Peak | Command::Map | Command::Sustain | Command::Import => {
-            terminal::experiment(document, style)
-        }
+        Command::Sweep
+        | Command::Peak
+        | Command::Map
+        | Command::Sustain
+        | Command::Study
+        | Command::Import => terminal::experiment(document, style),
     }
 }
 

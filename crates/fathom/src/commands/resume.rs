@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::experiment::{self, Prepared};
 use super::shared::{self, Outputs};
-use super::{map, peak, sustain, sweep};
+use super::{map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Results, Resume};
 use crate::error::{Error, plain};
 use crate::identity;
@@ -92,6 +92,7 @@ fn settle(
     })?;
     match args.command {
         Command::Sweep(args) => Ok((sweep::prepare(&args, header.seed)?, args.results)),
+        Command::Study(args) => study::prepare(&args, header.seed),
         Command::Map(args) => Ok((map::prepare(&args, header.seed)?, args.results)),
         Command::Peak(args) => Ok((peak::prepare(&args, header.seed)?, args.results)),
         Command::Sustain(args) => Ok((sustain::prepare(&args, header.seed)?, args.results)),

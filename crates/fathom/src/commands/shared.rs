@@ -59,6 +59,16 @@ pub fn asks_for_help(path: &Path) -> bool {
     simulated(path).is_some_and(|text| text == "help" || text.is_empty())
 }
 
+/// What I/Os of a target are multiples of, where that is known and more than the least that there is.
+pub fn logical_block(target: &Path) -> Option<Bytes> {
+    let facts = match simulated(target) {
+        Some(_) => None,
+        // What is wrong with it is said when it is looked at for good.
+        None => host::target(target).ok(),
+    };
+    facts?.direct_alignment.filter(|alignment| Bytes(512) < *alignment)
+}
+
 impl Place {
     /// Looks at what was named.
     ///
@@ -80,7 +90,9 @@ impl Place {
                 }
                 let options: sim::Options =
                     text.parse().map_err(|why| Error::Mistyped(format!("{name}: {why}")))?;
-                let facts = Box::new(Target::simulated(&name, options.size));
+                let layers = options.layers();
+                let facts = Target { layers, ..Target::simulated(&name, options.size) };
+                let facts = Box::new(facts);
                 return Ok(Self::Simulated { facts, options });
             }
             let facts =

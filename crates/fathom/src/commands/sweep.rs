@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Axis, Candidate, Coordinate, Order, Planned, Precondition, Role, SweepSettings,
+    Axis, Candidate, Coordinate, Experiment, Order, Planned, Precondition, Role, Sweep,
+    SweepSettings,
 };
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
@@ -48,7 +49,37 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 /// When a combination cannot be, or a target is not there.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let template = Template::read(&args.request)?;
-    let (axes, course) = asked(args, &template)?;
+    let settled = settle(args, &template, None, seed)?;
+    Ok(settled.prepared(|sweep, _| Box::new(sweep)))
+}
+
+/// A sweep whose combinations have all been found possible.
+pub struct SettledSweep {
+    name: String,
+    axes: Vec<AxisArg>,
+    course: SweepArgs,
+    host: Host,
+    targets: Vec<Target>,
+    candidates: Vec<Candidate>,
+    grounds: Grounds,
+    refusal: Option<Error>,
+}
+
+/// Settles every combination, those of this axis, which varies slowest, with those of the others.
+///
+/// # Errors
+///
+/// When one cannot be, or a target is not there.
+pub fn settle(
+    args: &Args,
+    template: &Template<'_>,
+    slowest: Option<AxisArg>,
+    seed: Option<u64>,
+) -> Result<SettledSweep, Error> {
+    let (mut axes, course) = asked(args, template)?;
+    if let Some(slowest) = slowest.filter(|own| axes.iter().all(|axis| axis.name != own.name)) {
+        axes.insert(0, slowest);
+    }
     let host = shared::this_host();
     let machine = shared::machine(&host);
     let machine = Machine { fresh_seed: seed.unwrap_or(machine.fresh_seed), ..machine };
@@ -57,7 +88,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     for labels in combinations(&axes)? {
         let named: Vec<(&str, &str)> =
             axes.iter().map(|axis| axis.name.as_str()).zip(labels).collect();
-        let one = sites.settle(&template, &named, machine);
+        let one = sites.settle(template, &named, machine);
         settled.push((one.map_err(|error| at(error, &named))?, named));
     }
     let passes = passes(&course);
@@ -70,58 +101,65 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     for (Settled { site, spec, .. }, named) in settled {
         let point = Point { name: name(&named), ..spec.points[0].clone() };
         let coordinates: Vec<Coordinate> = named.iter().map(coordinate).collect();
+        let once = course
+            .once
+            .iter()
+            .any(|(axis, label)| named.contains(&(axis.as_str(), label.as_str())));
         let spec = Spec { points: Vec::new(), consent: consent.clone(), ..spec };
         let place = (site, &sites.list[site].place);
         if let Some(preparation) = Precondition::new(&point, passes).next() {
             grounds.add(place, &spec, preparation, (Role::Preparation, labels(&coordinates)));
         }
         grounds.add(place, &spec, point.clone(), (Role::Result, labels(&coordinates)));
-        candidates.push(Candidate { point: sites.in_union(site, point), coordinates });
+        candidates.push(Candidate { point: sites.in_union(site, point), coordinates, once });
     }
-    let combined = (candidates, grounds);
-    let prepared = conclude(&template, (axes, course), host, sites.union, combined);
-    Ok(Prepared { refusal, ..prepared })
+    let name = template.name().unwrap_or("sweep").to_owned();
+    let targets = sites.union;
+    Ok(SettledSweep { name, axes, course, host, targets, candidates, grounds, refusal })
 }
 
-fn conclude(
-    template: &Template<'_>,
-    (axes, course): (Vec<AxisArg>, SweepArgs),
-    host: Host,
-    targets: Vec<Target>,
-    (candidates, grounds): (Vec<Candidate>, Grounds),
-) -> Prepared {
-    let base = candidates[0].point.clone();
-    let settings = settings(&course, base.seed);
-    let axes: Vec<Axis> = axes.iter().map(AxisArg::described).collect();
-    let writes = writes(&candidates, &settings, &targets);
-    let name = template.name().unwrap_or("sweep").to_owned();
-    let described = document::Experiment {
-        name: name.clone(),
-        base: document::Point::from(&base),
-        axes: axes.iter().map(document::Axis::from).collect(),
-        settings: settings_in_words(&settings),
-    };
-    let about = about(&name, &axes, &settings);
-    let Grounds { list, of } = grounds;
-    let which = move |planned: &Planned| {
-        let role = match planned.place.role {
-            Role::Preparation => Role::Preparation,
-            _ => Role::Result,
+impl SettledSweep {
+    /// The experiment that it is, which may be more than the sweep: it is made of that and the
+    /// targets.
+    pub fn prepared(
+        self,
+        experiment: impl FnOnce(Sweep, &[Target]) -> Box<dyn Experiment>,
+    ) -> Prepared {
+        let Self { name, axes, course, host, targets, candidates, grounds, refusal } = self;
+        let base = candidates[0].point.clone();
+        let settings = settings(&course, base.seed);
+        let once: Vec<String> =
+            course.once.iter().map(|(axis, label)| format!("{axis} {label}")).collect();
+        let axes: Vec<Axis> = axes.iter().map(AxisArg::described).collect();
+        let about = about(&name, &axes, &settings, &once);
+        let described = document::Experiment {
+            name,
+            base: document::Point::from(&base),
+            axes: axes.iter().map(document::Axis::from).collect(),
+            settings: settings_in_words(&settings, &once),
         };
-        of[&(role, labels(&planned.place.coordinates))]
-    };
-    Prepared {
-        command: Command::Sweep,
-        host,
-        targets,
-        grounds: list.into_iter().map(|(_, ground)| ground).collect(),
-        which: Box::new(which),
-        experiment: Box::new(fathom_core::experiment::Sweep::new(axes, candidates, settings)),
-        described,
-        seed: base.seed,
-        about,
-        writes,
-        refusal: None,
+        let writes = writes(&candidates, &settings, &targets);
+        let Grounds { list, of } = grounds;
+        let which = move |planned: &Planned| {
+            let role = match planned.place.role {
+                Role::Preparation => Role::Preparation,
+                _ => Role::Result,
+            };
+            of[&(role, labels(&planned.place.coordinates))]
+        };
+        Prepared {
+            command: Command::Sweep,
+            experiment: experiment(Sweep::new(axes, candidates, settings), &targets),
+            host,
+            targets,
+            grounds: list.into_iter().map(|(_, ground)| ground).collect(),
+            which: Box::new(which),
+            described,
+            seed: base.seed,
+            about,
+            writes,
+            refusal,
+        }
     }
 }
 
@@ -133,9 +171,10 @@ fn writes(
 ) -> Option<Writes> {
     let pass = |one: &Candidate| Precondition::new(&one.point, settings.prepare).next();
     let passes: Vec<Point> = candidates.iter().filter_map(pass).collect();
-    let times = settings.prepare * settings.repeats;
-    let prepared = passes.iter().map(|point| (point, times));
-    let measured = candidates.iter().map(|one| (&one.point, settings.repeats));
+    let times = |one: &Candidate| if one.once { 1 } else { settings.repeats };
+    let prepared = passes.iter().zip(candidates);
+    let prepared = prepared.map(|(point, one)| (point, settings.prepare * times(one)));
+    let measured = candidates.iter().map(|one| (&one.point, times(one)));
     Writes::of(measured.chain(prepared), targets)
 }
 
@@ -172,7 +211,18 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
         prepare: args.course.prepare.or(file.prepare),
         cut_off: args.course.cut_off || file.cut_off,
         enough: args.course.enough.or(file.enough),
+        once: if args.course.once.is_empty() { file.once } else { args.course.once.clone() },
     };
+    for (name, value) in &course.once {
+        let has = |axis: &AxisArg| axis.name == *name && axis.labels.contains(value);
+        if !table.axes.iter().any(has) {
+            return Err(Error::option(
+                format!("--once {name}={value}"),
+                "no axis has this value",
+                "name an axis and one of its values, as they are written there",
+            ));
+        }
+    }
     if let Some(enough) = course.enough.filter(|share| *share <= 0.0) {
         let option = format!("--enough {enough}");
         return Err(Error::option(option, "everything is enough then", "choose 95%"));
@@ -201,7 +251,7 @@ fn passes(course: &SweepArgs) -> u32 {
 }
 
 /// The settings as the result file has them, by the names of their options.
-fn settings_in_words(settings: &SweepSettings) -> BTreeMap<String, String> {
+fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<String, String> {
     let order = match settings.order {
         Order::Shuffled => "shuffled",
         Order::AsGiven => "as-given",
@@ -216,15 +266,19 @@ fn settings_in_words(settings: &SweepSettings) -> BTreeMap<String, String> {
     if 0 < settings.prepare {
         pairs.push(("prepare", settings.prepare.to_string()));
     }
+    if !once.is_empty() {
+        pairs.push(("once", once.join(", ")));
+    }
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// "sweep: 9 x 2 combinations", and a line for each axis.
-fn about(name: &str, axes: &[Axis], settings: &SweepSettings) -> Vec<String> {
+fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -> Vec<String> {
     let counts: Vec<String> = axes.iter().map(|axis| axis.labels.len().to_string()).collect();
     let repeats = match settings.repeats {
         1 => String::new(),
-        n => format!(", {n} times each"),
+        n if once.is_empty() => format!(", {n} times each"),
+        n => format!(", {n} times each; then once {}", once.join(" and ")),
     };
     let order = match settings.order {
         Order::Shuffled => "in shuffled order",

@@ -4,15 +4,26 @@
 //! as any others.
 
 use std::error::Error as _;
+use std::ffi::OsString;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, CommandFactory, Parser};
 
 use super::file::Value;
-use crate::cli::args::{AccessArgs, LoadArgs, SweepArgs};
+use crate::cli::args::{AccessArgs, LoadArgs, Map, SweepArgs};
 
 /// What is said once for a run, and not for each of its streams.
-pub const COMMON: [&str; 6] = ["warm-up", "duration", "cool-down", "interval", "seed", "backend"];
+pub const COMMON: [&str; 8] = [
+    "warm-up",
+    "duration",
+    "cool-down",
+    "interval",
+    "seed",
+    "backend",
+    "rated-iops",
+    "rated-bandwidth",
+];
 
 /// The options of a stream and of its run, alone.
 #[derive(Debug, Parser)]
@@ -47,6 +58,11 @@ pub fn is_switch(arg: &Arg) -> bool {
 /// Whether the key may be `true` instead of a value.
 pub fn may_be_true(arg: &Arg) -> bool {
     arg.get_num_args().is_some_and(|values| values.min_values() == 0)
+}
+
+/// Whether the key may have several values.
+pub fn may_be_list(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
 }
 
 /// What a key with a value is on the command line; nothing for `false`.
@@ -98,6 +114,49 @@ pub fn read_sweep(words: &[String]) -> Result<SweepArgs, String> {
     SweepWords::try_parse_from(words).map(|read| read.course).map_err(|error| reason(&error))
 }
 
+/// A map, alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct MapWords {
+    #[command(flatten)]
+    map: Map,
+}
+
+/// What is said on the command line alone: consent, how it begins, and where results go.
+const NEVER_IN_A_FILE: [&str; 9] =
+    ["overwrite", "destroy", "yes", "plan", "out", "html", "csv", "trace", "json"];
+
+/// Every key of `[map]`.
+pub fn map_keys() -> Vec<Arg> {
+    let command = MapWords::command();
+    let all = command
+        .get_arguments()
+        .filter(|arg| arg.get_long().is_some_and(|name| !NEVER_IN_A_FILE.contains(&name)));
+    all.cloned().collect()
+}
+
+/// As [`words`], of a key of `[map]`.
+///
+/// # Errors
+///
+/// As [`words`].
+pub fn map_words(key: &str, value: &Value) -> Result<Vec<String>, String> {
+    let words = words_of(&map_keys(), key, value)?;
+    read_map(&words, Path::new("target"))?;
+    Ok(words)
+}
+
+/// Reads the words of a map of a target.
+///
+/// # Errors
+///
+/// When one cannot be.
+pub fn read_map(words: &[String], target: &Path) -> Result<Map, String> {
+    let words = words.iter().map(OsString::from);
+    let words = words.chain([OsString::from("--"), target.as_os_str().to_owned()]);
+    MapWords::try_parse_from(words).map(|read| read.map).map_err(|error| reason(&error))
+}
+
 fn words_of(known: &[Arg], key: &str, value: &Value) -> Result<Vec<String>, String> {
     let arg = known.iter().find(|arg| arg.get_long() == Some(key));
     let arg = arg.expect("only keys that exist are asked for");
@@ -109,7 +168,7 @@ fn words_of(known: &[Arg], key: &str, value: &Value) -> Result<Vec<String>, Stri
         Value::Text(text) if text == "false" => Vec::new(),
         Value::Flag(true) if is_switch(arg) || may_be_true(arg) => Vec::from([format!("--{key}")]),
         Value::Flag(false) if is_switch(arg) || may_be_true(arg) => Vec::new(),
-        Value::List(list) if matches!(arg.get_action(), ArgAction::Append) => {
+        Value::List(list) if may_be_list(arg) => {
             let each = list.iter().map(|(value, _)| match value {
                 Value::Text(text) | Value::Number(text) => Ok(format!("--{key}={text}")),
                 _ => Err("its parts are strings or numbers".to_owned()),

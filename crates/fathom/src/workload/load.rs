@@ -22,7 +22,8 @@ const DEPTH_MAX: usize = 16;
 /// The largest file: far more than anybody writes.
 const SIZE_MAX: u64 = 1 << 20;
 /// What a file may say beside the keys of streams.
-const OWN_KEYS: [&str; 7] = ["about", "extends", "name", "stream", "sweep", "targets", "vars"];
+const OWN_KEYS: [&str; 8] =
+    ["about", "extends", "map", "name", "stream", "sweep", "targets", "vars"];
 
 /// A value and where it is.
 type Written = (Value, At);
@@ -62,6 +63,8 @@ pub struct Loaded {
     targets: Option<Written>,
     streams: Vec<Section>,
     sweep: Option<SweepTable>,
+    /// What it says of a latency map, as words of the command line by their keys.
+    map: Option<BTreeMap<String, Vec<String>>>,
     /// For each stream of the description, where its values are.
     origins: Vec<BTreeMap<String, At>>,
 }
@@ -145,6 +148,7 @@ impl Loaded {
                 table(entry)?.into_iter().try_for_each(|stream| self.overlay_stream(stream))
             }
             "sweep" => table(entry)?.into_iter().try_for_each(|key| self.overlay_sweep(key)),
+            "map" => table(entry)?.into_iter().try_for_each(|key| self.overlay_map(key)),
             _ => {
                 known(&entry, &OWN_KEYS)?;
                 self.keys.insert(entry.key, (entry.value, entry.at));
@@ -195,6 +199,26 @@ impl Loaded {
         })?;
         sweep.words.insert(entry.key, words);
         Ok(())
+    }
+
+    /// Takes a key of `[map]`.
+    fn overlay_map(&mut self, entry: Entry) -> Result<(), Problem> {
+        let map = self.map.get_or_insert_default();
+        let known = keys::map_keys();
+        let all: Vec<&str> = known.iter().filter_map(|arg| arg.get_long()).collect();
+        if !all.contains(&entry.key.as_str()) {
+            return Err(unknown(&entry, &all));
+        }
+        let words = keys::map_words(&entry.key, &entry.value).map_err(|why| {
+            Problem::new(format!("{} cannot be so", entry.key), Some(entry.at.clone()), why)
+        })?;
+        map.insert(entry.key, words);
+        Ok(())
+    }
+
+    /// The latency map that it describes, if it does: words of the command line by their keys.
+    pub fn map(&self) -> Option<&BTreeMap<String, Vec<String>>> {
+        self.map.as_ref()
     }
 
     /// The sweep that it describes, if it does.

@@ -49,7 +49,23 @@ impl Asked {
                 "run it with `fathom sweep`, and see what that would do with --plan",
             ));
         }
+        if let Some(loaded) = template.loaded.as_ref().filter(|loaded| loaded.map().is_some()) {
+            return Err(Error::option(
+                loaded.name(),
+                "it describes a latency map",
+                "run it with `fathom study latency-map`",
+            ));
+        }
         template.describe(&[])
+    }
+
+    /// The same, with this workload where none was named.
+    ///
+    /// # Errors
+    ///
+    /// As [`Asked::read`].
+    pub fn read_or(args: &Request, otherwise: &str) -> Result<Self, Error> {
+        Template::read_or(args, Some(otherwise))?.describe(&[])
     }
 
     /// The error as it concerns what the user wrote: of a value in a file with its place.
@@ -89,8 +105,17 @@ impl<'a> Template<'a> {
     ///
     /// When the workload cannot be followed.
     pub fn read(args: &'a Request) -> Result<Self, Error> {
+        Self::read_or(args, None)
+    }
+
+    /// The same, with this workload where none was named.
+    ///
+    /// # Errors
+    ///
+    /// As [`Template::read`].
+    pub fn read_or(args: &'a Request, otherwise: Option<&str>) -> Result<Self, Error> {
         let (reference, targets) = divide(args)?;
-        let Some(reference) = reference else {
+        let Some(reference) = reference.or(otherwise.map(ToOwned::to_owned)) else {
             if let Some(set) = args.set.first() {
                 return Err(Error::option(
                     format!("--set {set}"),
@@ -108,6 +133,11 @@ impl<'a> Template<'a> {
         self.loaded.as_ref()?.sweep()
     }
 
+    /// The targets that were typed.
+    pub fn targets(&self) -> &'a [PathBuf] {
+        self.targets
+    }
+
     /// What people call the workload, if there is one.
     pub fn name(&self) -> Option<&str> {
         self.loaded.as_ref().map(Loaded::title)
@@ -121,6 +151,10 @@ impl<'a> Template<'a> {
     pub fn describe(&self, settings: &[Setting<'_>]) -> Result<Asked, Error> {
         let named = settings.iter().find(|(axis, _)| *axis == TARGETS);
         let named: Vec<PathBuf> = match named {
+            // Parameters of a simulated device may have a plus in them, and so may a file's name.
+            Some((_, one)) if one.starts_with("sim:") || Path::new(one).exists() => {
+                Vec::from([PathBuf::from(one)])
+            }
             Some((_, several)) => several.split('+').map(PathBuf::from).collect(),
             None => self.targets.to_vec(),
         };

@@ -64,6 +64,7 @@ fn schema() -> Value {
         }),
     );
     top.insert("sweep".to_owned(), sweep());
+    top.insert("map".to_owned(), map());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": ID,
@@ -104,6 +105,19 @@ fn sweep() -> Value {
     })
 }
 
+/// What the study `latency-map` does.
+fn map() -> Value {
+    let keys = keys::map_keys();
+    let properties: Map<String, Value> =
+        keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect();
+    json!({
+        "type": "object",
+        "description": "The options of `fathom map`, for `fathom study latency-map`.",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
 /// A target: its name, or with a region of its own.
 fn target() -> Value {
     json!({
@@ -134,6 +148,8 @@ fn key(arg: &Arg) -> Value {
         schema["type"] = json!("boolean");
     } else if keys::may_be_true(arg) {
         schema["type"] = json!(["string", "number", "boolean"]);
+    } else if keys::may_be_list(arg) {
+        schema["type"] = json!(["string", "number", "array"]);
     } else if names.is_empty() {
         schema["type"] = json!(["string", "number"]);
     } else {

@@ -1,4 +1,4 @@
-//! The workloads that come with fathom: files as a user would write them.
+//! The workloads and studies that come with fathom: files as a user would write them.
 
 /// Each with its name.
 const ALL: [(&str, &str); 9] = [
@@ -13,12 +13,26 @@ const ALL: [(&str, &str); 9] = [
     ("boot-storm", include_str!("../../workloads/boot-storm.toml")),
 ];
 
-/// A workload's TOML.
+/// The classic studies, each with its name: specs of experiments that may be started from, too.
+const STUDIES: [(&str, &str); 5] = [
+    ("write-concurrency", include_str!("../../../../examples/studies/write-concurrency.toml")),
+    ("multi-stream", include_str!("../../../../examples/studies/multi-stream.toml")),
+    ("latency-map", include_str!("../../../../examples/studies/latency-map.toml")),
+    ("access-mix", include_str!("../../../../examples/studies/access-mix.toml")),
+    ("best-practice", include_str!("../../../../examples/studies/best-practice.toml")),
+];
+
+/// A workload's or a study's TOML.
 pub fn text(name: &str) -> Option<&'static str> {
-    ALL.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    ALL.iter().chain(&STUDIES).find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// Their names.
+/// The names of the studies.
+pub fn studies() -> impl Iterator<Item = &'static str> {
+    STUDIES.iter().map(|(name, _)| *name)
+}
+
+/// The names of the workloads.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|(name, _)| *name)
 }

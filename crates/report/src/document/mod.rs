@@ -131,6 +131,8 @@ pub enum Command {
     Map,
     /// Rounds until a steady state.
     Sustain,
+    /// A classic study: a sweep, a search or a map with settings and conclusions of its own.
+    Study,
     /// Nothing was measured: the results are another program's.
     Import,
 }
@@ -325,6 +327,7 @@ impl Command {
             Self::Peak => "peak",
             Self::Map => "map",
             Self::Sustain => "sustain",
+            Self::Study => "study",
             Self::Import => "import",
         }
     }

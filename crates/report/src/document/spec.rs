@@ -29,6 +29,12 @@ pub struct Point {
     pub looks_ns: Vec<u64>,
     /// Repeats every offset, direction and arrival of the point.
     pub seed: u64,
+    /// What its targets together were rated at, if somebody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rated_iops: Option<f64>,
+    /// The same in bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rated_bandwidth: Option<u64>,
 }
 
 /// One workload with its own pattern, mix and pacing.
@@ -475,6 +481,8 @@ impl From<&spec::Point> for Point {
             interval_ns: point.interval.0,
             looks_ns: point.looks.iter().map(|look| look.0).collect(),
             seed: point.seed,
+            rated_iops: point.rated.iops.map(|rate| rate.0),
+            rated_bandwidth: point.rated.bandwidth.map(|bandwidth| bandwidth.0),
         }
     }
 }

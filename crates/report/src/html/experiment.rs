@@ -31,6 +31,7 @@ pub fn section(out: &mut String, document: &Document) {
         Some(Found::Sweep(sweep)) => {
             results(out, &Results::of(document, &[Role::Result]));
             cut_off(out, &sweep.cut_off);
+            runs(out, document);
         }
         Some(Found::Peak(found)) => peak(out, found),
         Some(Found::Map(found)) => map(out, found),
@@ -153,6 +154,19 @@ fn cut_off(out: &mut String, points: &[Vec<String>]) {
         "<p class=\"muted small\">Cut off because they were clearly worse: {}.</p>\n",
         names.join("; ")
     );
+}
+
+/// What each run did that was to move a fixed amount, in the order in which they were run.
+fn runs(out: &mut String, document: &Document) {
+    let runs = figures::runs(document);
+    if runs.is_empty() {
+        return;
+    }
+    out.push_str("<details><summary>Runs</summary>\n<ul>\n");
+    for (place, line) in runs {
+        put!(out, "<li>{}: {}</li>\n", escape(&place), escape(&line));
+    }
+    out.push_str("</ul></details>\n");
 }
 
 fn half(estimate: &Estimate) -> String {

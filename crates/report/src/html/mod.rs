@@ -86,6 +86,10 @@ fn title(document: &Document) -> String {
         crate::document::Command::Peak => format!("Storage peak: {on}"),
         crate::document::Command::Map => format!("Latency map: {on}"),
         crate::document::Command::Sustain => format!("Sustained storage load: {on}"),
+        crate::document::Command::Study => {
+            let name = document.header.experiment.as_ref().map(|one| one.name.as_str());
+            format!("Storage study {}: {on}", name.unwrap_or_default())
+        }
         crate::document::Command::Import => format!("Imported results: {on}"),
     }
 }

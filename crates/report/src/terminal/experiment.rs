@@ -11,6 +11,12 @@ use crate::results::{QUANTILES, Results, Spot};
 /// The longest list of rounds that is shown whole.
 const ROUNDS_SHOWN: usize = 30;
 
+/// More results than this are told by their matrices alone, where there are any.
+const ROWS: usize = 60;
+
+/// More matrices than this are left to the report.
+const MATRICES: usize = 24;
+
 /// How wide the bars beside the rounds are.
 const BAR: usize = 24;
 
@@ -38,6 +44,7 @@ pub fn experiment(document: &Document, style: &Style) -> String {
                 let text = format!("{} was cut off: it was clearly worse.", point.join(", "));
                 wrap(&mut out, "", &text, Tint::Dim, style);
             }
+            runs(&mut out, document, style);
         }
         Some(Found::Peak(found)) => peak(&mut out, found, style),
         Some(Found::Map(found)) => heat::map(&mut out, found, sentences(document), style),
@@ -61,6 +68,19 @@ pub fn experiment(document: &Document, style: &Style) -> String {
 /// What was concluded, in words.
 fn sentences(document: &Document) -> &[String] {
     document.conclusion.as_ref().map_or(&[], |last| last.sentences.as_slice())
+}
+
+/// What each run did that was to move a fixed amount, in the order in which they were run.
+fn runs(out: &mut String, document: &Document, style: &Style) {
+    let runs = figures::runs(document);
+    if runs.is_empty() {
+        return;
+    }
+    push_line(out, &Tint::Bold.paint("Runs", style));
+    for (place, line) in runs {
+        wrap(out, "", &format!("{place}: {line}"), Tint::Plain, style);
+    }
+    push_line(out, "");
 }
 
 /// What the columns mean, and which loop it was.
@@ -96,9 +116,16 @@ fn results(out: &mut String, results: &Results<'_>, style: &Style) {
     if results.spots.is_empty() {
         return;
     }
+    let matrices = matrices(results, style);
     let tables = [Detail::Full, Detail::Usual, Detail::Lean].map(|detail| table(results, detail));
     let fitting = tables.iter().find(|table| table.width() <= style.width);
-    if let Some(table) = fitting.or(tables.last()) {
+    if let (Some(_), true) = (&matrices, ROWS < results.spots.len()) {
+        let text = format!(
+            "All figures of the {} points are in the report (--html) and the table (--csv).",
+            results.spots.len()
+        );
+        wrap(out, "", &text, Tint::Dim, style);
+    } else if let Some(table) = fitting.or(tables.last()) {
         table.render(out, style);
     }
     let marks = results.spots.iter().any(|spot| spot.verdict != Verdict::Sound);
@@ -108,7 +135,7 @@ fn results(out: &mut String, results: &Results<'_>, style: &Style) {
         wrap(out, "", text, Tint::Dim, style);
     }
     push_line(out, "");
-    matrix(out, results, style);
+    out.push_str(&matrices.unwrap_or_default());
 }
 
 fn table(results: &Results<'_>, detail: Detail) -> Table {
@@ -173,14 +200,44 @@ fn row(spot: &Spot<'_>, detail: Detail, quantiles: usize) -> Vec<(String, Tint)>
     cells
 }
 
-/// IOPS by two axes, where there are just two and the matrix fits.
-fn matrix(out: &mut String, results: &Results<'_>, style: &Style) {
+/// The throughput by the last two axes that vary, a matrix for each combination of the others; false if
+/// there are none, or they do not fit.
+fn matrices(results: &Results<'_>, style: &Style) -> Option<String> {
     let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
     let wide: Vec<usize> = (0..results.axes.len()).filter(several).collect();
-    let [down, right] = wide[..] else { return };
+    let [panels @ .., down, right] = wide.as_slice() else { return None };
     // The longer one goes down: there is more room.
-    let longer = results.axes[down].labels.len() >= results.axes[right].labels.len();
-    let (down, right) = if longer { (down, right) } else { (right, down) };
+    let longer = results.axes[*right].labels.len() <= results.axes[*down].labels.len();
+    let (down, right) = if longer { (*down, *right) } else { (*right, *down) };
+    let key = |spot: &Spot<'_>| panels.iter().map(|axis| spot.steps[*axis]).collect::<Vec<_>>();
+    let mut keys: Vec<Vec<usize>> = results.spots.iter().map(key).collect();
+    keys.sort();
+    keys.dedup();
+    if MATRICES < keys.len() {
+        return None;
+    }
+    let unit = if results.is_about_bytes() { "MiB/s" } else { "IOPS" };
+    let mut out = String::new();
+    for wanted in keys {
+        let spots: Vec<&Spot<'_>> = results.spots.iter().filter(|s| key(s) == wanted).collect();
+        let names = panels.iter().zip(&wanted).map(|(axis, step)| {
+            let axis = &results.axes[*axis];
+            format!("{} {}", axis.name, axis.labels[*step])
+        });
+        let names: Vec<String> = std::iter::once(unit.to_owned()).chain(names).collect();
+        wrap(&mut out, "", &names.join(", "), Tint::Bold, style);
+        let table = matrix(results, &spots, (down, right));
+        if style.width < table.width() {
+            return None;
+        }
+        table.render(&mut out, style);
+        push_line(&mut out, "");
+    }
+    Some(out)
+}
+
+fn matrix(results: &Results<'_>, spots: &[&Spot<'_>], (down, right): (usize, usize)) -> Table {
+    let bytes = results.is_about_bytes();
     let mut columns = Vec::from([(Align::Left, 0)]);
     columns.extend(results.axes[right].labels.iter().map(|_| (Align::Right, 3)));
     let mut table = Table::new(&columns);
@@ -188,19 +245,17 @@ fn matrix(out: &mut String, results: &Results<'_>, style: &Style) {
     table.row(Tint::Dim, std::iter::once(corner).chain(results.axes[right].labels.clone()));
     for (step, label) in results.axes[down].labels.iter().enumerate() {
         let cell = |other: usize| {
-            let mut spots = results.spots.iter();
-            let spot = spots.find(|s| s.steps[down] == step && s.steps[right] == other);
-            let iops = spot.and_then(|spot| spot.summary.iops);
-            iops.map_or("-".to_owned(), |iops| figures::short_rate(iops.value))
+            let spot = spots.iter().find(|s| s.steps[down] == step && s.steps[right] == other);
+            let text = spot.and_then(|spot| match bytes {
+                true => Some(figures::rate(figures::mib(spot.summary.bandwidth?.value))),
+                false => Some(figures::short_rate(spot.summary.iops?.value)),
+            });
+            text.unwrap_or("-".to_owned())
         };
         let cells = (0..results.axes[right].labels.len()).map(cell);
         table.row(Tint::Plain, std::iter::once(label.clone()).chain(cells));
     }
-    if table.width() <= style.width {
-        push_line(out, &Tint::Bold.paint("IOPS", style));
-        table.render(out, style);
-        push_line(out, "");
-    }
+    table
 }
 
 fn half(estimate: &Estimate) -> String {

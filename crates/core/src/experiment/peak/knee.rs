@@ -4,11 +4,16 @@
 //! It looks at a ladder of settings, each twice the one before. It climbs two rungs at a time until
 //! there is nothing more to gain, then looks at the rungs beside the best and steps down from it
 //! while the throughput is still enough. What the noise of the probes leaves open is probed again.
+//!
+//! Or it climbs as people do by hand: by small steps from the lowest setting on, leaving none out.
 
 use super::probed::{CERTAIN, Probed};
 
 /// The most probes of a search.
 pub const PROBES_MAX: usize = 15;
+
+/// The most probes of a climb by small steps.
+const CLIMB_MAX: usize = 40;
 
 /// The most probes of one setting.
 pub const REPEATS_MAX: usize = 4;
@@ -30,6 +35,8 @@ pub struct Knee {
     rungs: Vec<u32>,
     /// What was seen at each of them.
     seen: Vec<Probed>,
+    /// How many rungs the climb goes up at once.
+    stride: usize,
 }
 
 /// What a search knows.
@@ -60,13 +67,43 @@ impl Knee {
         while let Some(&last) = rungs.last().filter(|last| **last < highest) {
             rungs.push(last.saturating_mul(2).min(highest));
         }
+        Self::on(rungs, enough, 2)
+    }
+
+    /// The same by small steps: 1, 2, 3, 4, 6, 8, 12 times the lowest setting and so on, each of them.
+    ///
+    /// # Panics
+    ///
+    /// As [`Knee::new`].
+    pub fn climbing(lowest: u32, highest: u32, enough: f64) -> Self {
+        assert!(0 < lowest && lowest <= highest, "no setting from {lowest} to {highest}");
+        assert!(0.0 < enough && enough < 1.0, "{enough} is no share to be reached");
+        let mut rungs = Vec::from([lowest]);
+        let mut times: u32 = 1;
+        while let Some(&last) = rungs.last().filter(|last| **last < highest) {
+            times = match times {
+                1 => 2,
+                _ if times.is_power_of_two() => times.saturating_add(times / 2),
+                _ => times.saturating_add(times / 3),
+            };
+            rungs.push(lowest.saturating_mul(times).clamp(last + 1, highest));
+        }
+        Self::on(rungs, enough, 1)
+    }
+
+    fn on(rungs: Vec<u32>, enough: f64, stride: usize) -> Self {
         let seen = vec![Probed::default(); rungs.len()];
-        Self { enough, rungs, seen }
+        Self { enough, rungs, seen, stride }
+    }
+
+    /// The most probes that there can be.
+    pub fn probes_at_most(&self) -> usize {
+        if self.stride == 1 { CLIMB_MAX } else { PROBES_MAX }
     }
 
     /// The setting to probe next; none when the answer stands.
     pub fn next(&self) -> Option<u32> {
-        if self.probes() >= PROBES_MAX {
+        if self.probes() >= self.probes_at_most() {
             return None;
         }
         let rung = self.unexplored().or_else(|| self.doubtful())?;
@@ -148,7 +185,7 @@ impl Knee {
             if idle == IDLE_STEPS || rung == last {
                 break;
             }
-            rung = (rung + 2).min(last);
+            rung = (rung + self.stride).min(last);
         }
         let best = self.best()?;
         let beside = [best.checked_sub(1), Some(best + 1).filter(|rung| *rung <= last)];

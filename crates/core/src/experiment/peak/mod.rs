@@ -167,6 +167,24 @@ impl Peak {
         }
     }
 
+    /// The same by small steps from the lowest setting on, as people search by hand; a search for a
+    /// load stays what it is.
+    #[must_use]
+    pub fn by_small_steps(mut self) -> Self {
+        if let Search::Saturation { vary, up_to, enough } = self.search {
+            self.state = State::Knee(Knee::climbing(lowest(&self.base, vary), up_to, enough));
+        }
+        self
+    }
+
+    /// The most probes that there can be.
+    pub fn probes_at_most(&self) -> u32 {
+        match &self.state {
+            State::Knee(knee) => knee.probes_at_most() as u32,
+            State::Highest(_) => PROBES_MAX as u32,
+        }
+    }
+
     /// The axis along which its points differ; its values show only as they are tried.
     pub fn axis(&self) -> Axis {
         let scale = Scale::Log2;
@@ -415,10 +433,8 @@ impl Experiment for Peak {
 
     fn forecast(&self) -> Forecast {
         let done = self.probes.len() as u32;
-        let at_most = match self.next_value() {
-            Some(_) => PROBES_MAX as u32 - done,
-            None => 0,
-        };
+        let most = self.probes_at_most() - done;
+        let at_most = if self.next_value().is_some() { most } else { 0 };
         let points = at_most.min(USUAL_PROBES.saturating_sub(done).max(1));
         let window = self.base.time();
         let around = self.base.warm_up + self.base.cool_down;

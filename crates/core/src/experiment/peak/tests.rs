@@ -436,3 +436,13 @@ fn depth_is_shared_as_the_streams_share_it() {
     assert_eq!([depths(3), depths(4), depths(8), depths(40)], [[1, 2], [2, 2], [6, 2], [30, 10]]);
     proptest!(|(depth in 3u32..10_000)| prop_assert_eq!(depths(depth).iter().sum::<u32>(), depth));
 }
+
+#[test]
+fn by_small_steps_no_setting_below_the_peak_is_left_out() {
+    let (answer, knee) = search(Knee::climbing(4, 4096, 0.95), |x| x.min(150.0), 0.0, 1);
+    assert_eq!((answer.choice, answer.rises_at_the_end), (192, false));
+    let probed: Vec<u32> = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96].map(|n| 4 * n).to_vec();
+    assert_eq!(knee.probes(), probed.len());
+    let (answer, _) = search(Knee::climbing(1, 20, 0.95), |x| x, 0.0, 1);
+    assert_eq!((answer.choice, answer.rises_at_the_end), (20, true));
+}

@@ -41,7 +41,7 @@ fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: Settings) -> Sweep {
                 coordinate("block-size", label, *size as f64),
                 coordinate("queue-depth", depth, depth.parse().unwrap()),
             ]);
-            candidates.push(Candidate { point, coordinates });
+            candidates.push(Candidate { point, coordinates, once: false });
         }
     }
     Sweep::new(
@@ -230,4 +230,52 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
     assert_eq!(sweep.so_far(), conclusion);
     let fresh = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
     assert!(fresh.so_far().sentences.is_empty());
+}
+
+#[test]
+fn what_is_run_once_comes_last_and_is_not_repeated() {
+    let mut sweep = grid(&[("4k", 4096), ("8k", 8192)], &["1", "2", "4"], SETTINGS);
+    for one in &mut sweep.candidates {
+        one.once = one.coordinates[0].label == "8k";
+    }
+    sweep.turns = turns(&sweep.candidates, &sweep.settings);
+    let (ran, _) = run(&mut sweep, |_| 1e6);
+    let blocks: Vec<&str> = ran.iter().map(|one| one.place.coordinates[0].label.as_str()).collect();
+    assert_eq!(blocks[..9], ["4k"; 9]);
+    assert_eq!(blocks[9..], ["8k"; 3]);
+    assert!(ran[9..].iter().all(|one| one.place.repeat == 0));
+}
+
+#[test]
+fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data() {
+    for (factor, found) in [(1.0, 0), (1.15, 0), (2.0, 1)] {
+        let mut sweep = grid(&[("random", 65536), ("zeros", 65536)], &["1", "2"], SETTINGS);
+        sweep.axes[0].name = "payload".to_owned();
+        for one in &mut sweep.candidates {
+            one.coordinates[0].axis = "payload".to_owned();
+            if one.coordinates[0].label == "zeros" {
+                one.once = true;
+                one.point.streams[0].payload = crate::spec::Payload::Zeros;
+            }
+        }
+        sweep.turns = turns(&sweep.candidates, &sweep.settings);
+        let mut last = None;
+        let mut doubts = Vec::new();
+        while let Step::Run(planned) = sweep.next(last.as_ref()) {
+            let is_random = planned.place.coordinates[0].label == "random";
+            let ended = trial(&planned, if is_random { 1e8 } else { factor * 1e8 });
+            let found = sweep.doubts(&ended);
+            assert!(found.is_empty() || !is_random);
+            doubts.extend(found);
+            last = Some(ended);
+        }
+        assert_eq!(doubts.len(), 2 * found, "{factor}: {doubts:?}");
+        for one in doubts {
+            assert_eq!(
+                (one.code, one.severity),
+                ("repeating-data-faster", crate::verdict::Severity::Void)
+            );
+            assert!(one.evidence.contains("2.00 times as fast"), "{}", one.evidence);
+        }
+    }
 }

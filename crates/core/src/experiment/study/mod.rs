@@ -1,0 +1,78 @@
+//! The classic studies: a sweep with a question of its own, which its conclusion answers. What is run
+//! is the sweep's business.
+
+mod access_mix;
+mod best_practice;
+mod curve;
+mod drives;
+mod multi_stream;
+mod write_concurrency;
+
+pub use best_practice::{BestPractice, Circumstances};
+pub use drives::Drives;
+
+use super::sweep::Sweep;
+use super::{Conclusion, Experiment, Forecast, Step, Trial};
+use crate::measure::Record;
+use crate::verdict::Finding;
+
+/// What a study asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// How many writers saturate a target, by block size, and whether zeros are faster.
+    WriteConcurrency,
+    /// How arrays scale with their disks under several sequential streams.
+    MultiStream(Vec<Drives>),
+    /// What random access among sequential costs which drives.
+    AccessMix(Vec<Drives>),
+}
+
+/// A sweep that answers a question.
+#[derive(Clone, Debug)]
+pub struct Study {
+    sweep: Sweep,
+    question: Question,
+}
+
+impl Study {
+    /// A sweep that is to answer this.
+    pub fn new(sweep: Sweep, question: Question) -> Self {
+        Self { sweep, question }
+    }
+
+    fn answered(&self, conclusion: Conclusion) -> Conclusion {
+        let sentences = match &self.question {
+            Question::WriteConcurrency => write_concurrency::sentences(&self.sweep),
+            Question::MultiStream(arrays) => multi_stream::sentences(&self.sweep, arrays),
+            Question::AccessMix(drives) => access_mix::sentences(&self.sweep, drives),
+        };
+        // Whoever changed the axes may have taken away what the question is about.
+        let sentences = if sentences.is_empty() { conclusion.sentences } else { sentences };
+        Conclusion { sentences, ..conclusion }
+    }
+}
+
+impl Experiment for Study {
+    fn next(&mut self, last: Option<&Trial>) -> Step {
+        match self.sweep.next(last) {
+            Step::Done(conclusion) => Step::Done(self.answered(conclusion)),
+            step => step,
+        }
+    }
+
+    fn enough(&self, so_far: &Record) -> bool {
+        self.sweep.enough(so_far)
+    }
+
+    fn doubts(&self, trial: &Trial) -> Vec<Finding> {
+        self.sweep.doubts(trial)
+    }
+
+    fn forecast(&self) -> Forecast {
+        self.sweep.forecast()
+    }
+
+    fn so_far(&self) -> Conclusion {
+        self.answered(self.sweep.so_far())
+    }
+}

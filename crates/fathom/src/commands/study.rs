@@ -1,0 +1,134 @@
+//! `fathom study`: the classic studies, each a sweep, a search or a map whose settings come from a spec
+//! that ships with fathom, and which answers the question of the study.
+
+use fathom_core::experiment::{Drives, Question, Study};
+use fathom_report::document::{self, Command};
+
+use super::experiment::{self, Prepared};
+use super::{map, peak, shared, sweep};
+use crate::cli::args::{Map, Results, StartArgs, Study as Args, StudyMap, StudyOf, Sweep, Typed};
+use crate::cli::axes::{AxisArg, TARGETS};
+use crate::error::{Error, exit};
+use crate::output;
+use crate::workload::load::Loaded;
+use crate::workload::{Template, keys, shipped};
+
+/// Runs one, or lists them.
+///
+/// # Errors
+///
+/// When the command line, a target or the result file does not allow it.
+pub fn perform(args: &Args) -> Result<u8, Error> {
+    let Some(which) = &args.which else { return list() };
+    let (start, results) = common(which);
+    if results.json {
+        output::leave_stdout_to_the_document();
+    }
+    let (start, results) = (start.clone(), results.clone());
+    let (prepared, _) = prepare(args, None)?;
+    experiment::perform(prepared, &start, &results)
+}
+
+fn list() -> Result<u8, Error> {
+    let longest = shipped::studies().map(str::len).max().unwrap_or_default();
+    for name in shipped::studies() {
+        output::say(&format!("{name:<longest$}  {}", shipped::about(name)))?;
+    }
+    output::say(
+        "\n`fathom study NAME TARGET --plan` shows what one would do. `fathom workloads NAME > \
+         my.toml` is a\nstart for your own: `fathom study NAME my.toml TARGET`.",
+    )?;
+    Ok(exit::MEASURED)
+}
+
+/// What all of them are told.
+fn common(which: &StudyOf) -> (&StartArgs, &Results) {
+    match which {
+        StudyOf::WriteConcurrency(sweep)
+        | StudyOf::MultiStream(sweep)
+        | StudyOf::AccessMix(sweep) => (&sweep.start, &sweep.results),
+        StudyOf::Map(study) => (&study.map.start, &study.map.results),
+        StudyOf::BestPractice(peak) => (&peak.start, &peak.results),
+    }
+}
+
+/// Settles what one does, with the seed of an earlier time if there is one.
+///
+/// # Errors
+///
+/// When none was named, one of its points cannot be, or a target is not there.
+pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Error> {
+    let Some(which) = &args.which else {
+        return Err(Error::option("fathom study", "no study was named", "see `fathom study`"));
+    };
+    let prepared = match which {
+        StudyOf::WriteConcurrency(sweep) => {
+            let template = Template::read_or(&sweep.request, Some("write-concurrency"))?;
+            let settled = sweep::settle(sweep, &template, None, seed)?;
+            settled.prepared(|sweep, _| Box::new(Study::new(sweep, Question::WriteConcurrency)))
+        }
+        StudyOf::MultiStream(sweep) => {
+            side_by_side("multi-stream", sweep, seed, Question::MultiStream)?
+        }
+        StudyOf::AccessMix(sweep) => side_by_side("access-mix", sweep, seed, Question::AccessMix)?,
+        StudyOf::Map(study) => map_of_a_spec(study, seed)?,
+        StudyOf::BestPractice(args) => peak::prepare_best_practice(args, "best-practice", seed)?,
+    };
+    let (_, results) = common(which);
+    Ok((Prepared { command: Command::Study, ..prepared }, results.clone()))
+}
+
+/// A sweep over each of the targets that were named, one after the other.
+fn side_by_side(
+    name: &str,
+    args: &Sweep,
+    seed: Option<u64>,
+    question: impl FnOnce(Vec<Drives>) -> Question,
+) -> Result<Prepared, Error> {
+    let template = Template::read_or(&args.request, Some(name))?;
+    let paths: Vec<String> =
+        template.targets().iter().map(|path| path.display().to_string()).collect();
+    let targets = match paths.as_slice() {
+        [] => None,
+        _ => {
+            let labels: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let axis = AxisArg::new(TARGETS, &labels);
+            Some(axis.map_err(|why| Error::option("TARGET", why, "name every target once"))?)
+        }
+    };
+    let settled = sweep::settle(args, &template, targets, seed)?;
+    Ok(settled.prepared(|sweep, targets| {
+        let drives = targets.iter().map(Drives::of).collect();
+        Box::new(Study::new(sweep, question(drives)))
+    }))
+}
+
+/// A latency map whose options come from a spec, as far as they were not typed.
+fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> {
+    let name = args.workload.as_deref().unwrap_or("latency-map");
+    let loaded = Loaded::read(name, &[])?;
+    let Some(table) = loaded.map() else {
+        let remedy = "give it a [map], as `fathom workloads latency-map` shows one";
+        return Err(Error::option(name, "it describes no latency map", remedy));
+    };
+    let typed = |key: &str| args.typed.iter().any(|typed| typed.name == key);
+    let mut words: Vec<String> = Vec::new();
+    for (key, own) in table.iter().filter(|(key, _)| !typed(key)) {
+        // Diskplorer reads logical blocks, whatever their size.
+        let is_too_small = key == "block-size" && args.workload.is_none();
+        match shared::logical_block(&args.map.target).filter(|_| is_too_small) {
+            Some(block) => words.push(format!("--block-size={}", block.0)),
+            None => words.extend(own.iter().cloned()),
+        }
+    }
+    let known = keys::map_keys();
+    let is_of_the_map = |name: &str| known.iter().any(|arg| arg.get_long() == Some(name));
+    let own = args.typed.iter().filter(|typed| is_of_the_map(&typed.name));
+    words.extend(own.map(Typed::word));
+    let map = keys::read_map(&words, &args.map.target)
+        .map_err(|why| Error::option("[map]", why, "change it in the spec"))?;
+    let map = Map { consent: args.map.consent.clone(), ..map };
+    let prepared = map::prepare(&map, seed)?;
+    let described = document::Experiment { name: loaded.title().to_owned(), ..prepared.described };
+    Ok(Prepared { described, ..prepared })
+}
