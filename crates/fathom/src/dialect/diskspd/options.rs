@@ -58,12 +58,24 @@ pub enum Event {
 /// What the help says to whoever typed something else.
 const HELP: &str = "fathom diskspd --help lists the options";
 
+/// The words without DiskSpd's own name before them, as a line of a script has it.
+fn without_the_program<'a>(words: &'a [String], notes: &mut Notes) -> &'a [String] {
+    let Some((first, rest)) = words.split_first() else { return words };
+    let name = first.rsplit(['/', '\\']).next().unwrap_or(first).to_ascii_lowercase();
+    if is_option(first) || rest.is_empty() || !matches!(&*name, "diskspd" | "diskspd.exe") {
+        return words;
+    }
+    notes.add(format!("{first} is taken for the program's name, and not for a target"));
+    rest
+}
+
 /// Reads a command line. `fresh_seed` is what a bare `-z` takes.
 ///
 /// # Errors
 ///
 /// When an option does not exist, cannot have its value, or contradicts an earlier one.
 pub fn read(words: &[String], fresh_seed: u32, notes: &mut Notes) -> Result<Options, Refusal> {
+    let words = without_the_program(words, notes);
     let split = words.iter().position(|word| !is_option(word)).unwrap_or(words.len());
     let (options, targets) = words.split_at(split);
     is_glued(options, targets)?;
