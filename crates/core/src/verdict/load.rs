@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, counted, figure, listed, percent};
 use super::{Judgement, Severity};
+use crate::experiment::Role;
 use crate::facts::Layer;
 use crate::measure::{Direction, Upkeep};
 use crate::spec::{Active, Pacing, Rests, Stream};
@@ -56,9 +57,21 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
         let fell_short = shortfall > SHORTFALL_MAX.max(chance);
         let backlog = unstarted as f64 > (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt());
         if fell_short || backlog {
+            let (severity, advice) = match case.trial.place.role {
+                // How it found where the target's limit is.
+                Role::Probe => (
+                    Severity::Note,
+                    "A search for the highest load has to go beyond it: its answer is below this.",
+                ),
+                _ => (
+                    Severity::Suspect,
+                    "The response times grow with the length of the run: offer less, or raise the \
+                     queue depth if the target can do more.",
+                ),
+            };
             judgement.find(
                 "overload",
-                Severity::Suspect,
+                severity,
                 format!(
                     "Offered{} were {}/s and achieved {}/s ({} less); {} that were due never started.",
                     case.of_stream(stream),
@@ -67,8 +80,7 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
                     percent(shortfall.max(0.0)),
                     counted(unstarted, "I/O"),
                 ),
-                "The response times grow with the length of the run: offer less, or raise the queue \
-                 depth if the target can do more.",
+                advice,
             );
         }
     }
@@ -380,6 +392,9 @@ mod tests {
             "Offered were 1000/s and achieved 950/s (5 % less); 3000 I/Os that were due never \
              started."
         );
+        // A search finds its answer by that.
+        invented.trial.place.role = Role::Probe;
+        invented.has("overload", Severity::Note);
     }
 
     #[test]

@@ -318,7 +318,9 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     }
     say(format!("takes    {}; seed {}", forecast(&prepared.experiment.forecast()), prepared.seed))?;
     if prepared.is_simulated() {
-        return output::say("needs    nothing: the target is simulated, in virtual time");
+        return output::say(
+            "needs    nothing: the target is simulated, in virtual time, and new at each point",
+        );
     }
     match &prepared.writes {
         Some(writes) => {

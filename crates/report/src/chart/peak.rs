@@ -6,6 +6,9 @@ use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Seri
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
 
+/// Labels of an axis are at least so far from each other, as a share of it.
+const TICKS_APART: f64 = 0.08;
+
 /// All charts of a search.
 pub fn charts(document: &Document, found: &PeakFound) -> Vec<Chart> {
     if found.probes.is_empty() {
@@ -196,7 +199,6 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
         meaning = format!(" The broken line is {name}.");
         series.insert(0, rule(name, Paint::Muted, read(found, best.value) * enough, &dots));
     }
-    let ticks = found.probes.iter().map(|probe| (probe.value, value(probe.value)));
     Chart {
         name: "throughput".to_owned(),
         title: format!("{} by {}", unit(found), found.axis),
@@ -207,7 +209,7 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
                 x: Axis {
                     title: found.axis.clone(),
                     scale: if positive { Scale::Log } else { Scale::Linear },
-                    ticks: ticks.collect(),
+                    ticks: ticks(found),
                     range: None,
                 },
                 y: Axis {
@@ -222,4 +224,20 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
         }]),
         one_at_a_time: false,
     }
+}
+
+/// A label at each value that was probed, as far as they do not run into each other: the answer's
+/// comes first.
+fn ticks(found: &PeakFound) -> Vec<(f64, String)> {
+    let values = || found.probes.iter().map(|probe| probe.value);
+    let ends = values().fold((f64::INFINITY, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
+    let apart = (ends.1 / ends.0).ln() * TICKS_APART;
+    let mut kept: Vec<f64> = found.choice.into_iter().collect();
+    for value in values() {
+        if !kept.iter().any(|known| (known / value).ln().abs() <= apart) {
+            kept.push(value);
+        }
+    }
+    kept.sort_by(f64::total_cmp);
+    kept.into_iter().map(|number| (number, value(number))).collect()
 }

@@ -144,6 +144,8 @@ fn series(series: &Series) -> Value {
         trace["text"] = json!(of(&|dot| json!(plain(&dot.label))));
         let beside = if series.form == Form::Bars { "outside" } else { "top left" };
         trace["textposition"] = json!(beside);
+        // A label at the edge is whole.
+        trace["cliponaxis"] = json!(false);
     }
     trace
 }

@@ -350,6 +350,20 @@ fn what_the_official_run_does_not_keep_up_is_said() {
 }
 
 #[test]
+fn what_is_better_than_the_answer_costs_nothing() {
+    let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 64, enough: 0.9 };
+    let curve = Curve::of("rising", &[(1, 500.0), (2, 870.0), (4, 880.0), (8, 950.0), (64, 940.0)]);
+    let (_, found, conclusion) = run(Peak::new(base(1), search, None), |point| {
+        let depth = point.streams[0].pacing.queue_depth();
+        (curve.at(depth.into()).round() as u64, 1_000_000)
+    });
+    assert_eq!(found.choice, Some(2.0));
+    let expected = "Queue depth 2 saturates this target (92 % of the best, 870 IOPS; more does not \
+                    help).";
+    assert_eq!(conclusion.sentences[0], expected);
+}
+
+#[test]
 fn the_published_sentence_is_said_of_the_published_curve() {
     let mut point = base(1);
     point.streams[0].block_sizes = crate::spec::BlockSizes::one(Bytes(1 << 20));

@@ -47,7 +47,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
     let mut clause = format!("{} of the best, {shown}", percent(share));
     if found.probes.iter().any(|other| choice < other.value) {
         clause += "; more does not help";
-        clause += &cost(&found.probes, choice, best.value).unwrap_or_default();
+        clause += &cost(&found.probes, &probe, best.value).unwrap_or_default();
     }
     let subject = subject(peak, vary, choice);
     let verb = if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
@@ -58,9 +58,13 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
     sentences
 }
 
-/// What the value above the answer costs that loses most.
-fn cost(probes: &[Probe], choice: f64, best: f64) -> Option<String> {
-    let above = probes.iter().filter(|probe| choice < probe.value);
+/// What the value above the answer costs that loses most. One that is no worse than the answer costs
+/// nothing, however far below the best it is.
+fn cost(probes: &[Probe], choice: &Probe, best: f64) -> Option<String> {
+    let is_worse = |probe: &&Probe| {
+        choice.value < probe.value && probe.throughput.value < choice.throughput.value
+    };
+    let above = probes.iter().filter(is_worse);
     let worst = above.min_by(|a, b| a.throughput.value.total_cmp(&b.throughput.value))?;
     let lost = 1.0 - worst.throughput.value / best;
     let sure = worst.throughput.half_width.is_none_or(|half| half < lost * best);
