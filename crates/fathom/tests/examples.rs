@@ -53,9 +53,10 @@ fn place() -> Place {
     place
 }
 
-/// The examples: names and texts.
+/// The examples: names and texts. Those of the studies have a test of their own.
 fn examples() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(EXAMPLES).unwrap().map(|entry| entry.unwrap().path());
+    let entries = entries.filter(|path| path.is_file());
     let read = |path: &Path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         (name, std::fs::read_to_string(path).unwrap())

@@ -260,7 +260,7 @@ pub struct StudyMap {
     /// The map, as far as the spec does not say it.
     #[command(flatten)]
     pub map: Map,
-    /// A spec of your own: a file with a [map]
+    /// A spec of your own: a file with a `[map]`
     #[arg(long, value_name = "FILE", help_heading = "Map")]
     pub workload: Option<String>,
     /// The options that were typed.

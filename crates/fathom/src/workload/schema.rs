@@ -266,8 +266,10 @@ mod tests {
 
     #[test]
     fn all_that_ships_fits_the_schema() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let folders = ["examples", "examples/studies"];
+        let folders = folders.map(|name| format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR")));
+        let paths = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let paths = paths.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
         let examples = paths.map(|path| std::fs::read_to_string(path).unwrap());
         let shipped = shipped::names().map(|name| shipped::text(name).unwrap().to_owned());
         let all: Vec<String> = examples.chain(shipped).collect();
