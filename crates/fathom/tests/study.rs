@@ -286,7 +286,7 @@ fn the_map_has_the_settings_of_diskplorer_unless_others_are_typed() {
     let place = Place::new();
     let planned = place.run(&["study", "latency-map", "sim:grid", "--plan"]);
     assert_eq!(code(&planned), 0, "{}", stderr(&planned));
-    assert_has(&stdout(&planned), &["21 x 21 steps", "30 s each after 5 s"]);
+    assert_has(&stdout(&planned), &["21 x 21 steps", "each 30 s after 5 s"]);
     let typed = ["--grid", "5x5", "--cell-time", "5s", "--ramp", "1s"];
     let (document, text) = studied("latency-map", &["sim:grid"], &typed);
     let settings = &document.header.experiment.as_ref().unwrap().settings;

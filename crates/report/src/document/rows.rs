@@ -160,7 +160,7 @@ mod tests {
             ios,
             bytes: ios.map(|ios| Bytes(4096 * ios)),
             times,
-            lag: (stream == 0 && (30..100).contains(&start)).then_some(Span(start / 10)),
+            lag: (length == 30).then_some(Span(start / 10)),
         }
     }
 
