@@ -75,7 +75,7 @@ pub(super) const WRITE_CONCURRENCY_PARAMETERS: [Parameter<WriteConcurrency>; 1] 
 /// Concurrency and MB/s.
 type Points = &'static [(u32, u64)];
 
-/// The curves of shared/data/studies/write-concurrency.csv: concurrency and MB/s (10^6: the file says
+/// The curves of tests/data/studies/write-concurrency.csv: concurrency and MB/s (10^6: the file says
 /// that its unit is not what it is called), the median of the runs where there are several. By block
 /// size: of random data, and of zeros where those were measured.
 const PUBLISHED: [(u64, Points, Points); 3] = [
