@@ -1,11 +1,14 @@
 //! An experiment and `run_point` become trials, each of which is in the result file as soon as it
 //! ends. Decides nothing: the experiment says what to run, the verdict says what it was worth.
 
+mod ahead;
+
+use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Conclusion as Concluded, Experiment, Planned, Step, Trial, completed,
+    Conclusion as Concluded, Experiment, Foreseen, Planned, Step, Trial, completed,
 };
 use fathom_core::facts::{Counters, Host, Target, TargetKind};
 use fathom_core::measure::Record;
@@ -13,7 +16,7 @@ use fathom_core::spec::{BackendKind, Pacing, Stream};
 use fathom_core::verdict::{Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch};
 use fathom_engine::trace::Tracer;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_traced};
+use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
 use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
 
 use crate::error::Error;
@@ -22,6 +25,7 @@ use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
 use crate::signals;
 use crate::trace::{TraceFile, TrialTrace};
+use ahead::{Ahead, Runner, Task};
 
 /// How soon a rest ends after somebody asked to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -131,6 +135,11 @@ impl Session<'_> {
         live: &mut Live,
     ) -> Result<(Ended, Concluded), Error> {
         let mut io_wq = IoWqWatch::default();
+        // Beside a real target nothing else may use the CPUs, and a trace has its trials in a row.
+        let mut ahead = match self.is_simulated() && course.trace.is_none() {
+            true => Ahead::on_all_cpus(),
+            false => Ahead::new(1),
+        };
         loop {
             if signals::came().is_some() {
                 return Ok((Ended::Interrupted, experiment.so_far()));
@@ -149,7 +158,8 @@ impl Session<'_> {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let trace = course.trace.as_deref_mut();
-            let trial = match self.trial(*planned, experiment, (&mut io_wq, trace), live) {
+            let means = (&mut io_wq, trace, &mut ahead);
+            let trial = match self.trial(*planned, experiment, means, live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -180,12 +190,16 @@ impl Session<'_> {
         }
     }
 
+    /// Whether nothing real is touched.
+    fn is_simulated(&self) -> bool {
+        self.targets.iter().all(|target| target.kind == TargetKind::Simulated)
+    }
+
     /// Leaves the targets alone for so long; false if somebody stopped it meanwhile. Simulated ones
     /// have a time of their own.
     fn rest(&self, rest: Span) -> bool {
         let until = Instant::now() + Duration::from_nanos(rest.0);
-        let real = self.targets.iter().any(|target| target.kind != TargetKind::Simulated);
-        while real && signals::came().is_none() {
+        while !self.is_simulated() && signals::came().is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;
@@ -199,9 +213,10 @@ impl Session<'_> {
         &mut self,
         planned: Planned,
         experiment: &dyn Experiment,
-        (io_wq, trace): (&mut IoWqWatch, Option<&mut TraceFile>),
+        (io_wq, trace, ahead): (&mut IoWqWatch, Option<&mut TraceFile>, &mut Ahead),
         live: &mut Live,
     ) -> Result<Trial, Error> {
+        let runner = self.look_ahead(&planned, experiment, ahead)?;
         let (devices, backend_reason) = self.carrier.carry(&planned)?;
         let backend = match devices {
             Devices::Real { backend, .. } => backend,
@@ -222,7 +237,12 @@ impl Session<'_> {
         };
         let mut trace = trace.map(|trace| trace.trial(self.targets));
         let tracer = trace.as_mut().map(|trace| trace as &mut dyn Tracer);
-        let record = run_traced(&point, devices, signals::stop(), &mut watcher, tracer);
+        let record = match devices {
+            Devices::Simulated(device) if tracer.is_none() => {
+                ahead.run(runner, (&point, device), &mut watcher)
+            }
+            devices => run_traced(&point, devices, signals::stop(), &mut watcher, tracer),
+        };
         let traced = trace.map(TrialTrace::end);
         let record = record.map_err(Error::Run)?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
@@ -236,6 +256,39 @@ impl Session<'_> {
             counters,
             traced,
         })
+    }
+
+    /// Says what comes after this point, so that it may be run before its turn; gives the one that runs
+    /// this point already.
+    fn look_ahead(
+        &mut self,
+        planned: &Planned,
+        experiment: &dyn Experiment,
+        ahead: &mut Ahead,
+    ) -> Result<Option<Runner>, Error> {
+        let most = ahead.most();
+        if most == 0 {
+            return Ok(None);
+        }
+        let Some(device) = self.device(planned)? else { return Ok(None) };
+        let runner = ahead.take(&planned.point, &device);
+        let mut tasks = VecDeque::new();
+        for Foreseen { planned, enough } in
+            experiment.foreseen(most).into_iter().skip(ahead.begun())
+        {
+            let Some(device) = self.device(&planned)? else { break };
+            tasks.push_back(Task { point: planned.point, device, enough });
+        }
+        ahead.expect(tasks);
+        Ok(runner)
+    }
+
+    /// The simulated device that a point runs on, if that is what it runs on.
+    fn device(&mut self, planned: &Planned) -> Result<Option<sim::Options>, Error> {
+        match self.carrier.carry(planned)?.0 {
+            Devices::Simulated(device) => Ok(Some(device.clone())),
+            Devices::Real { .. } => Ok(None),
+        }
     }
 }
 

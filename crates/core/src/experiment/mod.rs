@@ -140,6 +140,14 @@ pub struct Conclusion {
     pub found: Option<Found>,
 }
 
+/// A point that will come whatever the trials before it tell, as far as can be foreseen.
+pub struct Foreseen {
+    /// The point, as `next` will give it.
+    pub planned: Planned,
+    /// What `enough` will probably say at its looks, from what is known now.
+    pub enough: Box<dyn Fn(&Record) -> bool + Send>,
+}
+
 /// What is still ahead of an experiment, as far as it can know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
@@ -178,6 +186,13 @@ pub trait Experiment {
     /// Changes nothing: when the trial has ended it is shown to `next` like any other.
     fn enough(&self, _so_far: &Record) -> bool {
         false
+    }
+
+    /// The points that come after the running one whatever it tells, in their order and at most so many,
+    /// as far as they can be foreseen. For who can run some of them before their turn, as on simulated
+    /// devices: a guess that turns out wrong costs time and changes no result.
+    fn foreseen(&self, _most: usize) -> Vec<Foreseen> {
+        Vec::new()
     }
 
     /// What speaks against a trial that has just ended and follows from those before it: asked before

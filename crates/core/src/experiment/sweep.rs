@@ -10,8 +10,8 @@ mod words;
 use super::precondition::Precondition;
 use super::throughput::Throughput;
 use super::{
-    Axis, Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Step,
-    SweepFound, Trial, looks,
+    Axis, Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, Place, Planned, Role,
+    Step, SweepFound, Trial, looks,
 };
 use crate::measure::Record;
 use crate::spec::Point;
@@ -307,6 +307,19 @@ impl Experiment for Sweep {
         matches!(self.running, Some(Running::Candidate(_)))
             && self.settings.cut_off
             && self.read(so_far).is_some_and(|reading| self.is_clearly_worse(reading))
+    }
+
+    fn foreseen(&self, most: usize) -> Vec<Foreseen> {
+        // What is cut off, and how long it takes to write everything, follows from the trials.
+        if self.settings.cut_off || 0 < self.settings.prepare {
+            return Vec::new();
+        }
+        let turns = (self.done + 1..).map_while(|turn| self.at(turn)).take(most);
+        let foreseen = |(place, repeat)| {
+            let planned = Planned { rest: self.settings.rest, ..self.planned(place, repeat) };
+            Foreseen { planned, enough: Box::new(|_| false) }
+        };
+        turns.map(foreseen).collect()
     }
 
     fn forecast(&self) -> Forecast {

@@ -4,8 +4,8 @@
 use super::search::{Ask, Options, Reading, Search, Shape, Surface};
 use super::{doubts, words};
 use crate::experiment::{
-    Conclusion, Coordinate, Experiment, Forecast, Found, MapFound, Place, Planned, Role, Step,
-    Trial, bandwidth, iops, response_time,
+    Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, MapFound, Place, Planned, Role,
+    Step, Trial, bandwidth, iops, response_time,
 };
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Arrivals, Pacing, Point, Stream, Workers};
@@ -217,9 +217,21 @@ impl Experiment for Map {
 
     fn enough(&self, so_far: &Record) -> bool {
         match &self.stage {
-            Stage::Cells(cells) => cells.enough(&self.settings, so_far),
+            Stage::Cells(cells) => enough(&self.settings, cells.shortest(), so_far),
             Stage::Climb(_) | Stage::Nothing(_) => false,
         }
+    }
+
+    fn foreseen(&self, most: usize) -> Vec<Foreseen> {
+        let Stage::Cells(cells) = &self.stage else { return Vec::new() };
+        let foreseen = |ask| {
+            let (settings, shortest) = (self.settings.clone(), cells.shortest());
+            Foreseen {
+                planned: cells.planned(ask, &self.settings),
+                enough: Box::new(move |so_far| enough(&settings, shortest, so_far)),
+            }
+        };
+        cells.search.foreseen(most).into_iter().map(foreseen).collect()
     }
 
     fn forecast(&self) -> Forecast {
@@ -396,16 +408,6 @@ impl Cells {
         both.min_by(f64::total_cmp)
     }
 
-    /// Whether a cell is known well enough, or known to be too much for the target.
-    fn enough(&self, settings: &Settings, so_far: &Record) -> bool {
-        let is_known = || {
-            let carried = is_carried(settings, so_far);
-            carried && is_precise(&settings.search.surfaces, so_far)
-        };
-        falls_behind(settings, so_far, self.shortest())
-            || (settings.window <= so_far.window && is_known())
-    }
-
     fn found(&self, settings: &Settings) -> MapFound {
         let Options { shape, surfaces, .. } = &settings.search;
         let cells = self.search.cells();
@@ -419,6 +421,16 @@ impl Cells {
             cells,
         }
     }
+}
+
+/// Whether a cell is known well enough, or known to be too much for the target, beside the shortest
+/// response time so far.
+fn enough(settings: &Settings, shortest: Option<f64>, so_far: &Record) -> bool {
+    let is_known = || {
+        let carried = is_carried(settings, so_far);
+        carried && is_precise(&settings.search.surfaces, so_far)
+    };
+    falls_behind(settings, so_far, shortest) || (settings.window <= so_far.window && is_known())
 }
 
 /// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
@@ -509,6 +521,8 @@ fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::experiment::CellKind;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
@@ -556,6 +570,8 @@ mod tests {
 
     fn run(mut map: Map, carried: impl Fn(f64, f64) -> bool) -> (Vec<Planned>, Conclusion) {
         let (mut planned, mut last): (Vec<Planned>, Option<Trial>) = (Vec::new(), None);
+        // What was said to come, by its place: whatever the trials tell, it comes.
+        let mut foreseen: BTreeMap<usize, Planned> = BTreeMap::new();
         loop {
             let ahead = map.forecast();
             match map.next(last.as_ref()) {
@@ -565,6 +581,9 @@ mod tests {
                     let value =
                         |at: usize| next.place.coordinates.get(at).and_then(|one| one.value);
                     let fits = carried(value(0).unwrap_or(0.0), value(1).unwrap_or(0.0));
+                    assert!(foreseen.get(&planned.len()).is_none_or(|one| *one == *next));
+                    let later = map.foreseen(3).into_iter().map(|one| one.planned);
+                    foreseen.extend((planned.len() + 1..).zip(later));
                     planned.push((*next).clone());
                     last = Some(measured(*next, fits));
                 }

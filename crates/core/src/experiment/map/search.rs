@@ -218,6 +218,25 @@ impl Search {
         }
     }
 
+    /// The cells that come after the one that was asked for last, as far as it does not matter what
+    /// that one tells; at most so many.
+    pub fn foreseen(&self, most: usize) -> Vec<Ask> {
+        let as_ask = |role| move |spot: &Spot| Ask { spot: *spot, role };
+        match &self.stage {
+            Stage::List(spots, _) => {
+                spots.iter().skip(1).take(most).map(as_ask(Role::Result)).collect()
+            }
+            Stage::Validate(spots) => {
+                let spots = spots.iter().map(|(spot, _)| spot);
+                spots.skip(1).take(most).map(as_ask(Role::Validation)).collect()
+            }
+            Stage::Sentinels(spots) => {
+                spots.iter().skip(1).take(most).map(as_ask(Role::Sentinel)).collect()
+            }
+            Stage::Frontier | Stage::Refine | Stage::Done => Vec::new(),
+        }
+    }
+
     /// Takes in what the cell told that `ask` named.
     pub fn tell(&mut self, ask: Ask, reading: Reading) {
         match &mut self.stage {
@@ -631,7 +650,10 @@ mod tests {
     ) -> (Vec<Ask>, Search) {
         let mut search = Search::new(options);
         let mut asked: Vec<Ask> = Vec::new();
+        let mut foreseen: BTreeMap<usize, Ask> = BTreeMap::new();
         while let Some(ask) = search.ask() {
+            assert_eq!(*foreseen.get(&asked.len()).unwrap_or(&ask), ask, "foreseen was another");
+            foreseen.extend((asked.len() + 1..).zip(search.foreseen(3)));
             assert_eq!(search.ask(), Some(ask), "asked twice for the same");
             let known = asked.iter().filter(|one| one.spot == ask.spot).count();
             assert!(known == 0 || ask.role == Role::Sentinel, "{ask:?} again");
@@ -695,6 +717,18 @@ mod tests {
         let falls = asked.windows(2).filter(|two| two[1].spot < two[0].spot).count();
         assert!((150..290).contains(&falls), "{falls}");
         assert!(search.cells().iter().all(|cell| cell.kind != CellKind::Filled));
+    }
+
+    #[test]
+    fn all_cells_of_an_exhaustive_map_are_foreseen() {
+        let options = Options { exhaustive: true, ..options(21, 21) };
+        let mut search = Search::new(options.clone());
+        let first = search.ask();
+        let (asked, _) =
+            searched(options.clone(), |ask, _| queue(&options, ask.spot).map(|value| [value; 2]));
+        assert_eq!(first, Some(asked[0]));
+        assert_eq!(search.foreseen(500), asked[1..441]);
+        assert_eq!(search.foreseen(2), asked[1..3]);
     }
 
     #[test]

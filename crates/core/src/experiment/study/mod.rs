@@ -12,7 +12,7 @@ pub use best_practice::{BestPractice, Circumstances};
 pub use drives::Drives;
 
 use super::sweep::Sweep;
-use super::{Conclusion, Experiment, Forecast, Step, Trial};
+use super::{Conclusion, Experiment, Forecast, Foreseen, Step, Trial};
 use crate::measure::Record;
 use crate::verdict::Finding;
 
@@ -62,6 +62,10 @@ impl Experiment for Study {
 
     fn enough(&self, so_far: &Record) -> bool {
         self.sweep.enough(so_far)
+    }
+
+    fn foreseen(&self, most: usize) -> Vec<Foreseen> {
+        self.sweep.foreseen(most)
     }
 
     fn doubts(&self, trial: &Trial) -> Vec<Finding> {

@@ -55,6 +55,8 @@ fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: Settings) -> Sweep {
 fn run(sweep: &mut Sweep, mut device: impl FnMut(&Place) -> f64) -> (Vec<Planned>, Conclusion) {
     let mut ran: Vec<Planned> = Vec::new();
     let mut last = None;
+    // What was said to come, by its place.
+    let mut foreseen: BTreeMap<usize, Planned> = BTreeMap::new();
     loop {
         let ahead = sweep.forecast();
         match sweep.next(last.as_ref()) {
@@ -64,6 +66,9 @@ fn run(sweep: &mut Sweep, mut device: impl FnMut(&Place) -> f64) -> (Vec<Planned
             }
             Step::Run(planned) => {
                 assert!(ahead.points > 0 && ahead.points_at_most < 10_000);
+                assert!(foreseen.get(&ran.len()).is_none_or(|one| *one == *planned));
+                let later = sweep.foreseen(3).into_iter().map(|one| one.planned);
+                foreseen.extend((ran.len() + 1..).zip(later));
                 last = Some(trial(&planned, device(&planned.place)));
                 ran.push(*planned);
             }
@@ -104,6 +109,10 @@ fn every_pass_has_every_point_once_and_another_order() {
     assert!(orders[0] != orders[1] && orders[1] != orders[2] && orders[0] != orders[2]);
     let seeds: std::collections::BTreeSet<u64> = ran.iter().map(|one| one.point.seed).collect();
     assert_eq!(seeds.len(), 24);
+    let mut again = grid(&[("4k", 4096), ("64k", 65536)], &["1", "2", "4", "8"], SETTINGS);
+    assert!(matches!(again.next(None), Step::Run(_)));
+    let foreseen: Vec<Planned> = again.foreseen(100).into_iter().map(|one| one.planned).collect();
+    assert!(foreseen == ran[1..]);
     assert_eq!(ran[0].rest, Span(0));
     assert!(ran[1..].iter().all(|one| one.rest == Span::from_secs(10)));
 }
