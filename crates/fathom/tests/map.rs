@@ -82,6 +82,23 @@ fn what_no_map_can_have_is_refused_with_the_remedy() {
     assert!(place.names().is_empty());
 }
 
+#[test]
+fn what_a_map_writes_at_most_follows_from_the_end_of_its_write_axis() {
+    let place = Place::new();
+    place.prepared("data", 64);
+    let fixed = ["map", "data", "--overwrite", "--plan", "--read-max", "1k", "--grid", "3x3"];
+    let planned = |more: &[&str]| {
+        let output = place.run(&[&fixed[..], more].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    // Of 6 s each: three cells with half the load and three with all of it, and three once more.
+    let six = ["--exhaustive", "--cell-time", "5s", "--cell-time-max", "5s", "--ramp", "1s"];
+    let text = planned(&[&six[..], &["--write-max", "100MB/s"]].concat());
+    assert_has(&text, &["OVERWRITES data: writes at most 4.19 GiB, 67.06 times what"]);
+    assert_has(&planned(&six), &["OVERWRITES data: writes at most about", "reckoned at"]);
+}
+
 /// The stored cells of a device: where they lie, whether they were carried, and the median.
 fn stored(file: &std::path::Path) -> Vec<(usize, usize, [f64; 2], bool, f64)> {
     let text = std::fs::read_to_string(file).unwrap();

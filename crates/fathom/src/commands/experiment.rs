@@ -86,12 +86,23 @@ impl Prepared {
 pub struct Writes {
     /// Bytes that are written at most.
     bytes: f64,
-    /// Whether a schedule says so, rather than what such devices can do.
-    is_exact: bool,
+    known: Known,
     /// The bandwidths that devices were taken to have, each once.
     reckoned: Vec<&'static str>,
     /// How large the targets are that are written.
     written: u64,
+}
+
+/// How it is known how much is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Known {
+    /// A schedule or a limit says so.
+    #[default]
+    Exactly,
+    /// A schedule says so, of which not all may be run.
+    AtMost,
+    /// By what such devices can do.
+    Reckoned,
 }
 
 impl Writes {
@@ -101,7 +112,7 @@ impl Writes {
         points: impl Iterator<Item = (&'p Point, u32)>,
         targets: &[Target],
     ) -> Option<Self> {
-        let mut sum = Self { is_exact: true, ..Self::default() };
+        let mut sum = Self::default();
         let mut written: Vec<u32> = Vec::new();
         for (point, times) in points {
             sum.add((point, times), targets, &mut written);
@@ -122,7 +133,12 @@ impl Writes {
     /// So much on these targets, whatever else is only read.
     pub fn exactly(bytes: Bytes, targets: &[Target]) -> Self {
         let written = targets.iter().map(|target| target.size.0).sum();
-        Self { bytes: bytes.0 as f64, is_exact: true, reckoned: Vec::new(), written }
+        Self { bytes: bytes.0 as f64, written, ..Self::default() }
+    }
+
+    /// No more than so much on these targets.
+    pub fn at_most(bytes: Bytes, targets: &[Target]) -> Self {
+        Self { known: Known::AtMost, ..Self::exactly(bytes, targets) }
     }
 
     fn add(&mut self, (point, times): (&Point, u32), targets: &[Target], written: &mut Vec<u32>) {
@@ -135,7 +151,7 @@ impl Writes {
             }
             let sizes = &stream.block_sizes;
             let share = (1.0 - stream.read_share) * sizes.mean(0.0) / sizes.mean(stream.read_share);
-            self.is_exact = false;
+            self.known = Known::Reckoned;
             for region in &stream.regions {
                 let (bandwidth, name) = ordinary(&targets[region.target as usize]);
                 self.bytes += bandwidth * seconds * share;
@@ -153,9 +169,10 @@ impl Writes {
             size => format!(", {:.2} times what the targets hold", self.bytes / size as f64),
         };
         let bytes = Bytes(self.bytes as u64);
-        match self.is_exact {
-            true => format!("writes {bytes}{drives}"),
-            false => format!(
+        match self.known {
+            Known::Exactly => format!("writes {bytes}{drives}"),
+            Known::AtMost => format!("writes at most {bytes}{drives}"),
+            Known::Reckoned => format!(
                 "writes at most about {bytes}{drives}: reckoned at {}, as fast as such a target \
                  could be",
                 self.reckoned.join(" and ")

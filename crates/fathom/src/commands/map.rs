@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_core::Span;
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
-use fathom_core::experiment::{Axis, Experiment, Scale};
+use fathom_core::experiment::{Axis, Scale};
 use fathom_core::facts::Target;
 use fathom_core::spec::{Point, Stream};
 use fathom_core::{Bytes, Quantile};
@@ -83,12 +83,9 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let (spec, refusal) = resolve::permitted(spec, &described);
     let settings = settings(args, &spec)?;
     let map = Map::new(settings.clone());
-    let time = map.forecast().time_at_most;
-    let long =
-        Point { warm_up: Span(0), cool_down: Span(0), window: time, ..settings.base.clone() };
     Ok(Prepared {
         command: Command::Map,
-        writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),
+        writes: writes(&map, &settings, &spec.targets),
         about: about(&settings),
         described: in_the_document(args, &settings),
         seed: settings.base.seed,
@@ -99,6 +96,19 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         host,
         refusal,
     })
+}
+
+/// What it writes at most: by the end of the write axis where that was given, and otherwise by what
+/// such a target can do.
+fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> {
+    let time = map.full_writing();
+    if let Some(bandwidth) = settings.write_max {
+        let bytes = Bytes((bandwidth * time.as_secs_f64()) as u64);
+        return (Bytes(0) < bytes).then(|| Writes::at_most(bytes, targets));
+    }
+    let long =
+        Point { warm_up: Span(0), cool_down: Span(0), window: time, ..settings.base.clone() };
+    Writes::of(std::iter::once((&long, 1)), targets)
 }
 
 /// The two streams, in the words of `fathom run`.

@@ -1,7 +1,7 @@
 //! The latency map as an experiment: the maxima of both loads, then the cells that the search asks
 //! for, as points of a sequential writer and random readers. Decides nothing about which cells.
 
-use super::search::{Ask, Options, Reading, Search, Shape, Surface};
+use super::search::{Ask, Options, Reading, SENTINELS, Search, Shape, Surface};
 use super::{doubts, words};
 use crate::experiment::{
     Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, MapFound, Place, Planned, Role,
@@ -132,6 +132,21 @@ impl Map {
             (write_max, None) => climb(Direction::Read, write_max),
         };
         Self { settings, stage }
+    }
+
+    /// How long it writes at most, if all that it writes went at the full write load: the probes for
+    /// that, and as many cells as it may measure, those with the most writes.
+    pub fn full_writing(&self) -> Span {
+        let Settings { search, ramp, window_max, write_max, .. } = &self.settings;
+        let (_, most) = Search::new(search.clone()).ahead();
+        let steps = (search.shape.writes - 1).max(1) as f64;
+        let again = [1.0; SENTINELS];
+        let mut shares: Vec<f64> =
+            search.shape.spots().map(|spot| spot.write as f64 / steps).chain(again).collect();
+        shares.sort_by(|one, other| other.total_cmp(one));
+        let cells = shares.iter().take(most).sum::<f64>() * (*ramp + *window_max).0 as f64;
+        let probes = if write_max.is_none() { WRITE_DEPTHS.len() as u64 } else { 0 };
+        Span(cells as u64 + probes * (*ramp + PROBE).0)
     }
 
     /// Takes in the trial of the step before.
@@ -667,6 +682,24 @@ mod tests {
         let Step::Done(conclusion) = map.next(Some(&trial)) else { panic!("goes on") };
         assert_eq!(conclusion.sentences, ["No write completed: there is no map."]);
     }
+
+    #[test]
+    fn it_writes_no_more_than_its_cells_with_the_most_writes() {
+        let written = |exhaustive: bool, cells_at_most: usize, write_max: Option<f64>| {
+            let search = Options { exhaustive, cells_at_most, ..settings().search };
+            Map::new(Settings { search, write_max, ..settings() }).full_writing()
+        };
+        // Five columns of five cells, with 0 to 4 quarters of the load, and three once more.
+        let cell = 31_000;
+        let all = Span::from_ms(cell * 5 * (1 + 2 + 3 + 4) / 4 + cell * 3);
+        let known = Some(1e6);
+        assert_eq!(written(true, 1, known), all);
+        assert_eq!(written(true, 1, None).0 - written(true, 1, known).0, 4 * 4_000_000_000);
+        // The three and the five of the last column, then one with three quarters.
+        assert_eq!(written(false, 9, known), Span::from_ms(cell * 8 + cell * 3 / 4));
+        assert_eq!(written(false, 1000, known), all);
+    }
+
     /// The trial of a cell that runs, after so many seconds with so much lag at its end and half of
     /// it in the middle.
     fn so_far(map: &Map, planned: &Planned, seconds: u64, lag: Span) -> Record {

@@ -104,7 +104,7 @@ const JUMP: f64 = 5.0;
 const VALIDATIONS: usize = 8;
 
 /// Cells that are measured again at the end.
-const SENTINELS: usize = 3;
+pub(super) const SENTINELS: usize = 3;
 
 /// The last quantile that decides where to measure.
 const DECIDES: f64 = 0.95;
