@@ -23,6 +23,7 @@ use crate::cli::values::{self, Backend, Depth};
 use crate::error::Error;
 use crate::output;
 use crate::workload::Asked;
+use crate::workload::keys::{self, Table};
 
 /// The share of the best throughput that is enough, unless told otherwise.
 const ENOUGH: f64 = 0.95;
@@ -54,7 +55,18 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 ///
 /// When an option contradicts another one, or a target is not there.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
-    settle(args, Asked::read(&args.request)?, (seed, false), |peak, _, _| Box::new(peak))
+    let asked = Asked::read_for(&args.request, Table::Peak)?;
+    settle(&as_asked(args, &asked)?, asked, (seed, false), |peak, _, _| Box::new(peak))
+}
+
+/// What was typed, with what a `[peak]` of the workload says besides.
+fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
+    let search = match asked.words_of(Table::Peak, &args.request.typed) {
+        Some(words) => keys::read_peak(&words)
+            .map_err(|why| Error::option("[peak]", why, "change it in the workload file"))?,
+        None => args.search.clone(),
+    };
+    Ok(Args { search, ..args.clone() })
 }
 
 /// The same by the procedure of DiskSpd's guide, with this workload unless another one was named: as
@@ -68,6 +80,8 @@ pub fn prepare_best_practice(
     workload: &str,
     seed: Option<u64>,
 ) -> Result<Prepared, Error> {
+    let mut asked = Asked::read_or(&args.request, workload)?;
+    let args = &as_asked(args, &asked)?;
     let refuse = |option: &str, problem: &str| Err(Error::option(option, problem, "drop it"));
     if args.search.objective.is_some() {
         return refuse("--objective", "the guide's procedure looks for what saturates");
@@ -75,7 +89,6 @@ pub fn prepare_best_practice(
     if args.search.vary.is_some() {
         return refuse("--vary", "the guide's procedure raises the queue depth");
     }
-    let mut asked = Asked::read_or(&args.request, workload)?;
     let host = shared::this_host();
     let cpus = shared::machine(&host).cpus;
     if let [stream] = asked.described.streams.as_mut_slice() {

@@ -10,6 +10,7 @@ use crate::cli::args::{Map, Results, StartArgs, Study as Args, StudyMap, StudyOf
 use crate::cli::axes::{AxisArg, TARGETS};
 use crate::error::{Error, exit};
 use crate::output;
+use crate::workload::keys::Table;
 use crate::workload::load::Loaded;
 use crate::workload::{Template, keys, shipped};
 
@@ -107,7 +108,7 @@ fn side_by_side(
 fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> {
     let name = args.workload.as_deref().unwrap_or("latency-map");
     let loaded = Loaded::read(name, &[])?;
-    let Some(table) = loaded.map() else {
+    let Some(table) = loaded.table(Table::Map) else {
         let remedy = "give it a [map], as `fathom workloads latency-map` shows one";
         return Err(Error::option(name, "it describes no latency map", remedy));
     };
@@ -121,7 +122,7 @@ fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> 
             None => words.extend(own.iter().cloned()),
         }
     }
-    let known = keys::map_keys();
+    let known = Table::Map.keys();
     let is_of_the_map = |name: &str| known.iter().any(|arg| arg.get_long() == Some(name));
     let own = args.typed.iter().filter(|typed| is_of_the_map(&typed.name));
     words.extend(own.map(Typed::word));

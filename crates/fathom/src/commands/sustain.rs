@@ -19,6 +19,7 @@ use crate::cli::searches::{Sustain as Args, SustainArgs};
 use crate::error::Error;
 use crate::output;
 use crate::workload::Asked;
+use crate::workload::keys::{self, Table};
 
 /// What a test says by itself, so that it cannot be typed.
 const OF_THE_TEST: [&str; 11] = [
@@ -53,8 +54,9 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 ///
 /// When an option contradicts another one, or a target is not there.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+    let mut asked = Asked::read_for(&args.request, Table::Sustain)?;
+    let args = &as_asked(args, &asked)?;
     let test = args.course.test;
-    let mut asked = Asked::read(&args.request)?;
     contradictions(args, &asked)?;
     for stream in &mut asked.described.streams {
         stream.load.seed = seed.or(stream.load.seed);
@@ -99,6 +101,16 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         host,
         refusal,
     })
+}
+
+/// What was typed, with what a `[sustain]` of the workload says besides.
+fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
+    let course = match asked.words_of(Table::Sustain, &args.request.typed) {
+        Some(words) => keys::read_sustain(&words)
+            .map_err(|why| Error::option("[sustain]", why, "change it in the workload file"))?,
+        None => args.course.clone(),
+    };
+    Ok(Args { course, ..args.clone() })
 }
 
 /// What cannot be, whatever the targets are.

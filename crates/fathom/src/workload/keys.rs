@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, CommandFactory, Parser};
 
 use super::file::Value;
 use crate::cli::args::{AccessArgs, LoadArgs, Map, SweepArgs};
+use crate::cli::searches::{PeakArgs, SustainArgs};
 
 /// What is said once for a run, and not for each of its streams.
 pub const COMMON: [&str; 8] = [
@@ -122,28 +123,96 @@ struct MapWords {
     map: Map,
 }
 
+/// The options of a search for a peak, alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct PeakWords {
+    #[command(flatten)]
+    search: PeakArgs,
+}
+
+/// The options of rounds until a steady state, alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct SustainWords {
+    #[command(flatten)]
+    course: SustainArgs,
+}
+
 /// What is said on the command line alone: consent, how it begins, and where results go.
 const NEVER_IN_A_FILE: [&str; 9] =
     ["overwrite", "destroy", "yes", "plan", "out", "html", "csv", "trace", "json"];
 
-/// Every key of `[map]`.
-pub fn map_keys() -> Vec<Arg> {
-    let command = MapWords::command();
-    let all = command
-        .get_arguments()
-        .filter(|arg| arg.get_long().is_some_and(|name| !NEVER_IN_A_FILE.contains(&name)));
-    all.cloned().collect()
+/// A table of a workload file whose keys are the options of an experiment. That of a sweep has axes
+/// besides and is none of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Table {
+    /// `[map]`.
+    Map,
+    /// `[peak]`.
+    Peak,
+    /// `[sustain]`.
+    Sustain,
 }
 
-/// As [`words`], of a key of `[map]`.
+impl Table {
+    /// All, in the order of their names.
+    pub const ALL: [Self; 3] = [Self::Map, Self::Peak, Self::Sustain];
+
+    /// Its name in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Map => "map",
+            Self::Peak => "peak",
+            Self::Sustain => "sustain",
+        }
+    }
+
+    /// Every key.
+    pub fn keys(self) -> Vec<Arg> {
+        let command = match self {
+            Self::Map => MapWords::command(),
+            Self::Peak => PeakWords::command(),
+            Self::Sustain => SustainWords::command(),
+        };
+        let all = command
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some_and(|name| !NEVER_IN_A_FILE.contains(&name)));
+        all.cloned().collect()
+    }
+
+    /// As [`words`], of one of its keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`words`].
+    pub fn words(self, key: &str, value: &Value) -> Result<Vec<String>, String> {
+        let words = words_of(&self.keys(), key, value)?;
+        match self {
+            Self::Map => read_map(&words, Path::new("target")).map(|_| ()),
+            Self::Peak => read_peak(&words).map(|_| ()),
+            Self::Sustain => read_sustain(&words).map(|_| ()),
+        }?;
+        Ok(words)
+    }
+}
+
+/// Reads the words of a search for a peak.
 ///
 /// # Errors
 ///
-/// As [`words`].
-pub fn map_words(key: &str, value: &Value) -> Result<Vec<String>, String> {
-    let words = words_of(&map_keys(), key, value)?;
-    read_map(&words, Path::new("target"))?;
-    Ok(words)
+/// When one cannot be.
+pub fn read_peak(words: &[String]) -> Result<PeakArgs, String> {
+    PeakWords::try_parse_from(words).map(|read| read.search).map_err(|error| reason(&error))
+}
+
+/// Reads the words of rounds until a steady state.
+///
+/// # Errors
+///
+/// When one cannot be.
+pub fn read_sustain(words: &[String]) -> Result<SustainArgs, String> {
+    SustainWords::try_parse_from(words).map(|read| read.course).map_err(|error| reason(&error))
 }
 
 /// Reads the words of a map of a target.

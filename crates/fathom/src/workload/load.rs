@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_core::Bytes;
 
 use super::file::{At, Entry, Source, Value, parse};
-use super::keys::{self, is_common, nearest};
+use super::keys::{self, Table, is_common, nearest};
 use super::problem::Problem;
 use super::{Setting, folder_of, refuse, setting_words, shipped, typed_aims};
 use crate::cli::args::Request;
@@ -22,8 +22,8 @@ const DEPTH_MAX: usize = 16;
 /// The largest file: far more than anybody writes.
 const SIZE_MAX: u64 = 1 << 20;
 /// What a file may say beside the keys of streams.
-const OWN_KEYS: [&str; 8] =
-    ["about", "extends", "map", "name", "stream", "sweep", "targets", "vars"];
+const OWN_KEYS: [&str; 10] =
+    ["about", "extends", "map", "name", "peak", "stream", "sustain", "sweep", "targets", "vars"];
 
 /// A value and where it is.
 type Written = (Value, At);
@@ -63,8 +63,8 @@ pub struct Loaded {
     targets: Option<Written>,
     streams: Vec<Section>,
     sweep: Option<SweepTable>,
-    /// What it says of a latency map, as words of the command line by their keys.
-    map: Option<BTreeMap<String, Vec<String>>>,
+    /// What it says of other experiments, as words of the command line by their keys.
+    tables: BTreeMap<Table, BTreeMap<String, Vec<String>>>,
     /// For each stream of the description, where its values are.
     origins: Vec<BTreeMap<String, At>>,
 }
@@ -148,12 +148,14 @@ impl Loaded {
                 table(entry)?.into_iter().try_for_each(|stream| self.overlay_stream(stream))
             }
             "sweep" => table(entry)?.into_iter().try_for_each(|key| self.overlay_sweep(key)),
-            "map" => table(entry)?.into_iter().try_for_each(|key| self.overlay_map(key)),
-            _ => {
-                known(&entry, &OWN_KEYS)?;
-                self.keys.insert(entry.key, (entry.value, entry.at));
-                Ok(())
-            }
+            name => match Table::ALL.into_iter().find(|table| table.name() == name) {
+                Some(of) => table(entry)?.into_iter().try_for_each(|key| self.overlay_of(of, key)),
+                None => {
+                    known(&entry, &OWN_KEYS)?;
+                    self.keys.insert(entry.key, (entry.value, entry.at));
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -201,24 +203,24 @@ impl Loaded {
         Ok(())
     }
 
-    /// Takes a key of `[map]`.
-    fn overlay_map(&mut self, entry: Entry) -> Result<(), Problem> {
-        let map = self.map.get_or_insert_default();
-        let known = keys::map_keys();
+    /// Takes a key of an experiment's table.
+    fn overlay_of(&mut self, table: Table, entry: Entry) -> Result<(), Problem> {
+        let keys = self.tables.entry(table).or_default();
+        let known = table.keys();
         let all: Vec<&str> = known.iter().filter_map(|arg| arg.get_long()).collect();
         if !all.contains(&entry.key.as_str()) {
             return Err(unknown(&entry, &all));
         }
-        let words = keys::map_words(&entry.key, &entry.value).map_err(|why| {
+        let words = table.words(&entry.key, &entry.value).map_err(|why| {
             Problem::new(format!("{} cannot be so", entry.key), Some(entry.at.clone()), why)
         })?;
-        map.insert(entry.key, words);
+        keys.insert(entry.key, words);
         Ok(())
     }
 
-    /// The latency map that it describes, if it does: words of the command line by their keys.
-    pub fn map(&self) -> Option<&BTreeMap<String, Vec<String>>> {
-        self.map.as_ref()
+    /// What it says of an experiment, if it does: words of the command line by their keys.
+    pub fn table(&self, table: Table) -> Option<&BTreeMap<String, Vec<String>>> {
+        self.tables.get(&table)
     }
 
     /// The sweep that it describes, if it does.

@@ -15,13 +15,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::{AccessArgs, LoadArgs, Request};
+use crate::cli::args::{AccessArgs, LoadArgs, Request, Typed};
 use crate::cli::axes::TARGETS;
 use crate::cli::described::{Aim, Described};
 use crate::cli::resolve::Blame;
 use crate::error::Error;
 use crate::output;
 
+use keys::Table;
 use load::{Loaded, SweepTable};
 use problem::Problem;
 
@@ -42,21 +43,32 @@ impl Asked {
     /// When the workload cannot be followed, or an option does not go with it.
     pub fn read(args: &Request) -> Result<Self, Error> {
         let template = Template::read(args)?;
-        if let Some(loaded) = template.loaded.as_ref().filter(|loaded| loaded.sweep().is_some()) {
-            return Err(Error::option(
-                loaded.name(),
-                "it describes a sweep of many points",
-                "run it with `fathom sweep`, and see what that would do with --plan",
-            ));
-        }
-        if let Some(loaded) = template.loaded.as_ref().filter(|loaded| loaded.map().is_some()) {
-            return Err(Error::option(
-                loaded.name(),
-                "it describes a latency map",
-                "run it with `fathom study latency-map`",
-            ));
-        }
+        template.is_of(None)?;
         template.describe(&[])
+    }
+
+    /// The same for an experiment whose options may stand in this table of the workload.
+    ///
+    /// # Errors
+    ///
+    /// As [`Asked::read`].
+    pub fn read_for(args: &Request, table: Table) -> Result<Self, Error> {
+        let template = Template::read(args)?;
+        template.is_of(Some(table))?;
+        template.describe(&[])
+    }
+
+    /// The words of the command line that say what an experiment's table does, with what was typed in
+    /// its place; none without such a table.
+    pub fn words_of(&self, table: Table, typed: &[Typed]) -> Option<Vec<String>> {
+        let said = self.loaded.as_ref()?.table(table)?;
+        let is_typed = |key: &String| typed.iter().any(|typed| typed.name == *key);
+        let said = said.iter().filter(|(key, _)| !is_typed(key));
+        let mut words: Vec<String> = said.flat_map(|(_, words)| words.clone()).collect();
+        let keys = table.keys();
+        let is_key = |typed: &&Typed| keys.iter().any(|arg| arg.get_long() == Some(&typed.name));
+        words.extend(typed.iter().filter(is_key).map(Typed::word));
+        Some(words)
     }
 
     /// The same, with this workload where none was named.
@@ -126,6 +138,30 @@ impl<'a> Template<'a> {
             return Ok(Self { args, targets, loaded: None });
         };
         Ok(Self { args, targets, loaded: Some(Loaded::read(&reference, &args.set)?) })
+    }
+
+    /// Refuses a workload that describes an experiment, unless it is one with this table.
+    fn is_of(&self, own: Option<Table>) -> Result<(), Error> {
+        let Some(loaded) = &self.loaded else { return Ok(()) };
+        let has = |table: &Table| loaded.table(*table).is_some();
+        if own.as_ref().is_some_and(has) {
+            return Ok(());
+        }
+        let (problem, remedy) = match Table::ALL.into_iter().find(has) {
+            _ if loaded.sweep().is_some() => (
+                "it describes a sweep of many points",
+                "run it with `fathom sweep`, and see what that would do with --plan",
+            ),
+            None => return Ok(()),
+            Some(Table::Map) => {
+                ("it describes a latency map", "run it with `fathom study latency-map`")
+            }
+            Some(Table::Peak) => ("it describes a search for a peak", "run it with `fathom peak`"),
+            Some(Table::Sustain) => {
+                ("it describes rounds until a steady state", "run it with `fathom sustain`")
+            }
+        };
+        Err(Error::option(loaded.name(), problem, remedy))
     }
 
     /// The sweep that the workload describes, if it does.

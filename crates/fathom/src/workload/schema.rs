@@ -3,7 +3,7 @@
 use clap::Arg;
 use serde_json::{Map, Value, json};
 
-use super::keys;
+use super::keys::{self, Table};
 
 /// Where it can be had from.
 const ID: &str = "https://github.com/fathom-storage/fathom/blob/main/docs/schema/workload-1.json";
@@ -64,7 +64,9 @@ fn schema() -> Value {
         }),
     );
     top.insert("sweep".to_owned(), sweep());
-    top.insert("map".to_owned(), map());
+    for of in Table::ALL {
+        top.insert(of.name().to_owned(), table_of(of));
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": ID,
@@ -105,14 +107,19 @@ fn sweep() -> Value {
     })
 }
 
-/// What the study `latency-map` does.
-fn map() -> Value {
-    let keys = keys::map_keys();
+/// What an experiment does with the workload.
+fn table_of(of: Table) -> Value {
+    let about = match of {
+        Table::Map => "The options of `fathom map`, for `fathom study latency-map`.",
+        Table::Peak => "What `fathom peak` searches for.",
+        Table::Sustain => "How `fathom sustain` goes about it.",
+    };
+    let keys = of.keys();
     let properties: Map<String, Value> =
         keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect();
     json!({
         "type": "object",
-        "description": "The options of `fathom map`, for `fathom study latency-map`.",
+        "description": about,
         "properties": properties,
         "additionalProperties": false,
     })

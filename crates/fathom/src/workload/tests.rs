@@ -7,6 +7,7 @@ use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::spec::{Cache, Pacing, Region};
 use fathom_core::{Bytes, Span};
 
+use super::keys::Table;
 use super::{Asked, shipped};
 use crate::cli::args::{Args, Command, Request, Typed};
 use crate::cli::resolve::{self, Machine, Spec};
@@ -334,6 +335,37 @@ fn a_sweep_in_a_file_has_axes_and_a_course() {
         let error = template.describe(&[setting]).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
+    let files = Files::one(
+        "read-share = '50%'\n[peak]\nup-to = 64\nofficial = 'none'\n[sustain]\nrounds = 9\n",
+    );
+    let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
+    let typed = Typed { name: "up-to".to_owned(), value: Some("16".to_owned()) };
+    let other = Typed { name: "duration".to_owned(), value: Some("1s".to_owned()) };
+    let asked = Asked::read_for(&args, Table::Peak).unwrap();
+    let words = asked.words_of(Table::Peak, &[typed, other]).unwrap();
+    assert_eq!(words, ["--official=none", "--up-to=16"]);
+    assert_eq!(super::keys::read_peak(&words).unwrap().up_to.as_deref(), Some("16"));
+    assert_eq!(asked.words_of(Table::Sustain, &[]).unwrap(), ["--rounds=9"]);
+    assert!(asked.words_of(Table::Map, &[]).is_none());
+    // Who has no such table does something else.
+    for (text, why) in [
+        ("[peak]\nup-to = 64\n", "run it with `fathom peak`"),
+        ("[sustain]\nrounds = 9\n", "run it with `fathom sustain`"),
+        ("[peak]\nup-two = 64\n", "its nearest is 'up-to'"),
+        ("[peak]\nenough = 'much'\n", "enough cannot be so"),
+        ("[sustain]\nrounds = 2\n", "rounds cannot be so"),
+    ] {
+        let said = Files::one(text).refusal(&["f"]);
+        assert!(said.contains(why), "{said}");
+    }
+    let files = Files::one("[peak]\nup-to = 64\n");
+    let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
+    let refused = Asked::read_for(&args, Table::Sustain).unwrap_err().to_string();
+    assert!(refused.contains("run it with `fathom peak`"), "{refused}");
 }
 
 #[test]
