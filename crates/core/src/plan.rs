@@ -93,9 +93,10 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
     plans
 }
 
-/// A worker's part of a region. Parts are whole units, but for what is left at the region's end, and
-/// differ in length by at most one of them (and what is left).
-fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
+/// The part of a region that one of several sharers has for itself. Parts are whole units of so many
+/// bytes, but for what is left at the region's end, and differ in length by at most one of them (and
+/// what is left).
+pub fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
     let units = u128::from(region.length.0 / unit.0);
     let begin = |share: u32| (units * u128::from(share) / u128::from(sharers)) as u64 * unit.0;
     let start = begin(share);

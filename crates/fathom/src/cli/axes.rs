@@ -12,10 +12,16 @@ const VALUES_MAX: usize = 4096;
 /// The axis whose values are targets.
 pub const TARGETS: &str = "targets";
 
+/// The axis whose values say how many copies of a stream run together.
+pub const STREAMS: &str = "streams";
+
+/// The most copies of a stream.
+const COPIES_MAX: u32 = 256;
+
 /// An axis as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisArg {
-    /// An option, one of a stream (`users.rate`), a variable of the workload, or `targets`.
+    /// An option, one of a stream (`users.rate`), a variable of the workload, `targets` or `streams`.
     pub name: String,
     /// Its values as they are typed, at least one, none twice.
     pub labels: Vec<String>,
@@ -82,6 +88,21 @@ pub fn value(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("write an axis and one of its values, such as payload=zeros".to_owned()),
     }
+}
+
+/// Whether an axis says how many copies of a stream run together: `streams`, or `users.streams`.
+pub fn counts_streams(axis: &str) -> bool {
+    axis.rsplit('.').next() == Some(STREAMS)
+}
+
+/// Reads how many copies that is.
+///
+/// # Errors
+///
+/// When it is no such number.
+pub fn copies(text: &str) -> Result<u32, String> {
+    let count = values::count(text).ok().filter(|count| (1..=COPIES_MAX).contains(count));
+    count.ok_or_else(|| format!("it is a whole number from 1 to {COPIES_MAX}"))
 }
 
 /// How far it is from one value of a range to the next.
@@ -284,6 +305,16 @@ mod tests {
     }
 
     #[test]
+    fn copies_of_a_stream_are_counted() {
+        assert!(counts_streams("streams") && counts_streams("users.streams"));
+        assert!(!counts_streams("streams.rate") && !counts_streams("mystreams"));
+        assert_eq!(["1", "256"].map(copies), [Ok(1), Ok(256)]);
+        for wrong in ["0", "257", "-1", "1.5", "many"] {
+            assert_eq!(copies(wrong).unwrap_err(), "it is a whole number from 1 to 256", "{wrong}");
+        }
+    }
+
+    #[test]
     fn what_is_no_axis_says_what_one_looks_like() {
         for (typed, expected) in [
             ("queue-depth", "there is no axis in it"),
@@ -320,6 +351,8 @@ mod tests {
             ("targets=/dev/sda,/dev/sdb", Scale::Categories),
             ("backend=uring,aio", Scale::Categories),
             ("rate=1k,2k,3k,4k", Scale::Linear),
+            ("streams=1,2,4..16", Scale::Log2),
+            ("users.streams=1..4", Scale::Linear),
         ] {
             assert_eq!(axis(typed).unwrap().described().scale, expected, "{typed}");
         }

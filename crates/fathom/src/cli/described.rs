@@ -33,7 +33,12 @@ pub struct StreamArgs {
     pub load: LoadArgs,
     /// How the targets are accessed.
     pub access: AccessArgs,
+    /// Which of several copies of a stream it is, from 0, and how many there are.
+    pub copy: (u32, u32),
 }
+
+/// The only copy of a stream.
+pub const ONLY: (u32, u32) = (0, 1);
 
 /// A target of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +77,7 @@ impl Described {
             aims: args.targets.iter().cloned().map(Aim::at).collect(),
             load: args.load.clone(),
             access: args.access.clone(),
+            copy: ONLY,
         };
         let mut described = Self {
             name: None,
@@ -83,6 +89,23 @@ impl Described {
             aim.target = place;
         }
         described
+    }
+
+    /// Has so many copies of a stream run together, each a stream with results of its own.
+    pub fn copy(&mut self, place: usize, copies: u32) {
+        if copies < 2 {
+            return;
+        }
+        let stream = self.streams[place].clone();
+        let name = stream.name.as_deref().unwrap_or("stream");
+        let copy = |number: u32| StreamArgs {
+            name: Some(format!("{name} {}", number + 1)),
+            copy: (number, copies),
+            ..stream.clone()
+        };
+        let mut all = (0..copies).map(copy);
+        self.streams.splice(place..=place, all.next());
+        self.streams.extend(all);
     }
 
     /// Gives every target its place, and lists them in that order. A folder becomes the files that
@@ -172,6 +195,21 @@ mod tests {
         assert_eq!(places(&two), [[0, 1], [1, 2]]);
         let error = described(&[&["a", "a"]]).locate(|_| Ok(None)).unwrap_err();
         assert_eq!(error.to_string(), "a: it is named twice: name every target once");
+    }
+
+    #[test]
+    fn a_copy_is_a_stream_by_itself() {
+        let mut two = described(&[&["a"], &["b"]]);
+        two.streams[1].name = Some("log".to_owned());
+        two.copy(0, 1);
+        assert_eq!(two.streams.len(), 2);
+        two.copy(1, 3);
+        let names: Vec<Option<&str>> =
+            two.streams.iter().map(|stream| stream.name.as_deref()).collect();
+        assert_eq!(names, [None, Some("log 1"), Some("log 2"), Some("log 3")]);
+        two.locate(|_| Ok(None)).unwrap();
+        assert_eq!(places(&two), [[0], [1], [1], [1]]);
+        assert_eq!(two.streams[3].copy, (2, 3));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
-use fathom_core::plan::worker_count;
+use fathom_core::plan::{worker_count, zone};
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
     Pattern, Payload, Point, Rated, Region, RestFrom, Rests, RingMode, Sequence, Starts, Stream,
@@ -282,6 +282,10 @@ fn stream(
         },
         ..Stream::reading(String::new(), regions)
     };
+    if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
+        let unit = stream.alignment();
+        stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
+    }
     stream.name = args.name.clone().unwrap_or_else(|| stream.description());
     fits_pattern(&stream, targets, access)?;
     enough_depth(&stream)?;

@@ -13,7 +13,7 @@ use fathom_report::document::{self, Command};
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::shared::{self, Place};
 use crate::cli::args::Map as Args;
-use crate::cli::described::{Aim, Described, StreamArgs};
+use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
 use crate::cli::resolve::{self, Spec};
 use crate::error::{Error, exit};
@@ -123,6 +123,7 @@ fn describe(args: &Args) -> Result<Described, Error> {
             aims: Vec::from([aim]),
             load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: Some(args.ramp), ..load },
             access: args.access.clone(),
+            copy: ONLY,
         })
     };
     let word = |key: &str, value: &str| format!("--{key}={value}");

@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::{Setting, folder_of, refuse, setting_words, shipped, typed_aims};
 use crate::cli::args::Request;
 use crate::cli::axes::AxisArg;
-use crate::cli::described::{Aim, Described, StreamArgs};
+use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::resolve::Blame;
 use crate::cli::values;
 use crate::error::{Error, plain};
@@ -228,6 +228,37 @@ impl Loaded {
         self.sweep.as_ref()
     }
 
+    /// Whether it has a variable of this name.
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.vars.contains_key(name)
+    }
+
+    /// The place of the stream whose copies an axis counts: `streams` of the only one, or
+    /// `users.streams`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such stream, or the axis does not say which.
+    pub fn copied(&self, axis: &str) -> Result<usize, Error> {
+        let refuse = |problem: String, remedy: &str| {
+            Err(Error::option(format!("--axis {axis}"), problem, remedy))
+        };
+        match axis.rsplit_once('.') {
+            None if self.streams.len() > 1 => refuse(
+                format!("{} has several streams", self.name()),
+                "say which of them is copied, as in users.streams",
+            ),
+            None => Ok(0),
+            Some((name, _)) => match self.streams.iter().position(|one| one.name == name) {
+                Some(place) => Ok(place),
+                None => refuse(
+                    format!("{} has no stream '{name}'", self.name()),
+                    "name one of its streams, as in users.streams",
+                ),
+            },
+        }
+    }
+
     /// What people call what it measures.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.name())
@@ -301,7 +332,7 @@ impl Loaded {
             }
             let name = section.as_ref().map(|section| section.name.clone());
             self.origins.push(origin);
-            streams.push(StreamArgs { name, aims, load, access });
+            streams.push(StreamArgs { name, aims, load, access, copy: ONLY });
         }
         if !used_typed {
             return Err(Error::option(

@@ -16,7 +16,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::{AccessArgs, LoadArgs, Request, Typed};
-use crate::cli::axes::TARGETS;
+use crate::cli::axes::{self, STREAMS, TARGETS};
 use crate::cli::described::{Aim, Described};
 use crate::cli::resolve::Blame;
 use crate::error::Error;
@@ -194,21 +194,39 @@ impl<'a> Template<'a> {
             Some((_, several)) => several.split('+').map(PathBuf::from).collect(),
             None => self.targets.to_vec(),
         };
-        let settings: Vec<Setting<'_>> =
-            settings.iter().filter(|(axis, _)| *axis != TARGETS).copied().collect();
-        match &self.loaded {
+        let settings = settings.iter().filter(|(axis, _)| *axis != TARGETS).copied();
+        let (copies, settings): (Vec<Setting<'_>>, Vec<Setting<'_>>) =
+            settings.partition(|(axis, _)| self.copies_streams(axis));
+        let mut asked = match &self.loaded {
             Some(loaded) => {
                 let mut loaded = loaded.clone();
                 let described = loaded.describe(self.args, &named, &settings)?;
-                Ok(Asked { described, loaded: Some(loaded) })
+                Asked { described, loaded: Some(loaded) }
             }
             None => {
                 let mut args = Request { targets: named, ..self.args.clone() };
                 if !settings.is_empty() {
                     (args.load, args.access) = overridden(self.args, &settings)?;
                 }
-                Ok(Asked { described: Described::typed(&args), loaded: None })
+                Asked { described: Described::typed(&args), loaded: None }
             }
+        };
+        for (axis, label) in copies {
+            let count = axes::copies(label).map_err(|why| {
+                Error::option(format!("--axis {axis}={label}"), why, "choose how many run together")
+            })?;
+            let place = asked.loaded.as_ref().map_or(Ok(0), |loaded| loaded.copied(axis))?;
+            asked.described.copy(place, count);
+        }
+        Ok(asked)
+    }
+
+    /// Whether an axis is the number of a stream's copies. A variable of this name is a variable, and
+    /// without a workload there are no streams with names.
+    fn copies_streams(&self, axis: &str) -> bool {
+        match &self.loaded {
+            Some(loaded) => axes::counts_streams(axis) && !loaded.has_variable(axis),
+            None => axis == STREAMS,
         }
     }
 }
@@ -237,9 +255,10 @@ fn overridden(args: &Request, settings: &[Setting<'_>]) -> Result<(LoadArgs, Acc
 fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Error> {
     let names = keys::names();
     if !names.iter().any(|name| name == key) {
-        let remedy = match keys::nearest(key, names.iter().map(String::as_str)) {
+        let known = names.iter().map(String::as_str).chain([TARGETS, STREAMS]);
+        let remedy = match keys::nearest(key, known) {
             Some(near) => format!("its nearest is '{near}'"),
-            None => "an axis is an option of `fathom run`, or targets".to_owned(),
+            None => "an axis is an option of `fathom run`, targets or streams".to_owned(),
         };
         return Err(Error::option(format!("--axis {axis}"), "there is no such option", remedy));
     }

@@ -93,7 +93,8 @@ fn sweep() -> Value {
         json!({
             "type": "object",
             "description": "What varies, the first axis slowest: options of `fathom run`, those of \
-                a stream under its name (users.rate), variables, and targets.",
+                a stream under its name (users.rate), variables, targets, and streams (how many \
+                copies run together).",
             "additionalProperties": {
                 "anyOf": [values, { "type": "object", "additionalProperties": values }],
             },

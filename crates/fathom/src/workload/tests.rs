@@ -338,6 +338,54 @@ fn a_sweep_in_a_file_has_axes_and_a_course() {
 }
 
 #[test]
+fn copies_of_a_stream_are_counted_by_an_axis() {
+    let files = Files::one(
+        "queue-depth = 8\nzones = true\n[stream.users]\nworkers = 2\n[stream.log]\n\
+         read-share = '0%'\n",
+    );
+    let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
+    let template = super::Template::read(&args).unwrap();
+    let mut asked = template.describe(&[("users.streams", "3")]).unwrap();
+    asked.described.locate(|_| Ok(None)).unwrap();
+    let targets = Vec::from([Target::simulated("sim:ssd", Bytes(1 << 30))]);
+    let spec = resolve::settle(&asked.described, targets, MACHINE).unwrap();
+    let streams = &spec.points[0].streams;
+    let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
+    assert_eq!(names, ["users 1", "log", "users 2", "users 3"]);
+    // Each has its own depth and its own part of the region, side by side.
+    assert!(streams.iter().all(|stream| stream.pacing.queue_depth() == 8));
+    let part =
+        |place: usize| (streams[place].regions[0].offset.0, streams[place].regions[0].length.0);
+    let (first, second, third) = (part(0), part(2), part(3));
+    assert_eq!((first.0, part(1)), (0, (0, 1 << 30)));
+    assert_eq!(
+        (first.0 + first.1, second.0 + second.1, third.0 + third.1),
+        (second.0, third.0, 1 << 30)
+    );
+    for (setting, why) in [
+        (("streams", "2"), "say which of them is copied, as in users.streams"),
+        (("disk.streams", "2"), "has no stream 'disk'"),
+        (("users.streams", "0"), "it is a whole number from 1 to 256"),
+    ] {
+        let error = template.describe(&[setting]).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // Without a workload there is one stream, and it has no name.
+    let args = request(&["f"]);
+    let described = super::Template::read(&args).unwrap().describe(&[("streams", "2")]).unwrap();
+    let names: Vec<Option<&str>> =
+        described.described.streams.iter().map(|stream| stream.name.as_deref()).collect();
+    assert_eq!(names, [Some("stream 1"), Some("stream 2")]);
+    let refused = super::Template::read(&args).unwrap().describe(&[("users.streams", "2")]);
+    assert!(refused.unwrap_err().to_string().contains("there is no such option"));
+    // A variable of this name is the author's.
+    let files = Files::one("queue-depth = '${streams}'\n[vars]\nstreams = 4\n");
+    let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
+    let described = super::Template::read(&args).unwrap().describe(&[("streams", "5")]).unwrap();
+    assert_eq!(described.described.streams.len(), 1);
+}
+
+#[test]
 fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
     let files = Files::one(
         "read-share = '50%'\n[peak]\nup-to = 64\nofficial = 'none'\n[sustain]\nrounds = 9\n",
