@@ -116,6 +116,12 @@ killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
 # The trials, without the time of day; of real ones, what they were.
 trials_of() { jq -c 'select(.line == "trial") | del(.started, .started_unix_ns)' "$1"; }
 places_of() { jq -c 'select(.line == "trial") | [.place, .point, .interrupted]' "$1"; }
+# Where the next point depends on what a real target does, only that it came to its end, and that each
+# trial is at another place or is another repeat.
+end_of() {
+  jq -r 'select(.line == "conclusion") | .ended' "$1"
+  jq -c 'select(.line == "trial") | [.place, .point.seed]' "$1" | sort | uniq -d
+}
 until_killed() { # KILLS LONGEST-MS COMPARED-BY NAMES-OF-ARRAYS...: each experiment in turn
   local most=$1 longest=$2 compared=$3 name
   shift 3
@@ -141,11 +147,24 @@ sweep=(sweep sim:ssd --axis queue-depth=1,2,4,8 --axis read-share=0%,100% --repe
 peak=(peak sim:queue,servers=8,service-time=100us,noise=3% -d 1s --official 2s --seed 7)
 load=(peak sim:queue,servers=8,service-time=100us --objective 'p99<=2ms' -d 500ms --tolerance 20% --official 2s --seed 7)
 sustain=(sustain sim:ssd --read-share 0% --size 64m -d 500ms --warm-up 0s --at-least 6s --seed 7)
+shared=sim:queue,servers=1,service-time=1ms,distribution=exponential
+cell=(--write-block-size 4k --queue-depth 64 --write-queue-depth 16 --cell-time 2s --seed 7)
+map=(map $shared --grid 5x5 "${cell[@]}")
+# More cells than are begun before their turn.
+cells=(map sim:grid --grid 5x5 --exhaustive --write-max 500MB/s --read-max 100k --cell-time 1s --ramp 100ms --seed 7)
+burst=(sustain sim:burst -d 500ms --warm-up 0s --at-least 6s --precondition none --seed 7)
 check "200 kills on the simulator: it goes on, nothing is lost and nothing measured twice" \
-  until_killed 200 400 trials_of sweep peak load sustain
+  until_killed 200 400 trials_of sweep peak load sustain burst map cells
 on_file=(sweep data --axis queue-depth=1,2,4 --repeats 2 -d 300ms --warm-up 0s --seed 7 --read-share 50% --prepare 1 --size 8m --overwrite --yes)
+real=(--warm-up 0s --seed 7 --size 8m --overwrite --yes)
+rounds=(sustain data -d 200ms --at-least 0s --rounds 5 --read-share 0% "${real[@]}")
+corners=(map data --grid 2x2 --exhaustive --write-max 4MB/s --read-max 100 --cell-time 1s --cell-time-max 1s
+  --ramp 100ms --seed 7 --size 8m --overwrite --yes)
+depth=(peak data -d 300ms --up-to 8 --official 500ms --read-share 50% "${real[@]}")
 check "20 kills on a file: it goes on, nothing is lost and nothing measured twice" \
-  until_killed 20 1500 places_of on_file
+  until_killed 20 1500 places_of on_file rounds corners
+check "10 kills of a search on a file: it goes on to its end, and no probe is measured twice" \
+  until_killed 10 1000 end_of depth
 
 if [[ $EUID -ne 0 ]]; then
   skip "full disks" "mounts need root"
