@@ -89,6 +89,8 @@ pub struct Stream {
     pub name: String,
     /// Where it reads and writes, at least one region; each names its target.
     pub regions: Vec<Region>,
+    /// Which of them an I/O goes to, of a worker that serves several.
+    pub turns: Turns,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
@@ -135,6 +137,7 @@ impl Stream {
         Self {
             name: name.into(),
             regions,
+            turns: Turns::InTurn,
             pattern: Pattern::RANDOM,
             align: None,
             zones: false,
@@ -337,6 +340,17 @@ pub struct Region {
     pub offset: Bytes,
     /// How long it is.
     pub length: Bytes,
+}
+
+/// Which of its regions the next I/O of a worker goes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Turns {
+    /// One after the other, so that each gets as many.
+    #[default]
+    InTurn,
+    /// One by chance for each I/O, independently of everything else: each region has a weight above 0,
+    /// in their order, and only the proportions matter.
+    Weighted(Vec<f64>),
 }
 
 /// What is written.

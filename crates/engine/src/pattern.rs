@@ -265,7 +265,7 @@ fn over(
     }
 }
 
-/// A pattern in each of a worker's regions, taken in turn, with a mix of reads and writes and of
+/// A pattern in each of a worker's regions, with a mix of reads and writes and of
 /// block sizes.
 pub(crate) struct Requests<P> {
     pattern: P,
@@ -274,11 +274,19 @@ pub(crate) struct Requests<P> {
     turns: Turns,
 }
 
-/// Takes a worker's regions in turn.
+/// Says which of a worker's regions comes next: each in turn, or one by chance.
 struct Turns {
     /// The target of each region.
     targets: Box<[u16]>,
     turn: usize,
+    draw: Option<Draws>,
+}
+
+/// Draws regions by their weights, independently of everything else.
+struct Draws {
+    /// For each region the end of its part of [`ALL`] values.
+    ends: Box<[u64]>,
+    random: Xoshiro256Plus,
 }
 
 impl Turns {
@@ -286,17 +294,25 @@ impl Turns {
     ///
     /// When there are more targets or regions than a request can name, which resolving a spec rules
     /// out.
-    fn new(plan: &WorkerPlan) -> Self {
+    fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
         assert!(plan.regions.len() <= MOST_REGIONS);
         let target = |region: &Region| {
             u16::try_from(region.target).expect("a request can name every target of a run")
         };
-        Self { targets: plan.regions.iter().map(target).collect(), turn: 0 }
+        let draw = match &stream.turns {
+            spec::Turns::InTurn => None,
+            spec::Turns::Weighted(weights) => Some(Draws::new(weights, plan)),
+        };
+        Self { targets: plan.regions.iter().map(target).collect(), turn: 0, draw }
     }
 
     /// The place of the next region, and its target.
     #[inline]
     fn next(&mut self) -> (usize, u16) {
+        if let Some(draw) = &mut self.draw {
+            let region = draw.next();
+            return (region, self.targets[region]);
+        }
         let region = self.turn;
         self.turn += 1;
         if self.turn == self.targets.len() {
@@ -306,13 +322,37 @@ impl Turns {
     }
 }
 
+impl Draws {
+    fn new(weights: &[f64], plan: &WorkerPlan) -> Self {
+        assert!(weights.len() == plan.regions.len());
+        let total: f64 = weights.iter().sum();
+        let mut below = 0.0;
+        let mut end = |weight: &f64| {
+            below += weight;
+            (below / total * ALL as f64) as u64
+        };
+        let mut ends: Box<[u64]> = weights.iter().map(&mut end).collect();
+        // Whatever rounding did.
+        if let Some(last) = ends.last_mut() {
+            *last = ALL;
+        }
+        Self { ends, random: Xoshiro256Plus::seed_from_u64(plan.seed ^ 0x7475_726e) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> usize {
+        let chance = self.random.next_u64() >> 1;
+        self.ends.partition_point(|end| *end <= chance)
+    }
+}
+
 impl<P: Pattern> Requests<P> {
     pub(crate) fn new(plan: &WorkerPlan, stream: &Stream, pattern: P) -> Self {
         Self {
             pattern,
             mix: Mix::new(stream.read_share, plan.seed),
             sizes: Sizes::new(&stream.block_sizes, plan.seed),
-            turns: Turns::new(plan),
+            turns: Turns::new(plan, stream),
         }
     }
 

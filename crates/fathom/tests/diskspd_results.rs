@@ -138,20 +138,55 @@ fn threads_that_serve_all_targets_have_a_row_for_each() {
     let place = Place::new();
     place.prepared("a.dat", 1);
     place.prepared("b.dat", 1);
-    for (words, notes) in [
-        (&["-F2", "-o4"][..], "note: -F without -O: "),
-        (&["-F2", "-O3"], "note: -O: targets take turns"),
-    ] {
+    for (words, noted) in [(&["-F2", "-o4"][..], true), (&["-F2", "-O3"], false)] {
         let rest = ["-b4K", "-W0", "-d1", "a.dat", "b.dat"];
         let output = place.run(&[&["diskspd"], words, &rest].concat());
         let text = ran(&output);
-        assert_has(&stderr(&output), &[notes]);
+        assert_eq!(stderr(&output).contains("note: -F without -O: "), noted);
         assert_has(&text, &["\nthread count:\t\t2\n"]);
         let (threads, _) = table(&text, "Total IO");
         let rows: Vec<(&str, &str)> = threads.iter().map(|row| (row[0], row[5])).collect();
         let (a, b) = ("a.dat (1MiB)", "b.dat (1MiB)");
         assert_eq!(rows, [("0", a), ("0", b), ("1", a), ("1", b)]);
         assert!(threads.iter().all(|row| number(row[2]) > 0.0), "{text}");
+    }
+}
+
+#[test]
+fn threads_draw_the_target_of_each_io_by_weight() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    place.prepared("b.dat", 1);
+    let target = |path: &str, more: &str| {
+        format!(
+            "<Target><Path>{path}</Path><BlockSize>4096</BlockSize><Random>4096</Random>{more}\
+             </Target>"
+        )
+    };
+    let own = "<Weight>1</Weight><ThreadTargets><ThreadTarget><Thread>0</Thread></ThreadTarget>\
+               <ThreadTarget><Thread>2</Thread><Weight>9</Weight></ThreadTarget></ThreadTargets>";
+    let profile = format!(
+        "<Profile><ResultFormat>text</ResultFormat><TimeSpans><TimeSpan><Duration>1</Duration>\
+         <Warmup>0</Warmup><RandSeed>5</RandSeed><ThreadCount>3</ThreadCount>\
+         <RequestCount>4</RequestCount><Targets>{}{}</Targets></TimeSpan></TimeSpans></Profile>",
+        target("a.dat", "<Weight>3</Weight><MaxFileSize>524288</MaxFileSize>"),
+        target("b.dat", own)
+    );
+    fs::write(place.join("p.xml"), profile).unwrap();
+    let text = ran(&place.run(&["diskspd", "-Xp.xml"]));
+    let (rows, _) = table(&text, "Total IO");
+    let ios = |thread: &str, path: &str| {
+        let row = rows.iter().find(|row| row[0] == thread && row[5].starts_with(path));
+        row.map(|row| number(row[2]))
+    };
+    // Thread 0 draws 3 : 1, thread 1 has one target, thread 2 draws 3 : 9.
+    assert_eq!(ios("1", "b.dat"), None);
+    assert!(ios("1", "a.dat").unwrap() > 0.0);
+    for (thread, share) in [("0", 0.75), ("2", 0.25)] {
+        let (a, b) = (ios(thread, "a.dat").unwrap(), ios(thread, "b.dat").unwrap());
+        // Five standard deviations of a binomial count, and what was in flight at the end.
+        let allowed = 5.0 * f64::sqrt((a + b) * share * (1.0 - share)) + 4.0;
+        assert!((a - (a + b) * share).abs() <= allowed, "{thread}: {a} and {b}");
     }
 }
 

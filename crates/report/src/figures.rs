@@ -419,11 +419,12 @@ pub fn load(stream: &Stream) -> String {
     let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
     let zones = if stream.zones { ", in a zone for each worker" } else { "" };
     let load = format!(
-        "{} {} of {}{}{zones}",
+        "{} {} of {}{}{zones}{}",
         pattern_name(&stream.pattern),
         mix(stream.read_share),
         stream.block_sizes(),
-        align.unwrap_or_default()
+        align.unwrap_or_default(),
+        weights(&stream.weights)
     );
     let load = match payload(&stream.payload) {
         Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
@@ -436,6 +437,22 @@ pub fn load(stream: &Stream) -> String {
     match flush(stream) {
         Some(flush) => format!("{load}, {flush}"),
         None => load,
+    }
+}
+
+/// ", targets drawn 70 % / 30 %"; nothing where they take turns.
+fn weights(weights: &[f64]) -> String {
+    /// More would be a sentence that nobody reads.
+    const SHOWN: usize = 8;
+    let total: f64 = weights.iter().sum();
+    let share = |weight: &f64| format!("{} %", (weight * 1000.0 / total).round() / 10.0);
+    match weights.len() {
+        0 => String::new(),
+        1..=SHOWN => {
+            let shares: Vec<String> = weights.iter().map(share).collect();
+            format!(", targets drawn {}", shares.join(" / "))
+        }
+        _ => ", targets drawn by weight".to_owned(),
     }
 }
 

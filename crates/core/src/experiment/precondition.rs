@@ -7,7 +7,8 @@
 
 use crate::measure::{Cell, Direction, Record, WorkerRecord};
 use crate::spec::{
-    Active, BlockSizes, Limit, Pacing, Pattern, Point, Region, Rests, Sequence, Stream, Workers,
+    Active, BlockSizes, Limit, Pacing, Pattern, Point, Region, Rests, Sequence, Stream, Turns,
+    Workers,
 };
 use crate::units::{Bytes, Span};
 
@@ -123,6 +124,7 @@ impl Precondition {
         Some(Stream {
             name: "preconditioning".to_owned(),
             regions: Vec::from([left]),
+            turns: Turns::InTurn,
             pattern: Pattern::Sequential(Sequence::default()),
             align: None,
             zones: false,

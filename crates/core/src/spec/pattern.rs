@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Region, Stream};
+use super::{Limit, Region, Stream, Turns, Workers};
 use crate::plan::sharers;
 use crate::units::Bytes;
 
@@ -173,8 +173,8 @@ impl Pattern {
 /// Why a stream's pattern does not fit the rest of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The property that does not fit, as people write it: `pattern`, `align`, `no-repeat`, `zones` or
-    /// `start-distance`.
+    /// The property that does not fit, as people write it: `pattern`, `align`, `no-repeat`, `zones`,
+    /// `start-distance` or `weights`.
     pub property: &'static str,
     /// What is wrong.
     pub problem: String,
@@ -228,6 +228,7 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
     check_alignment(stream)?;
     check_zones(stream)?;
     check_starts(stream)?;
+    check_turns(stream)?;
     stream.regions.iter().try_for_each(|region| check_region(stream, region))
 }
 
@@ -338,6 +339,37 @@ fn check_starts(stream: &Stream) -> Result<(), Misfit> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_turns(stream: &Stream) -> Result<(), Misfit> {
+    let Turns::Weighted(weights) = &stream.turns else { return Ok(()) };
+    let regions = stream.regions.len();
+    let possible = |weight: &f64| weight.is_finite() && *weight > 0.0;
+    if !weights.iter().all(possible) {
+        let problem = "a weight is a number above 0";
+        return Misfit::new(
+            "weights",
+            problem,
+            "write 70,30; or drop the target that gets nothing",
+        );
+    }
+    if weights.len() != regions {
+        let problem = format!("{} weights for {regions} targets", weights.len());
+        return Misfit::new("weights", problem, "give each target one, in their order");
+    }
+    if matches!(stream.workers, Workers::PerTarget(_)) {
+        let problem = "each worker serves one target alone, so that it has nothing to choose";
+        return Misfit::new(
+            "weights",
+            problem,
+            "drop it, or have each worker serve every target, as with 4/total workers",
+        );
+    }
+    if matches!(stream.limit, Some(Limit::Passes(_))) {
+        let problem = "targets that are drawn are not gone over equally often";
+        return Misfit::new("weights", problem, "drop it, or end after bytes or I/Os");
+    }
+    Ok(())
 }
 
 fn check_region(stream: &Stream, region: &Region) -> Result<(), Misfit> {
@@ -544,10 +576,19 @@ mod tests {
         let zoned = |pattern, workers| Stream { zones: true, ..stream(pattern, workers) };
         let aligned = |pattern, align| Stream { align: Some(Bytes(align)), ..stream(pattern, 4) };
         let none = Pattern::Interlocked { stride: Some(Bytes(0)) };
+        let weighted = |weights: &[f64]| Stream {
+            turns: Turns::Weighted(weights.to_vec()),
+            ..stream(Pattern::RANDOM, 4)
+        };
         for (stream, property, part) in [
             (stream(zipf(-0.1), 4), "pattern", "from 0 to 10"),
             (stream(zipf(f64::NAN), 4), "pattern", "from 0 to 10"),
             (stream(none, 4), "pattern", "never moves on"),
+            (weighted(&[1.0, 0.0]), "weights", "above 0"),
+            (weighted(&[1.0, f64::NAN]), "weights", "above 0"),
+            (weighted(&[1.0, 1.0]), "weights", "2 weights for 1 targets"),
+            (Stream { workers: Workers::PerTarget(1), ..weighted(&[1.0]) }, "weights", "alone"),
+            (Stream { limit: Some(Limit::Passes(1)), ..weighted(&[1.0]) }, "weights", "equally"),
             (stream(hot(&[]), 4), "pattern", "no range gets any"),
             (stream(hot(&[(0.0, 1.0)]), 4), "pattern", "no range gets any"),
             (stream(hot(&[(0.6, 0.1), (0.6, 0.1)]), 4), "pattern", "more than 100% of the I/Os"),

@@ -9,7 +9,7 @@ use fathom_core::measure::{Direction, Tally, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{
     BackendKind, BlockSizes, Distribution, Extent, HotRange, Order, Pacing, Pattern, Point, Region,
-    Sequence, Starts, Stream, Workers, check_pattern,
+    Sequence, Starts, Stream, Turns, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -265,6 +265,38 @@ fn zones_are_their_workers_alone_and_leave_nothing_out() {
         }
         // In the order of the workers, so that nobody was in another one's zone.
         assert!(seen.iter().copied().eq((2..1004).map(|block| block * BLOCK)));
+    }
+}
+
+#[test]
+fn drawn_targets_get_their_shares_whatever_the_pattern() {
+    const WEIGHTS: [f64; 4] = [50.0, 3.0, 27.0, 20.0];
+    let region = |target| Region { target, offset: Bytes(0), length: Bytes(64 * BLOCK) };
+    let mixed = Pattern::Mixed { random_share: 0.4, distribution: Distribution::Uniform };
+    for pattern in [Pattern::SEQUENTIAL, Pattern::RANDOM, Pattern::Shuffled, mixed] {
+        let stream = Stream {
+            pattern: pattern.clone(),
+            turns: Turns::Weighted(WEIGHTS.to_vec()),
+            ..Stream::reading("drawn", (0..4).map(region).collect())
+        };
+        let ios = issued(&with_workers(2, stream), 100_000).concat();
+        let mut counts = [0; 4];
+        ios.iter().for_each(|io| counts[io.target as usize] += 1);
+        let all = ios.len() as f64;
+        assert_chi_squared(&counts, &WEIGHTS.map(|weight| all * weight / 100.0));
+        // Which target comes next does not depend on the one before: pairs have the products.
+        let mut pairs = [0; 16];
+        let two = |ios: &[Io]| (4 * ios[0].target + ios[1].target) as usize;
+        ios.chunks_exact(2).for_each(|ios| pairs[two(ios)] += 1);
+        let product = |pair: usize| all / 2.0 * WEIGHTS[pair / 4] * WEIGHTS[pair % 4] / 1e4;
+        let (pairs, expected) = grouped(&pairs, &std::array::from_fn::<f64, 16, _>(product));
+        assert_chi_squared(&pairs, &expected);
+        // In each target the pattern is what it is in one alone.
+        if pattern == Pattern::SEQUENTIAL {
+            let first: Vec<u64> =
+                ios.iter().filter(|io| io.target == 1).map(|io| io.offset / BLOCK).collect();
+            assert!(first[..200].windows(2).all(|pair| pair[1] == (pair[0] + 1) % 64));
+        }
     }
 }
 
@@ -564,6 +596,7 @@ prop_compose! {
         workers in 1..5_u32,
         read_share in prop_oneof![Just(1.0), 0.0..1.0],
         regions in prop::collection::vec((0..1_u64 << 40, 0..1_u64 << 22), 1..4),
+        weights in prop::option::of(prop::collection::vec(0.001..1000.0, 3)),
     ) -> Stream {
         let sizes: Vec<(Bytes, f64)> =
             sizes.into_iter().map(|(size, weight)| (Bytes(size), weight)).collect();
@@ -579,6 +612,10 @@ prop_compose! {
             align,
             zones,
             read_share,
+            turns: weights.map_or(Turns::InTurn, |mut weights: Vec<f64>| {
+                weights.truncate(regions.len());
+                Turns::Weighted(weights)
+            }),
             workers: Workers::Total(workers),
             pacing: Pacing::Closed { queue_depth: workers },
             ..Stream::reading("any", regions.into_iter().map(region).collect())

@@ -60,7 +60,7 @@ impl<D: Draw> Mixed<D> {
         };
         let runs = plan.regions.iter().enumerate().map(run).collect();
         Self {
-            turns: Turns::new(plan),
+            turns: Turns::new(plan, stream),
             by_chance: (random_share * ALL as f64) as u64,
             coin: Xoshiro256Plus::seed_from_u64(plan.seed ^ 0x7275_6e73),
             mix,

@@ -19,7 +19,7 @@ use super::axes::{self, AxisArg};
 use super::patterns;
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
-use super::values::{self, Backend, Cpus, Depth, Passes, Sizes};
+use super::values::{self, Backend, Cpus, Depth, Passes, Sizes, Weights};
 use crate::error::exit;
 
 const EXAMPLES: &str = "\
@@ -499,6 +499,10 @@ pub struct LoadArgs {
     #[arg(short, long, value_name = "WORKERS", allow_hyphen_values = true,
           default_value = "1", value_parser = values::workers)]
     pub workers: Workers,
+    /// Of workers that serve several targets each I/O goes to one by chance, by these weights, one for
+    /// each target in their order: 70,30 [default: the targets take turns]
+    #[arg(long, value_name = "WEIGHTS", allow_hyphen_values = true, value_parser = values::weights)]
+    pub weights: Option<Weights>,
     /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s,
     /// all workers and targets together; or 10k/worker, 10k/target. Or a course of steps and ramps,
     /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'. Or a share of such a load,

@@ -7,7 +7,7 @@ use fathom_core::plan::{worker_count, zone};
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Course, Flush, Limit, Pacing,
     Pattern, Payload, Point, Rated, Region, RestFrom, Rests, RingMode, Sequence, Starts, Stream,
-    SubmissionThread, Workers, Workplace, check_pattern,
+    SubmissionThread, Turns, Workers, Workplace, check_pattern,
 };
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::{Overwrite, check_command_size};
@@ -263,6 +263,10 @@ fn stream(
         pattern: pattern(&args.load)?,
         align: args.load.align,
         zones: args.load.zones,
+        turns: match &args.load.weights {
+            None => Turns::InTurn,
+            Some(weights) => Turns::Weighted(weights.0.clone()),
+        },
         payload: payload(args, &sizes)?,
         flush: flush(args)?,
         block_sizes: sizes,

@@ -7,7 +7,7 @@ use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
     Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode, Stream,
-    SubmissionThread, SyncMode, Workers, Workplace,
+    SubmissionThread, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 
@@ -156,6 +156,10 @@ const RUN: &[Row] = &[
     }),
     ("zones", &["f", "--zones", "-w", "4"], |s| stream(s).zones),
     ("zones", &["f"], |s| !stream(s).zones),
+    ("weights", &["f", "g", "--weights", "7,3", "-w", "4/total"], |s| {
+        stream(s).turns == Turns::Weighted(Vec::from([7.0, 3.0]))
+    }),
+    ("weights", &["f", "g", "-w", "4/total"], |s| stream(s).turns == Turns::InTurn),
     // One worker has a zone too: all of it.
     ("zones", &["f", "--zones"], |s| stream(s).zones),
     ("queue-depth", &["f", "g", "--queue-depth", "8/disk"], |s| depth(s) == 16),
@@ -552,6 +556,15 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     ),
     (&["f", "--zones", "-w", "2", "--pattern", "interlocked"], &["--zones", "one pointer"]),
     (&["f", "--zones", "-w", "3", "--size", "8k"], &["--zones", "too small", "fewer workers"]),
+    (&["f", "g", "--weights", "7,3"], &["--weights", "serves one target alone", "4/total"]),
+    (
+        &["f", "g", "--weights", "7", "-w", "1/total"],
+        &["--weights", "1 weights for 2 targets", "in their order"],
+    ),
+    (
+        &["f", "g", "--weights", "7,3", "-w", "1/total", "--passes", "2"],
+        &["--weights", "not gone over equally often", "bytes or I/Os"],
+    ),
     (&["f", "--start-distance", "1m"], &["--start-distance", "anywhere", "sequential"]),
     (
         &["f", "--start-distance", "1m", "--pattern", "interlocked"],

@@ -64,6 +64,19 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     Ok(Sizes(parts.into_iter().map(|(bytes, weight, _)| (bytes, weight)).collect()))
 }
 
+/// The weights of targets as typed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights(pub Vec<f64>);
+
+/// Reads "70,30": numbers above 0, of which only the proportions matter.
+pub fn weights(text: &str) -> Result<Weights, String> {
+    let one = |part: &str| match part.trim().parse::<f64>() {
+        Ok(weight) if weight > 0.0 && weight.is_finite() => Ok(weight),
+        _ => Err(format!("'{part}' is no weight: write a number above 0 for each target: 70,30")),
+    };
+    text.split(',').map(one).collect::<Result<_, _>>().map(Weights)
+}
+
 /// A backend as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -586,6 +599,15 @@ mod tests {
             ["", "one", "hex:", "hex:0", "hex:0g", "hex:é0", "pool:", "pool:x", "pool:4k,", "zip:1"]
         {
             assert!(payload(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn weights_are_numbers_above_nothing() {
+        assert_eq!(weights("70, 30"), Ok(Weights(Vec::from([70.0, 30.0]))));
+        assert_eq!(weights("0.5"), Ok(Weights(Vec::from([0.5]))));
+        for text in ["", "1,", "0,1", "-1", "1/2", "70%,30%", "inf", "nan"] {
+            assert!(weights(text).is_err(), "{text}");
         }
     }
 

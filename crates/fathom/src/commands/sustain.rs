@@ -22,7 +22,7 @@ use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 
 /// What a test says by itself, so that it cannot be typed.
-const OF_THE_TEST: [&str; 11] = [
+const OF_THE_TEST: [&str; 12] = [
     "block-size",
     "write-block-size",
     "read-share",
@@ -30,6 +30,7 @@ const OF_THE_TEST: [&str; 11] = [
     "align",
     "no-repeat",
     "zones",
+    "weights",
     "start-distance",
     "rate",
     "arrivals",

@@ -44,6 +44,9 @@ pub struct Stream {
     pub name: String,
     /// Where it reads and writes, at least one region.
     pub regions: Vec<Region>,
+    /// The weights by which the region of each I/O was drawn; empty where they took turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// What offsets by chance were multiples of, counted from the region's start, where it was not
@@ -505,6 +508,10 @@ impl From<&spec::Stream> for Stream {
         Self {
             name: stream.name.clone(),
             regions: stream.regions.iter().map(region).collect(),
+            weights: match &stream.turns {
+                spec::Turns::InTurn => Vec::new(),
+                spec::Turns::Weighted(weights) => weights.clone(),
+            },
             pattern: (&stream.pattern).into(),
             align_bytes: stream.align.map(|align| align.0),
             zones: stream.zones,

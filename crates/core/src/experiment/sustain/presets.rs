@@ -3,7 +3,7 @@
 
 use super::{Cell, Course, ROUNDS_MAX, Until, Watch};
 use crate::experiment::{Coordinate, Place, Planned, Role};
-use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Workers};
+use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Turns, Workers};
 use crate::units::{Bytes, Span};
 
 /// The block sizes of the IOPS test, in its order.
@@ -340,6 +340,7 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Cell
         })
         .collect();
     (stream.pattern, stream.align, stream.zones) = (pattern, None, false);
+    stream.turns = Turns::InTurn;
     stream.course = None;
     let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
     stream.block_sizes = BlockSizes::one(block.min(shortest));

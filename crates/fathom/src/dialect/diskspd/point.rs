@@ -7,7 +7,7 @@ use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
     Hint, HotRange, IoPriority, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
-    Rests, Sequence, Stream, SyncMode, Workers, Workplace,
+    Rests, Sequence, Stream, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::export::diskspd as export;
@@ -50,8 +50,7 @@ pub fn gaps(span: &TimeSpan, notes: &mut Notes) -> Vec<Refusal> {
              hold up the others; in the result they are one thread",
         ),
         Threads::Pool { .. } => {
-            notes.add("-O: targets take turns, where DiskSpd draws the target of each I/O");
-            gaps.pool(&span.targets);
+            gaps.pool(span);
         }
     }
     for target in &span.targets {
@@ -120,21 +119,30 @@ impl Gaps {
         }
     }
 
-    fn pool(&mut self, targets: &[Target]) {
-        let alike = |one: &Target| Target { path: String::new(), ..one.clone() };
-        if targets.iter().any(|target| alike(target) != alike(&targets[0])) {
+    fn pool(&mut self, span: &TimeSpan) {
+        let targets = &span.targets;
+        if targets.iter().any(|target| io(target) != io(&targets[0])) {
             self.refuse(
-                "<RequestCount> with targets that differ in more than their path".to_owned(),
-                "the target of an I/O is not drawn by weight: targets take turns, which only those of \
-                 one kind can",
-                "give each target threads of its own",
+                "<RequestCount> with targets whose I/Os are not alike".to_owned(),
+                "a thread that draws the target of each I/O does the same on each of them",
+                "give each target threads of its own, with -g or <Throughput> for its share",
             );
         }
-        if targets.iter().any(|target| !target.thread_targets.is_empty()) {
+        let groups = groups(span);
+        if let Some(group) = groups.iter().find(|group| group.targets.is_empty()) {
             self.refuse(
-                "<ThreadTargets>".to_owned(),
-                "every thread takes all targets in turn",
-                "give each target threads of its own",
+                format!("<ThreadTargets> without thread {}", group.lanes.first),
+                "it has no target",
+                "name it at one, or lower <ThreadCount>",
+            );
+        }
+        let shared =
+            matches!(targets[0].access, Access::Sequential { order: Order::Interlocked, .. });
+        if shared && groups.len() > 1 {
+            self.refuse(
+                "<InterlockedSequential> with <ThreadTargets>".to_owned(),
+                "only threads with the same targets in the same shares can have one pointer",
+                "drop one of the two",
             );
         }
     }
@@ -206,7 +214,14 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
         }
         Threads::Pool { threads: n, outstanding } => {
             threads = n;
-            mapper.streams(&span.targets, Lanes { threads: n, first: 0 }, outstanding)?;
+            for Group { lanes, targets, weights } in groups(span) {
+                let first = mapper.streams.len();
+                mapper.streams(&targets, lanes, outstanding)?;
+                if targets.len() > 1 {
+                    let drawn = &mut mapper.streams[first..];
+                    drawn.iter_mut().for_each(|one| one.turns = Turns::Weighted(weights.clone()));
+                }
+            }
         }
     }
     let bucket = span.iops_deviation.then(|| Span::from_ms(u64::from(span.io_bucket_ms)));
@@ -249,6 +264,57 @@ struct Lanes {
     first: u32,
 }
 
+/// Threads that follow each other and draw the target of each I/O from the same ones by the same
+/// weights.
+struct Group {
+    lanes: Lanes,
+    targets: Vec<Target>,
+    /// One for each target.
+    weights: Vec<f64>,
+}
+
+/// The threads of a pool, in their order.
+fn groups(span: &TimeSpan) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for thread in 0..span.threads.total().unwrap_or(0) {
+        let (mut targets, mut weights) = (Vec::new(), Vec::new());
+        for target in &span.targets {
+            let own = target.thread_targets.iter().find(|one| one.thread == thread);
+            if own.is_none() && !target.thread_targets.is_empty() {
+                continue;
+            }
+            // As in DiskSpd, a weight of 0 is none of its own.
+            let weight = own.and_then(|own| own.weight).filter(|&weight| weight > 0);
+            targets.push(target.clone());
+            weights.push(f64::from(weight.unwrap_or(target.weight)));
+        }
+        match groups.last_mut() {
+            Some(last) if (&last.targets, &last.weights) == (&targets, &weights) => {
+                last.lanes.threads += 1;
+            }
+            _ => {
+                groups.push(Group { lanes: Lanes { threads: 1, first: thread }, targets, weights })
+            }
+        }
+    }
+    groups
+}
+
+/// A target without what the threads of a pool need not have alike: where it is, and who uses it.
+fn io(target: &Target) -> Target {
+    Target {
+        path: String::new(),
+        base: 0,
+        max_offset: None,
+        create_size: None,
+        outstanding: 0,
+        threads: 0,
+        weight: 0,
+        thread_targets: Vec::new(),
+        ..target.clone()
+    }
+}
+
 struct Mapper<'a> {
     here: Here<'a>,
     /// The CPUs that threads are tied to, in turn.
@@ -260,7 +326,7 @@ struct Mapper<'a> {
 }
 
 impl Mapper<'_> {
-    /// Threads that all use these targets, which differ in their paths alone. Sequential threads
+    /// Threads that all use these targets, whose I/Os are alike. Sequential threads
     /// have a stream each: they start where DiskSpd's do, mostly all at the same place.
     fn streams(&mut self, group: &[Target], lanes: Lanes, depth: u32) -> Result<(), Refusal> {
         let target = &group[0];
@@ -604,6 +670,9 @@ mod tests {
             ["0: Total(3), 12 in flight, 0:0+1024", "0: Total(3), 12 in flight, 1:0+1024"]
         );
         assert_eq!(shape("-b4K -r -F3 -O5 a b"), ["0: Total(3), 15 in flight, 0:0+1024 1:0+1024"]);
+        let drawn = mapped("-b4K -r -F3 -O5 a b").unwrap().point.streams.remove(0).turns;
+        assert_eq!(drawn, Turns::Weighted(Vec::from([1.0, 1.0])));
+        assert_eq!(mapped("-r -F3 -O5 a").unwrap().point.streams[0].turns, Turns::InTurn);
         assert_eq!(shape("-b64K -r -B100K -f500K a"), ["0: Total(1), 2 in flight, 0:100+384"]);
         // A file that is larger than what -c asks for is used in part.
         assert_eq!(shape("-b64K -r -c256K a"), ["0: Total(1), 2 in flight, 0:0+256"]);
