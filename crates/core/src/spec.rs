@@ -381,8 +381,8 @@ impl Payload {
     /// The default: no two blocks are equal, and none can be compressed.
     pub const UNIQUE: Self = Self::Random { compressible: 0.0, dedup: 0.0 };
 
-    /// Every worker has a copy of its pool.
-    pub const LARGEST_POOL: Bytes = Bytes(Bytes::GIB);
+    /// The largest pool, which all workers of a stream have together.
+    pub const LARGEST_POOL: Bytes = Bytes(1 << 40);
 
     /// The bytes from 0 to 255 in their order, which DiskSpd writes by default.
     pub fn ramp() -> Self {

@@ -2,11 +2,12 @@
 //! be written.
 //!
 //! A slot always reads into the same buffer. What it writes from may be another place each time: the
-//! next one of a rotation, or any one of a pool.
+//! next one of a rotation, or any one of a pool that all workers have together.
 
 pub(crate) mod memory;
 
 use std::io;
+use std::sync::Arc;
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
@@ -14,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::backend::Shape;
-use crate::payload::{Content, Deal, Frame, Rotation, places};
+use crate::payload::{Content, Deal, Frame, Pool, Rotation, places};
 use crate::target::OpenTarget;
 use memory::Memory;
 
@@ -52,12 +53,14 @@ enum Refill {
     Stay,
     /// The slot takes the next one.
     Rotate(Rotation),
-    /// The slot takes any place.
+    /// The slot takes any place of the pool.
     Wander {
-        /// Chooses it.
+        /// What is written from.
+        pool: Arc<Pool>,
+        /// Chooses the place.
         random: Xoshiro256PlusPlus,
-        /// The distance between two places.
-        step: usize,
+        /// How many places there are, a sector from each other.
+        room: usize,
     },
 }
 
@@ -98,7 +101,8 @@ impl Buffers {
                 .checked_mul(frame.stride)
                 .ok_or_else(out_of_memory)?,
             (Content::Repeated(_), true) => set,
-            (Content::Pool(pool), true) => pool.len().next_multiple_of(alignment),
+            // It lies elsewhere, and is there already.
+            (Content::Pool(_), true) => 0,
         };
         let total = reads
             .checked_add(writes)
@@ -148,11 +152,13 @@ impl Buffers {
                 }
                 Refill::Stay
             }
-            Content::Pool(bytes) => {
-                assert!(self.frame.length <= bytes.len(), "a pool has room for a block");
-                written[..bytes.len()].copy_from_slice(bytes);
-                self.writes = bytes.len();
-                Refill::Wander { random: Xoshiro256PlusPlus::seed_from_u64(writer), step: SECTOR }
+            Content::Pool(pool) => {
+                assert!(self.frame.length <= pool.len(), "a pool has room for a block");
+                Refill::Wander {
+                    room: (pool.len() - self.frame.length) / SECTOR + 1,
+                    pool: Arc::clone(pool),
+                    random: Xoshiro256PlusPlus::seed_from_u64(writer),
+                }
             }
         };
     }
@@ -170,16 +176,15 @@ impl Buffers {
                 rotation.mark(*place, &mut self.memory[first..first + length as usize]);
                 true
             }
-            Refill::Wander { random, step } => {
-                let room = (self.writes - self.frame.length) / *step + 1;
-                let chosen = (u128::from(random.next_u64()) * room as u128) >> 64;
-                *place = chosen as usize * *step;
+            Refill::Wander { random, room, .. } => {
+                let chosen = (u128::from(random.next_u64()) * *room as u128) >> 64;
+                *place = chosen as usize * SECTOR;
                 true
             }
         }
     }
 
-    /// Where a slot's buffer begins, from the first one on.
+    /// Where a slot's buffer begins, from the first one on; what is written from a pool lies elsewhere.
     #[inline]
     fn offset(&self, direction: Direction, slot: u32) -> usize {
         assert!(slot < self.slots);
@@ -191,17 +196,37 @@ impl Buffers {
         }
     }
 
-    /// The buffer that a slot reads into or writes from.
+    /// The buffer that a slot reads into or writes from; nobody may change what is in a pool.
     #[inline]
     pub(crate) fn get(&mut self, direction: Direction, slot: u32) -> &mut [u8] {
+        let is_shared = matches!(self.refill, Refill::Wander { .. });
+        assert!(direction == Direction::Read || !is_shared, "all workers write what is in a pool");
         let start = self.start + self.offset(direction, slot);
         &mut self.memory[start..start + self.frame.length]
     }
 
-    /// Where it is.
+    /// What a slot writes.
+    #[inline]
+    pub(crate) fn content(&self, slot: u32) -> &[u8] {
+        if let Refill::Wander { pool, .. } = &self.refill {
+            let place = self.places[slot as usize];
+            return &pool[place..place + self.frame.length];
+        }
+        let start = self.start + self.offset(Direction::Write, slot);
+        &self.memory[start..start + self.frame.length]
+    }
+
+    /// Where it reads into or writes from.
     #[inline]
     pub(crate) fn address(&mut self, direction: Direction, slot: u32) -> *mut u8 {
-        self.get(direction, slot).as_mut_ptr()
+        match &self.refill {
+            // A write takes data out of it and changes nothing. Who only writes has no place for reads,
+            // and uses none.
+            Refill::Wander { .. } if direction == Direction::Write || self.reads == 0 => {
+                self.content(slot).as_ptr().cast_mut()
+            }
+            _ => self.get(direction, slot).as_mut_ptr(),
+        }
     }
 
     /// How long each is.
@@ -210,27 +235,45 @@ impl Buffers {
         self.frame.length
     }
 
-    /// All memory in the areas that a ring can register. No buffer is in two of them.
+    /// All memory in the areas that a ring can register, each buffer whole in one of them; none where
+    /// blocks of a pool are so long that they cannot be.
     pub(crate) fn areas(&mut self) -> Vec<(*mut u8, usize)> {
-        let (read, written) = self.memory[self.start..].split_at_mut(self.reads);
         let length = self.frame.area();
-        let written = &mut written[..self.writes];
-        let written = match self.refill {
-            Refill::Wander { .. } => written.chunks_mut(self.writes),
-            Refill::Stay | Refill::Rotate(_) => written.chunks_mut(length),
-        };
-        read.chunks_mut(length).chain(written).map(|area| (area.as_mut_ptr(), area.len())).collect()
+        let own = &mut self.memory[self.start..];
+        let (read, written) = own.split_at_mut(self.reads);
+        let written = written[..self.writes].chunks_mut(length);
+        let mut areas: Vec<(*mut u8, usize)> = read
+            .chunks_mut(length)
+            .chain(written)
+            .map(|area| (area.as_mut_ptr(), area.len()))
+            .collect();
+        if let Refill::Wander { pool, .. } = &self.refill {
+            let Some(step) = self.frame.overlapping(pool.len()) else { return Vec::new() };
+            let last = pool.len() - self.frame.length;
+            areas.extend((0..=last / step).map(|area| {
+                let from = area * step;
+                (pool[from..].as_ptr().cast_mut(), AREA.min(pool.len() - from))
+            }));
+        }
+        areas
     }
 
     /// The area that a slot's buffer is in.
     #[inline]
     pub(crate) fn area(&self, direction: Direction, slot: u32) -> u16 {
-        let offset = self.offset(direction, slot);
         let length = self.frame.area();
-        let area = match (offset.checked_sub(self.reads), &self.refill) {
-            (None, _) => offset / length,
-            (Some(_), Refill::Wander { .. }) => self.reads.div_ceil(length),
-            (Some(written), _) => self.reads.div_ceil(length) + written / length,
+        let area = match &self.refill {
+            Refill::Wander { pool, .. } if direction == Direction::Write || self.reads == 0 => {
+                let step = self.frame.overlapping(pool.len()).unwrap_or(usize::MAX);
+                self.reads.div_ceil(length) + self.places[slot as usize] / step
+            }
+            _ => {
+                let offset = self.offset(direction, slot);
+                match offset.checked_sub(self.reads) {
+                    None => offset / length,
+                    Some(written) => self.reads.div_ceil(length) + written / length,
+                }
+            }
         };
         area as u16
     }
@@ -240,6 +283,17 @@ impl Frame {
     /// How long the areas are that such buffers are registered in.
     fn area(&self) -> usize {
         (AREA / self.stride).max(1) * self.stride
+    }
+
+    /// The distance between the starts of the areas that a pool of this length is registered in: a
+    /// buffer may be anywhere in it, so that areas overlap by one. None where they cannot.
+    fn overlapping(&self, pool: usize) -> Option<usize> {
+        match pool <= AREA {
+            true => Some(usize::MAX),
+            false => {
+                Some((AREA.checked_sub(self.length)?) / SECTOR * SECTOR).filter(|&s| s > AREA / 4)
+            }
+        }
     }
 }
 
@@ -314,7 +368,7 @@ mod tests {
 
     #[test]
     fn every_buffer_lies_in_its_area() {
-        let pool = Content::Pool(vec![1; 10_000].into());
+        let pool = Content::Pool(Arc::new(Pool::of(&[1; 10_000])));
         for content in [Content::RANDOM, Content::Repeated(Arc::from([3, 4])), pool] {
             for (reads, writes) in [(true, false), (false, true), (true, true)] {
                 let shape = Shape { content: content.clone(), ..shape(3, 4096, reads, writes) };
@@ -453,13 +507,16 @@ mod tests {
 
     #[test]
     fn a_pool_gives_what_is_at_any_of_its_places() {
-        let pool: Arc<[u8]> = (0..4096u32).flat_map(u32::to_le_bytes).collect();
+        let bytes: Vec<u8> = (0..4096u32).flat_map(u32::to_le_bytes).collect();
+        let pool = Arc::new(Pool::of(&bytes));
         let shape = writing(2, 4096, Content::Pool(Arc::clone(&pool)));
         let mut buffers = Buffers::new(&shape, PAGE).unwrap();
         let mut places = HashSet::new();
         for write in 0..1000 {
             assert!(buffers.refresh(write % 2, 512));
-            let buffer = buffers.get(Direction::Write, write % 2);
+            let address = buffers.address(Direction::Write, write % 2);
+            let buffer = buffers.content(write % 2);
+            assert_eq!(buffer.as_ptr(), address.cast_const());
             let place = pool.windows(8).position(|window| window == &buffer[..8]).unwrap();
             assert_eq!(buffer, &pool[place..place + 4096]);
             assert!(place.is_multiple_of(512));
@@ -467,5 +524,19 @@ mod tests {
         }
         // From the first to the last place at which a block fits.
         assert_eq!(places.len(), (16_384 - 4096) / 512 + 1);
+    }
+
+    #[test]
+    fn every_place_of_a_large_pool_is_in_an_area_of_its_own_ring() {
+        for length in [4096, 65_536, AREA / 2] {
+            let frame = Frame { length, stride: length };
+            let pool = 3 * AREA + 512;
+            let step = frame.overlapping(pool).unwrap();
+            for place in [0, step - 512, step, AREA - length, 2 * step + 512, pool - length] {
+                let from = place / step * step;
+                assert!(from <= place && place + length <= from + AREA.min(pool - from), "{place}");
+            }
+        }
+        assert_eq!(Frame { length: AREA, stride: AREA }.overlapping(2 * AREA), None);
     }
 }

@@ -11,6 +11,7 @@ mod rotation;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use fathom_core::Bytes;
@@ -18,6 +19,7 @@ use fathom_core::spec::{self, Region};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use crate::buffers::memory::Memory;
 pub(crate) use dedup::Dedup;
 pub(crate) use rotation::{Deal, Frame, Rotation, places};
 
@@ -48,8 +50,16 @@ pub enum Content {
     Random(Random),
     /// These bytes over and over, from the start of each buffer. They stay as they are.
     Repeated(Arc<[u8]>),
-    /// Each write takes these bytes from a random place.
-    Pool(Arc<[u8]>),
+    /// Each write takes its bytes from a random place in this pool.
+    Pool(Arc<Pool>),
+}
+
+/// Bytes that all workers of a stream write from. They begin at a page and nobody changes them.
+#[derive(Debug)]
+pub struct Pool {
+    memory: Memory,
+    start: usize,
+    length: usize,
 }
 
 /// Random bytes of which a share can be saved.
@@ -70,12 +80,14 @@ impl Content {
     pub const RANDOM: Self =
         Self::Random(Random { compressible: 0.0, dedup: 0.0, commons: 1, rotation: ROTATION_MIN });
 
-    /// Makes what a stream's workers write.
+    /// Makes what a stream's workers write; what is more than a buffer, in large pages if they are to
+    /// be.
     ///
     /// # Errors
     ///
-    /// When the file that it is taken from cannot be read, or is empty.
-    pub(crate) fn load(payload: &spec::Payload, seed: u64) -> io::Result<Self> {
+    /// When the file that it is taken from cannot be read, or is empty, and when there is not enough
+    /// memory.
+    pub(crate) fn load(payload: &spec::Payload, seed: u64, large_pages: bool) -> io::Result<Self> {
         Ok(match payload {
             spec::Payload::Random { compressible, dedup } => Self::Random(Random {
                 compressible: *compressible,
@@ -86,19 +98,15 @@ impl Content {
             spec::Payload::Zeros => Self::Repeated(Arc::from([0])),
             spec::Payload::Pattern(bytes) => Self::Repeated(Arc::from(&**bytes)),
             spec::Payload::Pool { size, file: None } => {
-                let mut bytes = vec![0; size.0 as usize];
-                Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut bytes);
-                Self::Pool(bytes.into())
+                let mut pool = Pool::zeros(*size, large_pages)?;
+                Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(pool.bytes_mut());
+                Self::Pool(Arc::new(pool))
             }
             spec::Payload::Pool { size, file: Some(path) } => {
-                let mut bytes = Vec::new();
-                File::open(path)?.take(size.0).read_to_end(&mut bytes)?;
-                if bytes.is_empty() {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
-                }
-                // A shorter file comes again until the pool is full.
-                let all = bytes.iter().copied().cycle().take(size.0 as usize);
-                Self::Pool(all.collect())
+                let mut file = File::open(path)?;
+                let mut pool = Pool::zeros(*size, large_pages)?;
+                pool.fill_from(&mut file)?;
+                Self::Pool(Arc::new(pool))
             }
         })
     }
@@ -116,6 +124,75 @@ impl Content {
             *rotation = Bytes((all / workers).clamp(ROTATION_MIN.0.min(all), rotation.0));
         }
         own
+    }
+}
+
+impl Pool {
+    fn zeros(size: Bytes, large_pages: bool) -> io::Result<Self> {
+        let out_of_memory = || {
+            let message =
+                format!("there is not enough memory for a pool of {size}: choose a smaller one");
+            io::Error::new(io::ErrorKind::OutOfMemory, message)
+        };
+        let length = usize::try_from(size.0).map_err(|_| out_of_memory())?;
+        let whole = length.checked_add(UNIT).ok_or_else(out_of_memory)?;
+        let memory = match large_pages {
+            true => Memory::large(whole)?,
+            false => Memory::usual(whole).ok_or_else(out_of_memory)?,
+        };
+        let start = memory.as_ptr().align_offset(UNIT);
+        Ok(Self { memory, start, length })
+    }
+
+    /// One that holds these.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut pool = Self::zeros(Bytes(bytes.len() as u64), false).expect("there is memory");
+        pool.bytes_mut().copy_from_slice(bytes);
+        pool
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.length]
+    }
+
+    /// Fills it from what is read; a shorter source comes again until it is full.
+    fn fill_from(&mut self, source: &mut impl Read) -> io::Result<()> {
+        let bytes = self.bytes_mut();
+        let mut read = 0;
+        while read < bytes.len() {
+            match source.read(&mut bytes[read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if read == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
+        }
+        while read < bytes.len() {
+            // All that is there, so that it doubles; a whole number of times the source.
+            let more = read.min(bytes.len() - read);
+            bytes.copy_within(..more, read);
+            read += more;
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Pool {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+}
+
+impl PartialEq for Pool {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
     }
 }
 

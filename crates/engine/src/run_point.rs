@@ -15,6 +15,7 @@ use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
+use crate::buffers::memory::NoLargePages;
 use crate::collector::empty_tally;
 use crate::pattern::{self, Pointers, Source};
 use crate::payload::Content;
@@ -246,20 +247,34 @@ pub(crate) fn run_on<B: RealBackend>(
 /// What each stream writes.
 fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
     let load = |stream: &spec::Stream| {
-        Content::load(&stream.payload, point.seed).map_err(|cause| RunError::Payload {
-            path: match &stream.payload {
-                spec::Payload::Pool { file: Some(path), .. } => path.display().to_string(),
-                _ => "memory".to_owned(),
-            },
-            cause,
+        let large_pages = stream.workplace.large_pages;
+        Content::load(&stream.payload, point.seed, large_pages).map_err(|cause| {
+            match (&stream.payload, NoLargePages::is_why(&cause)) {
+                (_, true) => RunError::LargePages(cause),
+                (spec::Payload::Pool { file: Some(path), .. }, false) => {
+                    RunError::Payload { path: path.display().to_string(), cause }
+                }
+                (_, false) => RunError::Payload { path: "memory".to_owned(), cause },
+            }
         })
     };
-    // Who only reads needs none, whatever the stream would write.
-    point
-        .streams
-        .iter()
-        .map(|stream| if stream.read_share < 1.0 { load(stream) } else { Ok(Content::RANDOM) })
-        .collect()
+    let mut contents: Vec<Content> = Vec::with_capacity(point.streams.len());
+    for (place, stream) in point.streams.iter().enumerate() {
+        let alike = |one: &&spec::Stream| {
+            one.payload == stream.payload
+                && one.workplace.large_pages == stream.workplace.large_pages
+                && one.read_share < 1.0
+        };
+        // A pool may be large, so that streams that write from the same one have it together.
+        let known = point.streams[..place].iter().position(|one| alike(&one));
+        contents.push(match known {
+            // Who only reads needs none, whatever the stream would write.
+            _ if stream.read_share == 1.0 => Content::RANDOM,
+            Some(known) => contents[known].clone(),
+            None => load(stream)?,
+        });
+    }
+    Ok(contents)
 }
 
 /// Runs a worker with the pattern and the pacing of its plan.

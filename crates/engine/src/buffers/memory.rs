@@ -18,7 +18,7 @@ const MEMINFO: &str = "/proc/meminfo";
 /// Memory that is there: every page of it was touched, so that none has to be found while I/Os are
 /// timed.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     start: NonNull<u8>,
     length: usize,
     owner: Owner,
@@ -38,10 +38,12 @@ enum Owner {
 
 // SAFETY: it is owned, as a Vec is, and nothing else refers to it.
 unsafe impl Send for Memory {}
+// SAFETY: who shares it reads it, as a Vec that is shared.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// So many zeros; none if there is not so much memory.
-    pub(super) fn usual(length: usize) -> Option<Self> {
+    pub(crate) fn usual(length: usize) -> Option<Self> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(length).ok()?;
         memory.resize(length, 0);
@@ -56,7 +58,7 @@ impl Memory {
     /// # Errors
     ///
     /// When fewer of them are free than it takes.
-    pub(super) fn large(length: usize) -> io::Result<Self> {
+    pub(crate) fn large(length: usize) -> io::Result<Self> {
         let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
         let Some(page) = pages.size.filter(|&size| size > 0) else {
             return Err(NoLargePages::error(

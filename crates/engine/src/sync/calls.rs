@@ -73,7 +73,10 @@ impl Calls {
     #[inline]
     pub(super) fn serve(&self, work: Work, buffer: &mut Buffers) -> i32 {
         match work {
-            Work::Move(io) => self.move_data(io, buffer.get(io.direction, 0)),
+            Work::Move(io) => match io.direction {
+                Direction::Read => self.read(io, buffer.get(Direction::Read, 0)),
+                Direction::Write => self.write(io, buffer.content(0)),
+            },
             Work::Task { target, task, .. } => self.do_task(target, task),
         }
     }
@@ -95,32 +98,30 @@ impl Calls {
     }
 
     #[inline]
-    fn move_data(&self, io: Io, buffer: &mut [u8]) -> i32 {
-        let file = &self.files[io.target as usize];
+    fn read(&self, io: Io, buffer: &mut [u8]) -> i32 {
         let buffer = &mut buffer[..io.length as usize];
         if let Some(mapping) = self.mappings.get(io.target as usize) {
-            return match io.direction {
-                Direction::Read => mapping.read(io.offset, buffer),
-                Direction::Write => mapping.write(io.offset, buffer, self.flushes),
-            };
+            return mapping.read(io.offset, buffer);
         }
-        let flags = self.flags[io.direction as usize];
-        let plain = flags.is_empty();
-        let result = rustix::io::retry_on_intr(|| match io.direction {
-            Direction::Read if plain => rustix::io::pread(file, &mut *buffer, io.offset),
-            Direction::Write if plain => rustix::io::pwrite(file, &*buffer, io.offset),
-            Direction::Read => {
-                rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], io.offset, flags)
-            }
-            Direction::Write => {
-                rustix::io::pwritev2(file, &[IoSlice::new(buffer)], io.offset, flags)
-            }
-        });
-        match result {
-            // The kernel moves at most 2 GiB less a page at once.
-            Ok(bytes) => bytes as i32,
-            Err(errno) => -errno.raw_os_error(),
+        let (file, flags) = (&self.files[io.target as usize], self.flags[Direction::Read as usize]);
+        moved(rustix::io::retry_on_intr(|| match flags.is_empty() {
+            true => rustix::io::pread(file, &mut *buffer, io.offset),
+            false => rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], io.offset, flags),
+        }))
+    }
+
+    #[inline]
+    fn write(&self, io: Io, buffer: &[u8]) -> i32 {
+        let buffer = &buffer[..io.length as usize];
+        if let Some(mapping) = self.mappings.get(io.target as usize) {
+            return mapping.write(io.offset, buffer, self.flushes);
         }
+        let (file, flags) =
+            (&self.files[io.target as usize], self.flags[Direction::Write as usize]);
+        moved(rustix::io::retry_on_intr(|| match flags.is_empty() {
+            true => rustix::io::pwrite(file, buffer, io.offset),
+            false => rustix::io::pwritev2(file, &[IoSlice::new(buffer)], io.offset, flags),
+        }))
     }
 }
 
@@ -143,5 +144,15 @@ pub(crate) fn discard(file: &File, offset: u64, length: u64) -> rustix::io::Resu
         _ => Err(io::Error::last_os_error()
             .raw_os_error()
             .map_or(Errno::IO, Errno::from_raw_os_error)),
+    }
+}
+
+/// The bytes that moved, or a negative errno.
+#[inline]
+fn moved(result: rustix::io::Result<usize>) -> i32 {
+    match result {
+        // The kernel moves at most 2 GiB less a page at once.
+        Ok(bytes) => bytes as i32,
+        Err(errno) => -errno.raw_os_error(),
     }
 }

@@ -1131,7 +1131,18 @@ fn enough_cpus(streams: &[Stream], cpus: u32) -> Result<(), Error> {
 }
 
 fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Error> {
-    let buffers = streams.iter().map(buffers).fold(0, u64::saturating_add);
+    let pools = pools(streams);
+    if pools > memory.0 / 2 {
+        return Err(Error::option(
+            "--payload pool",
+            format!(
+                "what is written from takes {}, more than half of the memory of {memory}",
+                Bytes(pools)
+            ),
+            "choose a smaller pool",
+        ));
+    }
+    let buffers = buffers(streams).saturating_add(pools);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }
@@ -1156,17 +1167,32 @@ fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Error> {
     ))
 }
 
-/// The memory that a stream's buffers take. They are whole pages, and what was read is never written.
-fn buffers(stream: &Stream) -> u64 {
-    let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
-    let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
-    let pools = match &stream.payload {
-        Payload::Pool { size, .. } if stream.read_share < 1.0 => {
-            size.0.saturating_mul(u64::from(worker_count(stream)))
+/// The memory that the buffers of streams take. They are whole pages, and what was read is never
+/// written.
+pub fn buffers(streams: &[Stream]) -> u64 {
+    let of = |stream: &Stream| {
+        let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
+        let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
+        u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block)
+    };
+    streams.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// The memory that the pools take which streams write from. Streams with the same one have it
+/// together.
+pub fn pools(streams: &[Stream]) -> u64 {
+    let mut pools: Vec<(&Payload, bool)> = Vec::new();
+    for stream in streams.iter().filter(|stream| stream.read_share < 1.0) {
+        let pool = (&stream.payload, stream.workplace.large_pages);
+        if matches!(pool.0, Payload::Pool { .. }) && !pools.contains(&pool) {
+            pools.push(pool);
         }
+    }
+    let size = |(payload, _): &(&Payload, bool)| match payload {
+        Payload::Pool { size, .. } => size.0,
         _ => 0,
     };
-    u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block).saturating_add(pools)
+    pools.iter().map(size).fold(0, u64::saturating_add)
 }
 
 /// What may be written to, given which targets are written and which were found in a folder: these

@@ -177,6 +177,12 @@ const RUN: &[Row] = &[
         let file = Some("g".into());
         stream(s).payload == Payload::Pool { size: Bytes(Bytes::MIB), file }
     }),
+    // All workers have it together.
+    (
+        "payload",
+        &["f", "--read-share", "0", "--overwrite", "--payload", "pool:3g", "-w", "9"],
+        |s| stream(s).payload == Payload::Pool { size: Bytes(3 * Bytes::GIB), file: None },
+    ),
     ("compressible", &["f", "--read-share", "0", "--overwrite", "--compressible", "50%"], |s| {
         stream(s).payload == Payload::Random { compressible: 0.5, dedup: 0.0 }
     }),
@@ -497,15 +503,18 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     ),
     (
         &["f", "--read-share", "0", "--payload", "pool:4k", "-b", "8k"],
-        &["--payload pool:4 KiB", "from one block of 8 KiB to 1 GiB", "pool:16m"],
+        &["--payload pool:4 KiB", "from one block of 8 KiB to 1 TiB", "pool:16m"],
     ),
     (
-        &["f", "--read-share", "0", "--payload", "pool:2g"],
-        &["--payload pool:2 GiB", "to 1 GiB", "pool:16m"],
+        &["f", "--read-share", "0", "--payload", "pool:2t"],
+        &["--payload pool:2 TiB", "to 1 TiB", "pool:16m"],
     ),
     (
-        // Each worker has a pool.
-        &["f", "--read-share", "0", "--payload", "pool:1g", "-w", "6"],
+        &["f", "--read-share", "0", "--payload", "pool:5g"],
+        &["--payload pool", "takes 5 GiB, more than half of the memory of 8 GiB", "smaller pool"],
+    ),
+    (
+        &["f", "--read-share", "0", "--payload", "pool:3g", "-b", "64m"],
         &["--queue-depth 32", "memory of 8 GiB"],
     ),
     (

@@ -11,7 +11,7 @@ use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
 use crate::cli::args::{DiskspdOwn, Prepare};
-use crate::cli::resolve::{Machine, Spec};
+use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
@@ -202,12 +202,15 @@ fn specs(
 }
 
 fn fits_memory(point: &Point, memory: Bytes) -> Result<(), Error> {
-    let buffers = point.streams.iter().map(|stream| {
-        let mixed = 0.0 < stream.read_share && stream.read_share < 1.0;
-        let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
-        u64::from(stream.pacing.queue_depth()) * page_block * (1 + u64::from(mixed))
-    });
-    let buffers: u64 = buffers.fold(0, u64::saturating_add);
+    let pools = resolve::pools(&point.streams);
+    if pools > memory.0 / 2 {
+        return Err(Error::option(
+            format!("-Z with {}", Bytes(pools)),
+            format!("what is written from takes more than half of the memory of {memory}"),
+            "choose a smaller -Z",
+        ));
+    }
+    let buffers = resolve::buffers(&point.streams).saturating_add(pools);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }

@@ -153,8 +153,8 @@ impl Gaps {
             && size > Content::LARGEST_POOL.0
         {
             self.refuse(
-                format!("{path}: -Z with a buffer above 1 GiB"),
-                "each thread has a buffer of its own",
+                format!("{path}: -Z with a buffer above {}", Content::LARGEST_POOL),
+                "no machine has so much memory",
                 "choose a smaller one",
             );
         }
@@ -869,7 +869,8 @@ mod tests {
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
         assert_eq!(gaps("-b4K -p -o2 -l -I1 -a0,1 a"), "");
         assert_eq!(gaps("-g1024 -i3 -j4 a"), "");
-        assert_eq!(gaps("-w10 -Z2G a"), "a: -Z with a buffer above 1 GiB");
+        assert_eq!(gaps("-w10 -Z2G a"), "");
+        assert_eq!(gaps("-w10 -Z2T a"), "a: -Z with a buffer above 1 TiB");
         assert_eq!(gaps("-D300 a"), "-D300");
         assert_eq!(gaps("-D50 -C3 a"), "-D50");
     }
