@@ -40,6 +40,9 @@ pub struct Point {
     pub cool_down: Span,
     /// The slices of the series, from 100 ms up. The window is a whole number of them.
     pub interval: Span,
+    /// Buckets of the window whose I/Os are counted besides, of any length above 0: they need not fit
+    /// the intervals, and the last one may be shorter. None if they are not.
+    pub buckets: Option<Span>,
     /// When whoever watches the run is shown what it has come to so far and may end the window: times
     /// from its start, each a whole number of intervals, rising. None for a window that always lasts
     /// to its end.
@@ -70,6 +73,7 @@ impl Point {
             window,
             cool_down: Span(0),
             interval: window.min(Span::from_ms(100)),
+            buckets: None,
             looks: Vec::new(),
             seed: 1,
             rated: Rated::default(),

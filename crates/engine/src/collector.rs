@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{
-    Cell, Errors, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
+    Buckets, Cell, Errors, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
 };
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
@@ -104,6 +104,7 @@ impl<'a> Collector<'a> {
             ended: end,
             waits: None,
             lag: merged.tally.lag,
+            buckets: None,
         };
         let outcomes = self.merged.iter().map(outcome).collect();
         let mut collector = self.clone();
@@ -214,6 +215,10 @@ impl<'a> Collector<'a> {
         let cut = |start: Span, length: Span| length.min(window - start);
         series.iter_mut().for_each(|one| one.length = cut(one.start, one.length));
         stretches.iter_mut().for_each(|one| one.length = cut(one.start, one.length));
+        let buckets = table.buckets.and_then(|length| {
+            let workers = self.merged.iter_mut().map(|merged| &mut *merged.spreads).zip(&outcomes);
+            in_buckets(length, window, workers)
+        });
         let workers = self.plans.iter().zip(self.merged).zip(outcomes);
         let workers = workers.map(|((plan, mut merged), outcome)| WorkerRecord {
             stream: plan.stream,
@@ -239,8 +244,30 @@ impl<'a> Collector<'a> {
             workers: workers.collect(),
             series,
             stretches,
+            buckets,
         }
     }
+}
+
+/// The I/Os of each bucket, all workers together; what each did to each region is compared over
+/// buckets then instead of over intervals. None if they were not counted until here.
+fn in_buckets<'a>(
+    length: Span,
+    window: Span,
+    workers: impl Iterator<Item = (&'a mut [Spread], &'a Outcome)>,
+) -> Option<Buckets> {
+    let count = window.0.div_ceil(length.0) as usize;
+    let mut all = Buckets { length, ios: vec![[0; 2]; count] };
+    for (spreads, outcome) in workers {
+        let counts = outcome.buckets.as_ref()?;
+        spreads.fill(Spread::default());
+        for (place, (region, ios)) in counts.of_regions(window).enumerate() {
+            spreads[region].add(1, ios);
+            let sum = &mut all.ios[place % count];
+            *sum = [sum[0] + ios[0], sum[1] + ios[1]];
+        }
+    }
+    Some(all)
 }
 
 impl Slice {
@@ -328,6 +355,7 @@ mod tests {
         window_end: Instant(400_000_000),
         cool_down: Span(0),
         interval: Span::from_ms(100),
+        buckets: None,
     };
 
     fn plan(worker: u32) -> WorkerPlan {

@@ -42,6 +42,7 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
         ended: table.window_end,
         waits: None,
         lag: None,
+        buckets: None,
     };
     collector.finish(completed.into_iter().map(outcome).collect(), None)
 }

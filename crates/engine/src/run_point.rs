@@ -313,6 +313,7 @@ impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
 pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
     let window_start = start + point.warm_up;
     assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
+    assert!(point.buckets.is_none_or(|buckets| buckets > Span(0)));
     let fits = |look: &Span| look.0 > 0 && look.0.is_multiple_of(point.interval.0);
     assert!(point.looks.iter().all(fits) && point.looks.is_sorted());
     Timetable {
@@ -321,5 +322,6 @@ pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
         window_end: window_start + point.window,
         cool_down: point.cool_down,
         interval: point.interval,
+        buckets: point.buckets,
     }
 }

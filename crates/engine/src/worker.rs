@@ -15,6 +15,7 @@
 //! says until when to wait, the second takes what came back. [`drive`] gives one worker its turns on
 //! its own thread; a [`Seat`] leaves them to somebody who has several workers in one virtual time.
 
+mod buckets;
 mod flushing;
 
 use std::ops::Range;
@@ -28,6 +29,7 @@ use crate::backend::{Backend, Completion, Io, Task, failure};
 use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
 use crate::trace::{Entry, TracePhase};
+pub(crate) use buckets::Buckets;
 use flushing::{Flushing, State};
 
 /// How often an idle loop looks whether it should stop.
@@ -54,6 +56,8 @@ pub(crate) struct Timetable {
     pub(crate) cool_down: Span,
     /// The length of the series' slices.
     pub(crate) interval: Span,
+    /// The length of the buckets whose I/Os are counted besides, if they are.
+    pub(crate) buckets: Option<Span>,
 }
 
 impl Timetable {
@@ -126,6 +130,8 @@ pub(crate) struct Outcome {
     pub(crate) waits: Option<Waits>,
     /// How far an open loop was behind at the end.
     pub(crate) lag: Option<Span>,
+    /// The I/Os of each bucket, if they were counted.
+    pub(crate) buckets: Option<Buckets>,
 }
 
 /// How many requests are drawn at once, at least: at queue depth 1 to draw them one by one would cost
@@ -188,7 +194,11 @@ struct Loop<'a, S, K> {
     free: Box<[u32]>,
     free_count: usize,
     tally: Box<Tally>,
+    /// Where the slice of the series ends, ...
+    slice_end: Instant,
+    /// ... and where that or the bucket does, whichever comes first.
     boundary: Instant,
+    buckets: Option<Buckets>,
     in_window: bool,
     /// What the thread had used of the CPU when the window began.
     cpu_before: Option<Span>,
@@ -384,8 +394,13 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             slots: vec![Slot::default(); depth as usize].into(),
             free: (0..depth).rev().collect(),
             free_count: depth as usize,
-            tally,
+            slice_end: table.boundary_after(table.start),
             boundary: table.boundary_after(table.start),
+            buckets: table.buckets.map(|length| {
+                let window = table.window_end.since(table.window_start);
+                Buckets::new(length, window, tally.flows.len())
+            }),
+            tally,
             in_window: table.window_start <= table.start,
             cpu_before: None,
             ended: table.window_end,
@@ -409,7 +424,28 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         };
         state.tally.start = table.start;
         state.tally.in_window = state.in_window;
+        state.set_boundary(table.start);
         state
+    }
+
+    /// Looks where the next slice or bucket ends after this instant.
+    fn set_boundary(&mut self, at: Instant) {
+        let table = &self.timetable;
+        self.slice_end = table.boundary_after(at);
+        self.boundary = match &self.buckets {
+            Some(buckets) if at >= table.window_start => {
+                let ends = buckets.end_after(at.since(table.window_start));
+                self.slice_end.min(table.window_start + ends)
+            }
+            _ => self.slice_end,
+        };
+    }
+
+    /// Counts what completed since the last time into the bucket that ends there or goes on.
+    fn count_bucket(&mut self, at: Instant) {
+        if let Some(buckets) = self.buckets.as_mut().filter(|_| self.in_window) {
+            buckets.count(&self.tally, at.since(self.timetable.window_start));
+        }
     }
 
     /// The time has come to the start, on the thread of the worker.
@@ -498,6 +534,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// Ends the window there, unless it ends earlier anyway.
     fn end_window(&mut self, end: Instant) {
         self.timetable.window_end = self.timetable.window_end.min(end);
+        self.slice_end = self.slice_end.min(self.timetable.window_end);
         self.boundary = self.boundary.min(self.timetable.window_end);
         if self.timetable.window_end <= self.at {
             self.excess = NEVER;
@@ -721,7 +758,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             // What was queued is started, and what completed meanwhile taken, before the next batch.
             return now;
         }
-        let look = self.boundary.min(now + STOP_CHECK);
+        // A bucket ends when what comes after it does: nobody wakes up for it.
+        let look = self.slice_end.min(now + STOP_CHECK);
         if self.free_count == 0 || self.gate == 0 {
             return look;
         }
@@ -905,6 +943,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         while self.boundary <= at && self.tally.start < table.window_end {
             let boundary = self.boundary;
             self.integrate_depth(boundary);
+            self.count_bucket(boundary);
+            if boundary < self.slice_end {
+                self.set_boundary(boundary);
+                continue;
+            }
             self.tally.end = boundary;
             let opens = boundary == table.window_start;
             if self.hand_over() {
@@ -914,6 +957,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
                 self.tally.clear();
                 self.tally.start = boundary;
             }
+            if opens && let Some(buckets) = &mut self.buckets {
+                buckets.begin_anew();
+            }
             if opens {
                 self.in_window = true;
                 self.cpu_before = (self.job.cpu)();
@@ -921,7 +967,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
                 self.ledger.completed_in_warm_up = std::mem::take(&mut self.completed);
             }
             self.tally.in_window = self.in_window;
-            self.boundary = table.boundary_after(boundary);
+            self.set_boundary(boundary);
             if boundary == table.window_end {
                 break;
             }
@@ -933,7 +979,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let end = self.tally.end;
         self.tally.lag = self.lag(end);
         self.tally.ledger = self.ledger_now(self.schedule.overdue(end));
-        self.sink.hand_over(&mut self.tally)
+        let taken = self.sink.hand_over(&mut self.tally);
+        if taken && let Some(buckets) = &mut self.buckets {
+            buckets.begin_anew();
+        }
+        taken
     }
 
     /// How long the oldest I/O that is due and not started has been due.
@@ -983,7 +1033,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let lag = self.lag(self.ended);
         self.at_end = Some(AtEnd { started: self.started, lag, late: 0 });
         self.timetable.window_end = end;
-        self.boundary = Instant(u64::MAX);
+        (self.boundary, self.slice_end) = (Instant(u64::MAX), Instant(u64::MAX));
         self.excess = NEVER;
     }
 
@@ -1030,6 +1080,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
 
     /// Hands over the last slice, which must not be lost: the collector will take it soon.
     fn hand_over_last(&mut self) {
+        self.count_bucket(self.ended);
         while self.tally.start < self.tally.end && !self.hand_over() {
             std::thread::yield_now();
         }
@@ -1060,6 +1111,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             ended: self.ended,
             waits: None,
             lag,
+            buckets: self.buckets,
         }
     }
 
@@ -1179,6 +1231,7 @@ mod tests {
         window_end: Instant(1_250_001_000),
         cool_down: Span(0),
         interval: Span::from_ms(100),
+        buckets: None,
     };
 
     fn run(
@@ -1433,6 +1486,24 @@ mod tests {
         let (outcome, tallies) = run(CLOSED, |_| Some(0), |_| false, &|| false, TABLE);
         assert_eq!(outcome.ledger.completed + ios(&tallies, true), 0);
         assert_eq!(outcome.errors.first[0].kind, ErrorKind::Short(0));
+    }
+
+    #[test]
+    fn buckets_of_any_length_count_what_the_slices_do() {
+        let whole = |_: Instant| Some(BLOCK_SIZE as i32);
+        for (ms, each, last) in
+            [(70, 2800, 800), (3, 120, 40), (100, 4000, 4000), (1500, 0, 40_000)]
+        {
+            let table = Timetable { buckets: Some(Span::from_ms(ms)), ..TABLE };
+            let refuses = |asked: usize| asked.is_multiple_of(3);
+            let (outcome, tallies) = run(CLOSED, whole, refuses, &|| false, table);
+            let buckets = outcome.buckets.expect("they were asked for");
+            let counts: Vec<u64> =
+                buckets.of_regions(Span::from_secs(1)).map(|(_, ios)| ios.iter().sum()).collect();
+            let (end, full) = counts.split_last().unwrap();
+            assert_eq!((*end, counts.iter().sum::<u64>()), (last, ios(&tallies, true)), "{ms}");
+            assert!(full.iter().all(|count| *count == each), "{ms}: {counts:?}");
+        }
     }
 
     #[test]

@@ -74,6 +74,7 @@ fn long() -> Trial {
             workers: Vec::new(),
             series,
             stretches,
+            buckets: None,
         },
         counters: None,
         traced: None,

@@ -8,8 +8,8 @@ mod sparse;
 
 pub use histogram::Histogram;
 pub use record::{
-    Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, Spread, StartDelay, Tally,
-    Upkeep, Waits, WorkerRecord,
+    Buckets, Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, Spread, StartDelay,
+    Tally, Upkeep, Waits, WorkerRecord,
 };
 pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};
 pub use sparse::SparseHistogram;

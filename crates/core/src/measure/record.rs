@@ -109,13 +109,13 @@ pub struct Cell {
     pub target: u32,
     /// Reads and writes, by [`Direction`] as an index.
     pub flows: [Flow; 2],
-    /// How unevenly its I/Os were spread over the intervals.
+    /// How unevenly its I/Os were spread over the intervals, or over the buckets if its point has them.
     pub spread: Spread,
     /// Flushes and trims, by [`Upkeep`] as an index; none where its stream has neither.
     pub upkeep: Option<Box<[Flow; 2]>>,
 }
 
-/// How unevenly I/Os were spread over the intervals of the window: what a standard deviation of the
+/// How unevenly I/Os were spread over the intervals or buckets of the window: what a standard deviation of the
 /// IOPS needs, in as much memory for a day as for a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
@@ -407,6 +407,17 @@ pub struct Record {
     /// The series with its distributions, by start and stream: a long run has fewer of these, and
     /// each is the sum of several intervals.
     pub stretches: Vec<Stretch>,
+    /// The I/Os of each bucket, if its point has buckets.
+    pub buckets: Option<Buckets>,
+}
+
+/// I/Os that completed in each bucket of the window, all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buckets {
+    /// How long each is; the last one may be shorter.
+    pub length: Span,
+    /// Reads and writes, by [`Direction`] as an index, from the start of the window.
+    pub ios: Vec<[u64; 2]>,
 }
 
 impl Record {

@@ -241,6 +241,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         workers: Vec::new(),
         series: Vec::new(),
         stretches: Vec::new(),
+        buckets: None,
     };
     let trial = Trial {
         point: point.clone(),

@@ -75,6 +75,7 @@ impl Invented {
                 workers: Vec::from([worker(pacing)]),
                 series: Vec::new(),
                 stretches: Vec::new(),
+                buckets: None,
             },
             counters: Some(counters(direction)),
             traced: None,

@@ -107,6 +107,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
                 window_end,
                 cool_down: Span(0),
                 interval: WINDOW,
+                buckets: None,
             },
             cpu: || Some(pacer::cpu_time()),
             ends_early: &|| false,

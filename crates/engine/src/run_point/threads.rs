@@ -574,6 +574,7 @@ mod tests {
             window_end: Instant(100),
             cool_down: Span(0),
             interval: Span(10),
+            buckets: None,
         };
         let begun = |end: u64, now: u64| {
             let end = EarlyEnd(AtomicU64::new(end));
@@ -598,6 +599,7 @@ mod tests {
             window_end: Instant(100),
             cool_down: Span(0),
             interval: Span(10),
+            buckets: None,
         };
         let end = EarlyEnd(AtomicU64::new(u64::MAX));
         let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };

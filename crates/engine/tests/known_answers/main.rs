@@ -13,7 +13,7 @@ mod together;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record, Upkeep};
-use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream};
+use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
@@ -392,6 +392,39 @@ fn a_device_that_only_fails_is_given_up() {
     assert!(record.workers[0].gave_up && record.interrupted);
     assert!(record.window < Span::from_secs(60));
     assert_eq!(record.total(None).ios(), 0);
+}
+
+#[test]
+fn buckets_need_not_fit_the_intervals_and_hold_every_io() {
+    let mixed = |s: &mut Stream| {
+        s.read_share = 0.6;
+        s.workers = Workers::Total(3);
+    };
+    let device = "queue,servers=8,service-time=100us";
+    let point = Point { buckets: Some(Span::from_ms(30)), ..with(closed(8), mixed) };
+    let record = run(device, &point);
+    let buckets = record.buckets.as_ref().expect("they were asked for");
+    assert_eq!((buckets.length, buckets.ios.len()), (Span::from_ms(30), 34));
+    for direction in Direction::BOTH {
+        let sum: u64 = buckets.ios.iter().map(|ios| ios[direction as usize]).sum();
+        assert_eq!(sum, record.total(Some(direction)).ios());
+    }
+    // Eight servers do 80 I/Os in a millisecond, and the last bucket is one of 10 ms.
+    let all: Vec<u64> = buckets.ios.iter().map(|[reads, writes]| reads + writes).collect();
+    assert!(all[..33].iter().all(|&ios| (2392..=2408).contains(&ios)), "{all:?}");
+    assert!((792..=808).contains(&all[33]), "{all:?}");
+    for cell in record.workers.iter().flat_map(|worker| &worker.cells) {
+        let mean = (cell.flows[0].ios() + cell.flows[1].ios()) as f64 / 34.0;
+        let deviation = (cell.spread.squares[2] / 34.0 - mean * mean).sqrt();
+        // All but the last are alike, which has a third of what they have.
+        let expected = mean * 34.0 / (33.0 + 1.0 / 3.0) * (2.0 / 3.0) * (33.0_f64).sqrt() / 34.0;
+        assert_eq!(cell.spread.intervals, 34);
+        assert_near(deviation, expected, 0.02);
+    }
+    // Nothing else changes.
+    let without = run(device, &Point { buckets: None, ..point.clone() });
+    assert_eq!(without.series, record.series);
+    assert_eq!(without.total(None), record.total(None));
 }
 
 // Chance and offsets.

@@ -297,6 +297,7 @@ mod tests {
             window: Span::from_ms(800),
             cool_down: Span(0),
             interval: Span::from_ms(100),
+            buckets: None,
             looks: Vec::from([Span::from_ms(200), Span::from_ms(500)]),
             seed,
             rated: Rated::default(),

@@ -49,14 +49,14 @@ pub struct Cell {
     /// The trims, of which the same is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Flow>,
-    /// How unevenly its I/Os were spread over the intervals; none in results of versions that did
+    /// How unevenly its I/Os were spread over the intervals or buckets; none in results of versions that did
     /// not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
 }
 
-/// How unevenly I/Os were spread over the intervals of the window: what a standard deviation of the
-/// IOPS is computed from.
+/// How unevenly I/Os were spread over the intervals of the window, or over its buckets if it has any:
+/// what a standard deviation of the IOPS is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Intervals that there were.
@@ -67,6 +67,27 @@ pub struct Spread {
     pub write_squares: f64,
     /// The same of all I/Os.
     pub squares: f64,
+}
+
+/// I/Os that completed in each bucket of the window, all workers together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Buckets {
+    /// How long each is; the last one may be shorter.
+    pub length_ns: u64,
+    /// The reads of each, from the start of the window.
+    pub reads: Vec<u64>,
+    /// The writes of each.
+    pub writes: Vec<u64>,
+}
+
+impl From<&measure::Buckets> for Buckets {
+    fn from(buckets: &measure::Buckets) -> Self {
+        Self {
+            length_ns: buckets.length.0,
+            reads: buckets.ios.iter().map(|ios| ios[0]).collect(),
+            writes: buckets.ios.iter().map(|ios| ios[1]).collect(),
+        }
+    }
 }
 
 /// What one worker did in the window.

@@ -38,8 +38,8 @@ pub use facts::{
 };
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
-    Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval, IntervalFlow,
-    IoDirection, IoError, IoWq, Ledger, Spread, StartDelay, Waits, Worker,
+    Buckets, Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval,
+    IntervalFlow, IoDirection, IoError, IoWq, Ledger, Spread, StartDelay, Waits, Worker,
 };
 pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
@@ -201,6 +201,9 @@ pub struct Trial {
     /// Where every I/O is to be found; none unless that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<Traced>,
+    /// The I/Os of each bucket, where they were counted besides the series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Buckets>,
     /// The window in slices with their distributions, by start and stream: an interval each, or in
     /// a long run the sum of several, so that a stream has a few hundred at most.
     pub series: Vec<Interval>,
@@ -420,6 +423,7 @@ impl Trial {
             workers: record.workers.iter().map(|one| worker(&trial.point, one)).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
             traced: trial.traced.as_ref().map(Traced::from),
+            buckets: record.buckets.as_ref().map(Buckets::from),
             series: Vec::new(),
             intervals: Vec::new(),
         }

@@ -359,6 +359,7 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
         check_worker(worker)?;
     }
     check_rows(trial, &stream)?;
+    check_buckets(trial)?;
     let mut series = (0u128, 0u128);
     for interval in &trial.series {
         stream(interval.stream)?;
@@ -376,6 +377,17 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
     });
     let fits = |(bytes, ios)| bytes < u128::from(LIMIT) && ios < u128::from(LIMIT);
     check(fits(sum) && fits(series) && trial.series.len() < 1 << 20, too_large)
+}
+
+/// Each bucket has a time and both counts.
+fn check_buckets(trial: &Trial) -> Result<(), String> {
+    let Some(buckets) = &trial.buckets else { return Ok(()) };
+    let count = buckets.reads.len();
+    check(buckets.length_ns > 0 && buckets.writes.len() == count, || {
+        format!("{count} buckets of {} ns have columns of other lengths", buckets.length_ns)
+    })?;
+    let mut ios = buckets.reads.iter().chain(&buckets.writes);
+    check(count as u64 <= INTERVALS_MAX && ios.all(|&ios| ios < COUNT_LIMIT), too_large)
 }
 
 /// Every row has what it says, so that whoever goes through it finds all of it.

@@ -19,6 +19,10 @@ impl Trial {
             workers: self.workers.iter().map(worker).collect(),
             series,
             stretches: self.stretches(),
+            buckets: self.buckets.as_ref().map(|buckets| measure::Buckets {
+                length: Span(buckets.length_ns),
+                ios: buckets.reads.iter().zip(&buckets.writes).map(|(r, w)| [*r, *w]).collect(),
+            }),
         }
     }
 }

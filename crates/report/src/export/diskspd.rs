@@ -137,7 +137,8 @@ impl Row<'_> {
     /// The standard deviation of its IOPS over the trial's intervals.
     pub fn iops_deviation(&self, direction: Option<Direction>, trial: &Trial) -> f64 {
         let ios = sum([self], direction).ios;
-        let seconds = Span(trial.point.interval_ns).as_secs_f64();
+        let bucket = trial.buckets.as_ref().map(|buckets| buckets.length_ns);
+        let seconds = Span(bucket.unwrap_or(trial.point.interval_ns)).as_secs_f64();
         self.cell.spread.map_or(0.0, |spread| spread.deviation(direction, ios) / seconds)
     }
 }
@@ -160,6 +161,11 @@ pub(super) type Iops = [f64; 2];
 
 /// The IOPS of all threads in each interval of so long.
 pub(super) fn series(trial: &Trial, bucket: Span) -> Vec<Iops> {
+    if let Some(buckets) = &trial.buckets {
+        let iops = |ios: &u64| *ios as f64 / bucket.as_secs_f64();
+        let both = buckets.reads.iter().zip(&buckets.writes);
+        return both.map(|(reads, writes)| [iops(reads), iops(writes)]).collect();
+    }
     let mut buckets: BTreeMap<u64, Iops> = BTreeMap::new();
     for interval in trial.intervals() {
         // A worker that could not tell of each interval by itself told of several at once.

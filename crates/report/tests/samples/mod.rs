@@ -264,7 +264,15 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
         };
     }
     let series = stretches.iter().map(Stretch::interval).collect();
-    Record { window, interrupted: false, ended_early: false, workers, series, stretches }
+    Record {
+        window,
+        interrupted: false,
+        ended_early: false,
+        workers,
+        series,
+        stretches,
+        buckets: None,
+    }
 }
 
 fn counters(window: Span) -> Counters {

@@ -21,6 +21,10 @@ use crate::dialect::{Notes, Refusal};
 
 /// The shortest interval of a series.
 const SHORTEST_INTERVAL_MS: u32 = 100;
+/// The most intervals of `-D`, ...
+const MOST_BUCKETS: u64 = 1_000_000;
+/// ... and the memory that those of all threads may take.
+const MOST_BUCKET_BYTES: u64 = 256 << 20;
 /// The most threads, and the most I/Os in flight of a stream.
 const MOST: u64 = 1 << 16;
 /// What one io_uring holds.
@@ -101,20 +105,18 @@ impl Gaps {
     }
 
     fn span(&mut self, span: &TimeSpan) {
-        let (bucket, duration) = (span.io_bucket_ms, u64::from(span.duration_s) * 1000);
-        let fits = bucket >= SHORTEST_INTERVAL_MS && duration.is_multiple_of(u64::from(bucket));
-        if span.iops_deviation && !fits {
-            let problem = match bucket < SHORTEST_INTERVAL_MS {
-                true => "IOPS are kept for intervals from 100 ms up",
-                false => {
-                    "the duration is no whole number of such intervals, and the last would be shorter \
-                     than the others that it is compared with"
-                }
-            };
+        let (bucket, duration) = (u64::from(span.io_bucket_ms), u64::from(span.duration_s) * 1000);
+        let threads = |target: &Target| u64::from(span.threads.total().unwrap_or(target.threads));
+        let counted: u64 = span.targets.iter().map(threads).sum();
+        let buckets = duration.div_ceil(bucket);
+        let bytes = counted.saturating_mul(buckets).saturating_mul(16);
+        if span.iops_deviation && (MOST_BUCKETS < buckets || MOST_BUCKET_BYTES < bytes) {
             self.refuse(
                 format!("-D{bucket}"),
-                problem,
-                "choose 100 ms or more, of which the duration is a whole number",
+                &format!(
+                    "there would be {buckets} intervals for each of {counted} threads and targets"
+                ),
+                "choose longer ones",
             );
         }
     }
@@ -226,11 +228,18 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
     }
     let bucket = span.iops_deviation.then(|| Span::from_ms(u64::from(span.io_bucket_ms)));
     let window = Span::from_secs(u64::from(span.duration_s));
+    // Where the intervals of a series can be so long, they are.
+    let fits = |bucket: &Span| {
+        Span::from_ms(u64::from(SHORTEST_INTERVAL_MS)) <= *bucket
+            && window.0.is_multiple_of(bucket.0)
+    };
+    let interval = bucket.filter(fits).unwrap_or(interval(window));
     Ok(Mapped {
         point: Point {
             warm_up: Span::from_secs(u64::from(span.warm_up_s)),
             cool_down: Span::from_secs(u64::from(span.cool_down_s)),
-            interval: bucket.unwrap_or(interval(window)),
+            interval,
+            buckets: bucket.filter(|bucket| !fits(bucket)),
             seed: u64::from(span.seed),
             ..Point::of(mapper.streams, window)
         },
@@ -826,6 +835,13 @@ mod tests {
         assert!((stream.read_share - 0.7).abs() < 1e-12);
         assert_eq!(stream.access.cache, SpecCache::Direct);
         assert!(result.service_times && result.io_bucket == Some(Span::from_ms(500)));
+        assert_eq!(point.buckets, None);
+        for (line, interval, bucket) in [("-d10 -D50 a", 100, 50), ("-d60 -D7000 a", 1000, 7000)] {
+            let Mapped { point, result } = mapped(line).unwrap();
+            let bucket = Some(Span::from_ms(bucket));
+            assert_eq!((point.interval, point.buckets), (Span::from_ms(interval), bucket));
+            assert_eq!(result.io_bucket, bucket);
+        }
         let cached = mapped("-b4K -r -d60 -z9 a").unwrap();
         assert_eq!(cached.point.streams[0].access.cache, SpecCache::Buffered);
         assert_eq!(cached.point.interval, Span::from_secs(1));
@@ -871,7 +887,9 @@ mod tests {
         assert_eq!(gaps("-g1024 -i3 -j4 a"), "");
         assert_eq!(gaps("-w10 -Z2G a"), "");
         assert_eq!(gaps("-w10 -Z2T a"), "a: -Z with a buffer above 1 TiB");
-        assert_eq!(gaps("-D300 a"), "-D300");
-        assert_eq!(gaps("-D50 -C3 a"), "-D50");
+        assert_eq!(gaps("-D300 -C3 a"), "");
+        assert_eq!(gaps("-D1 -d1000 a"), "");
+        assert_eq!(gaps("-D1 -d1001 a"), "-D1");
+        assert_eq!(gaps("-D1 -d1000 -t17 a"), "-D1");
     }
 }
