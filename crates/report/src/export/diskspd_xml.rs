@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use fathom_core::measure::{Direction, Histogram};
 
-use super::diskspd::{self, Cpu, Iops, Profile, Row, TimeSpan, ms};
+use super::diskspd::{self, BucketTimes, Cpu, Iops, Profile, Row, TimeSpan, ms};
 use crate::document::{Document, Trial};
 
 /// All of it, without a declaration in front, as DiskSpd has it.
@@ -69,7 +69,8 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
         let unrest = |direction| diskspd::deviation(&diskspd::of(direction, &series));
         out.within("Iops", |out| {
             deviations(out, &rows.iter().collect::<Vec<_>>(), &unrest);
-            buckets(out, &series, bucket.0 / 1_000_000);
+            let times = diskspd::bucket_times(trial, bucket);
+            buckets(out, &series, &times, bucket.0 / 1_000_000);
         });
     }
     for thread in rows.chunk_by(|one, next| one.thread == next.thread) {
@@ -113,7 +114,14 @@ const PARTS: [(&str, Option<Direction>); 3] =
 
 fn service_times(out: &mut Out, rows: &[Row<'_>]) {
     let times = PARTS.map(|(name, direction)| (name, diskspd::sum(rows, direction).times));
-    out.within("Latency", |out| {
+    let counts: String = times
+        .iter()
+        .map(|(name, times)| {
+            let of = if name.is_empty() { "Total" } else { name };
+            format!(" {of}HistoBuckets=\"{}\"", times.to_sparse().buckets().count())
+        })
+        .collect();
+    out.within_with("Latency", &counts, |out| {
         for (name, times) in &times {
             let of = if name.is_empty() { "Total" } else { name };
             mean_and_deviation(out, times, &format!("Average{of}Milliseconds"), name);
@@ -163,15 +171,34 @@ fn deviations(out: &mut Out, rows: &[&Row<'_>], unrest: &dyn Fn(Option<Direction
     }
 }
 
-fn buckets(out: &mut Out, series: &[Iops], bucket_ms: u64) {
+fn buckets(out: &mut Out, series: &[Iops], times: &[[BucketTimes; 2]], bucket_ms: u64) {
     for (index, [read, write]) in series.iter().enumerate() {
         out.line(&format!(
             "<Bucket SampleMillisecond=\"{}\" Read=\"{read:.0}\" Write=\"{write:.0}\" \
-             Total=\"{:.0}\"/>",
+             Total=\"{:.0}\"{}/>",
             bucket_ms * (index as u64 + 1),
-            read + write
+            read + write,
+            times.get(index).map_or(String::new(), in_attributes)
         ));
     }
+}
+
+/// The times of an interval as attributes, for reads and for writes.
+fn in_attributes(times: &[BucketTimes; 2]) -> String {
+    let mut out = String::new();
+    for (name, times) in ["Read", "Write"].iter().zip(times) {
+        for (what, ns) in [
+            ("MinLatencyMilliseconds", Some(times.min as f64)),
+            ("MaxLatencyMilliseconds", Some(times.max as f64)),
+            ("AvgLatencyMilliseconds", Some(times.mean)),
+            ("LatencyStdDev", times.deviation),
+        ] {
+            if let Some(ns) = ns {
+                let _ = write!(out, " {name}{what}=\"{:.3}\"", ms(ns));
+            }
+        }
+    }
+    out
 }
 
 fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
@@ -188,6 +215,7 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
     ] {
         out.value(name, value);
     }
+    distribution(out, span, row);
     if span.service_times {
         for (name, direction) in PARTS {
             let times = diskspd::sum([row], direction).times;
@@ -198,6 +226,26 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
         let unrest = |direction| row.iops_deviation(direction, trial);
         out.within("Iops", |out| deviations(out, &[row], &unrest));
     }
+}
+
+/// What the thread's distribution (`-rd`) came to on the target, holes included.
+fn distribution(out: &mut Out, span: &TimeSpan, row: &Row<'_>) {
+    let own = span.distributions.iter().find(|distribution| {
+        distribution.path == row.path && distribution.threads.contains(&row.thread)
+    });
+    let Some(own) = own else { return };
+    out.within("Distribution", |out| {
+        out.within("Absolute", |out| {
+            let mut reached = 0;
+            for &(percent, from, to) in &own.ranges {
+                if reached < from {
+                    out.line(&format!("<Range IO=\"0\">{}</Range>", from - reached));
+                }
+                out.line(&format!("<Range IO=\"{percent}\">{}</Range>", to.saturating_sub(from)));
+                reached = to;
+            }
+        });
+    });
 }
 
 /// XML, indented as DiskSpd does.
@@ -217,7 +265,12 @@ impl Out {
     }
 
     fn within(&mut self, name: &str, content: impl FnOnce(&mut Self)) {
-        self.line(&format!("<{name}>"));
+        self.within_with(name, "", content);
+    }
+
+    /// The same with attributes, each with a space before it.
+    fn within_with(&mut self, name: &str, attributes: &str, content: impl FnOnce(&mut Self)) {
+        self.line(&format!("<{name}{attributes}>"));
         self.depth += 1;
         content(self);
         self.depth -= 1;
