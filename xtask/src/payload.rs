@@ -36,7 +36,7 @@ pub struct Size {
 
 impl Size {
     /// Long enough for figures.
-    pub const FULL: Self = Self { pairs: 11, run: Span::from_ms(500) };
+    pub const FULL: Self = Self { pairs: 41, run: Span::from_ms(300) };
     /// Just enough to run every row.
     #[cfg(test)]
     const SMOKE: Self = Self { pairs: 1, run: Span::from_ms(20) };

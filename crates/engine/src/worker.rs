@@ -496,7 +496,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let before = self.free_count;
         let mut back = Back { free: before, alike: Alike::NONE, count: 0 };
         backend.reap(|completion| self.complete(completion, &mut back));
-        self.record(&mut back);
+        self.record(back.alike, back.count);
         let free = back.free;
         self.free_count = free;
         if S::BOUNDED && !self.done && self.in_flight() == 0 && self.schedule.is_done() {
@@ -804,7 +804,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     #[inline(always)]
     fn complete(&mut self, completion: Completion, back: &mut Back) {
         if self.at < completion.at {
-            self.record(back);
+            self.record(back.alike, std::mem::take(&mut back.count));
             self.free_count = back.free;
             self.advance(completion.at);
         }
@@ -826,8 +826,10 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             self.schedule.came_back(self.at);
         }
         if i64::from(completion.result) != i64::from(what.length()) + self.excess {
-            self.record(back);
-            return self.put_aside(completion);
+            self.record(back.alike, std::mem::take(&mut back.count));
+            // A copy of its own, which is made for the few that come here.
+            let Completion { slot, result, at } = completion;
+            return self.put_aside(Completion { slot, result, at });
         }
         let alike = Alike { what, submitted: slot.submitted, completed: completion.at };
         if S::OPEN
@@ -836,7 +838,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             response_time.record(completion.at.since(slot.intended).0);
         }
         if alike != back.alike {
-            self.record(back);
+            self.record(back.alike, std::mem::take(&mut back.count));
             back.alike = alike;
         }
         back.count += 1;
@@ -853,15 +855,15 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         });
     }
 
-    /// Records what came back so far and was alike.
+    /// Records what came back so far and was alike. Given as values, because what a call could change
+    /// would be read and written anew for each I/O.
     #[inline(never)]
-    fn record(&mut self, back: &mut Back) {
-        let count = std::mem::take(&mut back.count);
+    fn record(&mut self, alike: Alike, count: u64) {
         if count == 0 {
             return;
         }
         self.completed += count;
-        let Alike { what, submitted, completed } = back.alike;
+        let Alike { what, submitted, completed } = alike;
         // One that seems to have ended before it began was stamped by another processor, whose clock
         // is behind by less than an I/O takes.
         let ns = completed.0.saturating_sub(submitted.0);
@@ -898,7 +900,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             response_time.record(completion.at.since(intended).0);
         }
         let alike = Alike { what, submitted, completed: completion.at };
-        self.record(&mut Back { free: 0, alike, count: 1 });
+        self.record(alike, 1);
     }
 
     /// Whether all was moved that should be, or trimmed.

@@ -501,22 +501,22 @@ impl<E: Entries> Backend for UringOf<E> {
     /// All with one time stamp.
     #[inline]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        let completions = self.ring.completions();
-        let count = completions.len();
+        let count = self.ring.completed();
         if count == 0 {
             return;
         }
         assert!(count <= self.in_kernel);
         self.in_kernel -= count;
         let at = self.clock.now();
-        for entry in completions {
+        let slots = &mut *self.slots;
+        self.ring.take_completed(|entry| {
             let slot = E::slot(&entry);
             // SAFETY: the kernel gives back the number of a slot that an entry was pushed with.
             // That it does so once for each is what the memory of a ring rests on anyway.
-            let place = unsafe { self.slots.get_unchecked_mut(slot as usize) };
+            let place = unsafe { slots.get_unchecked_mut(slot as usize) };
             let result = E::result(&entry, std::mem::take(&mut place.in_flight));
             take(Completion { slot, result, at });
-        }
+        });
     }
 }
 
@@ -571,7 +571,7 @@ fn queue<'a, E: Entries>(
     ios: impl Iterator<Item = Io>,
     aim: impl Fn(&Io) -> &'a E::Aim,
 ) {
-    for io in ios {
+    let entries = ios.map(|io| {
         assert!(
             (1..=length).contains(&(io.length as usize)),
             "an I/O has a length, and not more than its buffer"
@@ -579,11 +579,11 @@ fn queue<'a, E: Entries>(
         let slot = &mut slots[io.slot as usize];
         assert!(slot.in_flight == 0);
         slot.in_flight = io.length;
-        let entry = E::entry(&slot.prepared[io.direction as usize], aim(&io), io);
-        // SAFETY: the entry's buffer belongs to a slot that is marked busy. It is neither freed nor
-        // handed out until the entry has completed, and not freed at all if it never does.
-        unsafe { ring.push(&entry) };
-    }
+        E::entry(&slot.prepared[io.direction as usize], aim(&io), io)
+    });
+    // SAFETY: an entry's buffer belongs to a slot that is marked busy. It is neither freed nor handed
+    // out until the entry has completed, and not freed at all if it never does.
+    unsafe { ring.push_all(entries) };
 }
 
 /// Registers the buffers where the limits allow it.

@@ -11,6 +11,9 @@ use io_uring::{CompletionQueue, SubmissionQueue, Submitter};
 
 use super::entries::{Entries, KernelRing};
 
+/// What cannot be otherwise.
+const ROOM: &str = "the submission queue has room for as many as there are slots";
+
 /// A ring that belongs to one thread. It stays open when this is dropped, because the kernel may
 /// still write for it: to be closed with [`Ring::close`].
 pub(super) struct Ring<E: Entries> {
@@ -62,7 +65,25 @@ impl<E: Entries> Ring<E> {
     pub(super) unsafe fn push(&mut self, entry: &E::Submission) {
         // SAFETY: see above.
         let pushed = unsafe { self.submission.push(entry) };
-        assert!(pushed.is_ok(), "the submission queue has room for as many as there are slots");
+        assert!(pushed.is_ok(), "{ROOM}");
+    }
+
+    /// Puts entries into the submission queue, in a copy of it that can stay in registers. If one of
+    /// them cannot be made the kernel sees none.
+    ///
+    /// # Safety
+    ///
+    /// As above, for each.
+    #[inline]
+    pub(super) unsafe fn push_all(&mut self, entries: impl Iterator<Item = E::Submission>) {
+        // SAFETY: the copy takes the place of the original, of which nothing is dropped.
+        let mut queue = unsafe { std::ptr::read(&raw const self.submission) };
+        for entry in entries {
+            // SAFETY: see above.
+            let pushed = unsafe { queue.push(&entry) };
+            assert!(pushed.is_ok(), "{ROOM}");
+        }
+        self.submission = queue;
     }
 
     /// Shows the kernel what was pushed, and looks what it has taken.
@@ -91,10 +112,22 @@ impl<E: Entries> Ring<E> {
         !self.completion.is_empty()
     }
 
-    /// The completions that were there when it was last looked.
+    /// How many completions were there when it was last looked.
     #[inline]
-    pub(super) fn completions(&mut self) -> impl ExactSizeIterator<Item = E::Completion> {
-        self.completion.by_ref()
+    pub(super) fn completed(&self) -> usize {
+        self.completion.len()
+    }
+
+    /// Takes them.
+    #[inline]
+    pub(super) fn take_completed(&mut self, take: impl FnMut(E::Completion)) {
+        // As above: what is behind a reference is read and written for each entry, and each of them
+        // waits for the one before.
+        // SAFETY: the copy takes the place of the original, of which nothing is dropped. If `take`
+        // panics, the original still has what was there to be taken, and nobody takes it.
+        let mut queue = unsafe { std::ptr::read(&raw const self.completion) };
+        queue.by_ref().for_each(take);
+        self.completion = queue;
     }
 
     /// Starts what is queued. Gives how many entries the kernel has taken.
