@@ -672,7 +672,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let batch = free..self.free_count;
         self.free_count = free;
         self.started += drawn.len() as u64;
-        for (&slot, &request) in self.free[batch].iter().zip(&self.requests[drawn]) {
+        // Slots are taken from the end, so that the first request has the slot of the first that was due.
+        for (&slot, &request) in self.free[batch].iter().rev().zip(&self.requests[drawn]) {
             self.sink.starts(slot);
             let slot = &mut self.slots[slot as usize];
             slot.request = request;
@@ -720,7 +721,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             return self.push_with_trims(free, drawn, backend);
         }
         let requests = &self.requests[drawn];
-        let batch = || self.free[free..self.free_count].iter().zip(requests);
+        let batch = || self.free[free..self.free_count].iter().rev().zip(requests);
         if self.job.writes {
             for (&slot, request) in batch() {
                 if request.direction() == Direction::Write {
@@ -738,7 +739,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// The same where some of it are trims.
     #[inline(never)]
     fn push_with_trims(&mut self, free: usize, drawn: Range<usize>, backend: &mut impl Backend) {
-        for (&slot, request) in self.free[free..self.free_count].iter().zip(&self.requests[drawn]) {
+        let slots = self.free[free..self.free_count].iter().rev();
+        for (&slot, request) in slots.zip(&self.requests[drawn]) {
             let (target, offset, length) = (request.target(), request.offset, request.length());
             if request.upkeep().is_some() {
                 backend.push_task(slot, target, Task::Trim { offset, length });

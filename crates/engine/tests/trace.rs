@@ -175,6 +175,27 @@ fn a_closed_loop_starts_when_it_submits() {
 }
 
 #[test]
+fn what_falls_due_first_is_issued_first() {
+    // All that is in flight comes back at the end of a stall, so that as many start at once.
+    let options: Options = "queue,servers=8,service-time=1ms,stall=50ms+100ms".parse().unwrap();
+    for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
+        let stream = stream(Pattern::SEQUENTIAL, open(arrivals), Workers::Total(1), 1);
+        let (_, trace) = traced(&point(stream, Span::from_ms(500)), Devices::Simulated(&options));
+        let mut ios: Vec<&TracedIo> = trace.all().collect();
+        ios.sort_by_key(|io| io.number);
+        assert!(ios.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns), "{arrivals:?}");
+        let together = |pair: &[&TracedIo]| {
+            let submitted = |io: &TracedIo| {
+                let waited = io.response_time.unwrap() - io.service_time.unwrap();
+                io.start_ns + waited.0 as i64
+            };
+            submitted(pair[0]) == submitted(pair[1])
+        };
+        assert!(ios.windows(2).filter(|pair| together(pair)).count() > 50, "{arrivals:?}");
+    }
+}
+
+#[test]
 fn the_load_goes_on_in_the_cool_down_and_no_longer() {
     let options: Options = "queue,servers=4,service-time=1ms".parse().unwrap();
     let limit = |ios| Some(Limit::Ios(ios));
