@@ -178,6 +178,9 @@ impl Session<'_> {
             }
             let mut judgement = judge(&trial, self.host, self.targets);
             judgement.add(experiment.doubts(&trial));
+            if let Some(why) = experiment.meant_to_overload(&trial) {
+                judgement.excuse_overload(why);
+            }
             course.take(judgement.verdict());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;

@@ -201,6 +201,13 @@ pub trait Experiment {
         Vec::new()
     }
 
+    /// Why a trial that has just ended had a load that may be too much for the targets, in one
+    /// sentence, if finding that out was what it was for: then what follows from too much load speaks
+    /// for no other meaning of its numbers. Asked before `next` sees it, and changes nothing.
+    fn meant_to_overload(&self, _trial: &Trial) -> Option<&'static str> {
+        None
+    }
+
     /// What is ahead from here on.
     fn forecast(&self) -> Forecast;
 

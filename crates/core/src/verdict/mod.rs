@@ -67,6 +67,11 @@ pub const CODES: [&str; 42] = [
     "worker-busy",
 ];
 
+/// What a load has that is more than the targets can do: a backlog that grows, IOPS that are those of
+/// the backlog, and every slot in use.
+const OF_TOO_MUCH_LOAD: [&str; 5] =
+    ["not-steady", "overload", "queue-too-deep", "trend", "warm-up-too-short"];
+
 /// What the findings come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -137,6 +142,18 @@ impl Judgement {
         debug_assert!(findings.iter().all(|finding| CODES.contains(&finding.code)));
         self.findings.extend(findings);
         // Stable: within a severity the checks' own order stays.
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
+    /// Makes notes of what follows from too much load, where that was meant, for this reason. What
+    /// may have other causes stays: errors, other load, a generator that was late.
+    pub fn excuse_overload(&mut self, why: &str) {
+        for finding in &mut self.findings {
+            if OF_TOO_MUCH_LOAD.contains(&finding.code) && finding.severity == Severity::Suspect {
+                finding.severity = Severity::Note;
+                why.clone_into(&mut finding.advice);
+            }
+        }
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
 
@@ -310,6 +327,27 @@ mod tests {
         invented.worker().gave_up = true;
         assert_eq!(invented.codes(), ["gave-up", "interrupted", "small-footprint"]);
         assert_eq!(invented.judge().verdict(), Verdict::Void);
+    }
+
+    #[test]
+    fn a_load_that_was_meant_to_be_too_much_is_excused_and_nothing_else() {
+        let mut invented = Invented::open_reads(1000.0);
+        let ledger = &mut invented.worker().ledger;
+        ledger.unstarted = ledger.due / 2;
+        let judged = |invented: &Invented| {
+            let mut judgement = invented.judge();
+            judgement.excuse_overload("It was meant.");
+            judgement
+        };
+        assert_eq!(invented.judge().verdict(), Verdict::Suspect);
+        let judgement = judged(&invented);
+        assert_eq!(judgement.verdict(), Verdict::Sound);
+        assert_eq!(judgement.findings.len(), invented.judge().findings.len());
+        assert!(judgement.findings.iter().any(|one| one.advice == "It was meant."));
+        invented.trial.record.interrupted = true;
+        assert_eq!(judged(&invented).verdict(), Verdict::Suspect, "for another reason");
+        invented.worker().gave_up = true;
+        assert_eq!(judged(&invented).verdict(), Verdict::Void);
     }
 
     #[test]

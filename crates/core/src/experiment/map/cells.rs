@@ -249,6 +249,22 @@ impl Experiment for Map {
         cells.search.foreseen(most).into_iter().map(foreseen).collect()
     }
 
+    fn meant_to_overload(&self, trial: &Trial) -> Option<&'static str> {
+        let Self { settings, stage } = self;
+        match stage {
+            Stage::Climb(_) => Some(
+                "A probe for the end of an axis goes as deep as it gains: no cell rests on it.",
+            ),
+            Stage::Cells(cells) => {
+                let reading = reading(settings, &trial.record, cells.shortest());
+                let why = "The map marks this cell as one that the target does not carry, and shows \
+                           no response time there.";
+                (!reading.admissible).then_some(why)
+            }
+            Stage::Nothing(_) => None,
+        }
+    }
+
     fn forecast(&self) -> Forecast {
         let settings = &self.settings;
         let (cells, cells_at_most) = match &self.stage {
@@ -671,6 +687,18 @@ mod tests {
             .collect();
         let cells = planned.iter().filter(|p| p.place.role != Role::Sentinel).count();
         assert_eq!(seeds.len(), cells);
+    }
+
+    #[test]
+    fn only_probes_and_cells_that_are_not_carried_were_meant_to_be_too_much() {
+        let mut map = Map::new(settings());
+        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
+        assert!(map.meant_to_overload(&measured(*planned, true)).is_some(), "a probe");
+        let known = Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
+        let mut map = Map::new(known);
+        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
+        let cell = |carried| map.meant_to_overload(&measured((*planned).clone(), carried));
+        assert!(cell(true).is_none() && cell(false).is_some());
     }
 
     #[test]
