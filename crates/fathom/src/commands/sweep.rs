@@ -85,11 +85,18 @@ pub fn settle(
     let machine = Machine { fresh_seed: seed.unwrap_or(machine.fresh_seed), ..machine };
     let mut sites = Sites::default();
     let mut settled = Vec::new();
-    for labels in combinations(&axes)? {
-        let named: Vec<(&str, &str)> =
-            axes.iter().map(|axis| axis.name.as_str()).zip(labels).collect();
-        let one = sites.settle(template, &named, machine);
-        settled.push((one.map_err(|error| at(error, &named))?, named));
+    let all = combinations(&axes)?;
+    for named in &all {
+        match sites.settle(template, named, machine) {
+            Ok(one) => settled.push((one, named.clone())),
+            Err(error) => {
+                let refusal = |named: &Named<'_>| {
+                    sites.settle(template, named, machine).err().map(|error| error.to_string())
+                };
+                let refusals: Vec<Option<String>> = all.iter().map(refusal).collect();
+                return Err(at(error, &decisive(named, &all, &refusals)));
+            }
+        }
     }
     let passes = passes(&course);
     let (consent, refusal) = match sites.consent(&settled, passes) {
@@ -301,8 +308,11 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
     lines
 }
 
+/// A combination: each axis with its value.
+type Named<'a> = Vec<(&'a str, &'a str)>;
+
 /// Every combination of the axes' values, the first axis varying slowest.
-fn combinations(axes: &[AxisArg]) -> Result<Vec<Vec<&str>>, Error> {
+fn combinations(axes: &[AxisArg]) -> Result<Vec<Named<'_>>, Error> {
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.labels.len()));
     if count.is_none_or(|count| COMBINATIONS_MAX < count) {
         return Err(Error::option(
@@ -311,13 +321,13 @@ fn combinations(axes: &[AxisArg]) -> Result<Vec<Vec<&str>>, Error> {
             "choose fewer values",
         ));
     }
-    let mut all: Vec<Vec<&str>> = Vec::from([Vec::new()]);
+    let mut all: Vec<Named<'_>> = Vec::from([Vec::new()]);
     for axis in axes {
         let mut next = Vec::with_capacity(all.len() * axis.labels.len());
         for start in &all {
             for label in &axis.labels {
                 let mut one = start.clone();
-                one.push(label.as_str());
+                one.push((axis.name.as_str(), label.as_str()));
                 next.push(one);
             }
         }
@@ -326,8 +336,34 @@ fn combinations(axes: &[AxisArg]) -> Result<Vec<Vec<&str>>, Error> {
     Ok(all)
 }
 
-/// Why a combination was refused, with what it is.
+/// What of a combination has to do with its refusal: the axes on which another value would have been
+/// possible, or refused in other words. Nothing, where every combination is refused alike.
+fn decisive<'a>(refused: &Named<'a>, all: &[Named<'_>], refusals: &[Option<String>]) -> Named<'a> {
+    let known = all.iter().position(|named| named == refused);
+    let Some(own) = known.and_then(|place| refusals[place].as_ref()) else {
+        return refused.clone();
+    };
+    let mut left = refused.clone();
+    for axis in refused {
+        let others: Named<'_> = left.iter().copied().filter(|one| one != axis).collect();
+        let alike = |(named, refusal): (&Named<'_>, &Option<String>)| {
+            let is_meant = others.iter().all(|one| named.contains(one));
+            !is_meant || refusal.as_ref() == Some(own)
+        };
+        if all.iter().zip(refusals).all(alike) {
+            left = others;
+        }
+    }
+    // A target is named by what is said of it.
+    left.retain(|(axis, label)| *axis != axes::TARGETS || !own.contains(label));
+    left
+}
+
+/// Why a combination was refused, with as much of it as that has to do with.
 fn at(error: Error, named: &[(&str, &str)]) -> Error {
+    if named.is_empty() {
+        return error;
+    }
     let name = name(named);
     match error {
         Error::Option { option, problem, remedy } => {
@@ -479,5 +515,31 @@ impl Sites {
         });
         let described = Described { folders: folders.collect(), ..first.described.clone() };
         Ok(resolve::permit(whole, &described)?.consent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_with_the_axes_that_it_has_to_do_with() {
+        let axis = |name: &str, labels: &[&str]| AxisArg::new(name, labels).unwrap();
+        let axes = [axis(axes::TARGETS, &["a", "b"]), axis("queue-depth", &["1", "2"])];
+        let all = combinations(&axes).unwrap();
+        let decided = |refusal: &dyn Fn(&Named<'_>) -> Option<&'static str>| {
+            let refusals: Vec<Option<String>> =
+                all.iter().map(|named| refusal(named).map(str::to_owned)).collect();
+            let first = refusals.iter().position(Option::is_some).unwrap();
+            name(&decisive(&all[first], &all, &refusals))
+        };
+        assert_eq!(decided(&|_| Some("nothing works")), "");
+        let deep = |named: &Named<'_>| named.contains(&("queue-depth", "2"));
+        assert_eq!(decided(&|named| deep(named).then_some("too deep")), "queue-depth 2");
+        let second = |named: &Named<'_>| named.contains(&(axes::TARGETS, "b"));
+        assert_eq!(decided(&|named| second(named).then_some("it is full")), "targets b");
+        assert_eq!(decided(&|named| second(named).then_some("b: it is not there")), "");
+        let both = |named: &Named<'_>| deep(named) && second(named);
+        assert_eq!(decided(&|named| both(named).then_some("no")), "targets b, queue-depth 2");
     }
 }
