@@ -107,15 +107,20 @@ pub fn say_folded(text: &str) -> Result<(), Error> {
     }
 }
 
-/// A line in lines of so many columns, broken at its spaces. A word that is longer stays whole.
+/// A line in lines of so many columns, broken at its spaces. A word that is longer stays whole. What
+/// stands behind a name with room after it stays in its column.
 fn folded(text: &str, columns: usize) -> String {
+    let named = text.find("  ").filter(|end| *end < COLUMN && !text[..*end].contains(' '));
+    let column = named.map_or(0, |end| end + text[end..].chars().take_while(|c| *c == ' ').count());
+    let column = if column * 2 < columns { column } else { 0 };
     let mut out = String::new();
     let mut used = 0;
     for (index, word) in text.split(' ').enumerate() {
         let room = word.chars().count();
-        if used > 0 && used + 1 + room > columns {
+        if used > column && used + 1 + room > columns {
             out.push('\n');
-            used = 0;
+            out.push_str(&" ".repeat(column));
+            used = column;
         } else if index > 0 {
             out.push(' ');
             used += 1;
@@ -125,6 +130,9 @@ fn folded(text: &str, columns: usize) -> String {
     }
     out
 }
+
+/// A name that is longer than this has no column of its own.
+const COLUMN: usize = 24;
 
 /// Columns and lines of the terminal that stderr is, or 80 and 24 where it is none.
 pub fn error_size() -> (usize, usize) {
@@ -157,5 +165,8 @@ mod tests {
         // Two spaces in a name stay two.
         assert_eq!(folded("a  b", 40), "a  b");
         assert_eq!(folded("", 40), "");
+        // Words have a column of their own behind a name, as far as there is room for it.
+        assert_eq!(folded("axis  one two three", 14), "axis  one two\n      three");
+        assert_eq!(folded("axis  one two", 8), "axis \none two");
     }
 }

@@ -24,12 +24,15 @@ use crate::error::exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  fathom quick                          a portrait of the storage under this folder, in a minute
-  fathom quick /dev/nvme0n1             the same of a device; only reads
-  fathom prepare test.dat --size 10g    a file with unique data to measure on
+  fathom quick                      a portrait of the storage under this folder
+  fathom quick /dev/nvme0n1         the same of a device; only reads
+  fathom prepare test.dat --size 10g
+                                    a file with unique data to measure on
   fathom run test.dat -b 8k --read-share 70% -q 32 --overwrite
-                                        a closed loop: 32 I/Os in flight
-  fathom run test.dat --rate 10k        an open loop: 10,000 I/Os per second, whatever completes
+                                    a closed loop: 32 I/Os in flight
+  fathom run test.dat --rate 10k    an open loop: 10,000 I/Os start each second
+  fathom peak test.dat              how deep the queue has to be
+  fathom run sim:help               simulated devices, to try anything on
 
 Sizes are typed as 4k, 12.8MiB, 1g (powers of two) or 500MB; times as 500ms, 30s, 5m.
 Nothing is written to a file or device that exists unless --overwrite says so.";
@@ -210,9 +213,6 @@ pub struct Run {
 /// `fathom sweep`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Sweep {
-    /// What is to be measured, as far as no axis says otherwise.
-    #[command(flatten)]
-    pub request: Request,
     /// What varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run` (of one stream
     /// of a workload: users.rate), a variable of the workload, targets, or streams: how many copies
     /// of the stream run together. VALUES are listed (4k,64k), counted (1..8, 0%..100%/25%), multiplied (1..256*2), or go on as they begin
@@ -222,6 +222,9 @@ pub struct Sweep {
     /// How it goes about it.
     #[command(flatten)]
     pub course: SweepArgs,
+    /// What is to be measured, as far as no axis says otherwise.
+    #[command(flatten)]
+    pub request: Request,
     /// How it begins.
     #[command(flatten)]
     pub start: StartArgs,

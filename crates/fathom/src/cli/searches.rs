@@ -26,12 +26,12 @@ use super::values::{self, Official, Passes};
     }),
 )]
 pub struct Peak {
-    /// What is to be measured.
-    #[command(flatten)]
-    pub request: Request,
     /// What is searched for.
     #[command(flatten)]
     pub search: PeakArgs,
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
     /// How it begins.
     #[command(flatten)]
     pub start: StartArgs,
@@ -95,12 +95,12 @@ impl From<VaryArg> for Vary {
     }),
 )]
 pub struct Sustain {
-    /// What is to be measured: the targets, and with --test workload the load.
-    #[command(flatten)]
-    pub request: Request,
     /// How it goes about it.
     #[command(flatten)]
     pub course: SustainArgs,
+    /// What is to be measured: the targets, and with --test workload the load.
+    #[command(flatten)]
+    pub request: Request,
     /// How it begins.
     #[command(flatten)]
     pub start: StartArgs,

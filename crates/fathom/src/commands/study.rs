@@ -33,11 +33,12 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 fn list() -> Result<u8, Error> {
     let longest = shipped::studies().map(str::len).max().unwrap_or_default();
     for name in shipped::studies() {
-        output::say(&format!("{name:<longest$}  {}", shipped::about(name)))?;
+        output::say_folded(&format!("{name:<longest$}  {}", shipped::about(name)))?;
     }
-    output::say(
-        "\n`fathom study NAME TARGET --plan` shows what one would do. `fathom workloads NAME > \
-         my.toml` is a\nstart for your own: `fathom study NAME my.toml TARGET`.",
+    output::say("")?;
+    output::say_folded(
+        "`fathom study NAME TARGET --plan` shows what one would do. `fathom workloads NAME > \
+         my.toml` is a start for your own: `fathom study NAME my.toml TARGET`.",
     )?;
     Ok(exit::MEASURED)
 }

@@ -18,10 +18,11 @@ pub fn perform(args: &Workloads) -> Result<u8, Error> {
     let Some(name) = &args.name else {
         let longest = shipped::names().map(str::len).max().unwrap_or_default();
         for name in shipped::names() {
-            output::say(&format!("{name:<longest$}  {}", shipped::about(name)))?;
+            output::say_folded(&format!("{name:<longest$}  {}", shipped::about(name)))?;
         }
-        output::say(
-            "\n`fathom run oltp TARGET` runs one; `fathom workloads oltp > my.toml` is a start for \
+        output::say("")?;
+        output::say_folded(
+            "`fathom run oltp TARGET` runs one; `fathom workloads oltp > my.toml` is a start for \
              your own.",
         )?;
         return Ok(exit::MEASURED);
