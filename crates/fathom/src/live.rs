@@ -77,7 +77,7 @@ impl Live {
     pub fn of_experiment(described: &Experiment) -> Self {
         let mut live = Self::new(0, Span(0));
         live.curve = Some(Curve::new(described));
-        live.map = (described.name == map::NAME).then(Map::default);
+        live.map = map::is_one(described).then(Map::default);
         live
     }
 

@@ -1,11 +1,14 @@
 //! The latency map so far, drawn in the terminal while it is measured, with the cell that runs.
 
+use fathom_core::experiment::map::{READS, WRITES};
 use fathom_core::experiment::{Conclusion, Found, Planned};
-use fathom_report::document::MapFound;
+use fathom_report::document::{Experiment, MapFound};
 use fathom_report::terminal::{self, Style};
 
-/// The experiment that is drawn so, by its name.
-pub const NAME: &str = "map";
+/// Whether an experiment is drawn so: a latency map, whatever study it is of.
+pub fn is_one(described: &Experiment) -> bool {
+    [WRITES, READS].iter().all(|name| described.axes.iter().any(|axis| axis.name == **name))
+}
 
 /// Lines that the step and its bar take, and one that stays free.
 const BELOW: usize = 4;
