@@ -1,6 +1,7 @@
 //! What a latency map says in words: what the target carries, and how fast its reads stay.
 
-use crate::experiment::{CellKind, MapFound};
+use crate::experiment::throughput::percent;
+use crate::experiment::{CellKind, MapFound, Validation, bandwidth_in_words};
 use crate::stats::Estimate;
 
 /// "850 MB/s", as people type it.
@@ -70,7 +71,7 @@ pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
     sentences.push(format!(
         "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
          cells. {measured} measurements were made, and {filled} cells were filled in.",
-        bandwidth(*writes),
+        bandwidth_in_words(*writes),
         rate(*reads),
         found.cells.len(),
     ));
@@ -88,18 +89,30 @@ pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
         bounds.dedup();
         sentences.extend(bounds.into_iter().map(|bound| reach(found, place, bound)));
     }
-    for one in &found.validation {
-        sentences.push(format!(
-            "{} of the cells that were filled in were measured to check them: at {} they are off by \
-             {:.1} % in the median and {:.0} % at most.",
-            one.cells,
-            one.quantile,
-            one.median_error * 100.0,
-            one.largest_error * 100.0,
-        ));
-    }
+    sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
     sentences
+}
+
+/// How well the cells that were filled in agree with measurements.
+fn checks(validation: &[Validation]) -> Option<String> {
+    let cells = validation.iter().map(|one| one.cells).max().filter(|cells| 0 < *cells)?;
+    let each = validation.iter().map(|one| {
+        // At a far quantile some of them have too few samples.
+        let fewer =
+            if one.cells < cells { format!(" ({} cells)", one.cells) } else { String::new() };
+        format!(
+            "{} by {} and {}{fewer}",
+            one.quantile,
+            percent(one.median_error),
+            percent(one.largest_error)
+        )
+    });
+    Some(format!(
+        "{cells} of the cells that were filled in were measured to check them: in the median and at \
+         most they are off at {}.",
+        each.collect::<Vec<_>>().join(", at ")
+    ))
 }
 
 /// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s beside 500 MB/s of
@@ -113,7 +126,10 @@ fn reach(found: &MapFound, place: usize, bound: f64) -> String {
         .map(|write| {
             let beside = match write {
                 0 => "without writes".to_owned(),
-                _ => format!("beside {} of writes", bandwidth(found.write_bandwidths[write])),
+                _ => {
+                    let writes = bandwidth_in_words(found.write_bandwidths[write]);
+                    format!("beside {writes} of writes")
+                }
             };
             match highest(found, write, place, bound) {
                 Some(read) => format!("up to {} reads/s {beside}", rate(found.read_rates[read])),
@@ -183,12 +199,14 @@ mod tests {
         assert_eq!(
             sentences(&found, 12),
             [
-                "The map goes up to 1GB/s of writes and 30k reads/s; the target carries 8 of its 12 \
-                 cells. 12 measurements were made, and 0 cells were filled in.",
+                "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
+                 carries 8 of its 12 cells. 12 measurements were made, and 0 cells were filled in.",
                 "Reads at p95 <= 200 us are possible up to 20k reads/s without writes, up to 10k \
-                 reads/s beside 500MB/s of writes, not at all beside 1GB/s of writes.",
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 (1000 MB/s) of writes.",
                 "Reads at p95 <= 500 us are possible up to 30k reads/s without writes, up to 20k \
-                 reads/s beside 500MB/s of writes, not at all beside 1GB/s of writes.",
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 (1000 MB/s) of writes.",
                 "Not to be relied on: it drifts.",
             ]
         );
