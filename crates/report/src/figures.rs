@@ -37,6 +37,13 @@ pub fn time(ns: f64) -> String {
     }
 }
 
+/// A text whose first letter is large.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
+}
+
 /// A whole number with its thousands set apart.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -660,6 +667,9 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
             }
         }
     }
+    // An experiment's trials have their places; the steps of others follow each other.
+    let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
+    let one = if placed { "trial" } else { "step" };
     let doubt = |group: Vec<(usize, &'t Finding)>| {
         // The first of the gravest ones, so that its figures are those of the step that is named.
         let worst = group.iter().map(|(_, one)| one.severity).max();
@@ -667,10 +677,10 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
         let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
         steps.dedup();
-        let whose = match (whose(&steps, trials.len()), alike) {
+        let whose = match (whose(one, &steps, trials.len()), alike) {
             (whose, _) if whose.is_empty() => whose,
             (whose, true) => format!("{whose}: "),
-            (whose, false) => format!("{whose}; in step {step}: "),
+            (whose, false) => format!("{whose}; in {one} {step}: "),
         };
         Some(Doubt { finding, whose })
     };
@@ -679,14 +689,21 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     doubts
 }
 
-/// "step 2", "steps 1, 3 and 4", "every step".
-fn whose(steps: &[usize], all: usize) -> String {
+/// More steps than this are not named one by one.
+const NAMED: usize = 8;
+
+/// "step 2", "steps 1, 3 and 4", "trials 1, 2, 3, 5, 6, 7, 8 and 60 more", "every step".
+fn whose(one: &str, steps: &[usize], all: usize) -> String {
     let names: Vec<String> = steps.iter().map(usize::to_string).collect();
     match names.as_slice() {
         _ if all == 1 => String::new(),
-        _ if steps.len() == all => "every step".to_owned(),
-        [one] => format!("step {one}"),
-        [rest @ .., last] => format!("steps {} and {last}", rest.join(", ")),
+        _ if steps.len() == all => format!("every {one}"),
+        [only] => format!("{one} {only}"),
+        [first @ .., _] if NAMED < names.len() => {
+            let first = &first[..NAMED - 1];
+            format!("{one}s {} and {} more", first.join(", "), names.len() - first.len())
+        }
+        [rest @ .., last] => format!("{one}s {} and {last}", rest.join(", ")),
         [] => String::new(),
     }
 }

@@ -46,9 +46,16 @@ pub struct Spot<'a> {
 impl<'a> Results<'a> {
     /// The trials of these roles; none where they have no coordinates.
     pub fn of(document: &'a Document, roles: &[Role]) -> Self {
-        let wanted = document.trials.iter().enumerate().filter(|(_, trial)| {
-            roles.contains(&trial.place.role) && !trial.place.coordinates.is_empty()
-        });
+        Self::of_those(document, |trial| roles.contains(&trial.place.role))
+    }
+
+    /// The trials that are wanted; none where they have no coordinates.
+    pub fn of_those(document: &'a Document, wanted: impl Fn(&Trial) -> bool) -> Self {
+        let wanted = document
+            .trials
+            .iter()
+            .enumerate()
+            .filter(|(_, trial)| wanted(trial) && !trial.place.coordinates.is_empty());
         let trials: Numbered<'_> = wanted.map(|(nth, trial)| (nth + 1, trial)).collect();
         let mut axes = known_axes(document).unwrap_or_default();
         if axes.is_empty() {

@@ -6,8 +6,33 @@ use super::{Cell, Chart, Cover, Heat, Panel, Plot};
 use crate::document::{CellKind, Document, MapCell, MapFound};
 use crate::figures::{self, plus_minus};
 
+/// What the times of a map are, and how its loads came to be, as far as that is known.
+pub struct Told {
+    /// What the surfaces show: "response time".
+    pub time: &'static str,
+    /// How it was measured, as the end of a sentence.
+    pub how: &'static str,
+}
+
+impl Told {
+    /// Of this map: fathom's own, also where it comes back from an export, or another program's.
+    pub fn of(document: &Document) -> Self {
+        let source = document.header.imported.as_ref();
+        // An export bears the name of who measured it.
+        match source.is_none_or(|source| source.program.starts_with("fathom ")) {
+            true => Self { time: "response time", how: "open loops" },
+            false => Self {
+                time: "service time",
+                how: "as fio tells it (clat), from the submission to the completion: what an I/O \
+                      waited before it could be submitted is not in it. The loads are those that \
+                      fio was told to keep; how far it catches up after a stall is not told",
+            },
+        }
+    }
+}
+
 /// The chart of a map; none without cells.
-pub fn charts(_document: &Document, found: &MapFound) -> Vec<Chart> {
+pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
     if found.cells.is_empty() || found.quantiles.is_empty() {
         return Vec::new();
     }
@@ -15,16 +40,30 @@ pub fn charts(_document: &Document, found: &MapFound) -> Vec<Chart> {
         let quantile = Quantile(*quantile);
         Panel { title: quantile.to_string(), plot: Plot::Heat(surface(found, nth, quantile)) }
     };
+    let Told { time, how } = Told::of(document);
+    let is = |kinds: &[CellKind]| found.cells.iter().any(|cell| kinds.contains(&cell.kind));
+    let mut marks = Vec::from(["A dot: measured."]);
+    if is(&[CellKind::Imprecise]) {
+        marks.push("A triangle: measured, and not precise.");
+    }
+    if is(&[CellKind::Filled]) {
+        marks.push("No mark: filled in from its neighbors.");
+    }
+    if is(&[CellKind::Overloaded]) {
+        marks.push("Hatched: measured, and the target could not carry the load.");
+    }
+    if is(&[CellKind::Beyond]) {
+        marks.push("Gray: not measured, because the target cannot carry less than that.");
+    }
+    marks.push("White: too few I/Os to tell.");
     Vec::from([Chart {
         name: "map".to_owned(),
-        title: "Response time of reads beside writes".to_owned(),
-        caption: "Response time of the reads in ms, in colors of a logarithmic scale, by their \
-                  rate (to the right) and the bandwidth of the writes (upwards); open loops. A dot: \
-                  measured. A triangle: measured, and not precise. No mark: filled in from its \
-                  neighbors. Hatched: measured, and the target could not carry the load. Gray: \
-                  not measured, because the target cannot carry less than that. White: too few \
-                  I/Os to tell."
-            .to_owned(),
+        title: format!("{} of reads beside writes", figures::capitalized(time)),
+        caption: format!(
+            "The {time} of the reads in ms, in colors of a logarithmic scale, by their rate (to the \
+             right) and the bandwidth of the writes (upwards); {how}. {}",
+            marks.join(" ")
+        ),
         panels: found.quantiles.iter().enumerate().map(panel).collect(),
         one_at_a_time: true,
     }])

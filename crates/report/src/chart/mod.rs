@@ -341,6 +341,12 @@ impl Axis {
     }
 }
 
+/// Whether a label to the left of a value would stand on the axis, which begins at zero.
+pub fn is_at_the_edge(dot: &Dot, series: &Series) -> bool {
+    let most = series.dots.iter().map(|dot| dot.x).fold(0.0, f64::max);
+    dot.x < 0.08 * most
+}
+
 /// Round values as they are written, all in one unit.
 pub fn tick_texts(ticks: &[f64]) -> Vec<String> {
     let largest = ticks.iter().copied().fold(0.0, f64::max);

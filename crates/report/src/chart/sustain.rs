@@ -1,21 +1,119 @@
-//! The chart of rounds until a steady state: every round, and what the steadiness was judged by.
+//! The charts of rounds until a steady state: every round, what the steadiness was judged by, and
+//! what a test is about beside them: the other points of its rounds, or what came after them.
+
+mod cells;
+mod script;
 
 use fathom_core::stats;
 
 use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
-use crate::document::{Document, Round, Steadiness, SustainFound};
+use crate::document::{Document, Role, Round, Steadiness, SustainFound, Trial};
 use crate::figures;
+use crate::results::Results;
 
-/// The charts of the rounds: all of them, and those that the steadiness was judged by.
+/// The axis of rounds that have one point each.
+const ROUND: &str = "round";
+
+/// All charts of a test, what it is about first.
 pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
+    let mut charts = script::charts(document, found);
     if found.rounds.is_empty() {
-        return Vec::new();
+        return charts;
     }
-    let mut charts = Vec::from([all(document, found)]);
+    charts.extend(cells::of_the_last_rounds(document, found));
+    charts.push(all(document, found));
     if let (Some(steadiness), [_, _, ..]) = (&found.steadiness, window(found)) {
         charts.push(closely(document, found, steadiness));
     }
+    charts.push(cells::by_round(document, found));
     charts
+}
+
+/// What was watched, as people read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// I/Os per second.
+    Iops,
+    /// MiB per second, of bytes per second.
+    Bandwidth,
+    /// Milliseconds, of nanoseconds.
+    Time,
+}
+
+impl Watched {
+    /// What these rounds count by: their own words say it first.
+    pub fn of(found: &SustainFound) -> Self {
+        match found.watched.split_whitespace().next() {
+            None | Some("IOPS") => Self::Iops,
+            Some("bandwidth") => Self::Bandwidth,
+            // The mean of the response time, or a quantile of it.
+            Some(_) => Self::Time,
+        }
+    }
+
+    /// A value as it is drawn.
+    fn read(self, value: f64) -> f64 {
+        match self {
+            Self::Iops => value,
+            Self::Bandwidth => figures::mib(value),
+            Self::Time => value / 1e6,
+        }
+    }
+
+    /// What an axis of it is called.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MiB/s",
+            Self::Time => "ms",
+        }
+    }
+
+    /// What a column of it is called, whose values have their units.
+    pub fn head(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "bandwidth",
+            Self::Time => "time",
+        }
+    }
+
+    /// A value with its unit where the words do not say it: "4,200", "812 MiB/s", "1.20 ms".
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::Iops => figures::rate(value),
+            Self::Bandwidth => format!("{} MiB/s", figures::rate(figures::mib(value))),
+            Self::Time => figures::time(value),
+        }
+    }
+}
+
+/// The results of a test beside what was watched, for its tables: what came after the rounds, or all
+/// points of the last rounds; none where there are no others.
+pub fn beside<'d>(document: &'d Document, found: &SustainFound) -> Option<Results<'d>> {
+    let results = match script::is_one(found) {
+        true => Results::of_those(document, is_after_rounds),
+        false => cells::of_the_window(document, found),
+    };
+    (results.spots.len() > 1).then_some(results)
+}
+
+/// What [`beside`] gives, as the heading of its table.
+pub fn beside_in_words(found: &SustainFound) -> String {
+    match (script::is_one(found), window(found)) {
+        (false, [first, .., last]) => {
+            format!("All points in rounds {} to {} together", first.number, last.number)
+        }
+        (false, _) => "All points".to_owned(),
+        (true, []) => "The phases".to_owned(),
+        (true, _) => "After the rounds".to_owned(),
+    }
+}
+
+/// Whether a trial is what a test runs when its rounds are over; asked of tests that have such.
+fn is_after_rounds(trial: &Trial) -> bool {
+    let coordinates = &trial.place.coordinates;
+    trial.place.role == Role::Result && coordinates.iter().all(|one| one.axis != ROUND)
 }
 
 fn all(document: &Document, found: &SustainFound) -> Chart {
@@ -29,13 +127,13 @@ fn all(document: &Document, found: &SustainFound) -> Chart {
     };
     Chart {
         name: "rounds".to_owned(),
-        title: format!("{} by round", found.watched),
-        caption: format!("{}, {}. {BARS} {steady}", found.watched, loops(document)),
+        title: figures::capitalized(&format!("{} by round", found.watched)),
+        caption: format!("{}, {}. {BARS} {steady}", Watched::of(found).title(), loops(document)),
         panels: panel(Lines {
             x: x_axis(&found.rounds),
-            y: Axis { range: None, ..y_axis(found, Scale::FromZero) },
+            y: y_axis(found, Scale::FromZero),
             band,
-            series: Vec::from([series_of(&found.rounds)]),
+            series: Vec::from([series_of(found, &found.rounds)]),
         }),
         one_at_a_time: false,
     }
@@ -45,8 +143,8 @@ fn all(document: &Document, found: &SustainFound) -> Chart {
 fn closely(document: &Document, found: &SustainFound, steadiness: &Steadiness) -> Chart {
     let window = window(found);
     let ends = (f64::from(window[0].number), f64::from(window[window.len() - 1].number));
-    let mut series = judgement(steadiness, window, ends);
-    series.push(series_of(window));
+    let mut series = judgement(found, steadiness, window, ends);
+    series.push(series_of(found, window));
     let values = series.iter().flat_map(|one| &one.dots).filter_map(|dot| {
         let half = dot.half.unwrap_or(0.0);
         dot.y.map(|y| (y - half, y + half))
@@ -58,10 +156,11 @@ fn closely(document: &Document, found: &SustainFound, steadiness: &Steadiness) -
         name: "window".to_owned(),
         title: "The rounds that steadiness is judged by".to_owned(),
         caption: format!(
-            "{}, {}; the axis does not begin at zero. {BARS} Steady: all rounds differ by at most \
+            "{}: {}, {}; the axis does not begin at zero. {BARS} Steady: all rounds differ by at most \
              20 % of their mean, which is as much as between the limits, and the best fit rises or \
              falls by at most 10 % of it.",
-            found.watched,
+            figures::capitalized(&found.watched),
+            Watched::of(found).title(),
             loops(document)
         ),
         panels: panel(Lines {
@@ -88,19 +187,22 @@ fn x_axis(rounds: &[Round]) -> Axis {
 }
 
 fn y_axis(found: &SustainFound, scale: Scale) -> Axis {
-    Axis { title: found.watched.clone(), scale, ticks: Vec::new(), range: None }
+    let title = Watched::of(found).title().to_owned();
+    Axis { title, scale, ticks: Vec::new(), range: None }
 }
 
-fn series_of(rounds: &[Round]) -> Series {
+fn series_of(found: &SustainFound, rounds: &[Round]) -> Series {
+    let watched = Watched::of(found);
     let dots = rounds.iter().map(|round| Dot {
         x: f64::from(round.number),
-        y: Some(round.value.value),
-        half: round.value.half_width.map(|half| half.min(round.value.value)),
+        y: Some(watched.read(round.value.value)),
+        half: round.value.half_width.map(|half| watched.read(half.min(round.value.value))),
         label: String::new(),
         about: format!(
-            "round {}\n{} {}",
+            "round {}\n{}\n{} {}",
             round.number,
-            figures::rate(round.value.value),
+            found.watched,
+            watched.text(round.value.value),
             figures::plus_minus(Some(&round.value.to_core()))
         ),
     });
@@ -117,17 +219,23 @@ pub fn window(found: &SustainFound) -> &[Round] {
     &found.rounds[steady.unwrap_or(from)..]
 }
 
-fn judgement(steadiness: &Steadiness, window: &[Round], ends: (f64, f64)) -> Vec<Series> {
+fn judgement(
+    found: &SustainFound,
+    steadiness: &Steadiness,
+    window: &[Round],
+    ends: (f64, f64),
+) -> Vec<Series> {
+    let watched = Watched::of(found);
     let values: Vec<f64> = window.iter().map(|round| round.value.value).collect();
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let line = |name: &str, from: f64, to: f64, paint, dashed| {
         let dot = |x, y: f64| Dot {
             x,
-            y: Some(y),
+            y: Some(watched.read(y)),
             half: None,
             label: String::new(),
-            about: format!("{name} {}", figures::rate(y)),
+            about: format!("{name}\n{}", watched.text(y)),
         };
         let dots = Vec::from([dot(ends.0, from), dot(ends.1, to)]);
         Series { name: name.to_owned(), paint, form: Form::Line { dashed }, dots }

@@ -17,6 +17,12 @@ const PANELS: usize = 16;
 /// Axes with at least so many values each have a matrix too.
 const MATRIX: usize = 3;
 
+/// Fewer values than this make no line that is worth following.
+const A_LINE: usize = 4;
+
+/// The axis of what is measured, whose values say by themselves what they are.
+const TARGETS: &str = "targets";
+
 /// What an axis of ratios says of itself; bars have none.
 const LOGARITHMIC: &str = " (logarithmic)";
 
@@ -63,33 +69,47 @@ pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
 }
 
 impl Arrangement {
-    /// The axis of numbers with the most values goes to the right: its line can be followed.
+    /// The axis of numbers with the most values goes to the right, where its line can be followed;
+    /// where it is short, a longer one of names. Targets are compared side by side.
     fn of(results: &Results<'_>) -> Self {
-        let all = 0..results.axes.len();
-        let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
-        let weight = |axis: &usize| (results.is_numeric(*axis), results.axes[*axis].labels.len());
-        let mut x = 0;
-        for axis in all.clone().filter(several) {
-            if !several(&x) || weight(&axis) > weight(&x) {
-                x = axis;
+        let length = |axis: usize| results.axes[axis].labels.len();
+        let all: Vec<usize> = (0..results.axes.len()).filter(|axis| length(*axis) > 1).collect();
+        let is_targets = |axis: &usize| results.axes[*axis].name == TARGETS;
+        // Of several that are as long, the first.
+        let longest = |axes: &dyn Fn(&usize) -> bool| {
+            all.iter().copied().filter(|axis| axes(axis)).rev().max_by_key(|axis| length(*axis))
+        };
+        let numbers = longest(&|axis| results.is_numeric(*axis));
+        let names = longest(&|axis| !results.is_numeric(*axis) && !is_targets(axis));
+        let x = match (numbers, names) {
+            (Some(numbers), Some(names))
+                if length(numbers) < A_LINE && length(numbers) < length(names) =>
+            {
+                names
             }
-        }
-        let mut rest = all.filter(several).filter(|axis| *axis != x);
-        let lines = rest.next();
-        Self { x, lines, panels: rest.collect() }
+            (numbers, names) => numbers.or(names).or(all.first().copied()).unwrap_or(0),
+        };
+        let rest: Vec<usize> = all.into_iter().filter(|axis| *axis != x).collect();
+        let lines = rest.iter().copied().find(is_targets).or(rest.first().copied());
+        let panels = rest.into_iter().filter(|axis| Some(*axis) != lines).collect();
+        Self { x, lines, panels }
     }
 }
 
 fn figures(results: &Results<'_>) -> Vec<Figure> {
-    let mut figures = Vec::from([Figure {
-        name: "iops".to_owned(),
-        title: "IOPS".to_owned(),
-        axis: "I/Os per second".to_owned(),
-        log: false,
-        of: Box::new(|spot| spot.summary.iops),
-        text: figures::rate,
-    }]);
-    if results.blocks_differ() {
+    let mut figures = Vec::new();
+    // Of large blocks that are all alike people want to know the bytes.
+    if results.blocks_differ() || !results.is_about_bytes() {
+        figures.push(Figure {
+            name: "iops".to_owned(),
+            title: "IOPS".to_owned(),
+            axis: "I/Os per second".to_owned(),
+            log: false,
+            of: Box::new(|spot| spot.summary.iops),
+            text: figures::rate,
+        });
+    }
+    if results.is_about_bytes() {
         let mib = |estimate: Estimate| Estimate {
             value: figures::mib(estimate.value),
             half_width: estimate.half_width.map(figures::mib),
@@ -121,7 +141,7 @@ fn milliseconds(estimate: Estimate) -> Estimate {
 }
 
 /// Everything about a place, for who points at it.
-fn about(spot: &Spot<'_>) -> String {
+pub fn about(spot: &Spot<'_>) -> String {
     let mut lines = Vec::from([spot.name()]);
     let rate = |estimate: Option<Estimate>, unit: &str, value: fn(f64) -> f64| {
         let estimate = estimate?;
@@ -243,8 +263,9 @@ fn lines(
             .map(|spot| if numeric { dot(spot) } else { bar(dot(spot), spot) })
             .filter(|dot| dot.y.is_some())
             .collect();
-        let name = match arrangement.lines {
-            Some(axis) => format!("{} {label}", results.axes[axis].name),
+        let name = match arrangement.lines.map(|axis| results.axes[axis].name.as_str()) {
+            Some(TARGETS) => label.clone(),
+            Some(axis) => format!("{axis} {label}"),
             None => String::new(),
         };
         let form = if numeric { Form::Dotted(Shape::nth(nth)) } else { Form::Bars };
@@ -313,6 +334,19 @@ fn y_axis(figure: &Figure, numeric: bool, range: Option<(f64, f64)>, series: &[S
     Axis { title, scale: Scale::FromZero, ticks: Vec::new(), range: range.filter(|_| !figure.log) }
 }
 
+/// The steps of an axis, by rising values where these are numbers, however they were typed.
+fn rising(results: &Results<'_>, axis: usize) -> Vec<usize> {
+    let mut steps: Vec<usize> = (0..results.axes[axis].labels.len()).collect();
+    if results.is_numeric(axis) {
+        let value = |step: usize| {
+            let spot = results.spots.iter().find(|spot| spot.steps[axis] == step);
+            spot.map_or(f64::INFINITY, |spot| results.position(axis, spot))
+        };
+        steps.sort_by(|one, other| value(*one).total_cmp(&value(*other)));
+    }
+    steps
+}
+
 /// The figure in a matrix of two axes.
 fn matrix(
     document: &Document,
@@ -321,6 +355,7 @@ fn matrix(
     y: usize,
     figure: &Figure,
 ) -> Chart {
+    let (right, up) = (rising(results, x), rising(results, y));
     let cells = results.spots.iter().map(|spot| {
         let estimate = (figure.of)(spot).filter(|_| !spot.is_void());
         let mark = match spot.verdict {
@@ -328,8 +363,8 @@ fn matrix(
             Verdict::Suspect | Verdict::Void => " ?",
         };
         Cell {
-            x: spot.steps[x],
-            y: spot.steps[y],
+            x: right.iter().position(|step| *step == spot.steps[x]).unwrap_or(0),
+            y: up.iter().position(|step| *step == spot.steps[y]).unwrap_or(0),
             value: estimate.map(|estimate| estimate.value),
             cover: if spot.is_void() { Cover::Hatched } else { Cover::Plain },
             text: estimate
@@ -338,11 +373,14 @@ fn matrix(
             about: about(spot),
         }
     });
+    let labels = |axis: usize, steps: &[usize]| -> Vec<String> {
+        steps.iter().map(|step| results.axes[axis].labels[*step].clone()).collect()
+    };
     let heat = Heat {
         x_title: results.axes[x].name.clone(),
-        x: results.axes[x].labels.clone(),
+        x: labels(x, &right),
         y_title: results.axes[y].name.clone(),
-        y: results.axes[y].labels.clone(),
+        y: labels(y, &up),
         cells: cells.collect(),
         title: figure.axis.clone(),
         log: false,

@@ -3,10 +3,12 @@
 use fathom_core::Quantile;
 
 use super::{anchor, chip, escape, or_dash, page, plotly, put, time, with_half};
+use crate::chart::map::Told;
+use crate::chart::sustain::Watched;
 use crate::chart::{self, Chart, Plot};
 use crate::document::{
-    CellKind, Document, Estimate, Found, JobsFound, MapFound, PeakFound, Role, SustainFound,
-    Verdict,
+    CellKind, Command, Document, Estimate, Found, JobsFound, MapFound, PeakFound, Role,
+    SustainFound, Verdict,
 };
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
@@ -20,7 +22,12 @@ pub fn section(out: &mut String, document: &Document) {
     let name = document.header.experiment.as_ref().map(|experiment| experiment.name.as_str());
     let imported = document.header.imported.as_ref().map(|source| source.program.as_str());
     let name = name.or(imported).unwrap_or("experiment");
-    put!(out, "<section>\n<h2>{}</h2>\n", escape(&capitalized(name)));
+    let heading = match document.header.command {
+        Command::Sustain if name != "workload" => format!("SNIA test {name}"),
+        Command::Study => format!("Study {name}"),
+        _ => figures::capitalized(name),
+    };
+    put!(out, "<section>\n<h2>{}</h2>\n", escape(&heading));
     let charts = chart::charts(document);
     places(out, &charts);
     if !charts.is_empty() {
@@ -34,18 +41,19 @@ pub fn section(out: &mut String, document: &Document) {
             runs(out, document);
         }
         Some(Found::Peak(found)) => peak(out, found),
-        Some(Found::Map(found)) => map(out, found),
-        Some(Found::Sustain(found)) => rounds(out, found),
+        Some(Found::Map(found)) => map(out, document, found),
+        Some(Found::Sustain(found)) => {
+            if let Some(others) = chart::sustain::beside(document, found) {
+                let title = chart::sustain::beside_in_words(found);
+                put!(out, "<h3>{}</h3>\n", escape(&title));
+                results(out, &others);
+            }
+            rounds(out, found);
+        }
         Some(Found::Jobs(found)) => jobs(out, found),
         None => results(out, &chart::so_far(document)),
     }
     out.push_str("</section>\n");
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-    format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
 /// The elements that the charts are drawn into.
@@ -86,8 +94,9 @@ fn places(out: &mut String, charts: &[Chart]) {
 /// Rounds and cells need the whole width; so does what has many values to the right.
 fn is_wide(chart: &Chart) -> bool {
     chart.panels.iter().any(|panel| match &panel.plot {
-        Plot::Heat(heat) => heat.x.len() > 8,
-        Plot::Lines(lines) => lines.x.ticks.len() > 14,
+        Plot::Heat(heat) => heat.x.len() > if heat.written { 5 } else { 8 },
+        // Many names need many rows where they have half of the width.
+        Plot::Lines(lines) => lines.x.ticks.len() > 14 || lines.series.len() > 7,
     })
 }
 
@@ -192,15 +201,20 @@ fn peak(out: &mut String, found: &PeakFound) {
 }
 
 fn rounds(out: &mut String, found: &SustainFound) {
+    if found.rounds.is_empty() {
+        return;
+    }
+    let watched = Watched::of(found);
+    out.push_str("<h3>The rounds</h3>\n");
     if let Some(steadiness) = &found.steadiness {
-        let judged = terminal::judged(steadiness);
+        let judged = terminal::judged(found, steadiness);
         put!(out, "<p>{} Steady means at most 20 % and 10 %.</p>\n", escape(&judged));
     }
     begin(out, &["round", &found.watched, "steady"]);
     for round in &found.rounds {
         let steady = found.steady_from.is_some_and(|from| from <= round.number);
         put!(out, "<tr><td>{}</td>", round.number);
-        out.push_str(&with_half(&figures::rate(round.value.value), &half(&round.value)));
+        out.push_str(&with_half(&watched.text(round.value.value), &half(&round.value)));
         put!(out, "<td>{}</td></tr>\n", if steady { "yes" } else { "" });
     }
     end(out);
@@ -234,7 +248,7 @@ fn jobs(out: &mut String, found: &JobsFound) {
     );
 }
 
-fn map(out: &mut String, found: &MapFound) {
+fn map(out: &mut String, document: &Document, found: &MapFound) {
     if !found.doubts.is_empty() {
         out.push_str("<ul>\n");
         found.doubts.iter().for_each(|doubt| put!(out, "<li>{}</li>\n", escape(doubt)));
@@ -258,7 +272,12 @@ fn map(out: &mut String, found: &MapFound) {
         put!(out, "<p>{}</p>\n", terminal::drift_in_words(drift));
     }
     for (nth, quantile) in found.quantiles.iter().enumerate() {
-        put!(out, "<details><summary>{} of every cell</summary>\n", Quantile(*quantile));
+        let time = Told::of(document).time;
+        put!(
+            out,
+            "<details><summary>{} of the {time} in every cell</summary>\n",
+            Quantile(*quantile)
+        );
         surface(out, found, nth);
         out.push_str("</details>\n");
     }

@@ -33,11 +33,17 @@ pub fn body(document: &Document) -> String {
             out,
             "<section><h2>Trial by trial</h2><p class=\"muted small\">There are too many to draw \
              what each of them did over time. For one of them, <code>fathom run</code> its point.\
-             </p></section>\n"
+             </p>\n"
         );
     }
     for (place, trial) in document.trials.iter().enumerate() {
-        section(&mut out, document, place + 1, trial);
+        match draws_trials(document) {
+            true => section(&mut out, document, place + 1, trial),
+            false => folded(&mut out, document, place + 1, trial),
+        }
+    }
+    if !draws_trials(document) {
+        out.push_str("</section>\n");
     }
     unchecked(&mut out, &document.trials);
     tested(&mut out, document);
@@ -144,10 +150,17 @@ fn found(out: &mut String, finding: &Finding, whose: &str) {
 /// The table of all trials, and its chart.
 fn overview(out: &mut String, document: &Document) {
     let all = document.is_experiment();
-    let heading = if all { "All trials, in their order" } else { "At a glance" };
-    put!(out, "<section>\n<h2>{heading}");
+    let many = !draws_trials(document);
+    let heading = match all {
+        true => format!("All {} trials, in their order", document.trials.len()),
+        false => "At a glance".to_owned(),
+    };
+    match many {
+        true => put!(out, "<section>\n<details class=\"all\"><summary>{heading}</summary>\n"),
+        false => put!(out, "<section>\n<h2>{heading}</h2>\n"),
+    }
     out.push_str(
-        "</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>\
+        "<div class=\"scroll\"><table>\n<thead><tr><th></th>\
          <th>IOPS</th><th>MiB/s</th><th>p50</th><th>p99</th><th>p99.9</th><th>verdict</th></tr>\
          </thead>\n<tbody>\n",
     );
@@ -170,14 +183,14 @@ fn overview(out: &mut String, document: &Document) {
          closed loop it equals the service time. ± is half of the 95 % confidence interval. A dash: \
          not enough samples.</p>\n",
     );
-    if !document.is_experiment() {
+    if !all {
         out.push_str(
             "<div class=\"charts\"><div class=\"chart wide\"><div id=\"overview\"></div></div>\
              </div>\n",
         );
         no_charts(out);
     }
-    out.push_str("</section>\n");
+    out.push_str(if many { "</details>\n</section>\n" } else { "</section>\n" });
 }
 
 fn loop_name(trial: &Trial) -> &'static str {
@@ -209,6 +222,19 @@ fn figures_row(
     }
 }
 
+/// One of many trials: shown by who wants to see it.
+fn folded(out: &mut String, document: &Document, number: usize, trial: &Trial) {
+    put!(
+        out,
+        "<details class=\"trial\"><summary id=\"{}\">{number}&ensp;{}{}</summary>\n",
+        anchor(number),
+        escape(&trial.point.name),
+        chip(trial.verdict.name())
+    );
+    figures_of(out, document, number, trial);
+    out.push_str("</details>\n");
+}
+
 /// One trial.
 fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) {
     let many = document.trials.len() > 1;
@@ -220,12 +246,18 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
         escape(&trial.point.name),
         chip(trial.verdict.name())
     );
+    figures_of(out, document, number, trial);
+    out.push_str("</section>\n");
+}
+
+/// What a trial was and did, below its heading.
+fn figures_of(out: &mut String, document: &Document, number: usize, trial: &Trial) {
     load(out, trial);
     cards(out, trial);
     streams(out, trial);
     if draws_trials(document) {
         trial_charts(out, number, trial);
-        if !many {
+        if document.trials.len() == 1 {
             no_charts(out);
         }
     }
@@ -234,7 +266,6 @@ fn section(out: &mut String, document: &Document, number: usize, trial: &Trial) 
     accounts(out, trial);
     processors(out, document, trial);
     errors(out, document, trial);
-    out.push_str("</section>\n");
 }
 
 /// The places of a trial's charts.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::charts::plain;
 use crate::chart::{
-    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Plot, Scale, Series, Shape, scale_stops,
-    tick_texts,
+    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Plot, Scale, Series, Shape, is_at_the_edge,
+    scale_stops, tick_texts,
 };
 
 /// What has no value, on light and on dark alike.
@@ -142,12 +142,19 @@ fn series(series: &Series) -> Value {
     }
     if labeled {
         trace["text"] = json!(of(&|dot| json!(plain(&dot.label))));
-        let beside = if series.form == Form::Bars { "outside" } else { "top left" };
-        trace["textposition"] = json!(beside);
+        trace["textposition"] = match series.form {
+            Form::Bars => json!("outside"),
+            _ => json!(of(&|dot| json!(beside(dot, series)))),
+        };
         // A label at the edge is whole.
         trace["cliponaxis"] = json!(false);
     }
     trace
+}
+
+/// Where a label stands: away from a line that rises to the right, and not on the axis.
+fn beside(dot: &Dot, series: &Series) -> &'static str {
+    if is_at_the_edge(dot, series) { "top right" } else { "top left" }
 }
 
 fn axis(axis: &Axis) -> Value {
@@ -174,10 +181,12 @@ fn axis(axis: &Axis) -> Value {
 }
 
 fn layout(lines: &Lines) -> Value {
+    // Above the legend there is room for the buttons.
+    let named = lines.series.iter().any(|series| !series.name.is_empty());
+    let top = if named { 74 } else { 36 };
     let mut layout = json!({
         "xaxis": axis(&lines.x), "yaxis": axis(&lines.y), "barmode": "group", "bargap": 0.3,
-        // Above the legend there is room for the buttons.
-        "margin": {"l": 56, "r": 16, "t": 78, "b": 44},
+        "margin": {"l": 56, "r": 16, "t": top, "b": 44},
     });
     if let Some((from, to)) = lines.band {
         layout["shapes"] = json!([{"type": "rect", "xref": "x", "yref": "paper", "x0": from,

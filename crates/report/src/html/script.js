@@ -24,7 +24,7 @@
     const result = {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: color('muted') },
-      margin: { l: 56, r: 12, t: 8, b: 44 },
+      margin: { l: 56, r: 12, t: 44, b: 44 },
       legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 },
       hovermode: 'closest',
       modebar: { bgcolor: 'rgba(0,0,0,0)', color: color('line'), activecolor: color('muted') },

@@ -4,7 +4,7 @@ use super::font::Font;
 use super::{Picture, Point, Rgb, Shape};
 use crate::chart::{
     Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Paint, Panel, Plot, Scale, Series,
-    Shape as Mark, labeled, linear_ticks, log_ticks, scale_color,
+    Shape as Mark, is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
 };
 
 /// Around everything.
@@ -489,8 +489,11 @@ fn series_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage) {
             sheet.mark(mark, at, color);
         }
         if !dot.label.is_empty() {
-            let place = (at.0 - 8.0, at.1 - 8.0);
-            sheet.text(place, SMALL, INK, Anchor::End, &dot.label);
+            let (shift, anchor) = match is_at_the_edge(dot, series) {
+                true => (8.0, Anchor::Start),
+                false => (-8.0, Anchor::End),
+            };
+            sheet.text((at.0 + shift, at.1 - 8.0), SMALL, INK, anchor, &dot.label);
         }
     }
 }

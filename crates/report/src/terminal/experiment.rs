@@ -4,7 +4,10 @@
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, heat, jobs, tail, verdict_tint};
 use crate::chart;
-use crate::document::{Document, Estimate, Found, PeakFound, Role, SustainFound, Verdict};
+use crate::chart::sustain::Watched;
+use crate::document::{
+    Document, Estimate, Found, PeakFound, Role, Steadiness, SustainFound, Verdict,
+};
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
 
@@ -47,8 +50,13 @@ pub fn experiment(document: &Document, style: &Style) -> String {
             runs(&mut out, document, style);
         }
         Some(Found::Peak(found)) => peak(&mut out, found, style),
-        Some(Found::Map(found)) => heat::map(&mut out, found, sentences(document), style),
-        Some(Found::Sustain(found)) => rounds(&mut out, found, style),
+        Some(Found::Map(found)) => {
+            heat::map(&mut out, (document, found), sentences(document), style)
+        }
+        Some(Found::Sustain(found)) => {
+            rounds(&mut out, found, style);
+            beside(&mut out, document, found, style);
+        }
         Some(Found::Jobs(found)) => jobs::jobs(&mut out, found, style),
         None => results(&mut out, &chart::so_far(document), style),
     }
@@ -316,7 +324,8 @@ fn rounds(out: &mut String, found: &SustainFound, style: &Style) {
     push_line(out, "");
     let mut table =
         Table::new(&[(Align::Right, 0), (Align::Right, 3), (Align::Left, 1), (Align::Left, 3)]);
-    table.row(Tint::Dim, ["round".to_owned(), found.watched.clone()]);
+    let watched = Watched::of(found);
+    table.row(Tint::Dim, ["round", watched.head()].map(str::to_owned));
     let (all, mut skipped) = (found.rounds.len(), false);
     for (nth, round) in found.rounds.iter().enumerate() {
         let hidden = all > ROUNDS_SHOWN && (5..all - (ROUNDS_SHOWN - 5)).contains(&nth);
@@ -332,26 +341,34 @@ fn rounds(out: &mut String, found: &SustainFound, style: &Style) {
         let mark = if steady { " steady" } else { "" };
         table.tinted([
             (round.number.to_string(), Tint::Plain),
-            (figures::rate(round.value.value), Tint::Plain),
+            (watched.text(round.value.value), Tint::Plain),
             (half(&round.value), Tint::Dim),
             (format!("{}{mark}", "#".repeat(length)), Tint::Plain),
         ]);
     }
     table.render(out, style);
     if let Some(steadiness) = &found.steadiness {
-        let text = format!("{} Steady means at most 20 % and 10 %.", judged(steadiness));
+        let text = format!("{} Steady means at most 20 % and 10 %.", judged(found, steadiness));
         wrap(out, "", &text, Tint::Plain, style);
     }
     push_line(out, "");
 }
 
+/// What a test shows beside the rounds of what was watched.
+fn beside(out: &mut String, document: &Document, found: &SustainFound, style: &Style) {
+    let Some(others) = chart::sustain::beside(document, found) else { return };
+    let title = chart::sustain::beside_in_words(found);
+    wrap(out, "", &title, Tint::Bold, style);
+    results(out, &others, style);
+}
+
 /// What the steadiness was judged by, in a sentence.
-pub fn judged(steadiness: &crate::document::Steadiness) -> String {
+pub fn judged(found: &SustainFound, steadiness: &Steadiness) -> String {
     let share = |value: f64| figures::percent(value / steadiness.mean);
     format!(
         "Of the last rounds the mean is {}, they differ by {} of it, and their best-fit line rises \
          or falls by {} of it.",
-        figures::rate(steadiness.mean),
+        Watched::of(found).text(steadiness.mean),
         share(steadiness.range),
         share(steadiness.excursion)
     )

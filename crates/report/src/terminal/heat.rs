@@ -5,8 +5,9 @@ use fathom_core::Quantile;
 
 use super::Style;
 use super::text::{Align, Table, Tint, push_line, wrap};
+use crate::chart::map::Told;
 use crate::chart::scale_color;
-use crate::document::{CellKind, Estimate, MapCell, MapFound};
+use crate::document::{CellKind, Document, Estimate, MapCell, MapFound};
 use crate::figures;
 
 /// From fast to slow: each covers more of its place than the one before.
@@ -16,7 +17,12 @@ const LEVELS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '%'];
 const MARGIN: usize = 9;
 
 /// The surfaces of a map, and how far it can be relied on, as far as no sentence has said so.
-pub fn map(out: &mut String, found: &MapFound, said: &[String], style: &Style) {
+pub fn map(
+    out: &mut String,
+    (document, found): (&Document, &MapFound),
+    said: &[String],
+    style: &Style,
+) {
     let unsaid = |doubt: &&String| !said.iter().any(|said| said.contains(doubt.as_str()));
     for doubt in found.doubts.iter().filter(unsaid) {
         wrap(out, "", doubt, Tint::Doubtful, style);
@@ -25,10 +31,17 @@ pub fn map(out: &mut String, found: &MapFound, said: &[String], style: &Style) {
         surface(out, found, nth, Quantile(*quantile), style);
         push_line(out, "");
     }
-    let text = "Writes in MiB/s upwards, reads in IOPS to the right; open loops. ': measured. \
-                ?: measured, not precise. x: overloaded. _: too few I/Os to tell. Nothing: the \
-                target cannot carry it. The others were filled in.";
-    wrap(out, "", text, Tint::Dim, style);
+    let Told { time, how } = Told::of(document);
+    let filled = match found.cells.iter().any(|cell| cell.kind == CellKind::Filled) {
+        true => " The others were filled in.",
+        false => "",
+    };
+    let text = format!(
+        "Writes in MiB/s upwards, reads in IOPS to the right. The {time}, {how}. ': measured. ?: \
+         measured, not precise. x: overloaded. _: too few I/Os to tell. Nothing: the target cannot \
+         carry it.{filled}"
+    );
+    wrap(out, "", &text, Tint::Dim, style);
     push_line(out, "");
     validation(out, found, style);
 }

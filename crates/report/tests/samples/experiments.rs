@@ -545,6 +545,164 @@ pub fn restless() -> Document {
     )
 }
 
+/// A test of `sustain` that did these trials and found this.
+fn tested(
+    test: &str,
+    axes: Vec<Axis>,
+    trials: Vec<document::Trial>,
+    found: SustainFound,
+) -> Document {
+    let line = ["fathom", "sustain", "/dev/nvme0n1", "--test", test];
+    let mut header = header(Command::Sustain, &line, &[file("/dev/nvme0n1")], trials.len() as u32);
+    let base = short("random write 4 KiB", stream(Pattern::RANDOM, 4096, 0.0, closed(8)), 42);
+    header.experiment = Some(experiment(test, &base, axes, &[("test", test)]));
+    let sentence = "What the test showed, in words.";
+    let found = Some(Found::Sustain(found));
+    Document {
+        header,
+        trials,
+        conclusion: concluded(Ended::Completed, &[sentence], found),
+        torn: false,
+    }
+}
+
+/// Five steady rounds of random writes, as they come before what a test is about.
+fn steady_rounds(test: &str) -> (Vec<document::Trial>, SustainFound) {
+    let (trials, rounds) = rounds(&[1300.0, 1290.0, 1310.0, 1280.0, 1300.0]);
+    let values: Vec<f64> = rounds.iter().map(|round| round.value.value).collect();
+    let state = stats::steady_state(&values).unwrap();
+    let found = SustainFound {
+        test: test.to_owned(),
+        watched: "IOPS of random write 4 KiB".to_owned(),
+        rounds,
+        steady_from: Some(1),
+        steadiness: Some(Steadiness {
+            mean: state.mean,
+            range: state.range,
+            excursion: state.excursion,
+        }),
+    };
+    (trials, found)
+}
+
+/// More and more demand, in the steady state.
+pub fn demand() -> Document {
+    let (mut trials, found) = steady_rounds("demand-intensity");
+    let axes = Vec::from([
+        axis("workers", Scale::Log2, &["8", "2", "1"]),
+        axis("queue-depth", Scale::Log2, &["8/worker", "2/worker", "1/worker"]),
+    ]);
+    for workers in [8u32, 2, 1] {
+        for depth in [8u32, 2, 1] {
+            let nth = trials.len() as u64;
+            let load = stream(Pattern::RANDOM, 4096, 0.0, closed(workers * depth));
+            let coordinates = Vec::from([
+                at("workers", &workers.to_string(), f64::from(workers)),
+                at("queue-depth", &format!("{depth}/worker"), f64::from(depth)),
+            ]);
+            let place = Place { role: Role::Result, coordinates, repeat: 0 };
+            let name = format!("{workers} workers with {depth} in flight each");
+            trials.push(sound(&served(short(&name, load, 42 + nth), 6.2e6, place, nth)));
+        }
+    }
+    tested("demand-intensity", axes, trials, found)
+}
+
+/// Bursts of writes after pauses that grow, in the steady state.
+pub fn pauses() -> Document {
+    let (mut trials, found) = steady_rounds("host-idle-recovery");
+    let axes = Vec::from([axis("idle", Scale::Linear, &["5 s", "50 s"])]);
+    for (label, idle, pace) in [("5 s", 5.0, 1500.0), ("50 s", 50.0, 2600.0)] {
+        for repeat in 0..3u32 {
+            let nth = trials.len() as u64;
+            let load = stream(Pattern::RANDOM, 4096, 0.0, closed(8));
+            let coordinates = Vec::from([at("idle", label, idle)]);
+            let place = Place { role: Role::Result, coordinates, repeat };
+            let name = format!("burst {} after {label} idle", repeat + 1);
+            let point = short(&name, load, 42 + nth);
+            trials.push(sound(&served(point, SERVERS / pace * 1e9, place, nth)));
+        }
+    }
+    tested("host-idle-recovery", axes, trials, found)
+}
+
+/// Large writes, small ones, and large ones again that have to recover from these.
+pub fn phases() -> Document {
+    let axes = Vec::from([axis("phase", Scale::Categories, &["large", "small", "large again"])]);
+    let mut trials = Vec::new();
+    for (name, block, paces) in [
+        ("large", 1u64 << 20, [400.0, 390.0, 395.0]),
+        ("small", 8192, [3000.0, 1400.0, 1200.0]),
+        ("large again", 1 << 20, [120.0, 300.0, 390.0]),
+    ] {
+        for (pace, repeat) in paces.into_iter().zip(0u32..) {
+            let nth = trials.len() as u64;
+            let load = stream(Pattern::RANDOM, block, 0.0, closed(8));
+            let place = Place {
+                role: Role::Result,
+                coordinates: Vec::from([named("phase", name)]),
+                repeat,
+            };
+            let does = format!("{name}, {} of 3: write {} KiB", repeat + 1, block >> 10);
+            let point = short(&does, load, 42 + nth);
+            trials.push(sound(&served(point, SERVERS / pace * 1e9, place, nth)));
+        }
+    }
+    let found = SustainFound {
+        test: "cross-stimulus-recovery".to_owned(),
+        watched: String::new(),
+        rounds: Vec::new(),
+        steady_from: None,
+        steadiness: None,
+    };
+    tested("cross-stimulus-recovery", axes, trials, found)
+}
+
+/// Rounds of several points each, which count by how long one of them took.
+pub fn matrix() -> Document {
+    let axes = Vec::from([
+        axis("read-share", Scale::Linear, &["100%", "0%"]),
+        axis("block-size", Scale::Log2, &["8k", "4k"]),
+    ]);
+    let (mut trials, mut rounds) = (Vec::new(), Vec::new());
+    for number in 1..=6u32 {
+        for (share, reads) in [("100%", 1.0), ("0%", 0.0)] {
+            for (label, block) in [("8k", 8192u64), ("4k", 4096)] {
+                let nth = trials.len() as u64;
+                let load = stream(Pattern::RANDOM, block, reads, closed(1));
+                let coordinates = Vec::from([
+                    at("read-share", share, reads),
+                    at("block-size", label, block as f64),
+                ]);
+                let place = Place { role: Role::Result, coordinates, repeat: number - 1 };
+                let name = format!("round {number}: {label}, {share} reads");
+                let settles = 1.0 + 1.0 / f64::from(number * number);
+                let service_ns = (2e5 - 1e5 * reads) * settles * (block as f64 / 4096.0).sqrt();
+                let trial = served(short(&name, load, 42 + nth), service_ns, place, nth);
+                if reads == 0.0 && block == 4096 {
+                    let value = trial.record.total(None).response_time().mean().unwrap();
+                    rounds.push(Round { number, value: Estimate { value, half_width: None } });
+                }
+                trials.push(sound(&trial));
+            }
+        }
+    }
+    let values: Vec<f64> = rounds.iter().map(|round| round.value.value).collect();
+    let state = stats::steady_state(&values[1..]).unwrap();
+    let found = SustainFound {
+        test: "latency".to_owned(),
+        watched: "mean response time of random write 4 KiB".to_owned(),
+        rounds,
+        steady_from: Some(2),
+        steadiness: Some(Steadiness {
+            mean: state.mean,
+            range: state.range,
+            excursion: state.excursion,
+        }),
+    };
+    tested("latency", axes, trials, found)
+}
+
 /// All of them by name.
 pub fn all() -> Vec<(&'static str, Document)> {
     Vec::from([
@@ -556,5 +714,9 @@ pub fn all() -> Vec<(&'static str, Document)> {
         ("map", map()),
         ("sustain", sustain()),
         ("restless", restless()),
+        ("demand", demand()),
+        ("pauses", pauses()),
+        ("phases", phases()),
+        ("matrix", matrix()),
     ])
 }

@@ -282,5 +282,5 @@ fn scripts_follow_the_rounds() {
     let demand = course(Test::DemandIntensity, &base, settings);
     let (all, conclusion) = run(demand, |_| 10);
     assert_eq!(all.len(), 5 + 49);
-    assert!(conclusion.sentences.last().unwrap().contains("1 workers at 1/worker"));
+    assert!(conclusion.sentences.last().unwrap().contains("1 worker with 1 in flight"));
 }

@@ -192,19 +192,22 @@ fn demand(sustain: &Sustain) -> Option<String> {
     let enough = sustain.script.iter().filter(|one| one.iops >= 0.95 * best.iops);
     let least = enough.min_by(|a, b| demand(a).total_cmp(&demand(b)))?;
     let p99 = |one: &Shown| one.p99_ns.map(|ns| format!(", p99 {}", time(ns))).unwrap_or_default();
-    let first = format!(
-        "The most is {} IOPS, with {workers} workers at {depth}{}",
-        number(best.iops),
-        p99(best)
-    );
+    let load = |workers: &str, depth: &str| {
+        let each = depth.split('/').next().unwrap_or(depth);
+        match workers {
+            "1" => format!("1 worker with {each} in flight"),
+            many => format!("{many} workers with {each} in flight each"),
+        }
+    };
+    let first =
+        format!("The most is {} IOPS, by {}{}", number(best.iops), load(workers, depth), p99(best));
     match least == best {
         true => Some(format!("{first}.")),
         false => Some(format!(
-            "{first}; {} IOPS ({}) come with {} workers at {}{}.",
+            "{first}; {} IOPS ({}) come of {}{}.",
             number(least.iops),
             percent(least.iops / best.iops),
-            least.labels[0],
-            least.labels[1],
+            load(&least.labels[0], &least.labels[1]),
             p99(least)
         )),
     }

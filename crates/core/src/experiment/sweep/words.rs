@@ -173,12 +173,11 @@ fn most_important(sweep: &Sweep, known: &[Known]) -> Option<String> {
     let others: Vec<String> =
         rest.iter().map(|one| format!("{} by {}", one.0.name, factor(one))).collect();
     Some(format!(
-        "{} matters most: in the mean of the others the {} changes by a factor of {} along it; \
-         along {}.",
+        "{} matters most: in the mean of the others the {} by a factor of {} along it; along {}.",
         first.0.name,
         match sweep.throughput {
-            Throughput::Iops => "IOPS",
-            Throughput::Bandwidth => "bandwidth",
+            Throughput::Iops => "IOPS change",
+            Throughput::Bandwidth => "bandwidth changes",
         },
         factor(first),
         others.join(", ")
