@@ -214,10 +214,15 @@ impl Sim {
 
     /// Completes the flushes whose writes have all completed: what a simulated device says that it
     /// has written is durable.
+    #[inline]
     fn finish_flushes(&mut self) {
-        if self.flushes.is_empty() {
-            return;
+        if !self.flushes.is_empty() {
+            self.finish_some_flushes();
         }
+    }
+
+    #[cold]
+    fn finish_some_flushes(&mut self) {
         let at = self.agenda.now();
         let oldest = self.writes.iter().flatten().min().copied().unwrap_or(u64::MAX);
         let back = self.flushes.extract_if(.., |(_, writes)| *writes <= oldest);
