@@ -2,6 +2,7 @@
 
 mod access;
 mod course;
+mod kinds;
 mod limit;
 mod pattern;
 mod rests;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use course::{Course, Stage};
+pub use kinds::Kind;
 pub use limit::{Limit, Quota};
 pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
@@ -95,6 +97,9 @@ pub struct Stream {
     pub regions: Vec<Region>,
     /// Which of them an I/O goes to, of a worker that serves several.
     pub turns: Turns,
+    /// What the I/Os to each region are like, where they differ from region to region; empty if they are
+    /// alike. [`Stream::with_kinds`] keeps the rest in accord with it.
+    pub kinds: Vec<Kind>,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
@@ -142,6 +147,7 @@ impl Stream {
             name: name.into(),
             regions,
             turns: Turns::InTurn,
+            kinds: Vec::new(),
             pattern: Pattern::RANDOM,
             align: None,
             zones: false,
@@ -183,6 +189,16 @@ impl Stream {
 
     /// The same without its pace, such as "random read 4 KiB".
     pub fn load_in_words(&self) -> String {
+        if !self.kinds.is_empty() {
+            let each = (0..self.kinds.len()).map(|place| self.of_region(place).load_in_words());
+            let mut each: Vec<String> = each.collect();
+            each.dedup();
+            let last = each.pop().unwrap_or_default();
+            return match each.is_empty() {
+                true => last,
+                false => format!("{} and {last}", each.join(", ")),
+            };
+        }
         let percent = self.read_share * 100.0;
         let mix = if self.read_share == 1.0 {
             "read".to_owned()

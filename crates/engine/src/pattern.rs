@@ -151,10 +151,51 @@ pub(crate) fn source<'a>(
     plan: &WorkerPlan,
     pointers: &'a Pointers,
 ) -> Box<dyn Source + 'a> {
-    let source = moving(stream, plan, pointers);
+    let source = match stream.kinds.is_empty() {
+        true => moving(stream, plan, pointers),
+        false => Box::new(Kinds::new(stream, plan, pointers)),
+    };
     match stream.trims() {
         false => source,
         true => Box::new(Trimming::new(source, stream.trim_share, plan.seed)),
+    }
+}
+
+/// Draws the requests to each region from a source of its own, because they differ.
+struct Kinds<'a> {
+    sources: Box<[Box<dyn Source + 'a>]>,
+    turns: Turns,
+}
+
+impl<'a> Kinds<'a> {
+    fn new(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Self {
+        assert!(stream.kinds.len() == plan.regions.len());
+        let own = |(place, region): (usize, &Region)| {
+            let plan = WorkerPlan {
+                regions: Vec::from([*region]),
+                first_region: plan.first_region + place as u32,
+                // An odd factor keeps the seeds of the regions apart.
+                seed: plan.seed ^ (place as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+                ..plan.clone()
+            };
+            moving(&stream.of_region(place), &plan, pointers)
+        };
+        let sources = plan.regions.iter().enumerate().map(own).collect();
+        Self { sources, turns: Turns::new(plan, stream) }
+    }
+}
+
+impl Source for Kinds<'_> {
+    fn draw(&mut self, into: &mut [Request]) {
+        for request in into {
+            let (region, _) = self.turns.next();
+            self.sources[region].draw(std::slice::from_mut(request));
+            request.what.0 |= (region as u64) << 49;
+        }
+    }
+
+    fn ahead(&self) -> bool {
+        self.sources.iter().all(|source| source.ahead())
     }
 }
 

@@ -191,6 +191,63 @@ fn threads_draw_the_target_of_each_io_by_weight() {
 }
 
 #[test]
+fn threads_do_what_each_target_asks_for() {
+    let place = Place::new();
+    place.prepared("data.mdf", 1);
+    place.prepared("log.ldf", 1);
+    let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/diskspd/pool.xml");
+    fs::copy(profile, place.join("pool.xml")).unwrap();
+    let words = ["diskspd", "-Xpool.xml", "-d1", "-W0", "--overwrite", "--out", "r.jsonl"];
+    let text = ran(&place.run(&words));
+    let (rows, _) = table(&text, "Total IO");
+    let size = |row: &&Vec<&str>| number(row[1]) / number(row[2]);
+    let of = |path: &'static str| rows.iter().filter(move |row| row[5].starts_with(path));
+    assert!(
+        of("data.mdf").count() == 3 && of("data.mdf").all(|row| size(&row) == 8192.0),
+        "{text}"
+    );
+    assert!(
+        of("log.ldf").count() == 2 && of("log.ldf").all(|row| size(&row) == 65_536.0),
+        "{text}"
+    );
+    let document = common::read(&place.join("r.jsonl"));
+    for worker in &document.trials[0].workers {
+        let log = worker.cells.iter().find(|cell| cell.target == 1);
+        assert!(log.is_none_or(|cell| cell.read.ios == 0 && cell.write.ios > 0));
+        let data = worker.cells.iter().find(|cell| cell.target == 0).unwrap();
+        let ios = (data.read.ios + data.write.ios) as f64;
+        // Five standard deviations of a binomial count, and what was in flight at the end.
+        let allowed = 5.0 * f64::sqrt(ios * 0.21) + 16.0;
+        assert!((data.write.ios as f64 - 0.3 * ios).abs() <= allowed, "{ios}");
+    }
+}
+
+#[test]
+fn intervals_may_be_short_or_cut_by_the_end() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    for (bucket, count, last) in [("-D20", 50, "1000"), ("-D300", 4, "1200")] {
+        let words = ["diskspd", "-b4K", "-r", "-g500i", bucket, "-d1", "-W0", "-Rxml", "a.dat"];
+        let output = place.run(&words);
+        let xml = ran(&output);
+        let samples: Vec<&str> = xml
+            .split("<Bucket SampleMillisecond=\"")
+            .skip(1)
+            .map(|one| one.split('"').next().unwrap())
+            .collect();
+        assert_eq!((samples.len(), *samples.last().unwrap()), (count, last), "{bucket}");
+        // Whatever the machine does, no I/O is lost or counted twice.
+        let total =
+            |one: &str| number(one.split("Total=\"").nth(1).unwrap().split('"').next().unwrap());
+        let iops: f64 = xml.split("<Bucket Sample").skip(1).map(total).sum();
+        let width = number(&bucket[2..]) / 1000.0;
+        let ios = number(values(&xml, "IOCount")[0]);
+        // IOPS are printed as whole numbers.
+        assert!((iops * width - ios).abs() <= 0.5 * width * count as f64 + 1e-9, "{iops} {ios}");
+    }
+}
+
+#[test]
 fn time_spans_follow_each_other_and_are_added_up() {
     let place = Place::new();
     place.prepared("a.dat", 1);

@@ -351,7 +351,7 @@ fn load() -> Vec<Column> {
         column(
             "pattern",
             "How offsets follow each other: sequential, random, zipf 1.1 and so on",
-            stream(|stream| figures::pattern_name(&stream.pattern)),
+            stream(figures::pattern_names),
         ),
         column(
             "block_size_bytes",

@@ -423,16 +423,9 @@ pub fn counted_workers(number: u64) -> String {
 
 /// What a stream does, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
-    let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
-    let zones = if stream.zones { ", in a zone for each worker" } else { "" };
-    let load = format!(
-        "{} {} of {}{}{zones}{}",
-        pattern_name(&stream.pattern),
-        mix(stream.read_share),
-        stream.block_sizes(),
-        align.unwrap_or_default(),
-        weights(&stream.weights)
-    );
+    let mut each: Vec<String> = stream.each_kind().iter().map(shape).collect();
+    each.dedup();
+    let load = format!("{}{}", each.join("; "), weights(&stream.weights));
     let load = match payload(&stream.payload) {
         Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
         _ => load,
@@ -445,6 +438,27 @@ pub fn load(stream: &Stream) -> String {
         Some(flush) => format!("{load}, {flush}"),
         None => load,
     }
+}
+
+/// Where its I/Os go, what they are and how large.
+fn shape(stream: &Stream) -> String {
+    let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
+    let zones = if stream.zones { ", in a zone for each worker" } else { "" };
+    format!(
+        "{} {} of {}{}{zones}",
+        pattern_name(&stream.pattern),
+        mix(stream.read_share),
+        stream.block_sizes(),
+        align.unwrap_or_default()
+    )
+}
+
+/// The names of its patterns: one, or one for each region where they differ.
+pub fn pattern_names(stream: &Stream) -> String {
+    let each = stream.each_kind();
+    let mut names: Vec<String> = each.iter().map(|one| pattern_name(&one.pattern)).collect();
+    names.dedup();
+    names.join(" + ")
 }
 
 /// ", targets drawn 70 % / 30 %"; nothing where they take turns.
@@ -626,7 +640,7 @@ pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
 pub fn names(trial: &Trial) -> (String, String) {
     match trial.point.streams.as_slice() {
         [stream] => {
-            let pattern = pattern_name(&stream.pattern);
+            let pattern = pattern_names(stream);
             let mix = match stream.read_share {
                 share if share >= 1.0 => "read".to_owned(),
                 share if share <= 0.0 => "write".to_owned(),

@@ -125,6 +125,7 @@ impl Precondition {
             name: "preconditioning".to_owned(),
             regions: Vec::from([left]),
             turns: Turns::InTurn,
+            kinds: Vec::new(),
             pattern: Pattern::Sequential(Sequence::default()),
             align: None,
             zones: false,

@@ -205,6 +205,10 @@ impl Misfit {
 ///
 /// When it cannot, or when a property would have no effect.
 pub fn check(stream: &Stream) -> Result<(), Misfit> {
+    if !stream.kinds.is_empty() {
+        check_turns(stream)?;
+        return (0..stream.kinds.len()).try_for_each(|place| check(&stream.of_region(place)));
+    }
     match &stream.pattern {
         Pattern::Random(distribution) => check_distribution(distribution)?,
         Pattern::Mixed { random_share, distribution } => {

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::measure::{Direction, Tally, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{
-    BackendKind, BlockSizes, Distribution, Extent, HotRange, Order, Pacing, Pattern, Point, Region,
-    Sequence, Starts, Stream, Turns, Workers, check_pattern,
+    BackendKind, BlockSizes, Distribution, Extent, HotRange, Kind, Order, Pacing, Pattern, Point,
+    Region, Sequence, Starts, Stream, Turns, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -298,6 +298,47 @@ fn drawn_targets_get_their_shares_whatever_the_pattern() {
             assert!(first[..200].windows(2).all(|pair| pair[1] == (pair[0] + 1) % 64));
         }
     }
+}
+
+#[test]
+fn regions_whose_ios_differ_get_what_each_would_get_alone() {
+    let region = |target| Region { target, offset: Bytes(0), length: Bytes(640 * KIB) };
+    let kind = |size: u64, read_share, pattern| Kind {
+        pattern,
+        align: None,
+        block_sizes: BlockSizes::one(Bytes(size)),
+        read_share,
+    };
+    let kinds = Vec::from([
+        kind(8 * KIB, 0.7, Pattern::RANDOM),
+        kind(64 * KIB, 0.0, Pattern::SEQUENTIAL),
+        kind(4 * KIB, 1.0, Pattern::Interlocked { stride: None }),
+    ]);
+    let weights = [60.0, 10.0, 30.0];
+    let stream = Stream {
+        turns: Turns::Weighted(weights.to_vec()),
+        ..Stream::reading("kinds", (0..3).map(region).collect())
+    };
+    let stream = with_workers(1, stream.with_kinds(kinds));
+    let ios = issued(&stream, 100_000).concat();
+    let of = |target| ios.iter().filter(move |io| io.target == target);
+    let counts = [0, 1, 2].map(|target| of(target).count() as u64);
+    assert_chi_squared(&counts, &weights.map(|weight| ios.len() as f64 * weight / 100.0));
+    // The data: random, 70 % reads of 8 KiB.
+    let mut places = vec![0; 80];
+    of(0).for_each(|io| places[(io.offset / (8 * KIB)) as usize] += 1);
+    assert!(of(0).all(|io| u64::from(io.length) == 8 * KIB && io.offset % (8 * KIB) == 0));
+    assert_chi_squared(&places, &[counts[0] as f64 / 80.0; 80]);
+    let reads = of(0).filter(|io| io.direction == Direction::Read).count() as u64;
+    let both = [reads, counts[0] - reads];
+    assert_chi_squared(&both, &[0.7, 0.3].map(|share| share * counts[0] as f64));
+    // The log: one write of 64 KiB after the other.
+    assert!(of(1).all(|io| u64::from(io.length) == 64 * KIB && io.direction == Direction::Write));
+    assert!(of(1).map(|io| io.offset / (64 * KIB)).eq((0..10).cycle().take(counts[1] as usize)));
+    assert!(of(2).map(|io| io.offset / (4 * KIB)).eq((0..160).cycle().take(counts[2] as usize)));
+    assert!(of(2).all(|io| io.direction == Direction::Read));
+    // However many are drawn at once, they are the same.
+    assert_eq!(requests(&stream, &[100]), requests(&stream, &[1; 100]));
 }
 
 // By chance.

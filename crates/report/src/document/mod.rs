@@ -45,8 +45,8 @@ pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Hint, IoPriority, Limit, Pacing, Payload, Point, Region,
-    Rests, Stage, Stream, SubmissionThread, SyncMode, Workers,
+    Access, Arrivals, Backend, Cache, Hint, IoPriority, Kind, Limit, Pacing, Payload, Point,
+    Region, Rests, Stage, Stream, SubmissionThread, SyncMode, Workers,
 };
 pub use write::write_trial;
 

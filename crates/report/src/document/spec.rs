@@ -47,6 +47,10 @@ pub struct Stream {
     /// The weights by which the region of each I/O was drawn; empty where they took turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
+    /// What the I/Os to each region were like, where they differed; the pattern below is then that of
+    /// the first region, and sizes and shares are those of all I/Os together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Kind>,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// What offsets by chance were multiples of, counted from the region's start, where it was not
@@ -108,6 +112,26 @@ pub struct Stream {
     /// Whether its buffers were in large pages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub large_pages: bool,
+}
+
+/// What the I/Os to one region of a stream were like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kind {
+    /// How offsets follow each other.
+    pub pattern: Pattern,
+    /// What offsets by chance were multiples of, where it was not the smallest block size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align_bytes: Option<u64>,
+    /// Bytes moved by one I/O; the largest where there are several sizes.
+    pub block_size_bytes: u64,
+    /// The sizes of reads and how often they occur, where I/Os differ in size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_sizes: Vec<SizeShare>,
+    /// The same of writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_sizes: Vec<SizeShare>,
+    /// Share of reads, from 0 to 1.
+    pub read_share: f64,
 }
 
 /// How much a stream did before it was done.
@@ -490,20 +514,34 @@ impl From<&spec::Point> for Point {
     }
 }
 
+/// The sizes of a direction and how often they occur; empty where all I/Os have one.
+fn sizes(sizes: &spec::BlockSizes, direction: Direction) -> Vec<SizeShare> {
+    let share = |one: &spec::SizeShare| SizeShare { size_bytes: one.size.0, share: one.share };
+    match sizes.only() {
+        Some(_) => Vec::new(),
+        None => sizes.of(direction).iter().map(share).collect(),
+    }
+}
+
+impl From<&spec::Kind> for Kind {
+    fn from(kind: &spec::Kind) -> Self {
+        Self {
+            pattern: (&kind.pattern).into(),
+            align_bytes: kind.align.map(|align| align.0),
+            block_size_bytes: kind.block_sizes.largest().0,
+            read_sizes: sizes(&kind.block_sizes, Direction::Read),
+            write_sizes: sizes(&kind.block_sizes, Direction::Write),
+            read_share: kind.read_share,
+        }
+    }
+}
+
 impl From<&spec::Stream> for Stream {
     fn from(stream: &spec::Stream) -> Self {
         let region = |region: &spec::Region| Region {
             target: region.target,
             offset_bytes: region.offset.0,
             length_bytes: region.length.0,
-        };
-        let sizes = |direction| match stream.block_sizes.only() {
-            Some(_) => Vec::new(),
-            None => {
-                let share =
-                    |one: &spec::SizeShare| SizeShare { size_bytes: one.size.0, share: one.share };
-                stream.block_sizes.of(direction).iter().map(share).collect()
-            }
         };
         Self {
             name: stream.name.clone(),
@@ -512,12 +550,13 @@ impl From<&spec::Stream> for Stream {
                 spec::Turns::InTurn => Vec::new(),
                 spec::Turns::Weighted(weights) => weights.clone(),
             },
+            kinds: stream.kinds.iter().map(Kind::from).collect(),
             pattern: (&stream.pattern).into(),
             align_bytes: stream.align.map(|align| align.0),
             zones: stream.zones,
             block_size_bytes: stream.block_sizes.largest().0,
-            read_sizes: sizes(Direction::Read),
-            write_sizes: sizes(Direction::Write),
+            read_sizes: sizes(&stream.block_sizes, Direction::Read),
+            write_sizes: sizes(&stream.block_sizes, Direction::Write),
             read_share: stream.read_share,
             trim_share: stream.trim_share,
             payload: Payload::from(&stream.payload),
@@ -620,6 +659,25 @@ impl Stream {
             }
         };
         Some(mean * (ends - begins).as_secs_f64() / span)
+    }
+
+    /// Its kinds as streams that have no other; itself where all its I/Os are alike.
+    pub fn each_kind(&self) -> Vec<Self> {
+        let one = |kind: &Kind| Self {
+            weights: Vec::new(),
+            kinds: Vec::new(),
+            pattern: kind.pattern.clone(),
+            align_bytes: kind.align_bytes,
+            block_size_bytes: kind.block_size_bytes,
+            read_sizes: kind.read_sizes.clone(),
+            write_sizes: kind.write_sizes.clone(),
+            read_share: kind.read_share,
+            ..self.clone()
+        };
+        match self.kinds.is_empty() {
+            true => Vec::from([self.clone()]),
+            false => self.kinds.iter().map(one).collect(),
+        }
     }
 
     /// The block sizes as the core has them. What cannot be is left out: the file may be anybody's.

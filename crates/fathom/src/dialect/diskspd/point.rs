@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
-    Hint, HotRange, IoPriority, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
+    Hint, HotRange, IoPriority, Kind, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
     Rests, Sequence, Stream, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
@@ -123,11 +123,24 @@ impl Gaps {
 
     fn pool(&mut self, span: &TimeSpan) {
         let targets = &span.targets;
-        if targets.iter().any(|target| io(target) != io(&targets[0])) {
+        let writer = writer(targets);
+        let unlike = |target: &&Target| manner(target, writer) != manner(&targets[0], writer);
+        if let Some(target) = targets.iter().find(unlike) {
             self.refuse(
-                "<RequestCount> with targets whose I/Os are not alike".to_owned(),
-                "a thread that draws the target of each I/O does the same on each of them",
+                format!("{}: <RequestCount>", target.path),
+                "a thread that draws the target of each I/O has one kind of cache, hints, priority \
+                 and content for all of them, and this target has another",
                 "give each target threads of its own, with -g or <Throughput> for its share",
+            );
+        }
+        let largest = targets.iter().map(|target| u64::from(target.block_size)).max();
+        if let Payload::Pool { size, .. } = writer.payload
+            && largest.is_some_and(|block| size < block)
+        {
+            self.refuse(
+                format!("{}: -Z with {size} bytes", writer.path),
+                "the buffers of a thread suit the largest block of all targets, which is larger",
+                "raise it to the largest block at least",
             );
         }
         let groups = groups(span);
@@ -138,13 +151,13 @@ impl Gaps {
                 "name it at one, or lower <ThreadCount>",
             );
         }
-        let shared =
-            matches!(targets[0].access, Access::Sequential { order: Order::Interlocked, .. });
-        if shared && groups.len() > 1 {
+        let apart = groups.len() > 1 || targets.iter().any(has_own_starts);
+        if apart && targets.iter().any(is_interlocked) {
             self.refuse(
-                "<InterlockedSequential> with <ThreadTargets>".to_owned(),
-                "only threads with the same targets in the same shares can have one pointer",
-                "drop one of the two",
+                "<InterlockedSequential> with <RequestCount>".to_owned(),
+                "only threads with the same targets in the same shares can have one pointer, and \
+                 where another target is sequential each thread has a pointer there by itself",
+                "drop it, or <ThreadTargets> and the other sequential targets",
             );
         }
     }
@@ -220,8 +233,9 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
                 let first = mapper.streams.len();
                 mapper.streams(&targets, lanes, outstanding)?;
                 if targets.len() > 1 {
-                    let drawn = &mut mapper.streams[first..];
-                    drawn.iter_mut().for_each(|one| one.turns = Turns::Weighted(weights.clone()));
+                    let drawn = mapper.streams.split_off(first).into_iter();
+                    let drawn = drawn.map(|one| drawing(one, &targets, &weights, outstanding));
+                    mapper.streams.extend(drawn);
                 }
             }
         }
@@ -309,18 +323,55 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
     groups
 }
 
-/// A target without what the threads of a pool need not have alike: where it is, and who uses it.
-fn io(target: &Target) -> Target {
+/// The same where each I/O goes to one of these targets by its weight, and is as it is there.
+fn drawing(stream: Stream, targets: &[Target], weights: &[f64], depth: u32) -> Stream {
+    let stream = Stream { turns: Turns::Weighted(weights.to_vec()), ..stream };
+    let kinds: Vec<Kind> = targets.iter().map(|target| kind(target, depth)).collect();
+    match kinds.iter().all(|kind| *kind == kinds[0]) {
+        true => stream,
+        false => stream.with_kinds(kinds),
+    }
+}
+
+/// What the threads of a pool have alike for all targets: how these are accessed, and what is written.
+/// To who only reads, that and its durability mean nothing.
+fn manner(target: &Target, writer: &Target) -> Target {
+    let writes = target.write_percent > 0;
+    let of = if writes { target } else { writer };
     Target {
-        path: String::new(),
-        base: 0,
-        max_offset: None,
-        create_size: None,
-        outstanding: 0,
-        threads: 0,
-        weight: 0,
-        thread_targets: Vec::new(),
-        ..target.clone()
+        cache: target.cache,
+        hints: target.hints,
+        large_pages: target.large_pages,
+        priority: target.priority,
+        mapping: target.mapping,
+        write_through: of.write_through,
+        payload: of.payload.clone(),
+        ..writer.clone()
+    }
+}
+
+/// The first of the targets that is written to, or the first.
+fn writer(targets: &[Target]) -> &Target {
+    targets.iter().find(|target| target.write_percent > 0).unwrap_or(&targets[0])
+}
+
+fn is_interlocked(target: &Target) -> bool {
+    matches!(target.access, Access::Sequential { order: Order::Interlocked, .. })
+}
+
+/// Whether each thread starts on it by itself.
+fn has_own_starts(target: &Target) -> bool {
+    matches!(target.access, Access::Sequential { .. }) && !is_interlocked(target)
+}
+
+/// What the I/Os to a target are like.
+fn kind(target: &Target, depth: u32) -> Kind {
+    let one = stream(target, Vec::new(), &|_| PathBuf::new());
+    Kind {
+        pattern: pattern(target, depth),
+        align: one.align,
+        block_sizes: one.block_sizes,
+        read_share: one.read_share,
     }
 }
 
@@ -335,10 +386,10 @@ struct Mapper<'a> {
 }
 
 impl Mapper<'_> {
-    /// Threads that all use these targets, whose I/Os are alike. Sequential threads
-    /// have a stream each: they start where DiskSpd's do, mostly all at the same place.
+    /// Threads that all use these targets in the same manner. Sequential threads have a stream each:
+    /// they start where DiskSpd's do, mostly all at the same place.
     fn streams(&mut self, group: &[Target], lanes: Lanes, depth: u32) -> Result<(), Refusal> {
-        let target = &group[0];
+        let target = writer(group);
         if u64::from(lanes.threads) * u64::from(depth) > MOST {
             return Err(Refusal::new(
                 &target.path,
@@ -347,11 +398,17 @@ impl Mapper<'_> {
             ));
         }
         let paths: Vec<String> = group.iter().map(|target| target.path.clone()).collect();
-        let mut add = |first_thread, workers, start| -> Result<(), Refusal> {
+        let mut add = |first_thread: u32, workers| -> Result<(), Refusal> {
+            let start = |one: &Target| match one.access {
+                Access::Sequential { thread_stride, .. } => {
+                    thread_stride.saturating_mul(u64::from(first_thread - lanes.first))
+                }
+                Access::Random { .. } => 0,
+            };
             let regions: Vec<Region> =
-                group.iter().map(|one| self.region(one, start)).collect::<Result<_, _>>()?;
-            for (path, region) in paths.iter().zip(&regions) {
-                self.parts.extend(effective(target, path, region, first_thread, workers));
+                group.iter().map(|one| self.region(one, start(one))).collect::<Result<_, _>>()?;
+            for (one, region) in group.iter().zip(&regions) {
+                self.parts.extend(effective(one, &one.path, region, first_thread, workers));
             }
             let mut stream = stream(target, regions, self.here.file);
             stream.workers = Workers::Total(workers);
@@ -363,12 +420,9 @@ impl Mapper<'_> {
             self.result.push(export::Stream { first_thread, paths: paths.clone() });
             Ok(())
         };
-        match target.access {
-            Access::Random { .. } | Access::Sequential { order: Order::Interlocked, .. } => {
-                add(lanes.first, lanes.threads, 0)
-            }
-            Access::Sequential { thread_stride, .. } => (0..lanes.threads)
-                .try_for_each(|k| add(lanes.first + k, 1, thread_stride * u64::from(k))),
+        match group.iter().any(has_own_starts) {
+            false => add(lanes.first, lanes.threads),
+            true => (0..lanes.threads).try_for_each(|k| add(lanes.first + k, 1)),
         }
     }
 
@@ -699,6 +753,72 @@ mod tests {
         );
         let refusal = mapped("-b4K -t3 -T512K a").unwrap_err().to_string();
         assert!(refusal.contains("no room for a block of 4KiB from offset 1MiB"), "{refusal}");
+    }
+
+    /// A pool of two threads over two targets that were said to be so: whether it can be, or its streams.
+    fn pool(one: &str, other: &str, threads: &str) -> Result<Vec<Stream>, String> {
+        let target = |path: &str, said: &str| format!("<Target><Path>{path}</Path>{said}</Target>");
+        let profile = format!(
+            "<Profile><TimeSpans><TimeSpan><RandSeed>1</RandSeed><ThreadCount>2</ThreadCount>\
+             <RequestCount>4</RequestCount><Targets>{}{}</Targets></TimeSpan></TimeSpans></Profile>",
+            target("a", one),
+            target("b", &format!("{other}{threads}"))
+        );
+        let request = read(&words("-Xp"), 7, &mut |_| Ok(profile.clone().into_bytes()));
+        let span = request.map_err(|why| why.to_string())?.profile.time_spans.remove(0);
+        let mut gaps = gaps(&span, &mut Notes::default());
+        if !gaps.is_empty() {
+            return Err(gaps.remove(0).to_string());
+        }
+        let facts = ["a", "b"].map(|name| facts::Target::simulated(name, Bytes(1 << 20)));
+        let place = |path: &str| usize::from(path == "b");
+        let file = |path: &str| PathBuf::from(path);
+        let here = Here { targets: &facts, place: &place, file: &file, cpus: &[0] };
+        map(&span, here).map(|mapped| mapped.point.streams).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn a_pool_draws_from_targets_whose_ios_differ() {
+        let data = "<BlockSize>8192</BlockSize><Random>8192</Random><WriteRatio>30</WriteRatio>\
+                    <Weight>7</Weight>";
+        let log = "<BlockSize>65536</BlockSize><WriteRatio>100</WriteRatio><Weight>3</Weight>";
+        let streams = pool(data, log, "").unwrap();
+        // A sequential target has each thread begin by itself.
+        assert_eq!(streams.len(), 2);
+        for stream in &streams {
+            assert_eq!(stream.turns, Turns::Weighted(Vec::from([7.0, 3.0])));
+            assert_eq!(
+                stream.load_in_words(),
+                "random 70/30 read/write 8 KiB and sequential write 64 KiB"
+            );
+            assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 4 });
+            assert_eq!(fathom_core::spec::check_pattern(stream), Ok(()));
+        }
+        let one = "<ThreadTargets><ThreadTarget><Thread>1</Thread></ThreadTarget></ThreadTargets>";
+        let streams = pool(data, data, one).unwrap();
+        assert_eq!(streams.len(), 2);
+        assert_eq!((streams[0].regions.len(), &streams[0].turns), (1, &Turns::InTurn));
+        assert!(streams[1].regions.len() == 2 && streams[1].kinds.is_empty());
+        // What only reads takes no part in what writes are like.
+        let durable = "<WriteThrough>true</WriteThrough>";
+        let reads = "<BlockSize>4096</BlockSize><Random>4096</Random>";
+        let streams = pool(reads, &format!("{log}{durable}"), "").unwrap();
+        assert_eq!(streams[0].access.sync, SyncMode::Dsync);
+        for (one, other, threads, told) in [
+            (data, &*format!("{log}{durable}"), "", "b: <RequestCount>: a thread that draws"),
+            (data, "<DisableOSCache>true</DisableOSCache>", "", "this target has another"),
+            (
+                data,
+                data,
+                "<ThreadTargets><ThreadTarget><Thread>2</Thread></ThreadTarget>\
+                </ThreadTargets>",
+                "there are 2 threads",
+            ),
+            (data, "<InterlockedSequential>true</InterlockedSequential>", one, "one pointer"),
+        ] {
+            let refusal = pool(one, other, threads).unwrap_err();
+            assert!(refusal.contains(told), "{refusal}");
+        }
     }
 
     #[test]
