@@ -305,6 +305,7 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
         (&["-b4K", "none.dat"], "none.dat: it does not exist: create it with -c"),
         (&["-b64K", "kept.dat"], "there is no room for a block of 64KiB from offset 0B to 13B"),
         (&["--json", "kept.dat"], "stdout has DiskSpd's result"),
+        (&["-w50", "-Z1T", "-c1M", "new.dat"], "takes more than half of the memory of "),
     ] {
         let output = place.run(&[&["diskspd", "-W0", "-d1"], words].concat());
         assert!([2, 3].contains(&code(&output)), "{words:?}: {}", stderr(&output));

@@ -126,7 +126,7 @@ fn load(path: &str, paths: &PathMap) -> Result<Vec<u8>, Refusal> {
         Refusal::new(
             format!("-X{path}"),
             format!("{} cannot be read ({})", place.display(), plain(&cause)),
-            "glue the path of an XML profile to -X",
+            "name an XML profile that is there, as `fathom diskspd -Rpxml` with options prints one",
         )
     })
 }

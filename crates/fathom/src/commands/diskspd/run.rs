@@ -15,7 +15,7 @@ use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
-use crate::dialect::diskspd::model::{Profile, ResultFormat, Target};
+use crate::dialect::diskspd::model::{Payload, Profile, ResultFormat, Target, TimeSpan};
 use crate::dialect::diskspd::point::{self, Here, Mapped};
 use crate::dialect::paths::PathMap;
 use crate::error::Error;
@@ -44,11 +44,12 @@ pub fn perform(
     output::leave_stdout_to_the_document();
     let files = files(profile, paths)?;
     let writable = may_write(profile, &files, own)?;
+    let host = shared::this_host();
+    let machine = shared::machine(&host);
+    profile.time_spans.iter().try_for_each(|span| fits_pools(span, machine.memory))?;
     create(&files, own)?;
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
-    let host = shared::this_host();
-    let machine = shared::machine(&host);
     let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
     let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
@@ -201,15 +202,31 @@ fn specs(
     Ok((specs, results))
 }
 
+/// Refuses what is written from if it cannot be in memory, before a file is created for it.
+fn fits_pools(span: &TimeSpan, memory: Bytes) -> Result<(), Error> {
+    let mut pools: Vec<&Payload> = Vec::new();
+    for target in span.targets.iter().filter(|target| target.write_percent > 0) {
+        if !pools.contains(&&target.payload) {
+            pools.push(&target.payload);
+        }
+    }
+    let size = |payload: &&Payload| match payload {
+        Payload::Pool { size, .. } => *size,
+        Payload::Pattern | Payload::Zero => 0,
+    };
+    let all = pools.iter().map(size).fold(0, u64::saturating_add);
+    if all <= memory.0 / 2 {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("-Z with {}", Bytes(all)),
+        format!("what is written from takes more than half of the memory of {memory}"),
+        "choose a smaller -Z",
+    ))
+}
+
 fn fits_memory(point: &Point, memory: Bytes) -> Result<(), Error> {
     let pools = resolve::pools(&point.streams);
-    if pools > memory.0 / 2 {
-        return Err(Error::option(
-            format!("-Z with {}", Bytes(pools)),
-            format!("what is written from takes more than half of the memory of {memory}"),
-            "choose a smaller -Z",
-        ));
-    }
     let buffers = resolve::buffers(&point.streams).saturating_add(pools);
     if buffers <= memory.0 / 2 {
         return Ok(());
