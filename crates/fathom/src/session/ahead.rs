@@ -127,8 +127,8 @@ impl Ahead {
         if let Some(done) = runner.and_then(|runner| self.follow(runner, observer)) {
             return done;
         }
-        // One of the CPUs is this thread's.
-        self.begin(self.at_once - 1);
+        // One of them is this thread.
+        self.begin(self.at_once);
         run_point(point, Devices::Simulated(device), signals::stop(), observer)
     }
 
@@ -140,7 +140,8 @@ impl Ahead {
         observer: &mut dyn Observer,
     ) -> Option<Result<Record, RunError>> {
         loop {
-            self.begin(self.at_once);
+            // One more than there are CPUs: none of them idles while this thread writes a trial down.
+            self.begin(self.at_once + 1);
             if signals::came().is_some() {
                 runner.stop.store(true, Ordering::Relaxed);
             }
