@@ -25,6 +25,14 @@ pub fn judge(request: &Request, paths: &PathMap) -> Judgement {
     if request.profile.experiment_flags > 0 {
         judge.notes.add("the experiments of -: are skipped: rates are kept exactly without them");
     }
+    if request.profile.verbose_stats {
+        judge.notes.add(
+            "-vs is skipped: a thread waits here in one way only, so there is nothing to count",
+        );
+    }
+    if request.profile.progress > 0 {
+        judge.notes.add("-P prints no dots: what is done so far is shown on stderr");
+    }
     for event in &request.events {
         judge.event(event);
     }

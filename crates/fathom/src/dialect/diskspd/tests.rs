@@ -493,6 +493,8 @@ fn what_linux_does_not_have_is_told_or_refused() {
         ("-eDISK_IO t.dat", "note event tracing"),
         ("-:1 t.dat", "note the experiments"),
         ("-x t.dat", "note completion routines"),
+        ("-vs t.dat", "note -vs is skipped"),
+        ("-P1000 t.dat", "note -P prints no dots"),
         ("-ysgo t.dat", "note the event `go`"),
         ("-yrgo t.dat", "refusal the event `go`"),
         ("-ypgo t.dat", "refusal the event `go`"),
