@@ -104,7 +104,8 @@ impl Live {
 
     /// A trial has ended, and becomes a point of the curve.
     pub fn tried(&mut self, trial: &Trial) {
-        if let Some(curve) = &mut self.curve {
+        // What a map's probes did is no curve: writes, then reads, each by itself.
+        if let (Some(curve), None) = (&mut self.curve, &self.map) {
             curve.add(trial);
         }
     }
@@ -168,6 +169,13 @@ impl Live {
     /// The window is over, and the load goes on for a while, unrecorded.
     pub fn cool_down(&mut self, left: Span, whole: Span) {
         self.show((whole - left).0, whole.0, "cool-down", Some(left + self.after));
+    }
+
+    /// The targets are left alone for so much longer, of all of a rest, before a point that takes so
+    /// much.
+    pub fn rest(&mut self, left: Span, whole: Span, point: Span) {
+        let all = left + point + self.after;
+        self.show((whole - left).0, whole.0, "the targets rest", Some(all));
     }
 
     /// So much of the data is written.

@@ -154,7 +154,7 @@ impl Session<'_> {
             live.ahead(&experiment.forecast());
             live.about_to_run(&planned, &|| experiment.so_far());
             live.step(&point.name, *rest + point.time());
-            if !self.rest(*rest) {
+            if !self.rest(*rest, point.time(), live) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let trace = course.trace.as_deref_mut();
@@ -198,15 +198,16 @@ impl Session<'_> {
         self.targets.iter().all(|target| target.kind == TargetKind::Simulated)
     }
 
-    /// Leaves the targets alone for so long; false if somebody stopped it meanwhile. Simulated ones
-    /// have a time of their own.
-    fn rest(&self, rest: Span) -> bool {
+    /// Leaves the targets alone for so long before a point that takes so much; false if somebody
+    /// stopped it meanwhile. Simulated ones have a time of their own.
+    fn rest(&self, rest: Span, point: Span, live: &mut Live) -> bool {
         let until = Instant::now() + Duration::from_nanos(rest.0);
         while !self.is_simulated() && signals::came().is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;
             }
+            live.rest(Span(left.as_nanos() as u64), rest, point);
             std::thread::sleep(left.min(NAP));
         }
         signals::came().is_none()

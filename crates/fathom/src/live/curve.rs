@@ -19,6 +19,10 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 pub struct Curve {
     /// The axis that runs from left to right, by its place.
     along: usize,
+    /// Its name in the trials so far; what was asked for has one of its own.
+    axis: String,
+    /// What its values are to be, where that is known, with its name.
+    foreseen: (String, Vec<String>),
     /// Its values, in their order; those that nobody foresaw come in where they lie.
     columns: Vec<Column>,
     /// Whether bytes tell more than I/Os.
@@ -49,12 +53,12 @@ impl Curve {
         });
         let blocks = described.base.streams.iter().map(|stream| stream.block_size_bytes);
         let varies = described.axes.iter().any(|axis| axis.name.ends_with("block-size"));
+        let foreseen = longest.map(|(_, axis)| (axis.name.clone(), axis.labels.clone()));
         Self {
             along: longest.map_or(0, |(place, _)| place),
-            columns: longest.map_or(Vec::new(), |(_, axis)| {
-                let column = |label: &String| Column { label: label.clone(), value: None };
-                axis.labels.iter().map(column).collect()
-            }),
+            axis: String::new(),
+            foreseen: foreseen.unwrap_or_default(),
+            columns: Vec::new(),
             bytes: varies || blocks.max().unwrap_or(0) >= 65536,
             rows: Vec::new(),
         }
@@ -72,6 +76,9 @@ impl Curve {
             false => iops(&trial.record, None, None),
         };
         let Some(value) = value else { return };
+        if self.axis != own.axis {
+            self.turn_to(&own.axis);
+        }
         let column = self.columns.iter().position(|column| column.label == own.label);
         let column = column.unwrap_or_else(|| self.insert(own));
         let others = coordinates.iter().enumerate().filter(|(place, _)| *place != self.along);
@@ -86,6 +93,15 @@ impl Curve {
         row.sums[column].0 += value.value;
         row.sums[column].1 += 1;
         self.rows.push(row);
+    }
+
+    /// Begins anew along another axis: what comes after rounds has nothing to do with their numbers.
+    fn turn_to(&mut self, axis: &str) {
+        axis.clone_into(&mut self.axis);
+        self.rows.clear();
+        let (name, labels) = &self.foreseen;
+        let labels = labels.iter().filter(|_| name == axis);
+        self.columns = labels.map(|label| Column { label: label.clone(), value: None }).collect();
     }
 
     /// A new column, before those of larger values.
@@ -154,14 +170,35 @@ mod tests {
         Row { name: name.to_owned(), sums }
     }
 
-    fn columns(labels: &[&str]) -> Vec<Column> {
-        labels.iter().map(|label| Column { label: (*label).to_owned(), value: None }).collect()
+    /// A curve without a value yet.
+    fn along(labels: &[&str]) -> Curve {
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let mut curve = Curve {
+            along: 0,
+            axis: String::new(),
+            foreseen: ("queue-depth".to_owned(), labels),
+            columns: Vec::new(),
+            bytes: false,
+            rows: Vec::new(),
+        };
+        curve.turn_to("queue-depth");
+        curve
+    }
+
+    #[test]
+    fn another_axis_begins_anew() {
+        let mut curve = Curve { rows: Vec::from([row("", &[100.0])]), ..along(&["1", "2"]) };
+        assert_eq!(curve.draw(80), " ███··· 100 IOPS at 1\n");
+        curve.turn_to("round");
+        assert_eq!((curve.draw(80).as_str(), curve.columns.len()), ("", 0));
+        curve.turn_to("queue-depth");
+        assert_eq!(curve.columns.len(), 2);
     }
 
     #[test]
     fn what_nobody_foresaw_comes_in_where_it_lies() {
         let rows = Vec::from([row("", &[])]);
-        let mut curve = Curve { along: 0, columns: Vec::new(), bytes: false, rows };
+        let mut curve = Curve { rows, ..along(&[]) };
         for (value, height) in [(1.0, 100.0), (4.0, 400.0), (16.0, 800.0), (2.0, 200.0)] {
             let label = format!("{value}");
             let own = Coordinate { axis: "queue-depth".to_owned(), label, value: Some(value) };
@@ -176,18 +213,14 @@ mod tests {
         let labels: Vec<String> = many.iter().map(ToString::to_string).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let rows = Vec::from([row("", &many)]);
-        let curve = Curve { along: 0, columns: columns(&labels), bytes: false, rows };
+        let curve = Curve { rows, ..along(&labels) };
         assert_eq!(curve.draw(40), " ▇▇▇███████ 100 IOPS at 100\n");
     }
 
     #[test]
     fn a_curve_is_drawn_as_far_as_it_is_known_and_fits() {
-        let curve = Curve {
-            along: 0,
-            columns: columns(&["1", "2", "4", "8"]),
-            bytes: false,
-            rows: Vec::from([row("4k", &[100.0, 200.0, 400.0, 0.0]), row("64k", &[800.0])]),
-        };
+        let rows = Vec::from([row("4k", &[100.0, 200.0, 400.0, 0.0]), row("64k", &[800.0])]);
+        let curve = Curve { rows, ..along(&["1", "2", "4", "8"]) };
         let expected = "\
 4k  ▁▁▁▂▂▂▄▄▄··· 400 IOPS at 4
 64k ███········· 800 IOPS at 1

@@ -85,7 +85,7 @@ pub fn so_far(
     grid(&mut out, found, (0, range), (each, running), style);
     let ends = [range.0, range.1].map(|end| figures::time(end.exp()));
     let text = format!(
-        "{} of the reads so far, {} {} to {} {}; ' measured, x overloaded, @ running",
+        "{} so far: {} {} to {} {}; ' measured, x overloaded, @ runs",
         Quantile(*quantile),
         LEVELS[0],
         ends[0],
