@@ -81,6 +81,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let spec = resolve::settle(&described, place.facts(), shared::machine(&host))
         .map_err(|blame| blame.error)?;
     let (spec, refusal) = resolve::permitted(spec, &described);
+    let refusal = refusal.map(in_words_of_a_map);
     let settings = settings(args, &spec)?;
     let map = Map::new(settings.clone());
     Ok(Prepared {
@@ -109,6 +110,18 @@ fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> 
     let long =
         Point { warm_up: Span(0), cool_down: Span(0), window: time, ..settings.base.clone() };
     Writes::of(std::iter::once((&long, 1)), targets)
+}
+
+/// A map cannot be asked to read only, as other loads can.
+fn in_words_of_a_map(refusal: Error) -> Error {
+    match refusal {
+        Error::Target { target, .. } => Error::Target {
+            target,
+            problem: "a map is of reads beside writes, and what is there would be lost".to_owned(),
+            remedy: "allow it with --overwrite".to_owned(),
+        },
+        other => other,
+    }
 }
 
 /// The two streams, in the words of `fathom run`.

@@ -70,10 +70,15 @@ pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
     };
     sentences.push(format!(
         "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
-         cells. {measured} measurements were made, and {filled} cells were filled in.",
+         cells. {measured} measurements were made, and {} filled in.",
         bandwidth_in_words(*writes),
         rate(*reads),
         found.cells.len(),
+        match filled {
+            0 => "no cell was".to_owned(),
+            1 => "1 cell was".to_owned(),
+            many => format!("{many} cells were"),
+        },
     ));
     // The largest quantile up to p95: what people set bounds on, and every map knows.
     let place = found.quantiles.iter().rposition(|one| one.0 <= 0.95).unwrap_or(0);
@@ -200,7 +205,7 @@ mod tests {
             sentences(&found, 12),
             [
                 "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
-                 carries 8 of its 12 cells. 12 measurements were made, and 0 cells were filled in.",
+                 carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
                 "Reads at p95 <= 200 us are possible up to 20k reads/s without writes, up to 10k \
                  reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
                  (1000 MB/s) of writes.",
