@@ -401,6 +401,8 @@ pub fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let usual = all(&[1.0, 2.0, 5.0]);
     let coarse = all(&[1.0]);
     match (usual.len(), coarse.len()) {
+        // Between neighbors of these the axis is as good as straight.
+        (0..3, _) if fine.len() < 2 => linear_ticks(low, high, 4),
         (0..3, _) => fine,
         (3..9, _) => usual,
         (_, _) => coarse,
@@ -418,6 +420,7 @@ mod tests {
         assert_eq!(linear_ticks(3.0, 3.0, 5), [3.0]);
         assert_eq!(log_ticks(0.09, 11.0), [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]);
         assert_eq!(log_ticks(1.4, 2.6), [1.5, 2.0]);
+        assert_eq!(log_ticks(1.12, 1.38).len(), 2, "1.2 and 1.3");
         assert_eq!(log_ticks(1e-3, 1e3).len(), 7);
         assert!(log_ticks(0.0, 1.0).is_empty());
     }

@@ -25,6 +25,8 @@ pub fn section(out: &mut String, document: &Document) {
     let heading = match document.header.command {
         Command::Sustain if name != "workload" => format!("SNIA test {name}"),
         Command::Study => format!("Study {name}"),
+        // A program is called what it calls itself.
+        Command::Import => name.to_owned(),
         _ => figures::capitalized(name),
     };
     put!(out, "<section>\n<h2>{}</h2>\n", escape(&heading));
@@ -96,7 +98,7 @@ fn is_wide(chart: &Chart) -> bool {
     chart.panels.iter().any(|panel| match &panel.plot {
         Plot::Heat(heat) => heat.x.len() > if heat.written { 5 } else { 8 },
         // Many names need many rows where they have half of the width.
-        Plot::Lines(lines) => lines.x.ticks.len() > 14 || lines.series.len() > 7,
+        Plot::Lines(lines) => lines.x.ticks.len() > 14 || lines.series.len() > 6,
     })
 }
 
@@ -238,7 +240,7 @@ fn jobs(out: &mut String, found: &JobsFound) {
             for quantile in chart::jobs::QUANTILES {
                 put!(out, "<td>{}</td>", time(flow.service_time.at(quantile)));
             }
-            put!(out, "<td>{}</td></tr>\n", escape(&options));
+            put!(out, "<td class=\"options\">{}</td></tr>\n", escape(&options));
         }
     }
     end(out);
