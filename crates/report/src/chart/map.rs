@@ -55,7 +55,7 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
     if is(&[CellKind::Beyond]) {
         marks.push("Gray: not measured, because the target cannot carry less than that.");
     }
-    marks.push("White: too few I/Os to tell.");
+    marks.push("Empty: too few I/Os to tell.");
     Vec::from([Chart {
         name: "map".to_owned(),
         title: format!("{} of reads beside writes", figures::capitalized(time)),
