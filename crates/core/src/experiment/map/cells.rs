@@ -257,9 +257,17 @@ impl Experiment for Map {
             ),
             Stage::Cells(cells) => {
                 let reading = reading(settings, &trial.record, cells.shortest());
-                let why = "The map marks this cell as one that the target does not carry, and shows \
-                           no response time there.";
-                (!reading.admissible).then_some(why)
+                match (reading.admissible, reading.precise) {
+                    (false, _) => Some(
+                        "The map marks this cell as one that the target does not carry, and shows \
+                         no response time there.",
+                    ),
+                    (true, false) => Some(
+                        "The map marks this cell as not precise: near the limit of the target \
+                         response times change with the time for which they are measured.",
+                    ),
+                    (true, true) => None,
+                }
             }
             Stage::Nothing(_) => None,
         }
@@ -690,15 +698,25 @@ mod tests {
     }
 
     #[test]
-    fn only_probes_and_cells_that_are_not_carried_were_meant_to_be_too_much() {
+    fn only_probes_and_cells_that_are_marked_were_meant_to_be_too_much() {
         let mut map = Map::new(settings());
         let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
         assert!(map.meant_to_overload(&measured(*planned, true)).is_some(), "a probe");
         let known = Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
         let mut map = Map::new(known);
         let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
-        let cell = |carried| map.meant_to_overload(&measured((*planned).clone(), carried));
-        assert!(cell(true).is_none() && cell(false).is_some());
+        let cell = |carried| {
+            let record = Record { workers: Vec::new(), ..so_far(&map, &planned, 5, Span(0)) };
+            let trial = measured((*planned).clone(), carried);
+            // Its response times are those of a device that always takes as long.
+            let record = Record { workers: trial.record.workers.clone(), ..record };
+            map.meant_to_overload(&Trial { record, ..trial })
+        };
+        assert_eq!(cell(true), None);
+        assert!(cell(false).unwrap().contains("does not carry"));
+        let mut erratic = measured((*planned).clone(), true);
+        erratic.record.stretches.clear();
+        assert!(map.meant_to_overload(&erratic).unwrap().contains("not precise"));
     }
 
     #[test]
