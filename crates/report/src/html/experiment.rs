@@ -14,6 +14,9 @@ use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
 use crate::terminal;
 
+/// More repeats of a point than this are not linked one by one.
+const LINKED: usize = 6;
+
 /// The charts and tables of an experiment; nothing of a run.
 pub fn section(out: &mut String, document: &Document) {
     if !document.is_experiment() {
@@ -132,7 +135,14 @@ fn results(out: &mut String, results: &Results<'_>) {
             let mark = if trial.verdict == Verdict::Sound { "" } else { "?" };
             format!("<a href=\"#{}\">{number}</a>{mark}", anchor(*number))
         });
-        put!(out, "<td>{}</td>", links.collect::<Vec<_>>().join(" "));
+        let mut links: Vec<String> = links.collect();
+        if LINKED < links.len() {
+            // So many would push the verdict out of the page.
+            let count = links.len();
+            links.splice(LINKED / 2..count - 1, ["…".to_owned()]);
+            links.push(format!("({count})"));
+        }
+        put!(out, "<td>{}</td>", links.join(" "));
         put!(out, "<td>{}</td></tr>\n", chip(spot.verdict.name()));
     }
     end(out);
