@@ -31,8 +31,6 @@ Examples:
   fathom run test.dat -b 8k --read-share 70% -q 32 --overwrite
                                     a closed loop: 32 I/Os in flight
   fathom run test.dat --rate 10k    an open loop: 10,000 I/Os start each second
-  fathom peak test.dat              how deep the queue has to be
-  fathom run sim:help               simulated devices, to try anything on
 
 Sizes are typed as 4k, 12.8MiB, 1g (powers of two) or 500MB; times as 500ms, 30s, 5m.
 Nothing is written to a file or device that exists unless --overwrite says so.";
