@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use course::{Course, Stage};
-pub use kinds::Kind;
+pub use kinds::{Kind, Part};
 pub use limit::{Limit, Quota};
 pub use pattern::{
     Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
@@ -100,6 +100,10 @@ pub struct Stream {
     /// What the I/Os to each region are like, where they differ from region to region; empty if they are
     /// alike. [`Stream::with_kinds`] keeps the rest in accord with it.
     pub kinds: Vec<Kind>,
+    /// The parts that its I/Os have, each drawn by chance for each I/O, whatever its region; empty if
+    /// they are all alike. [`Stream::with_parts`] keeps the rest in accord with it. A stream has kinds
+    /// or parts or neither.
+    pub parts: Vec<Part>,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
@@ -148,6 +152,7 @@ impl Stream {
             regions,
             turns: Turns::InTurn,
             kinds: Vec::new(),
+            parts: Vec::new(),
             pattern: Pattern::RANDOM,
             align: None,
             zones: false,
@@ -198,6 +203,14 @@ impl Stream {
                 true => last,
                 false => format!("{} and {last}", each.join(", ")),
             };
+        }
+        if !self.parts.is_empty() {
+            let total: f64 = self.parts.iter().map(|part| part.weight).sum();
+            let each = self.parts.iter().enumerate().map(|(place, part)| {
+                let percent = (part.weight / total * 1e4).round() / 100.0;
+                format!("{percent} % {}", self.of_part(place).load_in_words())
+            });
+            return each.collect::<Vec<_>>().join(", ");
         }
         let percent = self.read_share * 100.0;
         let mix = if self.read_share == 1.0 {

@@ -151,9 +151,10 @@ pub(crate) fn source<'a>(
     plan: &WorkerPlan,
     pointers: &'a Pointers,
 ) -> Box<dyn Source + 'a> {
-    let source = match stream.kinds.is_empty() {
-        true => moving(stream, plan, pointers),
-        false => Box::new(Kinds::new(stream, plan, pointers)),
+    let source: Box<dyn Source + 'a> = match (stream.kinds.is_empty(), stream.parts.is_empty()) {
+        (true, true) => moving(stream, plan, pointers),
+        (true, false) => Box::new(Parts::new(stream, plan, pointers)),
+        (false, _) => Box::new(Kinds::new(stream, plan, pointers)),
     };
     match stream.trims() {
         false => source,
@@ -191,6 +192,40 @@ impl Source for Kinds<'_> {
             let (region, _) = self.turns.next();
             self.sources[region].draw(std::slice::from_mut(request));
             request.what.0 |= (region as u64) << 49;
+        }
+    }
+
+    fn ahead(&self) -> bool {
+        self.sources.iter().all(|source| source.ahead())
+    }
+}
+
+/// Draws each request from the source of a part, which is chosen by the parts' weights, independently
+/// of everything else. Each part goes on where it was, as if there were no others.
+struct Parts<'a> {
+    sources: Box<[Box<dyn Source + 'a>]>,
+    draw: Draws,
+}
+
+impl<'a> Parts<'a> {
+    fn new(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Self {
+        let own = |place: usize| {
+            // An odd factor keeps the seeds of the parts apart.
+            let seed = plan.seed ^ (place as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            moving(&stream.of_part(place), &WorkerPlan { seed, ..plan.clone() }, pointers)
+        };
+        let weights: Vec<f64> = stream.parts.iter().map(|part| part.weight).collect();
+        Self {
+            sources: (0..stream.parts.len()).map(own).collect(),
+            draw: Draws::new(&weights, plan.seed ^ 0x7061_7274),
+        }
+    }
+}
+
+impl Source for Parts<'_> {
+    fn draw(&mut self, into: &mut [Request]) {
+        for request in into {
+            self.sources[self.draw.next()].draw(std::slice::from_mut(request));
         }
     }
 
@@ -323,9 +358,9 @@ struct Turns {
     draw: Option<Draws>,
 }
 
-/// Draws regions by their weights, independently of everything else.
+/// Draws regions or parts by their weights, independently of everything else.
 struct Draws {
-    /// For each region the end of its part of [`ALL`] values.
+    /// For each the end of its part of [`ALL`] values.
     ends: Box<[u64]>,
     random: Xoshiro256Plus,
 }
@@ -342,7 +377,10 @@ impl Turns {
         };
         let draw = match &stream.turns {
             spec::Turns::InTurn => None,
-            spec::Turns::Weighted(weights) => Some(Draws::new(weights, plan)),
+            spec::Turns::Weighted(weights) => {
+                assert!(weights.len() == plan.regions.len());
+                Some(Draws::new(weights, plan.seed ^ 0x7475_726e))
+            }
         };
         Self { targets: plan.regions.iter().map(target).collect(), turn: 0, draw }
     }
@@ -364,8 +402,7 @@ impl Turns {
 }
 
 impl Draws {
-    fn new(weights: &[f64], plan: &WorkerPlan) -> Self {
-        assert!(weights.len() == plan.regions.len());
+    fn new(weights: &[f64], seed: u64) -> Self {
         let total: f64 = weights.iter().sum();
         let mut below = 0.0;
         let mut end = |weight: &f64| {
@@ -377,7 +414,7 @@ impl Draws {
         if let Some(last) = ends.last_mut() {
             *last = ALL;
         }
-        Self { ends, random: Xoshiro256Plus::seed_from_u64(plan.seed ^ 0x7475_726e) }
+        Self { ends, random: Xoshiro256Plus::seed_from_u64(seed) }
     }
 
     #[inline]

@@ -14,7 +14,7 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
 /// What the examples name, and how large it is here, in MiB: nothing was written to it, so that a read
 /// of it is judged void.
-const TARGETS: [(&str, u64); 20] = [
+const TARGETS: [(&str, u64); 21] = [
     ("test.dat", 16),
     ("pictures/a", 1),
     ("pictures/below/b", 1),
@@ -31,6 +31,7 @@ const TARGETS: [(&str, u64); 20] = [
     ("data/db/results.dat", 16),
     ("data/db/staging.dat", 16),
     ("data/log/redo.dat", 16),
+    ("data/test/iobw.tst", 16),
     ("data/test/unique.dat", 16),
     ("data/test/reducible.dat", 16),
     ("data/test/pool.dat", 16),

@@ -424,7 +424,15 @@ pub fn counted_workers(number: u64) -> String {
 /// What a stream does, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
     let mut each: Vec<String> = stream.each_kind().iter().map(shape).collect();
-    each.dedup();
+    match stream.parts.is_empty() {
+        true => each.dedup(),
+        false => {
+            let total: f64 = stream.parts.iter().map(|part| part.weight).sum();
+            for (shape, part) in each.iter_mut().zip(&stream.parts) {
+                *shape = format!("{} %: {shape}", (part.weight * 1000.0 / total).round() / 10.0);
+            }
+        }
+    }
     let load = format!("{}{}", each.join("; "), weights(&stream.weights));
     let load = match payload(&stream.payload) {
         Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
@@ -453,7 +461,7 @@ fn shape(stream: &Stream) -> String {
     )
 }
 
-/// The names of its patterns: one, or one for each region where they differ.
+/// The names of its patterns: one, or one for each region or part where they differ.
 pub fn pattern_names(stream: &Stream) -> String {
     let each = stream.each_kind();
     let mut names: Vec<String> = each.iter().map(|one| pattern_name(&one.pattern)).collect();

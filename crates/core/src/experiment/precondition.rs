@@ -126,6 +126,7 @@ impl Precondition {
             regions: Vec::from([left]),
             turns: Turns::InTurn,
             kinds: Vec::new(),
+            parts: Vec::new(),
             pattern: Pattern::Sequential(Sequence::default()),
             align: None,
             zones: false,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Limit, Region, Stream, Turns, Workers};
+use super::{Limit, Part, Region, Stream, Turns, Workers};
 use crate::plan::sharers;
 use crate::units::Bytes;
 
@@ -174,7 +174,7 @@ impl Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// The property that does not fit, as people write it: `pattern`, `align`, `no-repeat`, `zones`,
-    /// `start-distance` or `weights`.
+    /// `start-distance`, `weights` or `part`.
     pub property: &'static str,
     /// What is wrong.
     pub problem: String,
@@ -208,6 +208,18 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
     if !stream.kinds.is_empty() {
         check_turns(stream)?;
         return (0..stream.kinds.len()).try_for_each(|place| check(&stream.of_region(place)));
+    }
+    if !stream.parts.is_empty() {
+        if matches!(stream.limit, Some(Limit::Passes(_))) {
+            let problem = "parts that are drawn do not go over the target equally often";
+            return Misfit::new("part", problem, "end after bytes or I/Os instead of passes");
+        }
+        let interlocked = |part: &&Part| matches!(part.kind.pattern, Pattern::Interlocked { .. });
+        if stream.parts.iter().filter(interlocked).count() > 1 {
+            let problem = "interlocked I/Os of several parts would go on at one pointer";
+            return Misfit::new("part", problem, "have one part interlocked at most");
+        }
+        return (0..stream.parts.len()).try_for_each(|place| check(&stream.of_part(place)));
     }
     match &stream.pattern {
         Pattern::Random(distribution) => check_distribution(distribution)?,

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::measure::{Direction, Tally, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{
-    BackendKind, BlockSizes, Distribution, Extent, HotRange, Kind, Order, Pacing, Pattern, Point,
-    Region, Sequence, Starts, Stream, Turns, Workers, check_pattern,
+    BackendKind, BlockSizes, Distribution, Extent, HotRange, Kind, Order, Pacing, Part, Pattern,
+    Point, Region, Sequence, Starts, Stream, Turns, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -337,6 +337,57 @@ fn regions_whose_ios_differ_get_what_each_would_get_alone() {
     assert!(of(1).map(|io| io.offset / (64 * KIB)).eq((0..10).cycle().take(counts[1] as usize)));
     assert!(of(2).map(|io| io.offset / (4 * KIB)).eq((0..160).cycle().take(counts[2] as usize)));
     assert!(of(2).all(|io| io.direction == Direction::Read));
+    // However many are drawn at once, they are the same.
+    assert_eq!(requests(&stream, &[100]), requests(&stream, &[1; 100]));
+}
+
+#[test]
+fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
+    let region = |target| Region { target, offset: Bytes(0), length: Bytes(640 * KIB) };
+    let part = |weight, size: u64, read_share, pattern| Part {
+        weight,
+        kind: Kind { pattern, align: None, block_sizes: BlockSizes::one(Bytes(size)), read_share },
+    };
+    let parts = Vec::from([
+        part(6.0, 8 * KIB, 0.7, Pattern::RANDOM),
+        part(1.0, 64 * KIB, 0.0, Pattern::SEQUENTIAL),
+        part(3.0, 4 * KIB, 1.0, Pattern::Interlocked { stride: None }),
+    ]);
+    let stream = Stream::reading("parts", (0..2).map(region).collect());
+    let stream = with_workers(1, stream.with_parts(parts));
+    let ios = issued(&stream, 100_000).concat();
+    let of = |size: u64| ios.iter().filter(move |io| u64::from(io.length) == size * KIB);
+    let counts = [8, 64, 4].map(|size| of(size).count() as u64);
+    assert_chi_squared(&counts, &[0.6, 0.1, 0.3].map(|share| share * ios.len() as f64));
+    // Which part comes next does not depend on the one before: pairs have the products.
+    let place = |io: &Io| [8 * KIB, 64 * KIB, 4 * KIB].iter().position(|s| *s == io.length.into());
+    let mut pairs = [0; 9];
+    ios.chunks_exact(2).for_each(|two| {
+        pairs[3 * place(&two[0]).unwrap() + place(&two[1]).unwrap()] += 1;
+    });
+    let share = [0.6, 0.1, 0.3];
+    let product = |pair: usize| ios.len() as f64 / 2.0 * share[pair / 3] * share[pair % 3];
+    assert_chi_squared(&pairs, &std::array::from_fn::<f64, 9, _>(product));
+    // Each part takes the targets in turn.
+    for size in [8, 64, 4] {
+        assert!(of(size).map(|io| io.target).eq((0..2).cycle().take(of(size).count())));
+    }
+    let mut places = vec![0; 80];
+    of(8).for_each(|io| places[(io.offset / (8 * KIB)) as usize] += 1);
+    assert_chi_squared(&places, &[counts[0] as f64 / 80.0; 80]);
+    let reads = of(8).filter(|io| io.direction == Direction::Read).count() as u64;
+    let both = [reads, counts[0] - reads];
+    assert_chi_squared(&both, &[0.7, 0.3].map(|share| share * counts[0] as f64));
+    // What is sequential goes on where its part was, whatever came between.
+    for target in 0..2 {
+        let places = |size: u64| {
+            of(size).filter(move |io| io.target == target).map(move |io| io.offset / (size * KIB))
+        };
+        assert!(places(64).eq((0..10).cycle().take(places(64).count())));
+        assert!(places(4).eq((0..160).cycle().take(places(4).count())));
+    }
+    assert!(of(64).all(|io| io.direction == Direction::Write));
+    assert!(of(4).all(|io| io.direction == Direction::Read));
     // However many are drawn at once, they are the same.
     assert_eq!(requests(&stream, &[100]), requests(&stream, &[1; 100]));
 }

@@ -16,6 +16,7 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Quantile, Rate, Span};
 
 use super::axes::{self, AxisArg};
+use super::parts::{self, PartArg};
 use super::patterns;
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
@@ -477,6 +478,12 @@ pub struct LoadArgs {
     /// With --pattern random: no block again before all had their turn, then in another order
     #[arg(long)]
     pub no_repeat: bool,
+    /// I/Os that are not all alike: a share and what its I/Os are, once for each part:
+    /// --part '80% block-size=8k read-share=67%' --part '20% block-size=64k pattern=sequential'. The
+    /// part of each I/O is drawn by chance; what it does not say is as for the others [also:
+    /// write-block-size, align]
+    #[arg(long, value_name = "PART", value_parser = parts::part)]
+    pub part: Vec<PartArg>,
     /// Each worker has a part of every target to itself
     #[arg(long)]
     pub zones: bool,

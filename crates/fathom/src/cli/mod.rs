@@ -6,6 +6,7 @@ mod access;
 pub mod args;
 pub mod axes;
 pub mod described;
+pub mod parts;
 pub mod patterns;
 pub mod places;
 pub mod portrait;

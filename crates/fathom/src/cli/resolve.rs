@@ -17,6 +17,7 @@ use super::access;
 use super::args::Run;
 use super::args::{ArrivalsArg, Consent, LoadArgs, PayloadArgs};
 use super::described::{Described, StreamArgs};
+use super::parts;
 use super::places;
 use super::rates::{Offer, Offered, Shares};
 use super::values::{Backend, Depth, MOST};
@@ -239,6 +240,8 @@ fn stream(
     machine: Machine<'_>,
     times: Times,
 ) -> Result<Stream, Error> {
+    let parted = parts::settle(args)?;
+    let args = parted.as_ref().map_or(args, |(together, _)| together);
     contradictions(args)?;
     if simulated {
         without_effect_in_simulation(args)?;
@@ -286,6 +289,9 @@ fn stream(
         },
         ..Stream::reading(String::new(), regions)
     };
+    if let Some((_, parts)) = &parted {
+        stream = stream.with_parts(parts.clone());
+    }
     if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
         let unit = stream.alignment();
         stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
@@ -478,7 +484,7 @@ fn active(load: &LoadArgs, times: Times) -> Result<Active, Error> {
 }
 
 /// The pattern that was typed, with what other options say about it.
-fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
+pub fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
     match (load.no_repeat, load.start_distance, &load.pattern) {
         (true, _, pattern) if *pattern != Pattern::RANDOM => Err(Error::option(
             "--no-repeat",
@@ -515,15 +521,20 @@ fn fits_pattern(stream: &Stream, targets: &[Target], access: Access) -> Result<(
     if access.cache == Cache::Buffered {
         return Ok(());
     }
-    let distances = [
-        ("--align", stream.align),
-        ("--pattern with a stride of", stream.pattern.stride()),
-        ("--start-distance", stream.pattern.start_distance()),
-    ];
+    let parts: Vec<Stream> = (0..stream.parts.len()).map(|place| stream.of_part(place)).collect();
+    let each = if parts.is_empty() { std::slice::from_ref(stream) } else { &parts };
+    let distances = |stream: &Stream| {
+        [
+            ("--align", stream.align),
+            ("--pattern with a stride of", stream.pattern.stride()),
+            ("--start-distance", stream.pattern.start_distance()),
+        ]
+    };
+    let distances: Vec<_> = each.iter().flat_map(distances).collect();
     for region in &stream.regions {
         let target = &targets[region.target as usize];
         let alignment = target.direct_alignment.unwrap_or(Bytes(1));
-        for (option, distance) in distances {
+        for &(option, distance) in &distances {
             aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
         }
     }
@@ -531,7 +542,7 @@ fn fits_pattern(stream: &Stream, targets: &[Target], access: Access) -> Result<(
 }
 
 /// The block sizes that were typed, for both directions.
-fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
+pub fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
     let load = &args.load;
     let reads = ("--block-size", &load.block_size);
     let writes = match &load.write_block_size {

@@ -160,6 +160,47 @@ const RUN: &[Row] = &[
         stream(s).turns == Turns::Weighted(Vec::from([7.0, 3.0]))
     }),
     ("weights", &["f", "g", "-w", "4/total"], |s| stream(s).turns == Turns::InTurn),
+    (
+        "part",
+        &[
+            "f",
+            "g",
+            "--part",
+            "3 block-size=8k",
+            "--part",
+            "1 read-share=0% pattern=sequential",
+            "-w",
+            "2",
+            "--overwrite",
+        ],
+        |s| {
+            let (stream, shares) =
+                (stream(s), [0, 1].map(|place| stream(s).of_part(place).read_share));
+            shares == [1.0, 0.0]
+                && (stream.read_share, stream.regions.len()) == (0.75, 2)
+                && stream.block_sizes.largest() == Bytes(8192)
+                && stream.name
+                    == "75 % random read 8 KiB, 25 % sequential write 4 KiB, queue depth 32"
+        },
+    ),
+    (
+        "part",
+        &[
+            "f",
+            "--write-block-size",
+            "64k",
+            "--part",
+            "1 read-share=50%",
+            "--part",
+            "1",
+            "--overwrite",
+        ],
+        |s| {
+            let sizes = |place| stream(s).of_part(place).block_sizes;
+            sizes(0).of(Direction::Write)[0].size == Bytes(65_536)
+                && sizes(1).only() == Some(Bytes(4096))
+        },
+    ),
     // One worker has a zone too: all of it.
     ("zones", &["f", "--zones"], |s| stream(s).zones),
     ("queue-depth", &["f", "g", "--queue-depth", "8/disk"], |s| depth(s) == 16),
@@ -566,6 +607,16 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--zones", "-w", "2", "--pattern", "interlocked"], &["--zones", "one pointer"]),
     (&["f", "--zones", "-w", "3", "--size", "8k"], &["--zones", "too small", "fewer workers"]),
     (&["f", "g", "--weights", "7,3"], &["--weights", "serves one target alone", "4/total"]),
+    (&["f", "--part", "70%", "--part", "20%"], &["--part", "make 90 %", "change them"]),
+    (&["f", "--part", "70%", "--part", "2"], &["--part", "some have none", "with none"]),
+    (&["f", "--part", "7", "--align", "4k"], &["--align", "pattern of its own", "in the parts"]),
+    (&["f", "--part", "7", "--passes", "2"], &["--part", "equally often", "bytes or I/Os"]),
+    (
+        &["f", "--part", "1 pattern=interlocked", "--part", "2 pattern=interlocked"],
+        &["--part", "one pointer", "at most"],
+    ),
+    (&["f", "--part", "1 pattern=sequential align=4k"], &["--align"]),
+    (&["f", "--part", "1 block-size=0"], &["--block-size", "from 1 B"]),
     (
         &["f", "g", "--weights", "7", "-w", "1/total"],
         &["--weights", "1 weights for 2 targets", "in their order"],

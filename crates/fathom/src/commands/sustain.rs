@@ -64,6 +64,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         if test != Test::Workload {
             // What a test is made of writes, whatever the load is without it.
             stream.load.read_share = 0.0;
+            stream.load.part.clear();
         }
     }
     let (place, host, spec) = shared::settle(&mut asked)?;

@@ -51,6 +51,11 @@ pub struct Stream {
     /// the first region, and sizes and shares are those of all I/Os together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Kind>,
+    /// The parts that its I/Os had, each drawn by chance for each I/O, where they were not all alike; the
+    /// pattern below is then that of the first part, and sizes and shares are those of all I/Os
+    /// together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// What offsets by chance were multiples of, counted from the region's start, where it was not
@@ -114,7 +119,16 @@ pub struct Stream {
     pub large_pages: bool,
 }
 
-/// What the I/Os to one region of a stream were like.
+/// A part of a stream's I/Os.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// How often an I/O was of this part, against the other parts.
+    pub weight: f64,
+    /// What its I/Os were like.
+    pub kind: Kind,
+}
+
+/// What the I/Os to one region of a stream, or of one part, were like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kind {
     /// How offsets follow each other.
@@ -551,6 +565,11 @@ impl From<&spec::Stream> for Stream {
                 spec::Turns::Weighted(weights) => weights.clone(),
             },
             kinds: stream.kinds.iter().map(Kind::from).collect(),
+            parts: stream
+                .parts
+                .iter()
+                .map(|part| Part { weight: part.weight, kind: Kind::from(&part.kind) })
+                .collect(),
             pattern: (&stream.pattern).into(),
             align_bytes: stream.align.map(|align| align.0),
             zones: stream.zones,
@@ -661,11 +680,12 @@ impl Stream {
         Some(mean * (ends - begins).as_secs_f64() / span)
     }
 
-    /// Its kinds as streams that have no other; itself where all its I/Os are alike.
+    /// Its kinds or parts as streams that have no other; itself where all its I/Os are alike.
     pub fn each_kind(&self) -> Vec<Self> {
         let one = |kind: &Kind| Self {
             weights: Vec::new(),
             kinds: Vec::new(),
+            parts: Vec::new(),
             pattern: kind.pattern.clone(),
             align_bytes: kind.align_bytes,
             block_size_bytes: kind.block_size_bytes,
@@ -674,9 +694,10 @@ impl Stream {
             read_share: kind.read_share,
             ..self.clone()
         };
-        match self.kinds.is_empty() {
-            true => Vec::from([self.clone()]),
-            false => self.kinds.iter().map(one).collect(),
+        match (self.kinds.is_empty(), self.parts.is_empty()) {
+            (true, true) => Vec::from([self.clone()]),
+            (true, false) => self.parts.iter().map(|part| one(&part.kind)).collect(),
+            (false, _) => self.kinds.iter().map(one).collect(),
         }
     }
 

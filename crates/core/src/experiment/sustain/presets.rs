@@ -340,7 +340,7 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Cell
         })
         .collect();
     (stream.pattern, stream.align, stream.zones) = (pattern, None, false);
-    (stream.turns, stream.kinds) = (Turns::InTurn, Vec::new());
+    (stream.turns, stream.kinds, stream.parts) = (Turns::InTurn, Vec::new(), Vec::new());
     stream.course = None;
     let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
     stream.block_sizes = BlockSizes::one(block.min(shortest));
