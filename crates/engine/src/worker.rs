@@ -829,9 +829,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
         if i64::from(completion.result) != i64::from(what.length()) + self.excess {
             self.record(back.alike, std::mem::take(&mut back.count));
-            // A copy of its own, which is made for the few that come here.
-            let Completion { slot, result, at } = completion;
-            return self.put_aside(Completion { slot, result, at });
+            return self.put_aside(completion);
         }
         let alike = Alike { what, submitted: slot.submitted, completed: completion.at };
         if S::OPEN

@@ -171,8 +171,10 @@ fn a_test_that_writes_needs_consent_and_has_its_own_load() {
         assert!(stderr(&output).contains(what), "{}", stderr(&output));
     };
     refused(&["sustain", "data", "--test", "iops"], 3, "allow it with --overwrite");
-    let of_its_own = ["sustain", "sim:ssd", "--test", "iops", "-b", "4k"];
-    refused(&of_its_own, 2, "the test iops says it by itself");
+    for [option, value] in [["-b", "4k"], ["--part", "1 read-share=0%"]] {
+        let of_its_own = ["sustain", "sim:ssd", "--test", "iops", option, value];
+        refused(&of_its_own, 2, "the test iops says it by itself");
+    }
     refused(&["sustain", "sim:ssd", "--for", "1h"], 2, "--for: ");
     refused(&["peak", "sim:ssd", "-q", "4"], 2, "it is what is searched for");
     refused(&["peak", "sim:ssd", "--rate", "4"], 2, "a closed loop, which has no rate");

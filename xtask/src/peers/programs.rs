@@ -169,8 +169,8 @@ impl Programs {
         Ok(cost)
     }
 
-    /// One run of fio. Its defaults keep a map of the offsets that were used, with which an I/O costs
-    /// it 2 to 13 % more; in the other rows offsets may repeat, as fathom's do.
+    /// One run of fio. Its defaults keep a map of the offsets that were used; in the other rows offsets
+    /// may repeat, as fathom's do.
     pub fn fio(&self, job: &Job<'_>, peer: Peer) -> Result<Cost, String> {
         let target = job.path.to_string_lossy();
         let ours = [

@@ -22,13 +22,14 @@ use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 
 /// What a test says by itself, so that it cannot be typed.
-const OF_THE_TEST: [&str; 12] = [
+const OF_THE_TEST: [&str; 13] = [
     "block-size",
     "write-block-size",
     "read-share",
     "pattern",
     "align",
     "no-repeat",
+    "part",
     "zones",
     "weights",
     "start-distance",
@@ -64,7 +65,6 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         if test != Test::Workload {
             // What a test is made of writes, whatever the load is without it.
             stream.load.read_share = 0.0;
-            stream.load.part.clear();
         }
     }
     let (place, host, spec) = shared::settle(&mut asked)?;
