@@ -39,6 +39,13 @@ pub struct Faults {
     pub noise: f64,
 }
 
+impl Faults {
+    /// Whether the device is another one at some times than at others, whatever it is asked.
+    pub fn change_over_time(&self) -> bool {
+        self.stall.is_some() || self.hang_after.is_some() || self.noise > 0.0
+    }
+}
+
 /// Times count from the opening of the device, warm-up included.
 pub(super) const PARAMETERS: [Parameter<Faults>; 7] = [
     Parameter {

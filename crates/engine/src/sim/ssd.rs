@@ -190,10 +190,70 @@ struct Channel {
 /// A read or write on its way.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
-    offset: u64,
     length: u32,
     /// Channels that still have to read for it.
     parts: u32,
+    /// The first page that it touches, ...
+    first: u64,
+    /// ... and how many. Reckoned once: to divide is most of what a read costs here.
+    pages: u64,
+}
+
+/// A divisor that is mostly a power of two.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    by: u64,
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    fn new(by: u64) -> Self {
+        Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
+    }
+
+    #[inline]
+    fn quotient(self, of: u64) -> u64 {
+        match self.shift {
+            Some(shift) => of >> shift,
+            None => of / self.by,
+        }
+    }
+
+    #[inline]
+    fn rest(self, of: u64) -> u64 {
+        match self.shift {
+            Some(_) => of & (self.by - 1),
+            None => of % self.by,
+        }
+    }
+}
+
+/// One direction of the interface: one I/O after the other.
+#[derive(Debug)]
+struct Interface {
+    bandwidth: Bytes,
+    free: Instant,
+    /// What the last I/O took, which is what one of the same length takes.
+    last: (u32, Span),
+}
+
+impl Interface {
+    fn new(bandwidth: Bytes) -> Self {
+        Self { bandwidth, free: Instant(0), last: (0, Span(0)) }
+    }
+
+    /// Moves an I/O that is there now, and says when it is across.
+    #[inline]
+    fn moves(&mut self, length: u32, now: Instant) -> Instant {
+        if self.last.0 != length {
+            // Never nothing, or a closed loop whose pages are in the channels' registers would stop
+            // the time.
+            let span = (u64::from(length) * 1_000_000_000).div_ceil(self.bandwidth.0);
+            self.last = (length, Span(span));
+        }
+        self.free = self.free.max(now) + self.last.1;
+        self.free
+    }
 }
 
 /// The drive at work.
@@ -204,8 +264,10 @@ pub(super) struct Ssd {
     /// By slot and channel: who waits behind this slot there.
     next: Vec<u32>,
     transfers: Vec<Transfer>,
-    reads_free: Instant,
-    writes_free: Instant,
+    page: Divisor,
+    count: Divisor,
+    reads: Interface,
+    writes: Interface,
     /// Writes that wait for room in the cache.
     held: VecDeque<u32>,
     /// What the cache holds.
@@ -233,9 +295,11 @@ impl Ssd {
         Self {
             channels: vec![channel; options.channels as usize],
             next: vec![NONE; slots * options.channels as usize],
-            transfers: vec![Transfer { offset: 0, length: 0, parts: 0 }; slots],
-            reads_free: Instant(0),
-            writes_free: Instant(0),
+            transfers: vec![Transfer { length: 0, parts: 0, first: 0, pages: 0 }; slots],
+            page: Divisor::new(options.page.0),
+            count: Divisor::new(u64::from(options.channels)),
+            reads: Interface::new(options.read_bandwidth),
+            writes: Interface::new(options.write_bandwidth),
             held: VecDeque::with_capacity(slots),
             cached: 0,
             remainder: 0,
@@ -251,22 +315,16 @@ impl Ssd {
         self.channels.len()
     }
 
-    /// The first page of an I/O, and how many it touches.
-    fn pages(&self, transfer: &Transfer) -> (u64, u64) {
-        let page = self.options.page.0;
-        let first = transfer.offset / page;
-        let end = (transfer.offset + u64::from(transfer.length)).div_ceil(page);
-        (first, (end - first).max(1))
-    }
-
-    fn read_arrives(&mut self, slot: u32, now: Instant, agenda: &mut Agenda) {
-        let transfer = self.transfers[slot as usize];
-        let count = self.channels.len();
-        let (first, pages) = self.pages(&transfer);
+    fn read_arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
+        let (slot, count) = (io.slot, self.channels.len());
+        let first = self.page.quotient(io.offset);
+        let end = self.page.quotient(io.offset + u64::from(io.length) + self.page.by - 1);
+        let pages = (end - first).max(1);
         let parts = pages.min(count as u64);
-        self.transfers[slot as usize].parts = parts as u32;
+        self.transfers[slot as usize] =
+            Transfer { length: io.length, parts: parts as u32, first, pages };
         for page in first..first + parts {
-            let index = (page % count as u64) as usize;
+            let index = self.count.rest(page) as usize;
             let channel = &mut self.channels[index];
             match channel.last {
                 NONE => channel.first = slot + 1,
@@ -309,10 +367,10 @@ impl Ssd {
     fn begin_read(&mut self, index: usize) -> Span {
         let count = self.channels.len();
         let slot = self.channels[index].first - 1;
-        let (first, pages) = self.pages(&self.transfers[slot as usize]);
+        let Transfer { first, pages, .. } = self.transfers[slot as usize];
         // Of the I/O's pages, those on this channel: every count-th from its first one here.
-        let skipped = (index as u64 + count as u64 - first % count as u64) % count as u64;
-        let here = (pages - skipped).div_ceil(count as u64);
+        let skipped = self.count.rest(index as u64 + count as u64 - self.count.rest(first));
+        let here = self.count.quotient(pages - skipped + count as u64 - 1);
         let channel = &mut self.channels[index];
         channel.first = self.next[slot as usize * count + index];
         if channel.first == NONE {
@@ -337,9 +395,8 @@ impl Ssd {
                 let transfer = &mut self.transfers[slot as usize];
                 transfer.parts -= 1;
                 if transfer.parts == 0 {
-                    let span = on_interface(transfer.length, self.options.read_bandwidth);
-                    self.reads_free = self.reads_free.max(now) + span;
-                    agenda.completes(slot, self.reads_free + self.options.overhead);
+                    let across = self.reads.moves(transfer.length, now);
+                    agenda.completes(slot, across + self.options.overhead);
                 }
             }
             Work::Program => {
@@ -396,14 +453,12 @@ impl Ssd {
 
 impl Device for Ssd {
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
-        self.transfers[io.slot as usize] =
-            Transfer { offset: io.offset, length: io.length, parts: 0 };
         match io.direction {
-            Direction::Read => self.read_arrives(io.slot, now, agenda),
+            Direction::Read => self.read_arrives(io, now, agenda),
             Direction::Write => {
-                let span = on_interface(io.length, self.options.write_bandwidth);
-                self.writes_free = self.writes_free.max(now) + span;
-                agenda.resumes(self.options.channels + io.slot, self.writes_free);
+                self.transfers[io.slot as usize].length = io.length;
+                let across = self.writes.moves(io.length, now);
+                agenda.resumes(self.options.channels + io.slot, across);
             }
         }
     }
@@ -418,10 +473,4 @@ impl Device for Ssd {
             }
         }
     }
-}
-
-/// The time that so many bytes take on the interface. Never nothing, or a closed loop whose pages
-/// are in the channels' registers would stop the time.
-fn on_interface(length: u32, bandwidth: Bytes) -> Span {
-    Span((u64::from(length) * 1_000_000_000).div_ceil(bandwidth.0))
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use fathom_core::Span;
-use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
+use fathom_core::experiment::map::{
+    ByCount, Map, SearchOptions, Settings, Shape, Surface, cells_at_most,
+};
 use fathom_core::experiment::{Axis, Scale};
 use fathom_core::facts::Target;
 use fathom_core::spec::{Point, Stream};
@@ -40,6 +42,12 @@ const QUICK: Cells =
 /// goes with the elevator.
 const TURNING: Cells =
     Cells { window: Span::from_secs(30), longest: 2, give_up_from: 0.4, behind: 0.15 };
+
+/// A cell on a simulated device ends before its time when so many I/Os have told enough. By a hundred
+/// thousand any queue has found its length or shows that it has none, p99.9 is trusted from two
+/// hundred thousand on, and what is not known by more than twice that will not be soon.
+const BY_COUNT: ByCount =
+    ByCount { ramp: 100_000, given_up: 100_000, known: 200_000, most: 500_000 };
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
@@ -82,7 +90,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         .map_err(|blame| blame.error)?;
     let (spec, refusal) = resolve::permitted(spec, &described);
     let refusal = refusal.map(in_words_of_a_map);
-    let settings = settings(args, &spec)?;
+    let settings = settings(args, &spec, by_count(args, &place))?;
     let map = Map::new(settings.clone());
     Ok(Prepared {
         command: Command::Map,
@@ -169,7 +177,15 @@ fn turns(target: &Target) -> bool {
         })
 }
 
-fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
+/// When cells end by the number of their I/Os: on a simulated device that was asked for no change over
+/// time, unless it was said how long a cell is to be measured.
+fn by_count(args: &Args, place: &Place) -> Option<ByCount> {
+    let Place::Simulated { options, .. } = place else { return None };
+    let is_usual = args.cell_time.is_none() && args.cell_time_max.is_none();
+    (is_usual && !options.faults.change_over_time()).then_some(BY_COUNT)
+}
+
+fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Settings, Error> {
     let cells = if turns(&spec.targets[0]) { TURNING } else { QUICK };
     let (window, window_max) = times(args, &cells)?;
     let maximum = |option: &str, typed: &Option<Offered>, block: Bytes| {
@@ -210,6 +226,7 @@ fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
         window_max,
         give_up_from: Span((window.0 as f64 * cells.give_up_from) as u64),
         behind: cells.behind,
+        by_count,
     })
 }
 
@@ -256,13 +273,20 @@ fn about(settings: &Settings) -> Vec<String> {
             format!("{} of {all} cells at most", settings.search.cells_at_most.min(all))
         }
     };
-    Vec::from([
+    let mut about = Vec::from([
         format!("latency map: {writes} x {reads} steps of write load and read load"),
         format!(
             "cells    {cells}, each {} after {}, up to {} until it is exact enough",
             settings.window, settings.ramp, settings.window_max
         ),
-    ])
+    ]);
+    if let Some(ByCount { known, most, .. }) = settings.by_count {
+        about.push(format!(
+            "         simulated: sooner from {known} reads on if it is exact enough, and in any \
+             case after {most} I/Os"
+        ));
+    }
+    about
 }
 
 /// The experiment as the result file has it.
@@ -278,7 +302,12 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
     let maximum = |one: Option<f64>| one.map_or("found".to_owned(), |value| value.to_string());
     let percentiles: Vec<String> =
         settings.search.surfaces.iter().map(|one| one.quantile.0.to_string()).collect();
+    let by_count = settings.by_count.map_or("none".to_owned(), |count| {
+        let ByCount { ramp, given_up, known, most } = count;
+        format!("ramp {ramp}, given up {given_up}, known {known}, most {most}")
+    });
     let pairs = [
+        ("by-count", by_count),
         ("grid", format!("{writes}x{reads}")),
         ("percentiles", percentiles.join(",")),
         ("tolerance", args.tolerance.to_string()),

@@ -9,6 +9,7 @@ use crate::experiment::{
 };
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Arrivals, Pacing, Point, Stream, Workers};
+use crate::stats::Estimate;
 use crate::units::{Quantile, Rate, Span};
 
 /// The axis of the write load.
@@ -43,6 +44,25 @@ pub struct Settings {
     pub give_up_from: Span,
     /// The share of what was offered that the target may be behind in a cell that it carries.
     pub behind: f64,
+    /// When a cell ends by what was counted, before its time; never on a real target.
+    pub by_count: Option<ByCount>,
+}
+
+/// When a cell ends by the number of its I/Os, before its time.
+///
+/// Only for a target in virtual time. A real one changes from second to second, whatever it is asked,
+/// and a half-width of less than a few seconds does not know of it; and there a second costs the same
+/// however many I/Os it holds, where in virtual time it costs as many as it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByCount {
+    /// The load before the window is of about so many I/Os, where that takes less than the ramp.
+    pub ramp: u64,
+    /// A cell is given up, because the target falls behind, from so many I/Os on.
+    pub given_up: u64,
+    /// It is known, if all its quantiles are within their tolerances, from so many reads on.
+    pub known: u64,
+    /// It ends as it is from so many I/Os on.
+    pub most: u64,
 }
 
 /// The least reads per second: those of a cell without a read load, which tell its response time.
@@ -68,6 +88,13 @@ const PRECISE_AT: f64 = 0.99;
 
 /// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
+
+/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.5, 1, 1.4,
+/// 2, 2.8 and 4 s.
+const EARLY_LOOKS: [f64; 6] = [0.1, 0.2, 0.28, 0.4, 0.56, 0.8];
+
+/// So many intervals make enough batches for a half-width. No cell is known in less.
+const INTERVALS: u64 = 10;
 
 /// The lag from which on a target that falls behind is given up: this long, and so many times the
 /// shortest response time. Less may be a hiccup.
@@ -183,7 +210,7 @@ impl Map {
             }
             Stage::Cells(cells) => {
                 if let Some(ask) = cells.running.take() {
-                    let reading = reading(settings, &trial.record, cells.shortest());
+                    let reading = reading(settings, cells.before(trial), &trial.record);
                     cells.search.tell(ask, reading);
                 }
             }
@@ -232,7 +259,11 @@ impl Experiment for Map {
 
     fn enough(&self, so_far: &Record) -> bool {
         match &self.stage {
-            Stage::Cells(cells) => enough(&self.settings, cells.shortest(), so_far),
+            Stage::Cells(cells) => cells.running.is_some_and(|ask| {
+                let before =
+                    Before { shortest: cells.shortest(), ramp: cells.ramp(ask, &self.settings) };
+                enough(&self.settings, before, so_far)
+            }),
             Stage::Climb(_) | Stage::Nothing(_) => false,
         }
     }
@@ -241,10 +272,9 @@ impl Experiment for Map {
         let Stage::Cells(cells) = &self.stage else { return Vec::new() };
         let foreseen = |ask| {
             let (settings, shortest) = (self.settings.clone(), cells.shortest());
-            Foreseen {
-                planned: cells.planned(ask, &self.settings),
-                enough: Box::new(move |so_far| enough(&settings, shortest, so_far)),
-            }
+            let planned = cells.planned(ask, &self.settings);
+            let before = Before { shortest, ramp: planned.point.warm_up };
+            Foreseen { planned, enough: Box::new(move |so_far| enough(&settings, before, so_far)) }
         };
         cells.search.foreseen(most).into_iter().map(foreseen).collect()
     }
@@ -256,7 +286,7 @@ impl Experiment for Map {
                 "A probe for the end of an axis goes as deep as it gains: no cell rests on it.",
             ),
             Stage::Cells(cells) => {
-                let reading = reading(settings, &trial.record, cells.shortest());
+                let reading = reading(settings, cells.before(trial), &trial.record);
                 match (reading.admissible, reading.precise) {
                     (false, _) => Some(
                         "The map marks this cell as one that the target does not carry, and shows \
@@ -430,7 +460,7 @@ impl Cells {
             point: Point {
                 name: format!("{reads} reads/s beside {writes} of writes"),
                 streams,
-                warm_up: settings.ramp,
+                warm_up: self.ramp(Ask { spot, role }, settings),
                 window: settings.window_max,
                 looks: looks(settings),
                 seed: self.seed(settings, Ask { spot, role }),
@@ -439,6 +469,23 @@ impl Cells {
             place: Place { role, coordinates, repeat: u32::from(role == Role::Sentinel) },
             rest: Span(0),
         }
+    }
+
+    /// The load before a cell's window: by what is offered, where cells go by what is counted.
+    fn ramp(&self, Ask { spot, .. }: Ask, settings: &Settings) -> Span {
+        let Some(count) = settings.by_count else { return settings.ramp };
+        let (shape, block) =
+            (settings.search.shape, settings.writer.block_sizes.largest().0 as f64);
+        let writes = self.bandwidth(shape, spot.write) / block;
+        let rate = self.rate(shape, spot.read).max(SINGLE_READS) + writes;
+        let interval = settings.base.interval.0;
+        let intervals = (count.ramp as f64 / rate * 1e9 / interval as f64).ceil().max(1.0);
+        Span((intervals * interval as f64) as u64).min(settings.ramp)
+    }
+
+    /// What was known of a cell that was measured.
+    fn before(&self, trial: &Trial) -> Before {
+        Before { shortest: self.shortest(), ramp: trial.point.warm_up }
     }
 
     /// The shortest median response time of reads so far, the probes included.
@@ -462,21 +509,46 @@ impl Cells {
     }
 }
 
-/// Whether a cell is known well enough, or known to be too much for the target, beside the shortest
-/// response time so far.
-fn enough(settings: &Settings, shortest: Option<f64>, so_far: &Record) -> bool {
+/// What is known of a cell before its window.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    /// The shortest median response time of reads so far, in nanoseconds.
+    shortest: Option<f64>,
+    /// The load before the window.
+    ramp: Span,
+}
+
+/// Whether a cell is known well enough, or known to be too much for the target.
+fn enough(settings: &Settings, before: Before, so_far: &Record) -> bool {
     let is_known = || {
         let carried = is_carried(settings, so_far);
         carried && is_precise(&settings.search.surfaces, so_far)
     };
-    falls_behind(settings, so_far, shortest) || (settings.window <= so_far.window && is_known())
+    let may_be_given_up = settings.give_up_from <= so_far.window
+        || settings.by_count.is_some_and(|count| count.given_up <= so_far.total(None).ios());
+    (may_be_given_up && falls_behind(settings, before, so_far))
+        || (settings.window <= so_far.window && is_known())
+        || has_counted_enough(settings, so_far)
+}
+
+/// Whether a cell ends by what was counted although nothing is wrong with it.
+fn has_counted_enough(settings: &Settings, so_far: &Record) -> bool {
+    let Some(count) = settings.by_count else { return false };
+    if so_far.window.0 < INTERVALS * settings.base.interval.0 {
+        return false;
+    }
+    // Each one that was asked for, those among them that a cell of the usual length need not know.
+    let all_known = || settings.search.surfaces.iter().all(|one| is_known(one, so_far));
+    count.most <= so_far.total(None).ios()
+        || (count.known <= samples(so_far) && is_carried(settings, so_far) && all_known())
 }
 
 /// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
 /// as half-widths have become much smaller.
 fn looks(settings: &Settings) -> Vec<Span> {
     let interval = settings.base.interval.0;
-    let times = LOOKS.map(|times| (settings.window.0 as f64 * times).round() as u64);
+    let early = settings.by_count.is_some().then_some(EARLY_LOOKS).into_iter().flatten();
+    let times = early.chain(LOOKS).map(|times| (settings.window.0 as f64 * times).round() as u64);
     let mut looks: Vec<Span> = std::iter::once(settings.give_up_from.0)
         .chain(times)
         .map(|time| Span(time.div_ceil(interval) * interval))
@@ -487,14 +559,17 @@ fn looks(settings: &Settings) -> Vec<Span> {
     looks
 }
 
-/// What a trial of a cell told, beside the shortest response time so far.
-fn reading(settings: &Settings, record: &Record, shortest: Option<f64>) -> Reading {
-    // Before its shortest time a cell ends only because it is too much for the target.
-    let given_up = record.ended_early && record.window < settings.window;
+/// What a trial of a cell told.
+fn reading(settings: &Settings, before: Before, record: &Record) -> Reading {
+    // Before its shortest time a cell ends because it is too much for the target, unless there were
+    // enough I/Os by then.
+    let given_up = record.ended_early
+        && record.window < settings.window
+        && !has_counted_enough(settings, record);
     let carried = !given_up
         && 0 < streams(record)
         && is_carried(settings, record)
-        && !falls_behind(settings, record, shortest);
+        && !falls_behind(settings, before, record);
     if !carried {
         return Reading::default();
     }
@@ -516,9 +591,10 @@ fn is_carried(settings: &Settings, record: &Record) -> bool {
 }
 
 /// Whether a stream is far behind its schedule and falls further behind.
-fn falls_behind(settings: &Settings, record: &Record, shortest: Option<f64>) -> bool {
-    let gone = (settings.ramp + record.window).0 as f64;
-    let far = [LAG.0 as f64, LAG_TIMES * shortest.unwrap_or(0.0), settings.behind * gone];
+fn falls_behind(settings: &Settings, before: Before, record: &Record) -> bool {
+    let gone = (before.ramp + record.window).0 as f64;
+    let shortest = before.shortest.unwrap_or(0.0);
+    let far = [LAG.0 as f64, LAG_TIMES * shortest, settings.behind * gone];
     let far = far.into_iter().fold(0.0, f64::max);
     (0..streams(record)).any(|stream| {
         let backlog = record.backlog(stream);
@@ -536,10 +612,15 @@ fn ledger(record: &Record, stream: u32) -> Ledger {
     of.fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
 }
 
-fn known(record: &Record, quantile: Quantile) -> Option<crate::stats::Estimate> {
+/// How many reads a cell's response times are of.
+fn samples(record: &Record) -> u64 {
+    let Some(readers) = streams(record).checked_sub(1) else { return 0 };
+    record.sum(Some(Direction::Read), |worker, _| worker.stream == readers).ios()
+}
+
+fn known(record: &Record, quantile: Quantile) -> Option<Estimate> {
     let readers = streams(record).checked_sub(1)?;
-    let samples = record.sum(Some(Direction::Read), |worker, _| worker.stream == readers).ios();
-    if FAR <= quantile.0 && samples < FAR_SAMPLES {
+    if FAR <= quantile.0 && samples(record) < FAR_SAMPLES {
         return None;
     }
     response_time(record, Some(readers), Some(Direction::Read), quantile)
@@ -550,18 +631,26 @@ fn known(record: &Record, quantile: Quantile) -> Option<crate::stats::Estimate> 
 fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
     surfaces.iter().enumerate().filter(|(_, one)| one.quantile.0 <= PRECISE_AT).all(
         |(place, surface)| match known(record, surface.quantile) {
-            Some(time) => {
-                time.half_width.is_some_and(|half| half <= surface.tolerance * time.value)
-            }
+            Some(time) => is_within(surface, &time),
             None => place > 0,
         },
     )
+}
+
+/// Whether there are enough samples for a quantile, and it is within its tolerance.
+fn is_known(surface: &Surface, record: &Record) -> bool {
+    known(record, surface.quantile).is_some_and(|time| is_within(surface, &time))
+}
+
+fn is_within(surface: &Surface, time: &Estimate) -> bool {
+    time.half_width.is_some_and(|half| half <= surface.tolerance * time.value)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::search::Spot;
     use super::*;
     use crate::experiment::CellKind;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
@@ -591,6 +680,7 @@ mod tests {
             window_max: Span::from_secs(30),
             give_up_from: Span::from_secs(3),
             behind: 0.03,
+            by_count: None,
         }
     }
 
@@ -770,6 +860,11 @@ mod tests {
         record
     }
 
+    /// What is known before a window that follows a ramp of a second.
+    fn after(shortest: Option<f64>) -> Before {
+        Before { shortest, ramp: Span::from_secs(1) }
+    }
+
     #[test]
     fn a_cell_ends_when_it_is_precise_or_hopeless() {
         let settings =
@@ -786,15 +881,62 @@ mod tests {
         // What was given up was not carried, even where its backlog is in nobody's ledger.
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.ended_early = true;
-        assert!(!reading(&settings, &record, None).admissible);
-        assert!(reading(&settings, &so_far(&map, &planned, 5, Span(0)), None).admissible);
+        assert!(!reading(&settings, after(None), &record).admissible);
+        assert!(reading(&settings, after(None), &so_far(&map, &planned, 5, Span(0))).admissible);
         // A lag that shrinks is being caught up.
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.series.iter_mut().for_each(|one| one.lag = Some(Span::from_ms(900)));
         assert!(!map.enough(&record));
         // Against response times of 10 ms 150 ms are little.
         let record = so_far(&map, &planned, 3, Span::from_ms(150));
-        assert!(falls_behind(&settings, &record, Some(1e6)));
-        assert!(!falls_behind(&settings, &record, Some(1e7)));
+        assert!(falls_behind(&settings, after(Some(1e6)), &record));
+        assert!(!falls_behind(&settings, after(Some(1e7)), &record));
+    }
+
+    #[test]
+    fn in_virtual_time_a_cell_ends_when_enough_was_counted() {
+        let settings =
+            Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
+        let mut map = Map::new(settings.clone());
+        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
+        let calm = so_far(&map, &planned, 1, Span(0));
+        let ios = calm.total(None).ios();
+        let never = ByCount { ramp: u64::MAX, given_up: u64::MAX, known: u64::MAX, most: u64::MAX };
+        let counting = |surfaces: usize, count: ByCount| {
+            let mut settings = Settings { by_count: Some(count), ..settings.clone() };
+            settings.search.surfaces.truncate(surfaces);
+            settings.base.interval = Span::from_ms(100);
+            settings
+        };
+        let ends = |settings: &Settings, so_far: &Record| enough(settings, after(None), so_far);
+        let known = counting(2, ByCount { known: ios, ..never });
+        assert_eq!(looks(&known)[..4], [500, 1000, 1400, 2000].map(Span::from_ms));
+        assert!(ends(&known, &calm) && !ends(&settings, &calm));
+        let ended = Record { ended_early: true, ..calm.clone() };
+        assert!(reading(&known, after(None), &ended).admissible);
+        assert!(reading(&known, after(None), &ended).precise);
+        // Too few, too short, or one of them unknown.
+        assert!(!ends(&counting(2, ByCount { known: ios + 1, ..never }), &calm));
+        let short = Record { window: Span::from_ms(900), ..calm.clone() };
+        assert!(!ends(&known, &short));
+        assert!(!ends(&counting(3, ByCount { known: ios, ..never }), &calm));
+        // However little is known, not beyond what it may count at most.
+        let most = counting(2, ByCount { most: ios, ..never });
+        let erratic = Record { stretches: Vec::new(), ..calm.clone() };
+        assert!(ends(&most, &erratic) && !ends(&known, &erratic));
+        let ended = Record { ended_early: true, ..erratic };
+        let reading = reading(&most, after(None), &ended);
+        assert!(reading.admissible && !reading.precise);
+        // The ramp is of so many I/Os, in whole intervals, and no longer than it may be.
+        let Stage::Cells(cells) = &map.stage else { panic!("no cells") };
+        let full = Ask { spot: Spot { write: 4, read: 4 }, role: Role::Result };
+        let ramp = |ramp| cells.ramp(full, &counting(2, ByCount { ramp, ..never }));
+        // Of 2000 writes and 400 reads a second.
+        assert_eq!([240, 1, 601, 9999].map(ramp), [100, 100, 300, 1000].map(Span::from_ms));
+        assert_eq!(cells.ramp(full, &settings), settings.ramp);
+        // A backlog of 500 ms is enough after a second, if enough I/Os tell of it.
+        let behind = so_far(&map, &planned, 1, Span::from_ms(500));
+        assert!(ends(&counting(2, ByCount { given_up: ios, ..never }), &behind));
+        assert!(!ends(&counting(2, ByCount { given_up: ios + 1, ..never }), &behind));
     }
 }
