@@ -11,6 +11,9 @@ use super::probed::{CERTAIN, Probed};
 /// How far the first steps go.
 const STRIDE: f64 = 4.0;
 
+/// With fewer I/Os in flight than this in the mean, none waits for another: less load is not faster.
+const ALONE: f64 = 0.01;
+
 /// The search for the highest load that meets an objective.
 #[derive(Clone, Debug)]
 pub struct Highest {
@@ -90,6 +93,12 @@ impl Highest {
         Some(self.is_met(seen))
     }
 
+    /// Whether most of the probes of a load were more than the target could carry.
+    pub fn is_overloaded(&self, load: f64) -> bool {
+        let seen = self.seen.iter().find(|seen| seen.load == load);
+        seen.is_some_and(|seen| seen.probed.count() < 2 * seen.overloaded)
+    }
+
     /// What is known so far.
     pub fn bracket(&self) -> Bracket {
         let met = self.seen.iter().take_while(|seen| self.is_met(seen)).count();
@@ -127,11 +136,19 @@ impl Highest {
         0 == seen.overloaded && distance < CERTAIN * seen.probed.standard_error()
     }
 
+    /// Whether the I/Os of the lowest load have the target to themselves, by Little's law.
+    fn is_alone(&self) -> bool {
+        let lowest = self.seen.first().filter(|seen| seen.overloaded == 0);
+        let time = |seen: &Seen| Some(seen.probed.level()?.exp() / 1e9);
+        lowest.is_some_and(|seen| time(seen).is_some_and(|time| seen.load * time < ALONE))
+    }
+
     fn unexplored(&self) -> Option<f64> {
         let (lowest, highest) = self.limits;
         let next = match self.bracket() {
             Bracket { meets: None, misses: None } => self.start,
             Bracket { meets: None, misses: Some(least) } if least <= lowest => return None,
+            Bracket { meets: None, misses: Some(_) } if self.is_alone() => return None,
             Bracket { meets: None, misses: Some(least) } => round(least / STRIDE).max(lowest),
             Bracket { meets: Some(most), misses: None } if highest <= most => return None,
             Bracket { meets: Some(most), misses: None } => round(most * STRIDE).min(highest),

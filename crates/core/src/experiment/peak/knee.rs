@@ -136,6 +136,20 @@ impl Knee {
         })
     }
 
+    /// The highest setting that was seen, if it is above the answer and clearly worse than it and
+    /// than the best, with the share of the best that it costs. The worst of all settings would not
+    /// do: of several that are alike one is always worst by chance.
+    pub fn cost(&self) -> Option<(u32, f64)> {
+        let best = self.best()?;
+        let choice = self.choice(best);
+        let last =
+            (choice + 1..self.rungs.len()).rev().find(|rung| self.seen[*rung].count() > 0)?;
+        let top = self.bar(best) - self.enough.ln();
+        let level = self.level(last).filter(|level| Some(*level) < self.level(choice))?;
+        let is_sure = CERTAIN * together(&self.seen[last], &self.seen[best]) < top - level;
+        is_sure.then(|| (self.rungs[last], 1.0 - (level - top).exp()))
+    }
+
     /// Whether a throughput that was seen so far, known to this standard error, is clearly too little
     /// for its setting to be the best, and the setting above it need not be looked at for its sake.
     pub fn is_clearly_worse(&self, throughput: f64, standard_error: f64) -> bool {

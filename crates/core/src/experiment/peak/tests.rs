@@ -236,9 +236,9 @@ fn the_highest_load_that_meets_an_objective_is_found() {
 
 #[test]
 fn an_objective_that_nothing_meets_has_no_answer_and_one_that_all_meets_has_the_highest() {
-    let mut never = Highest::new((10.0, 1e6), 1000.0, 1.0, 0.05);
+    let mut never = Highest::new((10.0, 1e6), 1000.0, 1e9, 0.05);
     while let Some(load) = never.next() {
-        never.observe(load, 2.0, 0.0, false);
+        never.observe(load, 2e9, 0.0, false);
     }
     let least = never.bracket();
     assert_eq!((least.meets, least.misses, never.equals()), (None, Some(10.0), Vec::new()));
@@ -350,6 +350,24 @@ fn what_the_official_run_does_not_keep_up_is_said() {
 }
 
 #[test]
+fn what_the_highest_setting_costs_is_said_and_chance_is_not() {
+    let said = |curve: &[(u32, f64)]| {
+        let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 64, enough: 0.95 };
+        let curve = Curve::of("curve", curve);
+        let (_, _, conclusion) = run(Peak::new(base(1), search, None), |point| {
+            let depth = point.streams[0].pacing.queue_depth();
+            (curve.at(depth.into()).round() as u64, 1_000_000)
+        });
+        conclusion.sentences[0].clone()
+    };
+    let falls = said(&[(1, 1000.0), (4, 990.0), (16, 800.0), (64, 700.0)]);
+    assert!(falls.ends_with("; more does not help, 16 costs 20 %)."), "{falls}");
+    // One of many that are alike is worst: with noise of 3 % this is nothing to speak of.
+    let flat = said(&[(1, 1000.0), (2, 930.0), (4, 1010.0), (16, 960.0), (64, 1000.0)]);
+    assert!(flat.ends_with("; more does not help)."), "{flat}");
+}
+
+#[test]
 fn what_is_better_than_the_answer_costs_nothing() {
     let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 64, enough: 0.9 };
     let curve = Curve::of("rising", &[(1, 500.0), (2, 870.0), (4, 880.0), (8, 950.0), (64, 940.0)]);
@@ -383,7 +401,7 @@ fn the_published_sentence_is_said_of_the_published_curve() {
         sentence.starts_with("2 writers saturate this target (96 % of the best, "),
         "{sentence}"
     );
-    assert!(sentence.contains("; more does not help, 64 costs 6."), "{sentence}");
+    assert!(sentence.contains("; more does not help, 64 costs 5.9"), "{sentence}");
 }
 
 #[test]
@@ -434,6 +452,28 @@ fn an_objective_is_met_up_to_a_load() {
     assert!(first.contains(" IOPS (p99 1.9") && first.contains(" misses it (p99 2."), "{first}");
     assert!(official.ends_with("it meets the objective."), "{official}");
     assert_eq!(all.last().unwrap().place.role, Role::Official);
+}
+
+#[test]
+fn an_objective_that_no_load_meets_is_given_up_where_nothing_waits() {
+    let mut point = base(1);
+    point.streams[0].pacing = Pacing::Open {
+        offered_load: Rate(1000.0),
+        arrivals: crate::spec::Arrivals::Poisson,
+        queue_depth_max: 1024,
+        realtime: false,
+    };
+    let objective = Objective { quantile: Quantile(0.99), bound: Span::from_us(10) };
+    let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
+    // 100 us each, however few there are.
+    let (all, found, conclusion) = run(Peak::new(point, search, None), |point| {
+        let Pacing::Open { offered_load, .. } = point.streams[0].pacing else { panic!("open") };
+        (offered_load.0.round() as u64, 100_000)
+    });
+    assert_eq!((found.choice, all.len()), (None, 3), "{found:?}");
+    let sentence = &conclusion.sentences[0];
+    assert!(sentence.starts_with("No load meets p99 <= 10 us: even 62.5 IOPS miss"), "{sentence}");
+    assert!(!sentence.contains("carries"), "{sentence}");
 }
 
 #[test]

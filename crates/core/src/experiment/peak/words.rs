@@ -1,5 +1,6 @@
 //! What a search for the peak concludes, in sentences.
 
+use super::knee::Knee;
 use super::{Objective, Peak, Search, Shown, State, Vary};
 use crate::experiment::Probe;
 use crate::experiment::throughput::{number, percent, time};
@@ -16,8 +17,7 @@ pub fn sentences(peak: &Peak) -> Vec<String> {
     }
     let mut sentences = match (&peak.search, &peak.state) {
         (Search::Saturation { vary, up_to, .. }, State::Knee(knee)) => {
-            let rises = knee.answer().is_some_and(|answer| answer.rises_at_the_end);
-            saturation(peak, *vary, *up_to, rises)
+            saturation(peak, *vary, *up_to, knee)
         }
         (Search::Load { objective, .. }, _) => load(peak, objective),
         (Search::Saturation { .. }, State::Highest(_)) => Vec::new(),
@@ -26,7 +26,7 @@ pub fn sentences(peak: &Peak) -> Vec<String> {
     sentences
 }
 
-fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
+fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     let found = peak.found();
     let (Some(choice), Some(best)) = (found.choice, found.best) else { return Vec::new() };
     let probe = peak.probe(choice);
@@ -34,7 +34,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
     if best.value <= 0.0 {
         return Vec::from(["Nothing was moved at any setting.".to_owned()]);
     }
-    if rises {
+    if knee.answer().is_some_and(|answer| answer.rises_at_the_end) {
         return Vec::from([format!(
             "Nothing up to {} saturates {}: it gives {shown}, and more may gain. Go on with \
              --up-to {}.",
@@ -47,7 +47,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
     let mut clause = format!("{} of the best, {shown}", percent(share));
     if found.probes.iter().any(|other| choice < other.value) {
         clause += "; more does not help";
-        clause += &cost(&found.probes, &probe, best.value).unwrap_or_default();
+        clause += &cost(knee).unwrap_or_default();
     }
     let subject = subject(peak, vary, choice);
     let verb = if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
@@ -58,18 +58,10 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, rises: bool) -> Vec<String> {
     sentences
 }
 
-/// What the value above the answer costs that loses most. One that is no worse than the answer costs
-/// nothing, however far below the best it is.
-fn cost(probes: &[Probe], choice: &Probe, best: f64) -> Option<String> {
-    let is_worse = |probe: &&Probe| {
-        choice.value < probe.value && probe.throughput.value < choice.throughput.value
-    };
-    let above = probes.iter().filter(is_worse);
-    let worst = above.min_by(|a, b| a.throughput.value.total_cmp(&b.throughput.value))?;
-    let lost = 1.0 - worst.throughput.value / best;
-    let sure = worst.throughput.half_width.is_none_or(|half| half < lost * best);
-    (WORTH_SAYING <= lost && sure)
-        .then(|| format!(", {} costs {}", number(worst.value), percent(lost)))
+/// What the highest setting costs, where that is no chance and worth a word.
+fn cost(knee: &Knee) -> Option<String> {
+    let (setting, lost) = knee.cost().filter(|(_, lost)| WORTH_SAYING <= *lost)?;
+    Some(format!(", {} costs {}", number(f64::from(setting)), percent(lost)))
 }
 
 fn doubt(others: &[f64]) -> Option<String> {
@@ -113,10 +105,8 @@ fn targets(base: &Point) -> &'static str {
 }
 
 fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
-    let bracket = match &peak.state {
-        State::Highest(highest) => highest.bracket(),
-        State::Knee(_) => return Vec::new(),
-    };
+    let State::Highest(highest) = &peak.state else { return Vec::new() };
+    let bracket = highest.bracket();
     let shown = |value: f64| {
         let probe = peak.probe(value);
         let reached = probe.throughput.value;
@@ -125,8 +115,13 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
     };
     let miss = bracket.misses.map(|value| {
         let (name, time, reached) = shown(value);
-        let why = time.unwrap_or(format!("it carries {reached}"));
-        (name, why)
+        let too_many = percent(1.0 - objective.quantile.0);
+        let why = match highest.is_overloaded(value) {
+            true => format!("it carries {reached}"),
+            // Too few samples for the figure, and enough to see that it is too long.
+            false => format!("more than {too_many} of its I/Os took longer"),
+        };
+        (name, time.unwrap_or(why))
     });
     let Some(meets) = bracket.meets else {
         let (name, why) = miss.unwrap_or_default();
