@@ -18,7 +18,8 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     }
     let random = sweep.estimate(counterpart(sweep, place)?)?;
     let shown = sweep.read(&trial.record)?;
-    if !much_faster(shown, random) {
+    let Reading { value, half_width, .. } = shown;
+    if !much_faster(Estimate { value, half_width }, random) {
         return None;
     }
     Some(Finding {
@@ -38,6 +39,15 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     })
 }
 
+/// Whether the figures of a candidate are those of data that the target saves, as far as is known by
+/// now: its trials may have come before those with random data.
+pub(super) fn is_saved(sweep: &Sweep, place: usize) -> bool {
+    let random = || sweep.estimate(counterpart(sweep, place)?);
+    let shown = sweep.estimate(place);
+    is_repeating(&sweep.candidates[place].point)
+        && shown.zip(random()).is_some_and(|(shown, random)| much_faster(shown, random))
+}
+
 /// The same settings with data of which nothing can be saved.
 fn counterpart(sweep: &Sweep, place: usize) -> Option<usize> {
     let others = |coordinates: &[Coordinate]| {
@@ -54,7 +64,7 @@ fn is_payload(axis: &str) -> bool {
     axis.rsplit('.').next() == Some("payload")
 }
 
-fn much_faster(shown: Reading, random: Estimate) -> bool {
+fn much_faster(shown: Estimate, random: Estimate) -> bool {
     let half = |half: Option<f64>| half.unwrap_or(0.0);
     let slowest = shown.value - half(shown.half_width);
     MUCH * (random.value + half(random.half_width)) < slowest

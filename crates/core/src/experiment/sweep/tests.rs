@@ -279,6 +279,12 @@ fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data(
             last = Some(ended);
         }
         assert_eq!(doubts.len(), 2 * found, "{factor}: {doubts:?}");
+        // Nor is it the best then, and what it is left out for is said.
+        let said = sweep.so_far().sentences;
+        assert_eq!(said[0].starts_with("The best is payload random, "), found == 1, "{said:?}");
+        let left_out =
+            said.iter().any(|one| one.starts_with("Not counted are 2 points: data that"));
+        assert_eq!(left_out, found == 1, "{said:?}");
         for one in doubts {
             assert_eq!(
                 (one.code, one.severity),

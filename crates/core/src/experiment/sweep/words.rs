@@ -1,7 +1,7 @@
 //! What a sweep concludes, in sentences: the best point and what cannot be told from it, from where
 //! on more load gains nothing, and which axis matters most.
 
-use super::Sweep;
+use super::{Sweep, payloads};
 use crate::experiment::throughput::{Throughput, percent};
 use crate::experiment::{Axis, Coordinate, Scale};
 use crate::stats::Estimate;
@@ -26,12 +26,15 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     let known = (0..sweep.candidates.len()).filter_map(|place| {
         Some(Known { place, estimate: sweep.estimate(place).filter(|one| one.value > 0.0)? })
     });
-    let known: Vec<Known> = known.collect();
+    // Data that the target saves says nothing about it, however fast it is.
+    let (saved, known): (Vec<Known>, Vec<Known>) =
+        known.partition(|one| payloads::is_saved(sweep, one.place));
     let best = known.iter().max_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value));
     let Some(best) = best else { return Vec::new() };
     let mut sentences = Vec::from([the_best(sweep, best), equals(sweep, best, &known)]);
     sentences.extend(saturation(sweep, &known));
     sentences.extend(most_important(sweep, &known));
+    sentences.extend(not_counted(sweep, &saved));
     let cut = sweep.cut_off.iter().filter(|cut| **cut).count();
     if cut > 0 {
         let them = if cut == 1 { "1 point was" } else { &format!("{cut} points were") };
@@ -48,6 +51,18 @@ fn the_best(sweep: &Sweep, best: &Known) -> String {
     };
     let name = name(&sweep.candidates[best.place].coordinates);
     format!("The best is {name}: {} ({trials}).", with_uncertainty(sweep, &best.estimate))
+}
+
+/// "Not counted is payload zeros: data that repeats itself was written much faster than random data."
+fn not_counted(sweep: &Sweep, saved: &[Known]) -> Option<String> {
+    let what = match saved {
+        [] => return None,
+        [one] => format!("is {}", name(&sweep.candidates[one.place].coordinates)),
+        several => format!("are {} points", several.len()),
+    };
+    Some(format!(
+        "Not counted {what}: data that repeats itself was written much faster there than random data."
+    ))
 }
 
 /// The points whose difference from the best may be chance, each compared by itself.
