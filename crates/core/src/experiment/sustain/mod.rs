@@ -21,7 +21,7 @@ use crate::spec::{Point, Stream};
 use crate::stats::{Estimate, ROUNDS};
 use crate::units::{Bytes, Quantile, Span};
 pub use presets::{Test, TestSettings, course};
-use steady::{Rule, Standing, standing};
+use steady::{Lack, Rule, Standing, standing};
 
 /// SNIA's most rounds; more where so many take less time than the load has to go on for.
 pub const ROUNDS_MAX: u32 = 25;
@@ -217,7 +217,7 @@ impl Sustain {
             return true;
         }
         match self.course.until {
-            Until::Steady { .. } => self.standing().lacks.is_none(),
+            Until::Steady { .. } => matches!(self.standing().lacks, None | Some(Lack::Nothing)),
             Until::Over { bytes, .. } => {
                 self.written.last().is_some_and(|written| bytes.0 <= *written)
             }

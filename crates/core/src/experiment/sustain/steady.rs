@@ -33,6 +33,8 @@ pub struct Standing {
 pub enum Lack {
     /// There are fewer than five rounds.
     Rounds,
+    /// In the last five nothing was moved at all, and that never changes.
+    Nothing,
     /// The largest and the smallest of five are too far apart.
     Range,
     /// The best line through five rises or falls too much.
@@ -64,7 +66,9 @@ pub fn standing(rounds: &[f64], rule: &Rule) -> Standing {
     let level_from = level_from(rounds, &state);
     let (before, level) = rounds.split_at(level_from);
     let time = Span(rule.round.0.saturating_mul(rounds.len() as u64));
-    let lacks = if state.range > RANGE_MAX * state.mean {
+    let lacks = if state.mean <= 0.0 {
+        Some(Lack::Nothing)
+    } else if state.range > RANGE_MAX * state.mean {
         Some(Lack::Range)
     } else if state.excursion > EXCURSION_MAX * state.mean {
         Some(Lack::Excursion)

@@ -257,6 +257,12 @@ fn write_saturation_ends_by_time_or_by_fills_and_names_the_cliff() {
 }
 
 #[test]
+fn a_target_on_which_nothing_completes_is_not_steady() {
+    assert_eq!(standing(&[0.0; 5], &rule(0)).lacks, Some(Lack::Nothing));
+    assert_eq!(standing(&[0.0, 0.0, 0.0, 0.0, 1.0], &rule(0)).lacks, Some(Lack::Range));
+}
+
+#[test]
 fn scripts_follow_the_rounds() {
     let settings = TestSettings {
         passes: 0,

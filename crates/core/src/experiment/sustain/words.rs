@@ -53,6 +53,11 @@ fn steadiness(sustain: &Sustain) -> String {
                  smallest {range}, trend {excursion} of the mean)."
             );
         }
+        Some(Lack::Nothing) => {
+            return format!(
+                "No steady state: nothing completed in {last}, after {after} of this load."
+            );
+        }
         Some(Lack::Rounds) => format!("there are fewer than {ROUNDS} rounds"),
         Some(Lack::Range) => format!(
             "in {last} the largest and the smallest are {range} of their mean apart, more than {}",
