@@ -94,8 +94,20 @@ fn fastest(sweep: &Sweep, arrays: &[Drives], direction: Direction) -> Option<Str
     let reached = arrays.iter().filter_map(|array| {
         best(&array.results(sweep, direction)).map(|(_, value)| (array, value))
     });
-    let (array, value) = reached.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("{} {} fastest: {}.", array.name, verb(direction), sweep.in_words(value)))
+    let reached: Vec<(&Drives, f64)> = reached.collect();
+    let most = reached.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let first = reached.iter().filter(|(_, value)| NEXT_TO_ALL * most <= *value);
+    let names: Vec<&str> = first.map(|(array, _)| array.name.as_str()).collect();
+    let verb = verb(direction);
+    let reached = sweep.in_words(most);
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} {verb} fastest: {reached}.")),
+        [all @ .., last] => {
+            let verb = verb.trim_end_matches('s');
+            Some(format!("{} and {last} {verb} fastest, alike: {reached}.", all.join(", ")))
+        }
+    }
 }
 
 fn verb(direction: Direction) -> &'static str {
