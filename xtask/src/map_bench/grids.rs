@@ -25,7 +25,8 @@ pub struct Grid {
 pub struct Cell {
     /// Whether the disk carried it.
     pub admissible: bool,
-    /// Whether the file has a row for it.
+    /// Whether the file has a row for it. Where it has none, and has one with no less of both loads
+    /// that the disk carried, what is here is taken from the cells beside it.
     pub stored: bool,
     /// Each quantile in nanoseconds, where it is known.
     pub response_time_ns: [Option<f64>; 2],
@@ -37,6 +38,51 @@ impl Grid {
     /// A cell.
     pub fn at(&self, spot: Spot) -> &Cell {
         &self.cells[spot.write * self.shape.reads + spot.read]
+    }
+
+    /// Gives the cells that no row tells of, and that the disk carried if it carried others with no
+    /// less of both loads, the geometric mean of those beside them: a search may come to them, and
+    /// what a file has lost is no limit of the disk.
+    fn fill_holes(&mut self) {
+        let Shape { writes, reads, first_read } = self.shape;
+        let stored = self.clone();
+        let is_carried = |write: usize, read: usize| {
+            let cell = stored.at(Spot { write, read });
+            cell.stored && cell.admissible
+        };
+        let mut further = vec![false; writes * reads];
+        for write in (0..writes).rev() {
+            for read in (first_read..reads).rev() {
+                let more_writes = write + 1 < writes && further[(write + 1) * reads + read];
+                let more_reads = read + 1 < reads && further[write * reads + read + 1];
+                let place = write * reads + read;
+                further[place] = more_writes || more_reads || is_carried(write, read);
+                if further[place] && !stored.cells[place].stored {
+                    let response_time_ns = stored.beside(Spot { write, read });
+                    self.cells[place] =
+                        Cell { admissible: true, response_time_ns, ..Cell::default() };
+                }
+            }
+        }
+    }
+
+    /// The geometric mean of what is known of the nearest cells around one, by quantile.
+    fn beside(&self, spot: Spot) -> [Option<f64>; 2] {
+        let Shape { writes, reads, .. } = self.shape;
+        [0, 1].map(|place| {
+            (1..writes.max(reads)).find_map(|away| {
+                let around =
+                    |at: usize, end: usize| at.saturating_sub(away)..(at + away + 1).min(end);
+                let cells = around(spot.write, writes)
+                    .flat_map(|write| around(spot.read, reads).map(move |read| (write, read)));
+                let known: Vec<f64> = cells
+                    .map(|(write, read)| self.at(Spot { write, read }))
+                    .filter(|cell| cell.stored && cell.admissible)
+                    .filter_map(|cell| Some(cell.response_time_ns[place]?.ln()))
+                    .collect();
+                (!known.is_empty()).then(|| (known.iter().sum::<f64>() / known.len() as f64).exp())
+            })
+        })
     }
 
     /// Every second step of both loads: the same disk on a coarser grid.
@@ -112,7 +158,9 @@ pub fn parse(name: String, text: &str) -> Result<Grid, String> {
     for (spot, cell) in rows {
         cells[spot.write * shape.reads + spot.read] = cell;
     }
-    Ok(Grid { name, shape, cells })
+    let mut grid = Grid { name, shape, cells };
+    grid.fill_holes();
+    Ok(grid)
 }
 
 /// Where the columns are.
@@ -222,5 +270,16 @@ mod tests {
         ] {
             assert_eq!(parsed(rows).unwrap_err(), reason);
         }
+    }
+
+    #[test]
+    fn what_a_file_has_lost_is_no_limit_of_the_disk() {
+        let rows = ["0,0,100,200,1,0", "0,2,400,900,1,0", "1,0,,,0,0"];
+        let grid = parsed(&[&[HEADER], rows.as_slice()].concat()).unwrap();
+        let lost = grid.at(Spot { write: 0, read: 1 });
+        assert!(lost.admissible && !lost.stored);
+        assert_eq!(lost.response_time_ns.map(|ns| ns.map(f64::round)), [Some(200.0), Some(424.0)]);
+        // Nothing was carried with so much of both.
+        assert!(!grid.at(Spot { write: 1, read: 1 }).admissible);
     }
 }

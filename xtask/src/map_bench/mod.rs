@@ -201,7 +201,7 @@ impl Run {
             let truth = grid.at(Spot { write: cell.write as usize, read: cell.read as usize });
             let said = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
             misclassified += usize::from(truth.stored && said != truth.admissible);
-            if cell.kind != CellKind::Filled || !truth.admissible {
+            if cell.kind != CellKind::Filled || !truth.admissible || !truth.stored {
                 continue;
             }
             for (place, errors) in errors.iter_mut().enumerate() {
