@@ -213,9 +213,10 @@ pub struct Run {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Sweep {
     /// What varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run` (of one stream
-    /// of a workload: users.rate), a variable of the workload, targets, or streams: how many copies
-    /// of the stream run together. VALUES are listed (4k,64k), counted (1..8, 0%..100%/25%),
-    /// multiplied (1..256*2), or go on as they begin (1,2,4..256); a+b measures two targets together
+    /// of a workload: users.rate), a variable of the workload, targets, streams (how many copies of
+    /// the stream run together), or random-share (sequential at 0%, random at 100%, mixed between).
+    /// VALUES are listed (4k,64k), counted (1..8, 0%..100%/25%), multiplied (1..256*2), or go on as
+    /// they begin (1,2,4..256); a+b measures two targets together
     #[arg(long, value_name = "NAME=VALUES", value_parser = axes::axis, help_heading = "Sweep")]
     pub axis: Vec<AxisArg>,
     /// How it goes about it.

@@ -15,6 +15,10 @@ pub const TARGETS: &str = "targets";
 /// The axis whose values say how many copies of a stream run together.
 pub const STREAMS: &str = "streams";
 
+/// The axis whose values are how much of the access is at random, as Iometer's and the textbooks'
+/// sweeps have it; what it becomes is a pattern.
+pub const RANDOM_SHARE: &str = "random-share";
+
 /// The most copies of a stream.
 const COPIES_MAX: u32 = 256;
 
@@ -103,6 +107,32 @@ pub fn counts_streams(axis: &str) -> bool {
 pub fn copies(text: &str) -> Result<u32, String> {
     let count = values::count(text).ok().filter(|count| (1..=COPIES_MAX).contains(count));
     count.ok_or_else(|| format!("it is a whole number from 1 to {COPIES_MAX}"))
+}
+
+/// The pattern that an axis `random-share` stands for: `sequential`, `mixed:30%` or `random`.
+///
+/// # Errors
+///
+/// When it is no share.
+pub fn pattern_of(random_share: &str) -> Result<String, String> {
+    Ok(match values::share(random_share)? {
+        0.0 => "sequential".to_owned(),
+        1.0 => "random".to_owned(),
+        _ => format!("mixed:{random_share}"),
+    })
+}
+
+/// The option that something is called elsewhere, or in people's mouths.
+pub fn otherwise_called(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "depth" | "iodepth" | "outstanding" | "outstanding-ios" => "queue-depth",
+        "threads" | "numjobs" | "jobs" => "workers",
+        "load" | "offered-load" | "iops" => "rate",
+        "bs" | "blocksize" | "size-of-block" => "block-size",
+        "reads" | "rwmixread" => "read-share",
+        "random" | "randomness" => RANDOM_SHARE,
+        _ => return None,
+    })
 }
 
 /// How far it is from one value of a range to the next.
@@ -237,7 +267,7 @@ pub fn number(key: &str, label: &str) -> Option<f64> {
         "block-size" | "write-block-size" | "align" | "size" | "offset" | "start-distance" => {
             values::size(label).ok().map(|size| size.0 as f64)
         }
-        "read-share" | "compressible" | "dedup" => values::share(label).ok(),
+        "read-share" | "compressible" | "dedup" | RANDOM_SHARE => values::share(label).ok(),
         "rate" => rates::offered(label).ok()?.figure(),
         "warm-up" | "duration" | "cool-down" | "interval" => {
             label.parse::<fathom_core::Span>().ok().map(|span| span.as_secs_f64())

@@ -132,8 +132,9 @@ fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> 
 fn say(document: &Document, done: usize) -> Result<(), Error> {
     let name = document.header.experiment.as_ref().map_or("", |one| one.name.as_str());
     let points = document.header.planned_points;
+    let are = if done == 1 { "is" } else { "are" };
     output::say_folded(&output::printable(&format!(
-        "resumes {name}: {done} of {points} points are measured"
+        "resumes {name}: {done} of {points} points {are} measured"
     )))?;
     if let Some(again) = document.trials.get(done) {
         output::say_folded(&output::printable(&format!(

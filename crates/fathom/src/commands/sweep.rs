@@ -291,8 +291,11 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
         Order::Shuffled => "in shuffled order",
         Order::AsGiven => "in the order of their values",
     };
-    let mut lines =
-        Vec::from([format!("{name}: {} combinations{repeats}, {order}", counts.join(" x "))]);
+    let several = if counts.iter().all(|count| count == "1") { "" } else { "s" };
+    let mut lines = Vec::from([format!(
+        "{name}: {} combination{several}{repeats}, {order}",
+        counts.join(" x ")
+    )]);
     let line = |axis: &Axis| format!("axis     {}: {}", axis.name, axis.labels.join(", "));
     lines.extend(axes.iter().map(line));
     match settings.prepare {

@@ -9,7 +9,7 @@ use fathom_core::Bytes;
 use super::file::{At, Entry, Source, Value, parse};
 use super::keys::{self, Table, is_common, nearest};
 use super::problem::Problem;
-use super::{Setting, folder_of, refuse, setting_words, shipped, typed_aims};
+use super::{Setting, folder_of, option_of, refuse, setting_words, shipped, typed_aims};
 use crate::cli::args::Request;
 use crate::cli::axes::AxisArg;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
@@ -423,11 +423,12 @@ impl Loaded {
                 let problem = format!("{} has several streams", self.name());
                 return refuse(problem, "say which of them varies, as in users.rate");
             }
-            if typed.contains_key(key) {
-                return refuse(format!("--{key} was given as well"), "drop one of the two");
+            let option = option_of(key);
+            if typed.contains_key(option) {
+                return refuse(format!("--{option} was given as well"), "drop one of the two");
             }
             let words = setting_words(axis, key, label)?;
-            varied.push(Varied { stream, key: key.to_owned(), words });
+            varied.push(Varied { stream, key: option.to_owned(), words });
         }
         Ok(varied)
     }

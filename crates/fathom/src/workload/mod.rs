@@ -16,7 +16,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::{AccessArgs, LoadArgs, Request, Typed};
-use crate::cli::axes::{self, STREAMS, TARGETS};
+use crate::cli::axes::{self, RANDOM_SHARE, STREAMS, TARGETS};
 use crate::cli::described::{Aim, Described};
 use crate::cli::resolve::Blame;
 use crate::error::Error;
@@ -236,7 +236,7 @@ fn overridden(args: &Request, settings: &[Setting<'_>]) -> Result<(LoadArgs, Acc
     let names = keys::names();
     let mut words: Vec<String> = Vec::new();
     for typed in args.typed.iter().filter(|typed| names.contains(&typed.name)) {
-        if settings.iter().any(|(axis, _)| *axis == typed.name) {
+        if settings.iter().any(|(axis, _)| option_of(axis) == typed.name) {
             return Err(Error::option(
                 format!("--{}", typed.name),
                 "it is an axis as well",
@@ -245,26 +245,47 @@ fn overridden(args: &Request, settings: &[Setting<'_>]) -> Result<(LoadArgs, Acc
         }
         words.push(typed.word());
     }
+    let mut varied: Vec<&str> = settings.iter().map(|(axis, _)| option_of(axis)).collect();
+    varied.sort_unstable();
+    if varied.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::option(
+            format!("--axis {RANDOM_SHARE}"),
+            "it is a pattern, and the pattern is an axis as well",
+            "drop one of the two",
+        ));
+    }
     for (axis, label) in settings {
         words.extend(setting_words(axis, axis, label)?);
     }
     keys::read(&words).map_err(|why| Error::option("--axis", why, "choose other values"))
 }
 
+/// The option that an axis sets.
+fn option_of(axis: &str) -> &str {
+    if axis == RANDOM_SHARE { "pattern" } else { axis }
+}
+
 /// What a setting is on the command line of `fathom run`.
 fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Error> {
+    let refuse = |why: String| {
+        Error::option(format!("--axis {axis}={label}"), why, "choose a value that it can have")
+    };
+    if key == RANDOM_SHARE {
+        let pattern = axes::pattern_of(label).map_err(refuse)?;
+        return keys::words("pattern", &file::Value::Text(pattern)).map_err(refuse);
+    }
     let names = keys::names();
     if !names.iter().any(|name| name == key) {
-        let known = names.iter().map(String::as_str).chain([TARGETS, STREAMS]);
+        let known = names.iter().map(String::as_str).chain([TARGETS, STREAMS, RANDOM_SHARE]);
+        let called = axes::otherwise_called(key);
         let remedy = match keys::nearest(key, known) {
+            _ if called.is_some() => format!("it is called '{}' here", called.unwrap_or_default()),
             Some(near) => format!("its nearest is '{near}'"),
             None => "an axis is an option of `fathom run`, targets or streams".to_owned(),
         };
         return Err(Error::option(format!("--axis {axis}"), "there is no such option", remedy));
     }
-    keys::words(key, &file::Value::Text(label.to_owned())).map_err(|why| {
-        Error::option(format!("--axis {axis}={label}"), why, "choose a value that it can have")
-    })
+    keys::words(key, &file::Value::Text(label.to_owned())).map_err(refuse)
 }
 
 /// The workload that was named, if one was, and the targets.

@@ -338,6 +338,39 @@ fn a_sweep_in_a_file_has_axes_and_a_course() {
 }
 
 #[test]
+fn how_much_is_random_can_vary_and_what_is_called_otherwise_is_named() {
+    let args = request(&["f"]);
+    let template = super::Template::read(&args).unwrap();
+    let pattern = |share: &str| {
+        let described = template.describe(&[("random-share", share)]).unwrap().described;
+        described.streams[0].load.pattern.clone()
+    };
+    let plain = |pattern: &str| {
+        let described = template.describe(&[("pattern", pattern)]).unwrap().described;
+        described.streams[0].load.pattern.clone()
+    };
+    assert_eq!(pattern("0%"), plain("sequential"));
+    assert_eq!(pattern("25%"), plain("mixed:25%"));
+    assert_eq!(pattern("100%"), plain("random"));
+    for (settings, why) in [
+        (&[("random-share", "120%")][..], "a share cannot be above 100%"),
+        (&[("random-share", "5%"), ("pattern", "random")], "the pattern is an axis as well"),
+        (&[("depth", "4")], "it is called 'queue-depth' here"),
+        (&[("offered-load", "4k")], "it is called 'rate' here"),
+    ] {
+        let error = template.describe(settings).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // In a workload with streams it is one of a stream's.
+    let files =
+        Files::one("[stream.users]\npattern = 'random'\n[stream.log]\npattern = 'sequential'\n");
+    let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
+    let template = super::Template::read(&args).unwrap();
+    let described = template.describe(&[("users.random-share", "0%")]).unwrap().described;
+    assert_eq!(described.streams[0].load.pattern, plain("sequential"));
+}
+
+#[test]
 fn copies_of_a_stream_are_counted_by_an_axis() {
     let files = Files::one(
         "queue-depth = 8\nzones = true\n[stream.users]\nworkers = 2\n[stream.log]\n\
