@@ -20,11 +20,15 @@ const SHORTFALL_MAX: f64 = 0.03;
 const UNSTARTED_MAX: f64 = 0.01;
 /// How far the achieved depth may be below the asked one, or the asked one above the admitted one.
 const DEPTH_TOLERANCE: f64 = 0.05;
-/// The range of five independent values of variance 1 stays below this in 95 % of cases (the
-/// studentized range's table, five groups).
-const CHANCE_RANGE: f64 = 3.858;
-/// The same for the excursion of their best-fit line: 1.96 x 4 / sqrt(10).
-const CHANCE_EXCURSION: f64 = 2.479;
+/// The range of five independent values of variance 1 stays below this in 99.9 % of cases (the
+/// studentized range's table, five groups). A map asks this of hundreds of cells: what one in
+/// twenty has by chance would stand under every map.
+const CHANCE_RANGE: f64 = 5.484;
+/// The same for the excursion of their best-fit line: 3.291 x 4 / sqrt(10).
+const CHANCE_EXCURSION: f64 = 4.163;
+/// Fewer I/Os in a fifth of the window tell nothing about its rate: their counts are not even spread
+/// as the limits above take them to be.
+const FEW: f64 = 10.0;
 
 /// A beginning that differs from the rest by less than this share of it does not matter, ...
 const BEGINNING_MAX: f64 = 0.05;
@@ -151,6 +155,11 @@ pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
         if state.mean <= 0.0 || round_seconds <= 0.0 {
             continue;
         }
+        let each = state.mean * round_seconds;
+        if each < FEW {
+            too_few(case, stream, (each * ROUNDS as f64).round() as u64, judgement);
+            continue;
+        }
         // Few I/Os differ from round to round by chance alone, as a count's root does.
         let chance = (state.mean / round_seconds).sqrt();
         let ranges = state.range > (RANGE_MAX * state.mean).max(CHANCE_RANGE * chance);
@@ -190,6 +199,18 @@ pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
             );
         }
     }
+}
+
+/// So few I/Os do not tell whether their rate was steady.
+fn too_few(case: &Case, stream: &Stream, ios: u64, judgement: &mut Judgement) {
+    judgement.cannot(
+        "not-steady",
+        format!(
+            "{}{} completed in the window, which is too few for its parts to be compared",
+            counted(ios, "I/O"),
+            case.of_stream(stream),
+        ),
+    );
 }
 
 /// A first part of the window that still belongs to the warm-up, by MSER-5 over IOPS.
@@ -475,6 +496,9 @@ mod tests {
         invented.has_none_of(&["trend", "not-steady"]);
         invented.set_series((0..60).map(|k| if k / 12 == 2 { 1 } else { 5 }));
         invented.has("not-steady", Severity::Suspect);
+        // None in the first fifth and twenty in the last are no rise, if there are 40 in all.
+        invented.set_series((0..60).map(|k| u64::from(k % 12 < k / 12 * 4)));
+        invented.has_none_of(&["trend", "not-steady"]);
     }
 
     #[test]
