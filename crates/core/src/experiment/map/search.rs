@@ -1,7 +1,7 @@
 //! Which cells of a latency map to measure, and what follows for the others: a state machine over
 //! small numbers, which runs over a stored grid in a millisecond. Knows nothing of points and trials.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::frontier::{self, Frontier};
 use super::surface::{self, Known};
@@ -410,9 +410,22 @@ impl Search {
             let carried = self.readings.iter().filter(|(_, one)| one.admissible);
             carried.filter_map(|(&spot, one)| Some((spot, one.known(place)?))).collect()
         };
-        (0..self.options.surfaces.len())
-            .map(|place| surface::fill(self.options.shape, &frontier, &known(place)))
-            .collect()
+        let shape = self.options.shape;
+        let measured: BTreeSet<Spot> =
+            self.readings.iter().filter(|(_, one)| one.admissible).map(|(&spot, _)| spot).collect();
+        let between = surface::between(shape, &frontier, &measured);
+        let filled = |place: usize| {
+            let known: BTreeMap<Spot, Known> = known(place);
+            let mut filled = surface::fill(shape, &frontier, &known);
+            // Beside a cell with too few samples for a far quantile there is nothing to take it from:
+            // the next one that has it may be at the frontier, where it is a hundred times as long.
+            // The first quantile is what the search goes by, and has the samples.
+            filled.retain(|spot, _| {
+                place == 0 || between[spot].iter().all(|other| known.contains_key(other))
+            });
+            filled
+        };
+        (0..self.options.surfaces.len()).map(filled).collect()
     }
 
     /// Three measured cells: with low load, in the middle, and with much; not so close to the

@@ -41,6 +41,32 @@ pub fn fill(
     unknown.filter_map(|spot| value(spot).map(|ln| (spot, ln))).collect()
 }
 
+/// Every admissible cell that was not measured, with the measured ones that it lies between.
+pub fn between(
+    shape: Shape,
+    frontier: &Frontier,
+    measured: &BTreeSet<Spot>,
+) -> BTreeMap<Spot, Vec<Spot>> {
+    let (idle, loaded): (Vec<Spot>, Vec<Spot>) = measured.iter().partition(|spot| spot.read == 0);
+    let plane = Plane::new(shape, frontier);
+    // Which cells a place lies between does not depend on what they are.
+    let nothing = Known { ln: 0.0, error: 0.0 };
+    let net = Net::new(loaded.iter().map(|&spot| (plane.place(spot), nothing)).collect());
+    let unknown = shape.spots().filter(|spot| frontier.admits(*spot) && !measured.contains(spot));
+    let of = |spot: Spot| {
+        let before = idle.iter().rfind(|one| one.write <= spot.write);
+        let after = idle.iter().find(|one| one.write >= spot.write);
+        match spot.read == 0 && !idle.is_empty() {
+            true => before.into_iter().chain(after).copied().collect(),
+            false => {
+                let around = net.around(&plane.place(spot)).into_iter();
+                around.filter(|(_, share)| *share > 1e-6).map(|(at, _)| loaded[at]).collect()
+            }
+        }
+    };
+    unknown.map(|spot| (spot, of(spot))).collect()
+}
+
 /// Linear along a row whose measured places rise; the nearest one's value beyond its ends.
 fn along(row: &[(usize, f64)], place: usize) -> Option<f64> {
     let before = row.iter().rfind(|(at, _)| *at <= place);
@@ -127,26 +153,35 @@ impl Net {
 
     /// Linear within the triangle around a place, at its edge for a place a little outside of all.
     fn at(&self, place: Corner) -> Option<f64> {
+        let shares = self.around(&place);
+        let value = || shares.iter().map(|&(at, share)| share * self.values[at]).sum();
+        (!shares.is_empty()).then(value)
+    }
+
+    /// The corners of the triangle around a place, and the share of each in what it is there.
+    fn around(&self, place: &Corner) -> Vec<(usize, f64)> {
         let inside = |weights: &[f64; 3]| weights.iter().copied().fold(f64::INFINITY, f64::min);
         let best = self
             .triangles
             .iter()
             .filter_map(|&three| {
-                let weights = shares(three.map(|corner| &self.corners[corner]), &place)?;
+                let weights = shares(three.map(|corner| &self.corners[corner]), place)?;
                 Some((three, weights, inside(&weights)))
             })
             .max_by(|a, b| a.2.total_cmp(&b.2));
-        let Some((three, weights, _)) = best else { return self.nearest(&place) };
+        let Some((three, weights, _)) = best else {
+            return self.nearest(place).map(|at| (at, 1.0)).into_iter().collect();
+        };
         let weights = weights.map(|weight| weight.max(0.0));
         let sum: f64 = weights.iter().sum();
-        Some((0..3).map(|at| weights[at] / sum * self.values[three[at]]).sum())
+        (0..3).map(|at| (three[at], weights[at] / sum)).collect()
     }
 
-    /// Of the nearest measured cell: where all lie on one line there are no triangles.
-    fn nearest(&self, place: &Corner) -> Option<f64> {
+    /// The nearest measured cell: where all lie on one line there are no triangles.
+    fn nearest(&self, place: &Corner) -> Option<usize> {
         let far = |one: &Corner| (one.x - place.x).powi(2) + (one.y - place.y).powi(2);
-        let pairs = self.corners.iter().zip(&self.values);
-        pairs.min_by(|a, b| far(a.0).total_cmp(&far(b.0))).map(|(_, &value)| value)
+        let corners = self.corners.iter().enumerate();
+        corners.min_by(|a, b| far(a.1).total_cmp(&far(b.1))).map(|(at, _)| at)
     }
 }
 
@@ -294,6 +329,21 @@ mod tests {
         let filled = fill(SHAPE, &frontier, &lattice(|s| Known { ln: step(s), error: 0.04 }));
         assert!((filled[&Spot { write: 2, read: 7 }] - 11.0).abs() < 0.02);
         assert!((filled[&Spot { write: 18, read: 7 }] - 12.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_cell_lies_between_the_measured_ones_around_it() {
+        let frontier = frontier();
+        let measured = lattice(|_| Known { ln: 0.0, error: 0.0 }).into_keys().collect();
+        let between = between(SHAPE, &frontier, &measured);
+        let at = |write: usize, read: usize| Spot { write, read };
+        assert_eq!(between[&at(7, 0)], [at(5, 0), at(10, 0)]);
+        for (spot, others) in &between {
+            assert!((1..=3).contains(&others.len()), "{spot:?}: {others:?}");
+            assert!(others.iter().all(|other| measured.contains(other)));
+        }
+        let inner = &between[&at(7, 7)];
+        assert!(inner.iter().all(|one| one.write.abs_diff(7) <= 5 && one.read.abs_diff(7) <= 5));
     }
 
     #[test]
