@@ -75,9 +75,10 @@ pub fn number(value: f64) -> String {
     grouped
 }
 
-/// "10 %", with a decimal where it is small.
+/// "10 %", with a decimal where it is small. What is not nothing does not become it.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
+        percent if 0.0 < percent && percent < 0.05 => "under 0.1 %".to_owned(),
         percent if percent.abs() < 9.95 => format!("{} %", number((percent * 10.0).round() / 10.0)),
         percent => format!("{percent:.0} %"),
     }

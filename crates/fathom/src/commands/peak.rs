@@ -21,6 +21,7 @@ use crate::cli::resolve::{self, Machine};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
 use crate::cli::values::{self, Backend, Depth};
 use crate::error::Error;
+use crate::live::grouped;
 use crate::output;
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
@@ -338,7 +339,8 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
             )
         }
         Search::Load { objective, up_to, .. } => {
-            format!("peak: the highest load at which {objective}, up to {up_to}")
+            let up_to = grouped(up_to.0);
+            format!("peak: the highest load at which {objective}, up to {up_to}/s")
         }
     };
     let load = match base.streams.as_slice() {

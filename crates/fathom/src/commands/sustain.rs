@@ -254,7 +254,8 @@ fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> 
             ),
             Until::Over { time, bytes } => format!("for {time} or until {bytes} are written"),
         };
-        lines.push(format!("rounds   {points} of {} each, {end}", cell.point.window));
+        let each = if course.round.len() == 1 { "" } else { " each" };
+        lines.push(format!("rounds   {points} of {}{each}, {end}", cell.point.window));
         lines.push(format!("watched  {}", sustain.watched_in_words()));
     }
     if !course.script.is_empty() {

@@ -182,7 +182,8 @@ fn official(peak: &Peak) -> Option<String> {
         Some(false) => {
             "; it misses the objective: for that long the target does not carry this load"
         }
-        _ => "; it meets the objective",
+        Some(true) => "; it meets the objective",
+        None => "; too few I/Os to say whether it meets the objective",
     };
     Some(format!("{first}{time}{verdict}."))
 }

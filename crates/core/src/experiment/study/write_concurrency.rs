@@ -3,7 +3,7 @@
 
 use super::curve::{self, Curve};
 use crate::experiment::sweep::{Sweep, is_repeating, is_unique};
-use crate::experiment::throughput::percent;
+use crate::experiment::throughput::{number, percent};
 use crate::experiment::{Candidate, bandwidth_in_words};
 use crate::stats::Estimate;
 
@@ -72,7 +72,7 @@ fn rated<'a>(random: impl Iterator<Item = (&'a Candidate, Estimate)>) -> Vec<Str
         .map(|limit| said(highest(&|(_, shown)| shown.value), limit.0 as f64, &bandwidth_in_words));
     let iops = limits.iops.map(|limit| {
         let reached = highest(&|(one, shown)| shown.value / block(one));
-        said(reached, limit.0, &|value| format!("{value:.0} IOPS"))
+        said(reached, limit.0, &|value| format!("{} IOPS", number(value)))
     });
     bandwidth.into_iter().chain(iops).collect()
 }
