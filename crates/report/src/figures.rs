@@ -672,18 +672,20 @@ pub fn names(trial: &Trial) -> (String, String) {
 /// A finding of one or several trials.
 #[derive(Clone, Debug)]
 pub struct Doubt<'a> {
-    /// Its gravest form.
+    /// As the first of them has it.
     pub finding: &'a Finding,
     /// Whose it is, in words that go before the evidence; empty when there is only one trial.
     pub whose: String,
 }
 
-/// Every finding once, with the trials that have it; the gravest first.
+/// Every finding once, with the trials that have it; the gravest first. One that is graver in some
+/// trials than in others is told of each by itself: what is void is not what is suspect.
 pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     let mut groups: Vec<Vec<(usize, &'t Finding)>> = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
         for one in &trial.findings {
-            match groups.iter_mut().find(|group| group[0].1.code == one.code) {
+            let same = |other: &Finding| (&other.code, other.severity) == (&one.code, one.severity);
+            match groups.iter_mut().find(|group| same(group[0].1)) {
                 Some(group) => group.push((place + 1, one)),
                 None => groups.push(Vec::from([(place + 1, one)])),
             }
@@ -693,9 +695,7 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
     let one = if placed { "trial" } else { "step" };
     let doubt = |group: Vec<(usize, &'t Finding)>| {
-        // The first of the gravest ones, so that its figures are those of the step that is named.
-        let worst = group.iter().map(|(_, one)| one.severity).max();
-        let &(step, finding) = group.iter().find(|(_, one)| Some(one.severity) == worst)?;
+        let &(step, finding) = group.first()?;
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
         let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
         steps.dedup();

@@ -37,6 +37,8 @@ pub struct Spot<'a> {
     pub trials: Numbered<'a>,
     /// The figures of all that are not void; of the void ones where there are no others.
     pub summary: Summary,
+    /// The mean and the largest response time of the same trials, in nanoseconds.
+    pub mean_and_max: Option<(f64, u64)>,
     /// The gravest verdict.
     pub verdict: Verdict,
     /// How many trials the figures rest on.
@@ -151,6 +153,7 @@ impl<'a> Spot<'a> {
             steps: steps.collect(),
             coordinates,
             summary: pooled(&counted, &QUANTILES),
+            mean_and_max: mean_and_max(&counted),
             verdict: verdicts.max().unwrap_or(Verdict::Sound),
             counted: counted.len(),
             trials,
@@ -202,6 +205,14 @@ pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
         bandwidth: rate(flow.bytes.0, stats::bandwidth_series(&slices, None), &|flow| flow.bytes.0),
         quantiles: figures::quantile_estimates(&flow, &stretches, None, quantiles),
     }
+}
+
+/// The mean and the largest response time of several trials together.
+fn mean_and_max(trials: &[&Trial]) -> Option<(f64, u64)> {
+    let mut flow = Flow::new(trials.iter().any(|trial| trial.is_open()));
+    trials.iter().for_each(|trial| flow.merge(&trial.total(None)));
+    let times = flow.response_time();
+    Some((times.mean()?, times.max()?))
 }
 
 /// The larger of two half-widths.

@@ -57,6 +57,8 @@ fn every_experiment_has_its_charts() {
             "pauses window",
             "pauses times",
             "phases recovery",
+            "matrix mean-matrix",
+            "matrix max-matrix",
             "matrix p50",
             "matrix p99",
             "matrix iops",

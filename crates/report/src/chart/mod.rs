@@ -341,10 +341,13 @@ impl Axis {
     }
 }
 
+/// In so much of an axis that begins at zero a label to the left would stand on the other axis.
+const EDGE: f64 = 0.08;
+
 /// Whether a label to the left of a value would stand on the axis, which begins at zero.
 pub fn is_at_the_edge(dot: &Dot, series: &Series) -> bool {
     let most = series.dots.iter().map(|dot| dot.x).fold(0.0, f64::max);
-    dot.x < 0.08 * most
+    dot.x < EDGE * most
 }
 
 /// Round values as they are written, all in one unit.

@@ -2,7 +2,9 @@
 
 use fathom_core::{Bytes, Span};
 
-use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
+use super::{
+    Axis, BARS, Chart, Dot, EDGE, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops,
+};
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
 
@@ -126,7 +128,7 @@ fn rule(name: String, paint: Paint, height: f64, dots: &[(f64, Dot)]) -> Series 
 }
 
 fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
-    let dots: Vec<(f64, Dot)> = found
+    let mut dots: Vec<(f64, Dot)> = found
         .probes
         .iter()
         .map(|probe| {
@@ -142,6 +144,10 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
         })
         .filter(|(_, dot)| dot.y.is_some())
         .collect();
+    let numbers = match thin_out(found, &mut dots) {
+        true => "the numbers, where there is room, are values",
+        false => "the numbers are the values",
+    };
     let mut series = families(found, &dots);
     if let (Some(bound), Some(words)) = (bound(found), &found.objective) {
         series.insert(0, rule(format!("objective {words}"), Paint::Suspect, bound / 1e6, &dots));
@@ -151,7 +157,7 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
         name: "tradeoff".to_owned(),
         title: "Response time against throughput".to_owned(),
         caption: format!(
-            "{time} of the response time in ms against {}, {}; the numbers are the values of {}. \
+            "{time} of the response time in ms against {}, {}; {numbers} of {}. \
              {BARS}",
             unit(found),
             loops(document),
@@ -173,6 +179,55 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
         }]),
         one_at_a_time: false,
     }
+}
+
+/// The plot that labels have to fit into, in dots of the screen: half of the page's width.
+const PLOT: (f64, f64) = (380.0, 190.0);
+/// How wide a letter of a label is, how high a line, and how far it stands from its dot.
+const LETTER: (f64, f64) = (7.0, 14.0);
+const ASIDE: f64 = 8.0;
+
+/// Takes the labels away that would lie on others: the answer's comes first, then those of the
+/// highest probes, which are what a search is about. Whether any was taken; who points at a dot
+/// still reads its value.
+fn thin_out(found: &PeakFound, dots: &mut [(f64, Dot)]) -> bool {
+    let most = dots.iter().map(|(_, dot)| dot.x).fold(f64::MIN_POSITIVE, f64::max);
+    let heights = || {
+        let halves = dots.iter().filter_map(|(_, dot)| Some((dot.y?, dot.half.unwrap_or(0.0))));
+        halves.flat_map(|(y, half)| [(y - half).max(y / 5.0), y + half])
+    };
+    let (low, high) = (heights().fold(f64::MAX, f64::min), heights().fold(0.0, f64::max));
+    let span = (high / low).ln().max(0.1);
+    let left_and_top = |dot: &Dot| {
+        let width = dot.label.chars().count() as f64 * LETTER.0;
+        let (x, y) =
+            (dot.x / most * PLOT.0, dot.y.map_or(0.0, |y| (high / y).ln() / span * PLOT.1));
+        // As those who draw it place it.
+        let left = if dot.x < EDGE * most { x + ASIDE } else { x - ASIDE - width };
+        (left, left + width, y)
+    };
+    let mut order: Vec<usize> = (0..dots.len()).collect();
+    order.sort_by(|one, other| {
+        let is_answer = |nth: &usize| found.choice == Some(dots[*nth].0);
+        let by_value = dots[*other].0.total_cmp(&dots[*one].0);
+        is_answer(other).cmp(&is_answer(one)).then(by_value)
+    });
+    let (mut kept, mut any) = (Vec::new(), false);
+    for nth in order {
+        let (left, right, top) = left_and_top(&dots[nth].1);
+        let clear = |(from, to, at): &(f64, f64, f64)| {
+            right + ASIDE / 2.0 <= *from
+                || *to + ASIDE / 2.0 <= left
+                || LETTER.1 <= (at - top).abs()
+        };
+        if kept.iter().all(clear) {
+            kept.push((left, right, top));
+        } else {
+            dots[nth].1.label.clear();
+            any = true;
+        }
+    }
+    any
 }
 
 fn throughput(document: &Document, found: &PeakFound) -> Chart {
@@ -240,4 +295,53 @@ fn ticks(found: &PeakFound) -> Vec<(f64, String)> {
     }
     kept.sort_by(f64::total_cmp);
     kept.into_iter().map(|number| (number, value(number))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(values: &[(f64, f64, f64)], choice: f64) -> (PeakFound, Vec<(f64, Dot)>) {
+        let found = PeakFound {
+            axis: "rate".to_owned(),
+            measure: "iops".to_owned(),
+            enough: None,
+            objective: None,
+            probes: Vec::new(),
+            choice: Some(choice),
+            equals: Vec::new(),
+            best: None,
+        };
+        let dot = |&(rate, x, y): &(f64, f64, f64)| {
+            (rate, Dot { x, y: Some(y), half: None, label: value(rate), about: String::new() })
+        };
+        (found, values.iter().map(dot).collect())
+    }
+
+    #[test]
+    fn labels_that_would_lie_on_others_are_left_out() {
+        // As an open loop is searched: four times the load, until it breaks down.
+        let probed = [
+            (1e3, 1e3, 0.093),
+            (4e3, 4e3, 0.093),
+            (16e3, 16e3, 0.127),
+            (64e3, 64e3, 0.16),
+            (256e3, 256e3, 0.24),
+            (722e3, 722e3, 1.55),
+            (754e3, 732e3, 67.0),
+            (1020e3, 732e3, 648.0),
+        ];
+        let (found, mut dots) = search(&probed, 722e3);
+        assert!(thin_out(&found, &mut dots));
+        let labels: Vec<&str> = dots.iter().map(|(_, dot)| dot.label.as_str()).collect();
+        assert_eq!(labels, ["", "", "", "64,000", "256,000", "722,000", "754,000", "1,020,000"]);
+    }
+
+    #[test]
+    fn labels_with_room_stay() {
+        let probed = [(1.0, 11e3, 0.089), (8.0, 90e3, 0.09), (64.0, 460e3, 0.107)];
+        let (found, mut dots) = search(&probed, 64.0);
+        assert!(!thin_out(&found, &mut dots));
+        assert!(dots.iter().all(|(_, dot)| !dot.label.is_empty()));
+    }
 }

@@ -68,6 +68,30 @@ pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
     charts
 }
 
+/// The mean and the largest response time, each in a matrix of two axes: what a test of times
+/// reports. None where there are more axes or fewer.
+pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Chart> {
+    let arrangement = Arrangement::of(results);
+    let (Some(lines), []) = (arrangement.lines, arrangement.panels.as_slice()) else {
+        return Vec::new();
+    };
+    let figure = |name: &str, words: &str, of: Reading| Figure {
+        name: name.to_owned(),
+        title: format!("Response time, {words}"),
+        axis: format!("{words}, ms"),
+        log: false,
+        of: Box::new(move |spot| of(spot).map(milliseconds)),
+        text: |ms| figures::time(ms * 1e6),
+    };
+    let exact = |value: f64| Estimate { value, half_width: None };
+    let mean: Reading = Box::new(move |spot| spot.mean_and_max.map(|(mean, _)| exact(mean)));
+    let max: Reading = Box::new(move |spot| spot.mean_and_max.map(|(_, max)| exact(max as f64)));
+    [figure("mean", "mean", mean), figure("max", "maximum", max)]
+        .iter()
+        .map(|figure| matrix(document, results, arrangement.x, lines, figure))
+        .collect()
+}
+
 impl Arrangement {
     /// The axis of numbers with the most values goes to the right, where its line can be followed;
     /// where it is short, a longer one of names. Targets are compared side by side.

@@ -17,6 +17,9 @@ use crate::terminal;
 /// More repeats of a point than this are not linked one by one.
 const LINKED: usize = 6;
 
+/// Tables with so many columns are set smaller.
+const MANY: usize = 11;
+
 /// The charts and tables of an experiment; nothing of a run.
 pub fn section(out: &mut String, document: &Document) {
     if !document.is_experiment() {
@@ -41,7 +44,7 @@ pub fn section(out: &mut String, document: &Document) {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     match found {
         Some(Found::Sweep(sweep)) => {
-            results(out, &Results::of(document, &[Role::Result]));
+            results(out, &Results::of(document, &[Role::Result]), false);
             cut_off(out, &sweep.cut_off);
             runs(out, document);
         }
@@ -51,12 +54,13 @@ pub fn section(out: &mut String, document: &Document) {
             if let Some(others) = chart::sustain::beside(document, found) {
                 let title = chart::sustain::beside_in_words(found);
                 put!(out, "<h3>{}</h3>\n", escape(&title));
-                results(out, &others);
+                let times = Watched::of(found) == Watched::Time;
+                results(out, &others, times);
             }
             rounds(out, found);
         }
         Some(Found::Jobs(found)) => jobs(out, found),
-        None => results(out, &chart::so_far(document)),
+        None => results(out, &chart::so_far(document), false),
     }
     out.push_str("</section>\n");
 }
@@ -111,7 +115,9 @@ fn is_tall(chart: &Chart) -> bool {
 }
 
 fn begin(out: &mut String, heads: &[&str]) {
-    out.push_str("<div class=\"scroll figures\"><table>\n<thead><tr>");
+    // So many columns would push the last one out of the page.
+    let many = if MANY <= heads.len() { " many" } else { "" };
+    put!(out, "<div class=\"scroll figures{many}\"><table>\n<thead><tr>");
     heads.iter().for_each(|head| put!(out, "<th>{}</th>", escape(head)));
     out.push_str("</tr></thead>\n<tbody>\n");
 }
@@ -120,17 +126,26 @@ fn end(out: &mut String) {
     out.push_str("</tbody></table></div>\n");
 }
 
-fn results(out: &mut String, results: &Results<'_>) {
+/// Results in a table; of a test of times with the mean and the maximum as well.
+fn results(out: &mut String, results: &Results<'_>, times: bool) {
     if results.spots.is_empty() {
         return;
     }
     let mut heads: Vec<&str> = results.axes.iter().map(|axis| axis.name.as_str()).collect();
-    heads.extend(["IOPS", "MiB/s", "p50", "p99", "p99.9", "trials", "verdict"]);
+    heads.extend(["IOPS", "MiB/s", "p50", "p99", "p99.9"]);
+    if times {
+        heads.extend(["mean", "maximum"]);
+    }
+    heads.extend(["trials", "verdict"]);
     begin(out, &heads);
     for spot in &results.spots {
         out.push_str("<tr>");
         spot.coordinates.iter().for_each(|one| put!(out, "<td>{}</td>", escape(&one.label)));
         row(out, spot);
+        if times {
+            let (mean, max) = spot.mean_and_max.unzip();
+            put!(out, "<td>{}</td><td>{}</td>", time(mean), time(max.map(|max| max as f64)));
+        }
         let links = spot.trials.iter().map(|(number, trial)| {
             let mark = if trial.verdict == Verdict::Sound { "" } else { "?" };
             format!("<a href=\"#{}\">{number}</a>{mark}", anchor(*number))

@@ -42,7 +42,7 @@ pub fn experiment(document: &Document, style: &Style) -> String {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     match found {
         Some(Found::Sweep(found)) => {
-            results(&mut out, &Results::of(document, &[Role::Result]), style);
+            results(&mut out, &Results::of(document, &[Role::Result]), &[], style);
             for point in &found.cut_off {
                 let text = format!("{} was cut off: it was clearly worse.", point.join(", "));
                 wrap(&mut out, "", &text, Tint::Dim, style);
@@ -58,7 +58,7 @@ pub fn experiment(document: &Document, style: &Style) -> String {
             beside(&mut out, document, found, style);
         }
         Some(Found::Jobs(found)) => jobs::jobs(&mut out, found, style),
-        None => results(&mut out, &chart::so_far(document), style),
+        None => results(&mut out, &chart::so_far(document), &[], style),
     }
     if !document.trials.is_empty() {
         wrap(&mut out, "", &legend(document), Tint::Dim, style);
@@ -120,11 +120,44 @@ enum Detail {
     Lean,
 }
 
-fn results(out: &mut String, results: &Results<'_>, style: &Style) {
+/// What the cells of a matrix are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    Iops,
+    Bandwidth,
+    Mean,
+    Max,
+}
+
+impl Cells {
+    fn head(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MiB/s",
+            Self::Mean => "Mean response time",
+            Self::Max => "Maximum response time",
+        }
+    }
+
+    fn text(self, spot: &Spot<'_>) -> Option<String> {
+        Some(match self {
+            Self::Iops => figures::short_rate(spot.summary.iops?.value),
+            Self::Bandwidth => figures::rate(figures::mib(spot.summary.bandwidth?.value)),
+            Self::Mean => figures::time(spot.mean_and_max?.0),
+            Self::Max => figures::time(spot.mean_and_max?.1 as f64),
+        })
+    }
+}
+
+/// Results in a table, and in matrices of what is asked for: of the throughput where nothing is.
+fn results(out: &mut String, results: &Results<'_>, cells: &[Cells], style: &Style) {
     if results.spots.is_empty() {
         return;
     }
-    let matrices = matrices(results, style);
+    let throughput = if results.is_about_bytes() { [Cells::Bandwidth] } else { [Cells::Iops] };
+    let cells = if cells.is_empty() { &throughput } else { cells };
+    let each = cells.iter().map(|cells| matrices(results, *cells, style));
+    let matrices = each.collect::<Option<Vec<String>>>().map(|all| all.concat());
     let tables = [Detail::Full, Detail::Usual, Detail::Lean].map(|detail| table(results, detail));
     let fitting = tables.iter().find(|table| table.width() <= style.width);
     if let (Some(_), true) = (&matrices, ROWS < results.spots.len()) {
@@ -208,9 +241,9 @@ fn row(spot: &Spot<'_>, detail: Detail, quantiles: usize) -> Vec<(String, Tint)>
     cells
 }
 
-/// The throughput by the last two axes that vary, a matrix for each combination of the others; false if
+/// A figure by the last two axes that vary, a matrix for each combination of the others; nothing if
 /// there are none, or they do not fit.
-fn matrices(results: &Results<'_>, style: &Style) -> Option<String> {
+fn matrices(results: &Results<'_>, cells: Cells, style: &Style) -> Option<String> {
     let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
     let wide: Vec<usize> = (0..results.axes.len()).filter(several).collect();
     let [panels @ .., down, right] = wide.as_slice() else { return None };
@@ -224,7 +257,6 @@ fn matrices(results: &Results<'_>, style: &Style) -> Option<String> {
     if MATRICES < keys.len() {
         return None;
     }
-    let unit = if results.is_about_bytes() { "MiB/s" } else { "IOPS" };
     let mut out = String::new();
     for wanted in keys {
         let spots: Vec<&Spot<'_>> = results.spots.iter().filter(|s| key(s) == wanted).collect();
@@ -232,9 +264,9 @@ fn matrices(results: &Results<'_>, style: &Style) -> Option<String> {
             let axis = &results.axes[*axis];
             format!("{} {}", axis.name, axis.labels[*step])
         });
-        let names: Vec<String> = std::iter::once(unit.to_owned()).chain(names).collect();
+        let names: Vec<String> = std::iter::once(cells.head().to_owned()).chain(names).collect();
         wrap(&mut out, "", &names.join(", "), Tint::Bold, style);
-        let table = matrix(results, &spots, (down, right));
+        let table = matrix(results, &spots, (down, right), cells);
         if style.width < table.width() {
             return None;
         }
@@ -244,8 +276,12 @@ fn matrices(results: &Results<'_>, style: &Style) -> Option<String> {
     Some(out)
 }
 
-fn matrix(results: &Results<'_>, spots: &[&Spot<'_>], (down, right): (usize, usize)) -> Table {
-    let bytes = results.is_about_bytes();
+fn matrix(
+    results: &Results<'_>,
+    spots: &[&Spot<'_>],
+    (down, right): (usize, usize),
+    cells: Cells,
+) -> Table {
     let mut columns = Vec::from([(Align::Left, 0)]);
     columns.extend(results.axes[right].labels.iter().map(|_| (Align::Right, 3)));
     let mut table = Table::new(&columns);
@@ -254,14 +290,10 @@ fn matrix(results: &Results<'_>, spots: &[&Spot<'_>], (down, right): (usize, usi
     for (step, label) in results.axes[down].labels.iter().enumerate() {
         let cell = |other: usize| {
             let spot = spots.iter().find(|s| s.steps[down] == step && s.steps[right] == other);
-            let text = spot.and_then(|spot| match bytes {
-                true => Some(figures::rate(figures::mib(spot.summary.bandwidth?.value))),
-                false => Some(figures::short_rate(spot.summary.iops?.value)),
-            });
-            text.unwrap_or("-".to_owned())
+            spot.and_then(|spot| cells.text(spot)).unwrap_or("-".to_owned())
         };
-        let cells = (0..results.axes[right].labels.len()).map(cell);
-        table.row(Tint::Plain, std::iter::once(label.clone()).chain(cells));
+        let row = (0..results.axes[right].labels.len()).map(cell);
+        table.row(Tint::Plain, std::iter::once(label.clone()).chain(row));
     }
     table
 }
@@ -314,11 +346,19 @@ fn rounds(out: &mut String, found: &SustainFound, style: &Style) {
     wrap(out, "", &format!("{}, round by round", found.watched), Tint::Bold, style);
     let spark = |value: f64| SPARKS[((value / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];
     let line: String = found.rounds.iter().map(|round| spark(round.value.value)).collect();
-    let shown: String = line.chars().take(style.width).collect();
-    push_line(out, &shown);
+    // The last rounds are those that count.
+    let hidden = found.rounds.len().saturating_sub(style.width);
+    let hidden = if hidden == 0 { 0 } else { hidden + 1 };
+    let cut = if hidden == 0 { "" } else { "…" };
+    push_line(out, &format!("{cut}{}", line.chars().skip(hidden).collect::<String>()));
     if let Some(from) = found.steady_from {
         let before = found.rounds.iter().take_while(|round| round.number < from).count();
-        let text = format!("{}└ steady from round {from} on", " ".repeat(before));
+        let place = before.saturating_sub(hidden) + usize::from(0 < hidden);
+        let words = format!("steady from round {from} on");
+        let text = match place + 2 + words.len() <= style.width {
+            true => format!("{}└ {words}", " ".repeat(place)),
+            false => format!("{}{words} ┘", " ".repeat((place - 1).saturating_sub(words.len()))),
+        };
         push_line(out, &text);
     }
     push_line(out, "");
@@ -359,7 +399,14 @@ fn beside(out: &mut String, document: &Document, found: &SustainFound, style: &S
     let Some(others) = chart::sustain::beside(document, found) else { return };
     let title = chart::sustain::beside_in_words(found);
     wrap(out, "", &title, Tint::Bold, style);
-    results(out, &others, style);
+    // What the rounds were watched by is what the test is about.
+    let cells: &[Cells] = match Watched::of(found) {
+        _ if found.rounds.is_empty() => &[],
+        Watched::Iops => &[Cells::Iops],
+        Watched::Bandwidth => &[Cells::Bandwidth],
+        Watched::Time => &[Cells::Mean, Cells::Max],
+    };
+    results(out, &others, cells, style);
 }
 
 /// What the steadiness was judged by, in a sentence.

@@ -215,6 +215,9 @@ fn legend(out: &mut String, (low, high): (f64, f64), style: &Style) {
 
 /// How much the cells that were measured again had changed.
 pub fn drift_in_words(drift: f64) -> String {
+    if drift.abs() < 5e-4 {
+        return "Cells that were measured again at the end took as long as before.".to_owned();
+    }
     let word = if drift < 0.0 { "shorter" } else { "longer" };
     format!(
         "Cells that were measured again at the end took {} {word} than before, in the mean.",

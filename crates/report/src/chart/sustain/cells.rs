@@ -29,6 +29,7 @@ pub fn of_the_last_rounds(document: &Document, found: &SustainFound) -> Vec<Char
         // A test of times is about times.
         charts.retain(|chart| chart.name != "bandwidth");
         charts.sort_by_key(|chart| !chart.name.starts_with('p'));
+        charts.splice(0..0, sweep::matrices_of_times(document, &results));
     }
     charts
 }
