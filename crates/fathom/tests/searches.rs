@@ -117,6 +117,19 @@ fn every_test_of_snia_comes_to_its_end_and_has_written_twice_before() {
 }
 
 #[test]
+fn what_ends_when_so_much_is_written_is_not_said_to_write_for_all_the_time_it_has() {
+    let place = Place::new();
+    let file = place.prepared("a.dat", 4);
+    let file = file.to_str().unwrap();
+    let test = ["--test", "write-saturation", "--overwrite", "--plan"];
+    let output = place.run(&[&["sustain", file][..], &test].concat());
+    let shown = stdout(&output) + &stderr(&output);
+    // Six hours of any disk are terabytes; 16 MiB and a round of a minute are not.
+    let line = shown.lines().find(|line| line.contains("writes at most about ")).unwrap();
+    assert!(line.contains(" GiB, ") && shown.contains("until 16 MiB are written"), "{shown}");
+}
+
+#[test]
 fn the_highest_load_that_meets_an_objective_is_below_the_capacity_and_near_it() {
     let place = Place::new();
     let objective = ["--objective", "p99<=2ms", "--official", "none", "--seed", "1"];

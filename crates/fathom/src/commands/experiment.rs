@@ -130,6 +130,11 @@ impl Writes {
         self
     }
 
+    /// The same where it ends once so much is written, which is seen after each of these points.
+    pub fn until(self, bytes: Bytes, each: &Self) -> Self {
+        Self { bytes: self.bytes.min(bytes.0 as f64 + each.bytes), ..self }
+    }
+
     /// So much on these targets, whatever else is only read.
     pub fn exactly(bytes: Bytes, targets: &[Target]) -> Self {
         let written = targets.iter().map(|target| target.size.0).sum();

@@ -226,8 +226,17 @@ fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
     let rounds = sustain.rounds_at_most();
     let round = course.round.iter().map(|cell| (&cell.point, rounds));
     let script = course.script.iter().map(|planned| (&planned.point, 1));
+    // Whatever a target could write in that time, the rounds end when they have written enough.
+    let capped = |writes: Writes| match course.until {
+        Until::Steady { .. } => writes,
+        Until::Over { bytes, .. } => {
+            let once = course.round.iter().map(|cell| (&cell.point, 1));
+            let each = Writes::of(once, targets).unwrap_or_default();
+            writes.until(bytes, &each)
+        }
+    };
     Writes::of(round.chain(script), targets)
-        .map(|writes| writes.beside(before))
+        .map(|writes| capped(writes).beside(before))
         .or_else(|| (before > Bytes(0)).then(|| Writes::exactly(before, targets)))
 }
 

@@ -93,9 +93,8 @@ fn sweep() -> Value {
         json!({
             "type": "object",
             "description": "What varies, the first axis slowest: options of `fathom run`, those of \
-                            a stream under its name (users.rate), variables, targets, streams (how \
-                            many copies run together), and random-share (sequential at 0%, random at \
-                            100%).",
+                a stream under its name (users.rate), variables, targets, streams (how many copies \
+                run together), and random-share (sequential at 0%, random at 100%).",
             "additionalProperties": {
                 "anyOf": [values, { "type": "object", "additionalProperties": values }],
             },
