@@ -105,3 +105,17 @@ fn the_page_says_what_was_found_and_how_to_repeat_it() {
     assert!(page.contains("open loop, 5,000 IOPS offered"));
     assert!(html::document(&samples::empty()).contains("No trial was finished"));
 }
+
+#[test]
+fn the_list_of_very_many_trials_is_closed() {
+    let (_, bytes) = samples::all().into_iter().find(|(name, _)| *name == "sweep").unwrap();
+    let mut document = document::read(&bytes).unwrap();
+    let closed = |document: &_| html::document(document).contains(" trials in full</summary>");
+    assert!(!closed(&document));
+    let trial = document.trials[0].clone();
+    document.trials.resize(1061, trial);
+    let page = html::document(&document);
+    assert!(page.contains("<summary>All 1,061 trials in full</summary>"));
+    let count = |tag: &str| tags(&page).iter().filter(|one| *one == tag).count();
+    assert_eq!(count("details"), count("/details"));
+}

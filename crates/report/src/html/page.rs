@@ -19,6 +19,9 @@ const TRIALS_DRAWN: usize = 12;
 /// How many errors are listed one by one.
 const ERRORS_SHOWN: usize = 20;
 
+/// A list of more trials than this is closed: below it stand the target and the host.
+const LISTED: usize = 60;
+
 /// The body of the page.
 pub fn body(document: &Document) -> String {
     let mut out = String::new();
@@ -35,6 +38,10 @@ pub fn body(document: &Document) -> String {
              what each of them did over time. For one of them, <code>fathom run</code> its point.\
              </p>\n"
         );
+        if LISTED < document.trials.len() {
+            let count = figures::count(document.trials.len() as u64);
+            put!(out, "<details><summary>All {count} trials in full</summary>\n");
+        }
     }
     for (place, trial) in document.trials.iter().enumerate() {
         match draws_trials(document) {
@@ -43,7 +50,8 @@ pub fn body(document: &Document) -> String {
         }
     }
     if !draws_trials(document) {
-        out.push_str("</section>\n");
+        let end = if LISTED < document.trials.len() { "</details>\n" } else { "" };
+        put!(out, "{end}</section>\n");
     }
     unchecked(&mut out, &document.trials);
     tested(&mut out, document);
