@@ -147,28 +147,20 @@ struct Slot {
     request: Request,
 }
 
-/// I/Os of one flow that started at one stamp and came back at one stamp: all that were started by
-/// one system call and had completed by the time it returned. They took the same time, so that one
-/// entry in the histogram counts them all.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Alike {
-    what: What,
-    submitted: Instant,
-    completed: Instant,
-}
-
-impl Alike {
-    /// Like no I/O.
-    const NONE: Self = Self { what: What::NOTHING, submitted: Instant(0), completed: Instant(0) };
-}
-
 /// What one look at the completions has found so far. It lives for that look only, so that it can
 /// stay in registers.
+///
+/// I/Os of one flow that started at one stamp and came back at one stamp, as do all that were started
+/// by one system call and had completed by the time it returned, took the same time: one entry in the
+/// histogram counts them all.
 struct Back {
     /// The slots that are free.
     free: usize,
-    /// What the latest completions have in common, ...
-    alike: Alike,
+    /// When the latest completions came back, ...
+    at: Instant,
+    /// ... what else they have in common, ...
+    what: What,
+    submitted: Instant,
     /// ... and how many of them are not recorded yet.
     count: u64,
 }
@@ -190,6 +182,8 @@ struct Loop<'a, S, K> {
     ahead: usize,
     sink: &'a mut K,
     slots: Box<[Slot]>,
+    /// When the I/Os that are about to start were due, in their order. Open loops only.
+    dues: Box<[Instant]>,
     /// The first `free_count` are free; what was started last lies behind them.
     free: Box<[u32]>,
     free_count: usize,
@@ -392,6 +386,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             next: most,
             sink,
             slots: vec![Slot::default(); depth as usize].into(),
+            dues: vec![Instant(0); if S::OPEN { depth as usize } else { 0 }].into(),
             free: (0..depth).rev().collect(),
             free_count: depth as usize,
             slice_end: table.boundary_after(table.start),
@@ -486,7 +481,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     }
 
     /// The second half of a turn: takes what came back, and says what time it is.
-    #[inline(always)]
+    // By itself, so that what the loop over the completions needs has all registers.
+    #[inline(never)]
     fn end<B: Backend>(&mut self, backend: &mut B) -> Instant {
         // Before the completions are looked at: a worker that a call held up comes back after
         // the end that the others have agreed on, and so do its I/Os.
@@ -494,9 +490,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             self.stop(backend.now());
         }
         let before = self.free_count;
-        let mut back = Back { free: before, alike: Alike::NONE, count: 0 };
+        // Like no I/O: one that was seen at the start of time has nothing to bring up to date.
+        let (at, what, submitted) = (Instant(0), What::NOTHING, Instant(0));
+        let mut back = Back { free: before, at, what, submitted, count: 0 };
         backend.reap(|completion| self.complete(completion, &mut back));
-        self.record(back.alike, back.count);
+        self.record_back(&mut back);
         let free = back.free;
         self.free_count = free;
         if S::BOUNDED && !self.done && self.in_flight() == 0 && self.schedule.is_done() {
@@ -628,15 +626,15 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let mut not_before = Instant(0);
         if let Some(intended) = self.take_early::<B>(now) {
             free -= 1;
-            self.slots[self.free[free] as usize].intended = intended;
+            self.dues[0] = intended;
             not_before = intended;
         }
         while free > least {
             let Some(intended) = self.schedule.take(now) else { break };
-            free -= 1;
             if S::OPEN {
-                self.slots[self.free[free] as usize].intended = intended;
+                self.dues[self.free_count - free] = intended;
             }
+            free -= 1;
         }
         let count = self.free_count - free;
         self.more = count >= batch && free > 0;
@@ -672,20 +670,27 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let batch = free..self.free_count;
         self.free_count = free;
         self.started += drawn.len() as u64;
-        // Slots are taken from the end, so that the first request has the slot of the first that was due.
-        for (&slot, &request) in self.free[batch].iter().rev().zip(&self.requests[drawn]) {
+        for (&slot, &request) in self.free[batch.clone()].iter().zip(&self.requests[drawn]) {
             self.sink.starts(slot);
             let slot = &mut self.slots[slot as usize];
             slot.request = request;
             slot.submitted = submitted;
-            if S::OPEN
-                && let Some(late) = &mut self.tally.start_delay
-            {
-                let delay = submitted.since(slot.intended).0;
-                let whose = if self.full_until <= slot.intended {
-                    &mut late.generator
-                } else {
-                    &mut late.target
+        }
+        if S::OPEN {
+            self.note_dues(batch, submitted);
+        }
+    }
+
+    /// Keeps when the I/Os in these free slots, which start now, were due.
+    #[inline]
+    fn note_dues(&mut self, batch: Range<usize>, submitted: Instant) {
+        for (&slot, &intended) in self.free[batch].iter().zip(&self.dues) {
+            self.slots[slot as usize].intended = intended;
+            if let Some(late) = &mut self.tally.start_delay {
+                let delay = submitted.since(intended).0;
+                let whose = match self.full_until <= intended {
+                    true => &mut late.generator,
+                    false => &mut late.target,
                 };
                 whose.record(delay);
             }
@@ -721,7 +726,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             return self.push_with_trims(free, drawn, backend);
         }
         let requests = &self.requests[drawn];
-        let batch = || self.free[free..self.free_count].iter().rev().zip(requests);
+        let batch = || self.free[free..self.free_count].iter().zip(requests);
         if self.job.writes {
             for (&slot, request) in batch() {
                 if request.direction() == Direction::Write {
@@ -739,8 +744,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     /// The same where some of it are trims.
     #[inline(never)]
     fn push_with_trims(&mut self, free: usize, drawn: Range<usize>, backend: &mut impl Backend) {
-        let slots = self.free[free..self.free_count].iter().rev();
-        for (&slot, request) in slots.zip(&self.requests[drawn]) {
+        let slots = &self.free[free..self.free_count];
+        for (&slot, request) in slots.iter().zip(&self.requests[drawn]) {
             let (target, offset, length) = (request.target(), request.offset, request.length());
             if request.upkeep().is_some() {
                 backend.push_task(slot, target, Task::Trim { offset, length });
@@ -781,8 +786,17 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             return;
         }
         if self.boundary <= to {
-            self.roll_over(to);
+            return self.cross_boundary(to);
         }
+        // The window is not over: its end is a boundary, too.
+        self.tally.depth_ns += u128::from(self.in_flight()) * u128::from(to.0 - self.at.0);
+        self.at = to;
+    }
+
+    /// Moves on to a stamp that ends a slice, a bucket or the window.
+    #[cold]
+    fn cross_boundary(&mut self, to: Instant) {
+        self.roll_over(to);
         self.integrate_depth(to);
         if self.timetable.window_end <= to {
             self.excess = NEVER;
@@ -795,7 +809,6 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     }
 
     /// Counts what was in flight from the last stamp to this one, but not after the window.
-    #[inline]
     fn integrate_depth(&mut self, to: Instant) {
         let passed = to.min(self.timetable.window_end).since(self.at).0;
         self.tally.depth_ns += u128::from(self.in_flight()) * u128::from(passed);
@@ -805,43 +818,52 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     // A call for each I/O would cost more than what it does.
     #[inline(always)]
     fn complete(&mut self, completion: Completion, back: &mut Back) {
-        if self.at < completion.at {
-            self.record(back.alike, std::mem::take(&mut back.count));
+        let Completion { slot, result, at } = completion;
+        if at != back.at {
+            self.record_back(back);
             self.free_count = back.free;
-            self.advance(completion.at);
+            self.advance(at);
+            back.at = at;
         }
         if S::OPEN && back.free == 0 {
             self.full_until = self.at;
         }
-        self.free[back.free] = completion.slot;
+        self.free[back.free] = slot;
         back.free += 1;
         let phase = match (self.excess == NEVER, self.in_window) {
             (true, _) => TracePhase::After,
             (false, true) => TracePhase::Window,
             (false, false) => TracePhase::WarmUp,
         };
-        self.follow(completion.slot, Some((completion.at, completion.result)), phase);
-        let slot = &self.slots[completion.slot as usize];
-        let what = slot.request.what();
+        self.follow(slot, Some((at, result)), phase);
+        let place = &self.slots[slot as usize];
+        let (what, submitted) = (place.request.what(), place.submitted);
         // The schedule did not give the flushes, and knows nothing of them.
-        if S::RESTS && slot.request.upkeep() != Some(Upkeep::Flush) {
+        if S::RESTS && place.request.upkeep() != Some(Upkeep::Flush) {
             self.schedule.came_back(self.at);
         }
-        if i64::from(completion.result) != i64::from(what.length()) + self.excess {
-            self.record(back.alike, std::mem::take(&mut back.count));
-            return self.put_aside(completion);
+        if i64::from(result) != i64::from(what.length()) + self.excess {
+            self.record_back(back);
+            return self.put_aside(slot, result, at);
         }
-        let alike = Alike { what, submitted: slot.submitted, completed: completion.at };
         if S::OPEN
             && let Some(response_time) = &mut self.tally.flow_mut(what.flow()).response_time
         {
-            response_time.record(completion.at.since(slot.intended).0);
+            response_time.record(at.since(place.intended).0);
         }
-        if alike != back.alike {
-            self.record(back.alike, std::mem::take(&mut back.count));
-            back.alike = alike;
+        if what != back.what || submitted != back.submitted {
+            self.record_back(back);
+            (back.what, back.submitted) = (what, submitted);
         }
         back.count += 1;
+    }
+
+    /// Records what came back so far and was alike.
+    #[inline(always)]
+    fn record_back(&mut self, back: &mut Back) {
+        if back.count > 0 {
+            self.record(back.what, back.submitted, back.at, std::mem::take(&mut back.count));
+        }
     }
 
     /// Tells who follows the I/Os, if anybody does, that this one ended.
@@ -855,15 +877,11 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         });
     }
 
-    /// Records what came back so far and was alike. Given as values, because what a call could change
-    /// would be read and written anew for each I/O.
+    /// Records so many I/Os that were alike. Given as values, because what a call could change would be
+    /// read and written anew for each I/O.
     #[inline(never)]
-    fn record(&mut self, alike: Alike, count: u64) {
-        if count == 0 {
-            return;
-        }
+    fn record(&mut self, what: What, submitted: Instant, completed: Instant, count: u64) {
         self.completed += count;
-        let Alike { what, submitted, completed } = alike;
         // One that seems to have ended before it began was stamped by another processor, whose clock
         // is behind by less than an I/O takes.
         let ns = completed.0.saturating_sub(submitted.0);
@@ -872,15 +890,16 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         flow.service_time.record_many(ns, count);
     }
 
-    /// An I/O came back that did not do what it should, or not in the window.
+    /// An I/O came back that did not do what it should, or not in the window. Given as values, too.
     #[cold]
-    fn put_aside(&mut self, completion: Completion) {
+    fn put_aside(&mut self, slot: u32, result: i32, at: Instant) {
+        let completion = Completion { slot, result, at };
         let whole = self.is_whole(completion);
         if whole && self.excess == 0 {
             return self.count_trim(completion);
         }
         if !whole {
-            self.note_failure(completion.slot, failure(completion.result), self.at);
+            self.note_failure(slot, failure(result), self.at);
             if self.excess != NEVER {
                 self.ledger.failed += 1;
                 self.tally.failed += 1;
@@ -899,8 +918,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         if let Some(response_time) = &mut self.tally.flow_mut(what.flow()).response_time {
             response_time.record(completion.at.since(intended).0);
         }
-        let alike = Alike { what, submitted, completed: completion.at };
-        self.record(alike, 1);
+        self.record(what, submitted, completion.at, 1);
     }
 
     /// Whether all was moved that should be, or trimmed.

@@ -117,12 +117,11 @@ impl Backend for NopRing {
 
     #[inline]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        if self.injects {
-            return self.ring.reap(take);
-        }
-        let length = self.length;
+        // What stands for 0. One loop for both, because `take` is not put into two of them, and a
+        // call for each I/O would be a tenth of what the engine costs.
+        let nothing = if self.injects { 0 } else { self.length };
         self.ring.reap(|completion| {
-            let result = if completion.result == 0 { length } else { completion.result };
+            let result = if completion.result == 0 { nothing } else { completion.result };
             take(Completion { result, ..completion });
         });
     }
