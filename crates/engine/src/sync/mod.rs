@@ -24,7 +24,7 @@ use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::payload::Deal;
 use crate::target::OpenTarget;
 use calls::{Calls, Work};
-pub(crate) use calls::{discard, punch};
+pub(crate) use calls::{discard, own_table_of_files, punch};
 use helper::{Helper, Job, Outbox};
 pub(crate) use mapping::probe as probe_mapping;
 

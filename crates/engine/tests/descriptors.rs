@@ -1,0 +1,75 @@
+//! A run leaves as many files open as it found. A worker of `sync` with one slot has a table of files
+//! of its own, so that what it closed of others' would stay open for them.
+//!
+//! A program of its own with one test, because whatever else ran would open files, too.
+
+use std::fs::{self, File};
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::spec::{Access, BackendKind, Pacing, Point, Region, Stream, Workers};
+use fathom_core::{Bytes, Span};
+use fathom_engine::target::OpenTarget;
+use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+
+const BLOCKS: u64 = 64;
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn phase(&mut self, _: Phase, _: Span) {}
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// How many files this process has open, the folder itself among them.
+fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn target(file: &File) -> OpenTarget {
+    OpenTarget {
+        name: "file".to_owned(),
+        file: file.try_clone().unwrap().into(),
+        size: Bytes(BLOCKS * 4096),
+        alignment: Bytes(1),
+        passthrough: None,
+    }
+}
+
+/// Runs two workers for a moment, and gives how many I/Os they did.
+fn run(backend: BackendKind, queue_depth: u32, targets: &[OpenTarget]) -> u64 {
+    let region = Region { target: 0, offset: Bytes(0), length: Bytes(BLOCKS * 4096) };
+    let stream = Stream {
+        pacing: Pacing::Closed { queue_depth },
+        workers: Workers::Total(2),
+        access: Access::BUFFERED,
+        ..Stream::reading("reads", Vec::from([region]))
+    };
+    let window = Span::from_ms(20);
+    let point = Point { interval: window, ..Point::of(Vec::from([stream]), window) };
+    let devices = Devices::Real { streams: &[targets.to_vec()], backend };
+    let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody).unwrap();
+    record.ledger().completed
+}
+
+#[test]
+fn a_run_leaves_as_many_files_open_as_it_found() {
+    let path = std::env::temp_dir().join(format!("fathom-descriptors-{}", std::process::id()));
+    fs::write(&path, vec![1; BLOCKS as usize * 4096]).unwrap();
+    let file = File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let targets = [target(&file)];
+    for backend in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
+        if fathom_engine::choose(Some(backend), Access::BUFFERED).is_err() {
+            eprintln!("skipped: {backend:?} does not work here");
+            continue;
+        }
+        // Each of the two workers has one slot, and then four.
+        for queue_depth in [2, 8] {
+            // What is looked up once for all runs stays open.
+            run(backend, queue_depth, &targets);
+            let before = open_files();
+            assert!(run(backend, queue_depth, &targets) > 0);
+            assert_eq!(open_files(), before, "{backend:?} at queue depth {queue_depth}");
+        }
+    }
+}
