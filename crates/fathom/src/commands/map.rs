@@ -43,11 +43,11 @@ const QUICK: Cells =
 const TURNING: Cells =
     Cells { window: Span::from_secs(30), longest: 2, give_up_from: 0.4, behind: 0.15 };
 
-/// A cell on a simulated device ends before its time when so many I/Os have told enough. By a hundred
-/// thousand any queue has found its length or shows that it has none, p99.9 is trusted from two
-/// hundred thousand on, and what is not known by more than twice that will not be soon.
+/// A cell on a simulated device ends before its time when so many I/Os have told enough. By the end of
+/// the first two a queue has found its length or shows that it has none, p99.9 is trusted from two
+/// hundred thousand reads on, and what is not known by half as many more will not be soon.
 const BY_COUNT: ByCount =
-    ByCount { ramp: 100_000, given_up: 100_000, known: 200_000, most: 500_000 };
+    ByCount { ramp: 50_000, given_up: 100_000, known: 200_000, most: 300_000 };
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);

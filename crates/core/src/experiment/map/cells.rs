@@ -89,12 +89,15 @@ const PRECISE_AT: f64 = 0.99;
 /// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
 
-/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.5, 1, 1.4,
-/// 2, 2.8 and 4 s.
-const EARLY_LOOKS: [f64; 6] = [0.1, 0.2, 0.28, 0.4, 0.56, 0.8];
+/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.3, 0.5,
+/// 0.7, 1, 1.4, 2, 2.8 and 4 s.
+const EARLY_LOOKS: [f64; 8] = [0.06, 0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8];
 
 /// So many intervals make enough batches for a half-width. No cell is known in less.
-const INTERVALS: u64 = 10;
+const INTERVALS: u64 = 5;
+
+/// With so many a half-width is no wider because there are few: none is given less to be known in.
+const FULL_INTERVALS: u64 = 10;
 
 /// The lag from which on a target that falls behind is given up: this long, and so many times the
 /// shortest response time. Less may be a hiccup.
@@ -534,13 +537,12 @@ fn enough(settings: &Settings, before: Before, so_far: &Record) -> bool {
 /// Whether a cell ends by what was counted although nothing is wrong with it.
 fn has_counted_enough(settings: &Settings, so_far: &Record) -> bool {
     let Some(count) = settings.by_count else { return false };
-    if so_far.window.0 < INTERVALS * settings.base.interval.0 {
-        return false;
-    }
+    let intervals = so_far.window.0 / settings.base.interval.0;
     // Each one that was asked for, those among them that a cell of the usual length need not know.
     let all_known = || settings.search.surfaces.iter().all(|one| is_known(one, so_far));
-    count.most <= so_far.total(None).ios()
-        || (count.known <= samples(so_far) && is_carried(settings, so_far) && all_known())
+    let is_known = || count.known <= samples(so_far) && is_carried(settings, so_far) && all_known();
+    (FULL_INTERVALS <= intervals && count.most <= so_far.total(None).ios())
+        || (INTERVALS <= intervals && is_known())
 }
 
 /// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
@@ -910,20 +912,21 @@ mod tests {
         };
         let ends = |settings: &Settings, so_far: &Record| enough(settings, after(None), so_far);
         let known = counting(2, ByCount { known: ios, ..never });
-        assert_eq!(looks(&known)[..4], [500, 1000, 1400, 2000].map(Span::from_ms));
+        assert_eq!(looks(&known)[..5], [300, 500, 700, 1000, 1400].map(Span::from_ms));
         assert!(ends(&known, &calm) && !ends(&settings, &calm));
         let ended = Record { ended_early: true, ..calm.clone() };
         assert!(reading(&known, after(None), &ended).admissible);
         assert!(reading(&known, after(None), &ended).precise);
         // Too few, too short, or one of them unknown.
         assert!(!ends(&counting(2, ByCount { known: ios + 1, ..never }), &calm));
-        let short = Record { window: Span::from_ms(900), ..calm.clone() };
+        let short = Record { window: Span::from_ms(400), ..calm.clone() };
         assert!(!ends(&known, &short));
         assert!(!ends(&counting(3, ByCount { known: ios, ..never }), &calm));
         // However little is known, not beyond what it may count at most.
         let most = counting(2, ByCount { most: ios, ..never });
         let erratic = Record { stretches: Vec::new(), ..calm.clone() };
         assert!(ends(&most, &erratic) && !ends(&known, &erratic));
+        assert!(!ends(&most, &Record { window: Span::from_ms(900), ..erratic.clone() }));
         let ended = Record { ended_early: true, ..erratic };
         let reading = reading(&most, after(None), &ended);
         assert!(reading.admissible && !reading.precise);
