@@ -421,7 +421,8 @@ impl Search {
             // the next one that has it may be at the frontier, where it is a hundred times as long.
             // The first quantile is what the search goes by, and has the samples.
             filled.retain(|spot, _| {
-                place == 0 || between[spot].iter().all(|other| known.contains_key(other))
+                let mut beside = between.get(spot).into_iter().flatten();
+                place == 0 || beside.all(|other| known.contains_key(other))
             });
             filled
         };
