@@ -82,6 +82,15 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
 }
 
 #[test]
+fn a_file_that_is_not_there_is_refused_with_what_to_name() {
+    let place = Place::new();
+    let output = place.run(&["import", "none.json"]);
+    assert_eq!(code(&output), 5);
+    let said = stderr(&output);
+    assert!(said.contains("none.json: No such file") && said.contains(": name what"), "{said}");
+}
+
+#[test]
 fn results_of_fio_are_shown_drawn_and_tabled() {
     let place = Place::new();
     let output = place.run(&["import", &sample("two-jobs.json"), "--out", "f.jsonl"]);

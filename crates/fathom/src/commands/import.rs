@@ -13,6 +13,9 @@ use crate::import::{self, Imported, Output};
 use crate::output;
 use crate::session::unix_ns;
 
+/// What to do about a file that cannot be read.
+const NAME_ONE: &str = "name what `fio --output-format=json` or Diskplorer wrote";
+
 /// Reads them, writes the result file, and shows it.
 ///
 /// # Errors
@@ -22,7 +25,8 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let mut outputs: Vec<(String, Output)> = Vec::new();
     for path in &args.files {
         let refuse = |problem: String| Error::Read { path: path.clone(), problem };
-        let text = fs::read(path).map_err(|cause| refuse(plain(&cause)))?;
+        let text =
+            fs::read(path).map_err(|cause| refuse(format!("{}: {NAME_ONE}", plain(&cause))))?;
         let output = Output::read(&String::from_utf8_lossy(&text)).map_err(refuse)?;
         outputs.push((path.display().to_string(), output));
     }
