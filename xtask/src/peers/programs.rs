@@ -1,9 +1,9 @@
 //! Runs fathom and fio on the same job and says what an I/O cost each.
 //!
 //! The figure that counts is the CPU time of the one thread that does the I/O: fathom's own account
-//! of its worker, and what fio gets from `getrusage(RUSAGE_THREAD)` with `--thread`. The CPU time of
-//! the whole process stands beside it, because work that the kernel hands to other threads of the
-//! process (io_uring's workers) is in that alone.
+//! of its worker, and what fio gets from `getrusage` of its job, a process with one thread. The CPU
+//! time of the whole program stands beside it, because work that the kernel hands to other threads
+//! of a process (io_uring's workers) is in that alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ impl Programs {
             format!("--runtime={}ms", job.run.0 / 1_000_000),
             format!("--direct={}", u32::from(job.is_direct)),
         ];
-        let mut arguments = Vec::from(["--name=peer", "--thread", "--readonly", "--rw=randread"]);
+        let mut arguments = Vec::from(["--name=peer", "--readonly", "--rw=randread"]);
         arguments.extend(["--bs=4k", "--time_based", "--invalidate=0"]);
         arguments.extend(["--clat_percentiles=1", "--output-format=json", "--eta=never"]);
         arguments.extend(ours.iter().map(String::as_str));
