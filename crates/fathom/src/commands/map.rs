@@ -45,9 +45,9 @@ const TURNING: Cells =
 
 /// A cell on a simulated device ends before its time when so many I/Os have told enough. By the end of
 /// the first two a queue has found its length or shows that it has none, p99.9 is trusted from two
-/// hundred thousand reads on, and what is not known by half as many more will not be soon.
+/// hundred thousand reads on, and what is not known by a quarter more will not be soon.
 const BY_COUNT: ByCount =
-    ByCount { ramp: 50_000, given_up: 100_000, known: 200_000, most: 300_000 };
+    ByCount { ramp: 30_000, given_up: 100_000, known: 200_000, most: 250_000 };
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
