@@ -181,6 +181,9 @@ impl Session<'_> {
             if let Some(why) = experiment.meant_to_overload(&trial) {
                 judgement.excuse_overload(why);
             }
+            if let Some(why) = experiment.meant_to_change(&trial) {
+                judgement.excuse_change(why);
+            }
             course.take(judgement.verdict());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;

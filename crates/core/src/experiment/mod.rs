@@ -208,6 +208,12 @@ pub trait Experiment {
         None
     }
 
+    /// Why what the IOPS of a trial that has just ended did over its window was to be seen, in one
+    /// sentence, if that was what it was for. As above.
+    fn meant_to_change(&self, _trial: &Trial) -> Option<&'static str> {
+        None
+    }
+
     /// What is ahead from here on.
     fn forecast(&self) -> Forecast;
 

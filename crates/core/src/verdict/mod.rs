@@ -72,6 +72,9 @@ pub const CODES: [&str; 42] = [
 const OF_TOO_MUCH_LOAD: [&str; 5] =
     ["not-steady", "overload", "queue-too-deep", "trend", "warm-up-too-short"];
 
+/// What the IOPS of a target have that changes over the window.
+const OF_CHANGE: [&str; 3] = ["not-steady", "trend", "warm-up-too-short"];
+
 /// What the findings come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -148,8 +151,17 @@ impl Judgement {
     /// Makes notes of what follows from too much load, where that was meant, for this reason. What
     /// may have other causes stays: errors, other load, a generator that was late.
     pub fn excuse_overload(&mut self, why: &str) {
+        self.excuse(&OF_TOO_MUCH_LOAD, why);
+    }
+
+    /// Makes notes of changes over the window, where they are what was to be seen, for this reason.
+    pub fn excuse_change(&mut self, why: &str) {
+        self.excuse(&OF_CHANGE, why);
+    }
+
+    fn excuse(&mut self, codes: &[&str], why: &str) {
         for finding in &mut self.findings {
-            if OF_TOO_MUCH_LOAD.contains(&finding.code) && finding.severity == Severity::Suspect {
+            if codes.contains(&finding.code) && finding.severity == Severity::Suspect {
                 finding.severity = Severity::Note;
                 why.clone_into(&mut finding.advice);
             }
@@ -344,6 +356,9 @@ mod tests {
         assert_eq!(judgement.verdict(), Verdict::Sound);
         assert_eq!(judgement.findings.len(), invented.judge().findings.len());
         assert!(judgement.findings.iter().any(|one| one.advice == "It was meant."));
+        let mut changed = invented.judge();
+        changed.excuse_change("It was to be seen.");
+        assert_eq!(changed.verdict(), Verdict::Suspect, "too much load is no change");
         invented.trial.record.interrupted = true;
         assert_eq!(judged(&invented).verdict(), Verdict::Suspect, "for another reason");
         invented.worker().gave_up = true;

@@ -314,6 +314,17 @@ impl Experiment for Sustain {
         }
     }
 
+    fn meant_to_change(&self, trial: &Trial) -> Option<&'static str> {
+        let varies = |axis| trial.place.coordinates.iter().any(|one| one.axis == axis);
+        match (varies(presets::IDLE_AXIS), varies(presets::PHASE_AXIS)) {
+            (true, _) => {
+                Some("How a burst after a pause differs from the steady state is the test.")
+            }
+            (_, true) => Some("How the rate changes after the phase before is the test."),
+            _ => None,
+        }
+    }
+
     fn forecast(&self) -> Forecast {
         let mut ahead = Forecast::default();
         if let Some(preparation) = &self.preparation {

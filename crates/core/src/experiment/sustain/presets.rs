@@ -39,6 +39,11 @@ const IDLE: [Span; 5] = [
 ];
 const BURST: Span = Span::from_secs(5);
 
+/// The coordinate of a burst: the pause before it.
+pub(super) const IDLE_AXIS: &str = "idle";
+/// The coordinate of what follows another load.
+pub(super) const PHASE_AXIS: &str = "phase";
+
 /// How long an idle state lasts, a phase of large sequential writes, one of small random ones, and
 /// the whole write saturation, unless told otherwise.
 const IDLE_STATE: Span = Span::from_secs(3600);
@@ -237,7 +242,7 @@ fn idle_state(base: &Point, idle: Span, state: Span) -> Vec<Planned> {
         point.window = BURST;
         point.interval = Span::from_ms(100);
         point.name = format!("burst {} after {idle} idle", number + 1);
-        let coordinates = Vec::from([coordinate("idle", idle.to_string(), idle.as_secs_f64())]);
+        let coordinates = Vec::from([coordinate(IDLE_AXIS, idle.to_string(), idle.as_secs_f64())]);
         planned(Cell { point, coordinates }, idle, number as u32)
     };
     (0..bursts).map(burst).collect()
@@ -260,7 +265,7 @@ fn cross_stimulus(base: &Point, length: Option<Span>) -> Vec<Planned> {
             point.name = format!("{name}, {} of {trials}: {}", number + 1, point.name);
             point.warm_up = Span(0);
             let coordinates = Vec::from([Coordinate {
-                axis: "phase".to_owned(),
+                axis: PHASE_AXIS.to_owned(),
                 label: name.to_owned(),
                 value: None,
             }]);

@@ -273,6 +273,10 @@ fn scripts_follow_the_rounds() {
     let base = base(1 << 30, 1);
     let idle = course(Test::HostIdleRecovery, &base, settings);
     let (all, conclusion) = run(idle, |_| 10);
+    let sustain = Sustain::new(course(Test::HostIdleRecovery, &base, settings));
+    let is_meant = |planned: &Planned| sustain.meant_to_change(&trial(planned, 10)).is_some();
+    assert!(!is_meant(&all[0]), "a round is to be steady");
+    assert!(is_meant(&all[5]), "a burst is not");
     let rests: Vec<u64> = all.iter().map(|planned| planned.rest.0 / 1_000_000_000).collect();
     let count = |seconds: u64| rests.iter().filter(|rest| **rest == seconds).count();
     assert_eq!((count(0), count(5), count(10), count(50)), (5, 60, 40, 10));
