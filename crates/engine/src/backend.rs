@@ -208,6 +208,11 @@ pub trait RealBackend: Backend + Sized {
     /// When the kernel refuses what it needs, or there is too little memory.
     fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self>;
 
+    /// Prepares the calling thread for a backend of this shape. The thread is there for that alone: it
+    /// makes, uses and drops the backend, what it opens besides it shares with nobody, and the targets
+    /// are closed by others, too.
+    fn prepare_thread(_shape: &Shape) {}
+
     /// What a slot writes next, while it is not in flight and before [`Backend::refresh`] is called
     /// for it once more.
     fn write_buffer(&mut self, slot: u32) -> &mut [u8];

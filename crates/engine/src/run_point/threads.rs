@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{BackendKind, Pacing, Point, Region, Rests};
+use fathom_core::spec::{Pacing, Point, Region, Rests};
 use fathom_core::{Instant, Span};
 
 use super::finish::Finish;
@@ -23,7 +23,6 @@ use crate::pacer::{self, Pace};
 use crate::pattern::Pointers;
 use crate::payload::Content;
 use crate::realtime;
-use crate::sync;
 use crate::target::OpenTarget;
 use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
 use crate::worker::{Job, Outcome, Sink, Timetable};
@@ -262,15 +261,9 @@ impl Run<'_> {
         };
         // First of all: what is allocated from here on is near the CPU.
         let settled = workplace::settle(&stream.workplace, plan.worker);
-        // Helper threads would share it again.
-        if B::KIND == BackendKind::Sync && shape.slots == 1 {
-            #[expect(unsafe_code, reason = "the compiler does not know of tables of files")]
-            // SAFETY: the backend is made, used and dropped by this thread, which opens nothing else.
-            // The targets that it was given are borrowed, so that the caller closes them.
-            unsafe {
-                sync::own_table_of_files();
-            }
-        }
+        // The backend is made, used and dropped by this thread, which opens nothing else. The targets
+        // that it was given are borrowed, so that the caller closes them.
+        B::prepare_thread(&shape);
         let opened = settled.and_then(|()| self.open_backend::<B>(plan, &targets, &shape));
         let (backend, answer) = match opened {
             Ok(backend) => (Some(backend), Ok(())),

@@ -53,13 +53,10 @@ pub(super) struct Calls {
 /// Gives this thread a table of open files of its own, with what is open now. A call by number need not
 /// count itself as a user of its file then, which is a tenth of a short call: as in a program that
 /// has one thread. Where that is forbidden all stays as it is.
-///
-/// # Safety
-///
-/// What this thread opens from here on is used and closed by it alone, what others open from here on it
-/// never uses, and what it was given is closed by them, too.
-pub(crate) unsafe fn own_table_of_files() {
-    // SAFETY: see above.
+pub(super) fn own_table_of_files() {
+    // SAFETY: what the thread opens from here on is used and closed by it alone, what others open from
+    // here on it never uses, and what it was given is closed by them, too: see
+    // `RealBackend::prepare_thread`.
     let _ = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
 }
 

@@ -24,7 +24,7 @@ use crate::pacer::{self, Pace, Pacer, Wait};
 use crate::payload::Deal;
 use crate::target::OpenTarget;
 use calls::{Calls, Work};
-pub(crate) use calls::{discard, own_table_of_files, punch};
+pub(crate) use calls::{discard, punch};
 use helper::{Helper, Job, Outbox};
 pub(crate) use mapping::probe as probe_mapping;
 
@@ -87,6 +87,13 @@ impl RealBackend for Sync {
             pacer: Pacer::new(clock.clone()),
             clock,
         })
+    }
+
+    /// Helper threads would share the table again.
+    fn prepare_thread(shape: &Shape) {
+        if shape.slots == 1 {
+            calls::own_table_of_files();
+        }
     }
 
     fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
