@@ -1,6 +1,6 @@
 //! The trace of a run holds every I/O that the record counts, and the same seed issues the same I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -235,7 +235,11 @@ fn the_load_goes_on_after_the_window_on_files() {
             let (cooled, recorded): (Vec<&TracedIo>, Vec<&TracedIo>) =
                 trace.all().partition(|io| io.phase == TracePhase::CoolDown);
             assert!(!cooled.is_empty(), "{backend:?}");
-            assert!(cooled.iter().all(|io| io.start_ns < end));
+            // A worker that is held up between its last look at the clock and the start of what was
+            // due then starts one more batch late, all of it at once.
+            let late: BTreeSet<i64> =
+                cooled.iter().map(|io| io.start_ns).filter(|&start| start >= end).collect();
+            assert!(late.len() <= 2, "{backend:?}, {late:?}");
             assert_eq!(record.ledger().due, recorded.len() as u64 + record.ledger().unstarted);
         }
     }

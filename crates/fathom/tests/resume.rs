@@ -112,7 +112,8 @@ fn killed_and_resumed(name: &str, words: &[&str], every: usize) -> Document {
         let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
         assert_eq!(code(&output), 0, "{length}: {}", stderr(&output));
         let points = expected.header.planned_points;
-        let said = format!("resumes {name}: {kept} of {points} points are measured");
+        let are = if kept == 1 { "is" } else { "are" };
+        let said = format!("resumes {name}: {kept} of {points} points {are} measured");
         assert_has(&stdout(&output), &[&said]);
         let bytes = fs::read(&path).unwrap();
         let document = read(&bytes);

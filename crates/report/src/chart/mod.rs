@@ -322,14 +322,17 @@ impl Heat {
 }
 
 impl Axis {
+    /// How far an axis of ratios reaches for a value and its half-width. An interval that reaches to
+    /// nothing would make it endless.
+    fn ends_of_ratio(value: f64, half: f64) -> (f64, f64) {
+        ((value - half).max(value / 5.0), value + half)
+    }
+
     /// An axis of ratios for all these values and their intervals, with round ticks and some room.
     fn of_ratios(title: String, series: &[Series]) -> Self {
         let dots = series.iter().flat_map(|one| &one.dots);
-        let ends = dots.filter_map(|dot| {
-            let (value, half) = (dot.y?, dot.half.unwrap_or(0.0));
-            // An interval that reaches to nothing would make the axis endless.
-            Some(((value - half).max(value / 5.0), value + half))
-        });
+        let ends =
+            dots.filter_map(|dot| Some(Self::ends_of_ratio(dot.y?, dot.half.unwrap_or(0.0))));
         let ends = ends.filter(|(low, high)| *low > 0.0 && high.is_finite());
         let ends = ends.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)));
         let range = ends.map(|(low, high)| {
@@ -415,6 +418,13 @@ pub fn log_ticks(low: f64, high: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_that_reaches_to_nothing_leaves_the_axis_readable() {
+        assert_eq!(Axis::ends_of_ratio(10.0, 2.0), (8.0, 12.0));
+        assert_eq!(Axis::ends_of_ratio(10.0, 10.0), (2.0, 20.0));
+        assert_eq!(Axis::ends_of_ratio(10.0, 12.0), (2.0, 22.0));
+    }
 
     #[test]
     fn ticks_are_round_and_few() {

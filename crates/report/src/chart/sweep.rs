@@ -241,7 +241,10 @@ fn common_range(results: &Results<'_>, figure: &Figure) -> Option<(f64, f64)> {
     let values = results.spots.iter().filter_map(|spot| (figure.of)(spot));
     let ends = values.map(|estimate| {
         let half = estimate.half_width.unwrap_or(0.0).min(estimate.value);
-        (estimate.value - half, estimate.value + half)
+        match figure.log {
+            true => Axis::ends_of_ratio(estimate.value, half),
+            false => (0.0, estimate.value + half),
+        }
     });
     let (low, high) = ends.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
     match figure.log {
