@@ -117,10 +117,10 @@ impl Journal {
                 // If even this fails the line stays torn, which every reader accepts.
                 let _ = self.file.set_len(self.whole);
                 let _ = self.file.seek(SeekFrom::Start(self.whole));
-                let remedy = "free some space or name another place with --out";
+                // What is gone on with stays where it is: `resume` has no --out.
                 let remedy = match self.results {
-                    true => format!("what was measured before is in it and can be read; {remedy}"),
-                    false => remedy.to_owned(),
+                    true => "what was measured before is in it and can be read; free some space",
+                    false => "free some space or name another place with --out",
                 };
                 return Err(Error::write(&self.path, cause, remedy));
             }

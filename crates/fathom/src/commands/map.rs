@@ -203,8 +203,7 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
     let write_max = maximum("--write-max", &args.write_max, args.write_block_size)?;
     let read_max = maximum("--read-max", &args.read_max, args.block_size)?;
     let shape = Shape { writes: args.grid.0 as usize, reads: args.grid.1 as usize, first_read: 0 };
-    let surfaces: Vec<Surface> =
-        args.percentiles.iter().map(|&quantile| surface(quantile, args.tolerance)).collect();
+    let surfaces = surfaces(args)?;
     let point = &spec.points[0];
     let [writer, reader]: [Stream; 2] =
         point.streams.clone().try_into().expect("a writer and readers were described");
@@ -253,6 +252,27 @@ fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
         ));
     }
     Ok((window, longest))
+}
+
+/// One for each percentile.
+fn surfaces(args: &Args) -> Result<Vec<Surface>, Error> {
+    if args.tolerance == 0.0 {
+        return Err(Error::option(
+            "--tolerance 0",
+            "what is measured is never known without an error",
+            "choose 5%, or 1% with a longer --cell-time-max",
+        ));
+    }
+    let mut quantiles = args.percentiles.clone();
+    quantiles.sort_by(|one, two| one.0.total_cmp(&two.0));
+    if let Some(twice) = quantiles.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::option(
+            "--percentiles",
+            format!("{} is in it twice", twice[0]),
+            "name each once, such as 50,95,99",
+        ));
+    }
+    Ok(args.percentiles.iter().map(|&quantile| surface(quantile, args.tolerance)).collect())
 }
 
 fn surface(quantile: Quantile, tolerance: f64) -> Surface {
