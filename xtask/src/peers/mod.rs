@@ -66,12 +66,13 @@ const fn goal(cpu: f64) -> Option<Goal> {
 }
 
 /// Those of one stand-in follow each other, because it is made once for all of them.
-const COMPARISONS: [Comparison; 9] = [
+const COMPARISONS: [Comparison; 10] = [
     Comparison { goal: goal(4.5), ..comparison(StandIn::Zero, 32, Peer::Defaults) },
     comparison(StandIn::Zero, 32, Peer::NoRandomMap),
     comparison(StandIn::Zero, 32, Peer::AllPercentiles),
     Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 32, Peer::Tuned) },
     Comparison { goal: goal(1.5), ..comparison(StandIn::Zero, 1, Peer::Psync) },
+    comparison(StandIn::Zero, 1, Peer::PsyncNoRandomMap),
     Comparison { goal: goal(1.15), ..comparison(StandIn::PageCache, 32, Peer::Tuned) },
     Comparison {
         goal: Some(Goal { cpu: 2.0, iops: Some(1.0) }),

@@ -36,8 +36,10 @@ pub enum Peer {
     AllPercentiles,
     /// fio's io_uring with everything that makes it cheaper.
     Tuned,
-    /// fio's and fathom's calls of pread.
+    /// fio's psync as it comes, and fathom's calls of pread.
     Psync,
+    /// The same without the map of used offsets.
+    PsyncNoRandomMap,
 }
 
 impl Peer {
@@ -47,7 +49,8 @@ impl Peer {
             Self::NoRandomMap => "io_uring, defaults, without its random map",
             Self::AllPercentiles => "io_uring, defaults, percentiles of lat, clat and slat",
             Self::Tuned => "io_uring, tuned",
-            Self::Psync => "psync (fathom: sync)",
+            Self::Psync => "psync, defaults (fathom: sync)",
+            Self::PsyncNoRandomMap => "psync, defaults, without its random map (fathom: sync)",
         }
     }
 
@@ -70,13 +73,14 @@ impl Peer {
                 "--iodepth_batch_complete_min=1",
                 "--iodepth_batch_complete_max=16",
             ],
-            Self::Psync => &["--ioengine=psync", "--norandommap"],
+            Self::Psync => &["--ioengine=psync"],
+            Self::PsyncNoRandomMap => &["--ioengine=psync", "--norandommap"],
         }
     }
 
     fn fathom_backend(self) -> &'static str {
         match self {
-            Self::Psync => "sync",
+            Self::Psync | Self::PsyncNoRandomMap => "sync",
             _ => "uring",
         }
     }

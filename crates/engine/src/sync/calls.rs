@@ -29,10 +29,10 @@ pub(super) enum Work {
 impl Work {
     /// The slot that it occupies.
     #[inline]
-    pub(super) fn slot(self) -> u32 {
+    pub(super) fn slot(&self) -> u32 {
         match self {
             Self::Move(io) => io.slot,
-            Self::Task { slot, .. } => slot,
+            Self::Task { slot, .. } => *slot,
         }
     }
 }
@@ -82,13 +82,13 @@ impl Calls {
 
     /// Makes the call and waits for it. Returns the bytes that moved, or a negative errno.
     #[inline]
-    pub(super) fn serve(&self, work: Work, buffer: &mut Buffers) -> i32 {
+    pub(super) fn serve(&self, work: &Work, buffer: &mut Buffers) -> i32 {
         match work {
             Work::Move(io) => match io.direction {
                 Direction::Read => self.read(io, buffer.get(Direction::Read, 0)),
                 Direction::Write => self.write(io, buffer.content(0)),
             },
-            Work::Task { target, task, .. } => self.do_task(target, task),
+            &Work::Task { target, task, .. } => self.do_task(target, task),
         }
     }
 
@@ -109,7 +109,7 @@ impl Calls {
     }
 
     #[inline]
-    fn read(&self, io: Io, buffer: &mut [u8]) -> i32 {
+    fn read(&self, io: &Io, buffer: &mut [u8]) -> i32 {
         let buffer = &mut buffer[..io.length as usize];
         if let Some(mapping) = self.mappings.get(io.target as usize) {
             return mapping.read(io.offset, buffer);
@@ -122,7 +122,7 @@ impl Calls {
     }
 
     #[inline]
-    fn write(&self, io: Io, buffer: &[u8]) -> i32 {
+    fn write(&self, io: &Io, buffer: &[u8]) -> i32 {
         let buffer = &buffer[..io.length as usize];
         if let Some(mapping) = self.mappings.get(io.target as usize) {
             return mapping.write(io.offset, buffer, self.flushes);

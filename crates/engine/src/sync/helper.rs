@@ -139,7 +139,7 @@ impl Helper {
             .stack_size(STACK)
             .spawn(move || {
                 while let Order::Serve(Job { work, mut buffer }) = orders.take() {
-                    let result = calls.serve(work, &mut buffer);
+                    let result = calls.serve(&work, &mut buffer);
                     // Stamped here, because the call ends here. The worker may be busy for a while.
                     outbox.put(Done { slot: work.slot(), buffer, result, at: clock.now() });
                 }

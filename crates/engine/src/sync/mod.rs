@@ -118,6 +118,34 @@ impl Sync {
     fn at_home(&mut self, slot: u32) -> &mut Buffers {
         self.buffers[slot as usize].as_mut().expect("a slot in flight has lent its buffer")
     }
+
+    /// Hands over what was pushed, and waits for a helper that is done.
+    #[inline(never)]
+    fn wait_for_helpers(&mut self, deadline: Instant) {
+        let Service::Helpers { helpers, outbox } = &mut self.service else {
+            unreachable!("the worker's own thread makes the calls")
+        };
+        for work in self.queue.drain(..) {
+            let slot = work.slot() as usize;
+            let buffer = self.buffers[slot].take();
+            let buffer = buffer.expect("a slot is pushed once until it completes");
+            helpers[slot].hand_over(Job { work, buffer });
+        }
+        let in_flight = self.buffers.iter().any(Option::is_none);
+        loop {
+            if outbox.reap(&mut self.buffers, &mut self.completed) {
+                return;
+            }
+            match self.pacer.step(deadline, in_flight) {
+                Wait::Over => return,
+                Wait::Spin => std::hint::spin_loop(),
+                Wait::Sleep(span) => {
+                    outbox.sleep(span);
+                    self.pacer.woke();
+                }
+            }
+        }
+    }
 }
 
 impl Backend for Sync {
@@ -150,39 +178,14 @@ impl Backend for Sync {
     #[inline]
     fn wait(&mut self, deadline: Instant) {
         self.pacer.begin();
-        match &mut self.service {
-            Service::Inline(calls) => match self.queue.pop() {
-                Some(work) => {
-                    let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
-                    let result = calls.serve(work, buffer);
-                    let at = self.clock.now();
-                    self.completed.push(Completion { slot: work.slot(), result, at });
-                }
-                None => self.pacer.sleep_until(deadline),
-            },
-            Service::Helpers { helpers, outbox } => {
-                for work in self.queue.drain(..) {
-                    let slot = work.slot() as usize;
-                    let buffer = self.buffers[slot].take();
-                    let buffer = buffer.expect("a slot is pushed once until it completes");
-                    helpers[slot].hand_over(Job { work, buffer });
-                }
-                let in_flight = self.buffers.iter().any(Option::is_none);
-                loop {
-                    if outbox.reap(&mut self.buffers, &mut self.completed) {
-                        return;
-                    }
-                    match self.pacer.step(deadline, in_flight) {
-                        Wait::Over => return,
-                        Wait::Spin => std::hint::spin_loop(),
-                        Wait::Sleep(span) => {
-                            outbox.sleep(span);
-                            self.pacer.woke();
-                        }
-                    }
-                }
-            }
-        }
+        let Service::Inline(calls) = &self.service else { return self.wait_for_helpers(deadline) };
+        // Served where it lies: a copy would be read before its parts have come to the cache.
+        let Some(work) = self.queue.first() else { return self.pacer.sleep_until(deadline) };
+        let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
+        let (slot, result) = (work.slot(), calls.serve(work, buffer));
+        let at = self.clock.now();
+        self.queue.clear();
+        self.completed.push(Completion { slot, result, at });
     }
 
     #[inline]
