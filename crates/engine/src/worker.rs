@@ -280,6 +280,10 @@ pub(crate) trait Turns<B> {
     /// The second half: takes what came back.
     fn end(&mut self, backend: &mut B);
 
+    /// Whether what comes back before the deadline may be taken at the deadline: it starts nothing, and
+    /// has a stamp of its own.
+    fn is_patient(&self) -> bool;
+
     /// Closes the intervals that ended by now, before what came back now is taken.
     fn catch_up(&mut self, now: Instant);
 
@@ -330,6 +334,13 @@ impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
             None => self.now = self.state.end(backend),
             Some(_) => backend.reap(|completion| self.state.come_back_late(completion)),
         }
+    }
+
+    fn is_patient(&self) -> bool {
+        let state = &self.state;
+        // With a free slot, an open loop waits for the next arrival and for nothing else.
+        let is_free = S::OPEN && !S::BOUNDED && !S::RESTS && state.free_count > 0;
+        is_free && state.flushing.is_none() && self.rest.is_none()
     }
 
     fn catch_up(&mut self, now: Instant) {

@@ -3,7 +3,8 @@
 //! Several workers share the device and its time. They get their turns one after the other, in their
 //! order, while the time stands still; then it moves on to the next instant at which one of them has
 //! something to do: something of its own completed, or its deadline came. So what they are recorded
-//! to have done depends on the seed and on nothing else. A worker that is alone drives the device by
+//! to have done depends on the seed and on nothing else. A worker that would only take note of what
+//! completed does so at its deadline: nobody sees the difference, but for the time it saves. A worker that is alone drives the device by
 //! itself, which is the same and faster; a test compares the two.
 
 use std::cell::{Cell, RefCell};
@@ -268,6 +269,8 @@ struct Table<'a> {
     owners: Box<[u32]>,
     /// When each worker wants a turn at the latest.
     deadlines: Box<[Instant]>,
+    /// Which of them do not want one before that, whatever completes.
+    patient: Box<[bool]>,
     /// None of them is earlier than this.
     earliest: Instant,
     /// Whose turn it is.
@@ -289,6 +292,7 @@ impl<'a> Table<'a> {
             places: depths.clone().map(place).collect(),
             owners: (0..).zip(depths).flat_map(owner).collect(),
             deadlines: vec![Instant(0); workers.len()].into(),
+            patient: vec![false; workers.len()].into(),
             earliest: Instant(0),
             ready: Vec::with_capacity(workers.len()),
             workers,
@@ -308,10 +312,15 @@ impl<'a> Table<'a> {
         }
         self.find_earliest();
         while self.earliest < NEVER {
-            self.device.wait(self.earliest);
-            let now = self.device.now();
+            // What came back before a look is handed over before it.
+            let pause = looks.peek().map(|look| Instant(look.0 - 1));
+            let pause = pause.filter(|&pause| self.device.now() < pause).unwrap_or(NEVER);
+            let Self { device, owners, patient, earliest, .. } = &mut self;
+            let is_urgent = |slot: u32| !patient[owners[slot as usize] as usize];
+            device.wait_for(pause.min(*earliest), is_urgent);
+            let now = device.now();
             if let Some(look) = looks.next_if(|&look| look <= now) {
-                self.workers.iter_mut().for_each(|worker| worker.catch_up(look));
+                self.catch_up(look);
                 if enough(look) {
                     self.workers.iter_mut().for_each(|worker| worker.end_window(look));
                     looks.by_ref().for_each(drop);
@@ -334,11 +343,23 @@ impl<'a> Table<'a> {
         self.workers.into_iter().map(Turns::outcome).collect()
     }
 
+    /// Closes for everybody what ended by then. What came back before is counted in it.
+    fn catch_up(&mut self, look: Instant) {
+        for (worker, place) in self.workers.iter_mut().zip(&mut self.places) {
+            if !place.completed.is_empty() {
+                place.now = look;
+                worker.end(place);
+            }
+            worker.catch_up(look);
+        }
+    }
+
     /// The first half of a worker's turn.
     fn begin(&mut self, worker: usize) {
         let place = &mut self.places[worker];
         let deadline = self.workers[worker].begin(place).unwrap_or(NEVER);
         self.deadlines[worker] = deadline;
+        self.patient[worker] = self.workers[worker].is_patient();
         self.earliest = self.earliest.min(deadline);
         for io in place.started.drain(..) {
             self.device.push(Io { slot: place.first_slot + io.slot, ..io });
@@ -354,7 +375,7 @@ impl<'a> Table<'a> {
 
     /// Hands everybody what came back to them, and finds who has something to do, in their order.
     fn find_ready(&mut self, now: Instant) {
-        let Self { device, places, owners, deadlines, ready, .. } = self;
+        let Self { device, places, owners, deadlines, patient, ready, .. } = self;
         ready.clear();
         device.reap(|completion| {
             let worker = owners[completion.slot as usize];
@@ -363,15 +384,16 @@ impl<'a> Table<'a> {
                 return;
             }
             let place = &mut places[worker as usize];
-            if place.completed.is_empty() {
+            if place.completed.is_empty() && !patient[worker as usize] {
                 ready.push(worker);
             }
             let slot = completion.slot - place.first_slot;
             place.completed.push(Completion { slot, ..completion });
         });
         if self.earliest <= now {
-            for (worker, (deadline, place)) in (0..).zip(deadlines.iter().zip(places.iter())) {
-                if *deadline <= now && place.completed.is_empty() {
+            let all = deadlines.iter().zip(patient.iter()).zip(places.iter());
+            for (worker, ((deadline, patient), place)) in (0..).zip(all) {
+                if *deadline <= now && (place.completed.is_empty() || *patient) {
                     ready.push(worker);
                 }
             }

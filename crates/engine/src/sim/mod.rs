@@ -230,6 +230,44 @@ impl Sim {
     }
 }
 
+impl Sim {
+    /// Moves the time to the next completion in a slot that is urgent, and everything of that instant,
+    /// or to the deadline.
+    #[inline]
+    pub fn wait_for(&mut self, deadline: Instant, is_urgent: impl Fn(u32) -> bool) {
+        self.start_queued();
+        let mut limit = match self.completed.iter().any(|one| is_urgent(one.slot)) {
+            true => self.agenda.now(),
+            false => deadline.max(self.agenda.now()),
+        };
+        while let Some(event) = self.agenda.next_until(limit) {
+            self.agenda.advance(event.at);
+            match event.what {
+                What::Resumes(token) => {
+                    let device = self.machine.device();
+                    device.resumes(token, event.device_time, &mut self.agenda);
+                }
+                What::Completes(slot) => {
+                    let result = self.results[slot as usize].take();
+                    let result = result.expect("only what is in flight completes");
+                    self.completed.push(Completion { slot, result, at: event.at });
+                    self.writes[slot as usize] = None;
+                    let others = self.completed.len();
+                    self.finish_flushes();
+                    if is_urgent(slot)
+                        || self.completed[others..].iter().any(|one| is_urgent(one.slot))
+                    {
+                        // From here on only what happens at the same instant.
+                        limit = event.at;
+                    }
+                }
+            }
+        }
+        // Whether or not somebody waits for what happened last, it is there now.
+        self.agenda.advance(limit);
+    }
+}
+
 /// The bytes that a device which saves some of them has to do with: at least one.
 fn scaled(io: &Io, moved: &[f64]) -> u32 {
     match moved[io.slot as usize] {
@@ -263,34 +301,8 @@ impl Backend for Sim {
         }
     }
 
-    /// Moves the time to the next completion, and everything of that instant, or to the deadline.
     fn wait(&mut self, deadline: Instant) {
-        self.start_queued();
-        let mut limit = match self.completed.is_empty() {
-            true => deadline.max(self.agenda.now()),
-            false => self.agenda.now(),
-        };
-        while let Some(event) = self.agenda.next_until(limit) {
-            self.agenda.advance(event.at);
-            match event.what {
-                What::Resumes(token) => {
-                    let device = self.machine.device();
-                    device.resumes(token, event.device_time, &mut self.agenda);
-                }
-                What::Completes(slot) => {
-                    let result = self.results[slot as usize].take();
-                    let result = result.expect("only what is in flight completes");
-                    self.completed.push(Completion { slot, result, at: event.at });
-                    self.writes[slot as usize] = None;
-                    self.finish_flushes();
-                    // From here on only what happens at the same instant.
-                    limit = event.at;
-                }
-            }
-        }
-        if self.completed.is_empty() {
-            self.agenda.advance(limit);
-        }
+        self.wait_for(deadline, |_| true);
     }
 
     fn reap(&mut self, take: impl FnMut(Completion)) {

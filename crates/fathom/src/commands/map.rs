@@ -45,9 +45,10 @@ const TURNING: Cells =
 
 /// A cell on a simulated device ends before its time when so many I/Os have told enough. By the end of
 /// the first two a queue has found its length or shows that it has none, p99.9 is trusted from two
-/// hundred thousand reads on, and what is not known by a quarter more will not be soon.
+/// hundred thousand reads on, and what is not known by then will not be soon. A quarter more is for
+/// the writes among them.
 const BY_COUNT: ByCount =
-    ByCount { ramp: 30_000, given_up: 100_000, known: 200_000, most: 250_000 };
+    ByCount { ramp: 20_000, given_up: 100_000, known: 200_000, most: 250_000 };
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
@@ -301,10 +302,7 @@ fn about(settings: &Settings) -> Vec<String> {
         ),
     ]);
     if let Some(ByCount { known, most, .. }) = settings.by_count {
-        about.push(format!(
-            "         simulated: sooner from {known} reads on if it is exact enough, and in any \
-             case after {most} I/Os"
-        ));
+        about.push(format!("         simulated: after {known} reads or {most} I/Os in any case"));
     }
     about
 }

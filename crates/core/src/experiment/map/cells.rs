@@ -59,9 +59,10 @@ pub struct ByCount {
     pub ramp: u64,
     /// A cell is given up, because the target falls behind, from so many I/Os on.
     pub given_up: u64,
-    /// It is known, if all its quantiles are within their tolerances, from so many reads on.
+    /// It ends from so many reads on: soon, if all its quantiles are within their tolerances by then,
+    /// and otherwise as it is.
     pub known: u64,
-    /// It ends as it is from so many I/Os on.
+    /// It ends as it is from so many I/Os on, however few of them are reads.
     pub most: u64,
 }
 
@@ -89,9 +90,10 @@ const PRECISE_AT: f64 = 0.99;
 /// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
 
-/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.3, 0.5,
-/// 0.7, 1, 1.4, 2, 2.8 and 4 s.
-const EARLY_LOOKS: [f64; 8] = [0.06, 0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8];
+/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.3 s, and
+/// from 0.5 s on each time that a sixth to a fifth more was counted.
+const EARLY_LOOKS: [f64; 13] =
+    [0.06, 0.1, 0.12, 0.14, 0.16, 0.2, 0.24, 0.28, 0.34, 0.4, 0.48, 0.56, 0.68];
 
 /// So many intervals make enough batches for a half-width. No cell is known in less.
 const INTERVALS: u64 = 5;
@@ -540,9 +542,9 @@ fn has_counted_enough(settings: &Settings, so_far: &Record) -> bool {
     let intervals = so_far.window.0 / settings.base.interval.0;
     // Each one that was asked for, those among them that a cell of the usual length need not know.
     let all_known = || settings.search.surfaces.iter().all(|one| is_known(one, so_far));
-    let is_known = || count.known <= samples(so_far) && is_carried(settings, so_far) && all_known();
-    (FULL_INTERVALS <= intervals && count.most <= so_far.total(None).ios())
-        || (INTERVALS <= intervals && is_known())
+    let is_read = count.known <= samples(so_far);
+    (FULL_INTERVALS <= intervals && (is_read || count.most <= so_far.total(None).ios()))
+        || (INTERVALS <= intervals && is_read && is_carried(settings, so_far) && all_known())
 }
 
 /// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
