@@ -50,6 +50,10 @@ const TURNING: Cells =
 const BY_COUNT: ByCount =
     ByCount { ramp: 20_000, given_up: 100_000, known: 200_000, most: 250_000 };
 
+/// The interval of such cells: what a cell has to have ten of, and what holds thousands of I/Os in the
+/// cells that have most of them.
+const COUNTED_INTERVAL: Span = Span::from_ms(50);
+
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
 
@@ -205,11 +209,12 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
     let read_max = maximum("--read-max", &args.read_max, args.block_size)?;
     let shape = Shape { writes: args.grid.0 as usize, reads: args.grid.1 as usize, first_read: 0 };
     let surfaces = surfaces(args)?;
+    let interval = by_count.map_or(resolve::SHORTEST_INTERVAL, |_| COUNTED_INTERVAL);
     let point = &spec.points[0];
     let [writer, reader]: [Stream; 2] =
         point.streams.clone().try_into().expect("a writer and readers were described");
     Ok(Settings {
-        base: Point { interval: resolve::SHORTEST_INTERVAL, ..point.clone() },
+        base: Point { interval, ..point.clone() },
         writer,
         reader,
         search: SearchOptions {

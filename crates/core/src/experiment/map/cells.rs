@@ -90,10 +90,12 @@ const PRECISE_AT: f64 = 0.99;
 /// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
 
-/// When it is looked at before that, where it may end by what was counted: with 5 s after 0.3 s, and
-/// from 0.5 s on each time that a sixth to a fifth more was counted.
-const EARLY_LOOKS: [f64; 13] =
-    [0.06, 0.1, 0.12, 0.14, 0.16, 0.2, 0.24, 0.28, 0.34, 0.4, 0.48, 0.56, 0.68];
+/// When it is looked at before that, where it may end by what was counted: with 5 s after a quarter of a
+/// second, and then each time that a sixth to a fifth more was counted.
+const EARLY_LOOKS: [f64; 17] = [
+    0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.14, 0.16, 0.2, 0.24, 0.28, 0.34, 0.4, 0.48, 0.56,
+    0.68,
+];
 
 /// So many intervals make enough batches for a half-width. No cell is known in less.
 const INTERVALS: u64 = 5;
@@ -914,7 +916,7 @@ mod tests {
         };
         let ends = |settings: &Settings, so_far: &Record| enough(settings, after(None), so_far);
         let known = counting(2, ByCount { known: ios, ..never });
-        assert_eq!(looks(&known)[..5], [300, 500, 700, 1000, 1400].map(Span::from_ms));
+        assert_eq!(looks(&known)[..5], [300, 400, 500, 600, 700].map(Span::from_ms));
         assert!(ends(&known, &calm) && !ends(&settings, &calm));
         let ended = Record { ended_early: true, ..calm.clone() };
         assert!(reading(&known, after(None), &ended).admissible);
@@ -923,12 +925,17 @@ mod tests {
         assert!(!ends(&counting(2, ByCount { known: ios + 1, ..never }), &calm));
         let short = Record { window: Span::from_ms(400), ..calm.clone() };
         assert!(!ends(&known, &short));
-        assert!(!ends(&counting(3, ByCount { known: ios, ..never }), &calm));
+        let unknown = counting(3, ByCount { known: ios, ..never });
+        let half = Record { window: Span::from_ms(500), ..calm.clone() };
+        assert!(ends(&known, &half) && !ends(&unknown, &half));
         // However little is known, not beyond what it may count at most.
         let most = counting(2, ByCount { most: ios, ..never });
         let erratic = Record { stretches: Vec::new(), ..calm.clone() };
-        assert!(ends(&most, &erratic) && !ends(&known, &erratic));
-        assert!(!ends(&most, &Record { window: Span::from_ms(900), ..erratic.clone() }));
+        for enough in [&most, &known] {
+            assert!(ends(enough, &erratic));
+            assert!(!ends(enough, &Record { window: Span::from_ms(900), ..erratic.clone() }));
+        }
+        assert!(!ends(&counting(2, never), &erratic));
         let ended = Record { ended_early: true, ..erratic };
         let reading = reading(&most, after(None), &ended);
         assert!(reading.admissible && !reading.precise);
