@@ -5,8 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fathom_core::Bytes;
 use fathom_core::facts::Layer;
+use fathom_core::{Bytes, Span};
 
 use super::faults::{self, Faults};
 use super::parameters::{Field, Parameter, unknown};
@@ -219,6 +219,15 @@ impl Options {
         Some(Self { size, seed: 1, model, compresses: 0.0, faults: Faults::default() })
     }
 
+    /// How much is written from one time to the next that the device does something rare, which shows in
+    /// the tail of what it serves meanwhile; nothing if it does all that it does all the time.
+    pub fn rarely(&self) -> Bytes {
+        match &self.model {
+            Model::Ssd(ssd) if ssd.collect_time > Span(0) => ssd.collect_every,
+            _ => Bytes(0),
+        }
+    }
+
     /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
     /// seeds together repeat each of them.
     pub fn for_run(&self, seed: u64) -> Self {
@@ -374,6 +383,15 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         text.parse::<Options>().expect_err(text)
+    }
+
+    #[test]
+    fn a_drive_that_collects_says_how_rarely() {
+        for (text, rarely) in
+            [("ssd,collect-every=16m", 16 << 20), ("ssd,collect-time=0ns", 0), ("hdd", 0)]
+        {
+            assert_eq!(text.parse::<Options>().unwrap().rarely(), Bytes(rarely), "{text}");
+        }
     }
 
     #[test]

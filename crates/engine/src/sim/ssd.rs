@@ -75,8 +75,8 @@ impl Default for Options {
             write_bandwidth: Bytes(3_000_000_000),
             cache: Bytes(64 * Bytes::MIB),
             reads_per_program: 8,
-            collect_every: Bytes(Bytes::GIB),
-            collect_time: Span::from_ms(10),
+            collect_every: Bytes(64 * Bytes::MIB),
+            collect_time: Span::from_us(625),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
 use crate::cli::resolve::{self, Spec};
 use crate::error::{Error, exit};
+use crate::live::grouped;
 use crate::output;
 use crate::workload::keys;
 
@@ -48,7 +49,10 @@ const TURNING: Cells =
 /// hundred thousand reads on, and what is not known by then will not be soon. A quarter more is for
 /// the writes among them.
 const BY_COUNT: ByCount =
-    ByCount { ramp: 20_000, given_up: 100_000, known: 200_000, most: 250_000 };
+    ByCount { ramp: 20_000, given_up: 100_000, known: 200_000, most: 250_000, written: Bytes(0) };
+
+/// So many times is in such a cell what the device does rarely.
+const RARELY: u64 = 3;
 
 /// The interval of such cells: what a cell has to have ten of, and what holds thousands of I/Os in the
 /// cells that have most of them.
@@ -187,7 +191,8 @@ fn turns(target: &Target) -> bool {
 fn by_count(args: &Args, place: &Place) -> Option<ByCount> {
     let Place::Simulated { options, .. } = place else { return None };
     let is_usual = args.cell_time.is_none() && args.cell_time_max.is_none();
-    (is_usual && !options.faults.change_over_time()).then_some(BY_COUNT)
+    let written = Bytes(options.rarely().0.saturating_mul(RARELY));
+    (is_usual && !options.faults.change_over_time()).then_some(ByCount { written, ..BY_COUNT })
 }
 
 fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Settings, Error> {
@@ -306,8 +311,10 @@ fn about(settings: &Settings) -> Vec<String> {
             settings.window, settings.ramp, settings.window_max
         ),
     ]);
-    if let Some(ByCount { known, most, .. }) = settings.by_count {
-        about.push(format!("         simulated: after {known} reads or {most} I/Os in any case"));
+    if let Some(ByCount { known, most, written, .. }) = settings.by_count {
+        let [known, most] = [known, most].map(|count| grouped(count as f64));
+        let and = if written.0 > 0 { format!(", and {written} written") } else { String::new() };
+        about.push(format!("         simulated: after {known} reads or {most} I/Os{and}"));
     }
     about
 }
@@ -326,8 +333,9 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
     let percentiles: Vec<String> =
         settings.search.surfaces.iter().map(|one| one.quantile.0.to_string()).collect();
     let by_count = settings.by_count.map_or("none".to_owned(), |count| {
-        let ByCount { ramp, given_up, known, most } = count;
-        format!("ramp {ramp}, given up {given_up}, known {known}, most {most}")
+        let ByCount { ramp, given_up, known, most, written } = count;
+        let written = written.0;
+        format!("ramp {ramp}, given up {given_up}, known {known}, most {most}, written {written}")
     });
     let pairs = [
         ("by-count", by_count),

@@ -10,7 +10,7 @@ use crate::experiment::{
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Arrivals, Pacing, Point, Stream, Workers};
 use crate::stats::Estimate;
-use crate::units::{Quantile, Rate, Span};
+use crate::units::{Bytes, Quantile, Rate, Span};
 
 /// The axis of the write load.
 pub const WRITES: &str = "write-bandwidth";
@@ -64,6 +64,9 @@ pub struct ByCount {
     pub known: u64,
     /// It ends as it is from so many I/Os on, however few of them are reads.
     pub most: u64,
+    /// But if it writes, not before it has written so much: what the target does rarely, each time that
+    /// so much was written, is in no shorter one.
+    pub written: Bytes,
 }
 
 /// The least reads per second: those of a cell without a read load, which tell its response time.
@@ -544,6 +547,10 @@ fn has_counted_enough(settings: &Settings, so_far: &Record) -> bool {
     let intervals = so_far.window.0 / settings.base.interval.0;
     // Each one that was asked for, those among them that a cell of the usual length need not know.
     let all_known = || settings.search.surfaces.iter().all(|one| is_known(one, so_far));
+    let written = so_far.total(Some(Direction::Write)).bytes;
+    if Bytes(0) < written && written < count.written {
+        return false;
+    }
     let is_read = count.known <= samples(so_far);
     (FULL_INTERVALS <= intervals && (is_read || count.most <= so_far.total(None).ios()))
         || (INTERVALS <= intervals && is_read && is_carried(settings, so_far) && all_known())
@@ -907,7 +914,8 @@ mod tests {
         let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
         let calm = so_far(&map, &planned, 1, Span(0));
         let ios = calm.total(None).ios();
-        let never = ByCount { ramp: u64::MAX, given_up: u64::MAX, known: u64::MAX, most: u64::MAX };
+        let (count, written) = (u64::MAX, Bytes(0));
+        let never = ByCount { ramp: count, given_up: count, known: count, most: count, written };
         let counting = |surfaces: usize, count: ByCount| {
             let mut settings = Settings { by_count: Some(count), ..settings.clone() };
             settings.search.surfaces.truncate(surfaces);
@@ -939,6 +947,15 @@ mod tests {
         let ended = Record { ended_early: true, ..erratic };
         let reading = reading(&most, after(None), &ended);
         assert!(reading.admissible && !reading.precise);
+        // What is rare has to be in it.
+        let mut writes = calm.clone();
+        writes.workers[0].cells[0].flows[Direction::Write as usize].bytes = Bytes(5000);
+        let wants = |bytes| {
+            let written = Bytes(bytes);
+            counting(2, ByCount { known: ios, most: ios, written, ..never })
+        };
+        assert!(ends(&wants(5000), &writes) && !ends(&wants(5001), &writes));
+        assert!(ends(&wants(5001), &calm), "a cell without writes waits for none");
         // The ramp is of so many I/Os, in whole intervals, and no longer than it may be.
         let Stage::Cells(cells) = &map.stage else { panic!("no cells") };
         let full = Ask { spot: Spot { write: 4, read: 4 }, role: Role::Result };
