@@ -124,6 +124,7 @@ trial() { # EXPRESSION
       | reduce .[] as \$b ({sum: 0, at: null};
           if .at == null then (.sum += \$b[1] | if .sum >= \$q * \$all then .at = \$b[0] * (1 + 1 / 256) else . end) else . end)
       | .at;
+    def total: [.workers[].cells[] | (.read, .write) | .service_time.sum_ns // 0] | add;
     def longest: [.workers[].cells[] | (.read, .write) | .service_time.max_ns // 0] | max;
     [.[] | select(.line == \"trial\")] | last | $1"
 }
