@@ -17,7 +17,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::backend::Shape;
 use crate::payload::{Content, Deal, Frame, Pool, Rotation, places};
 use crate::target::OpenTarget;
-use memory::Memory;
+use memory::{Memory, Purpose};
 
 /// The least alignment of a buffer: a page, which every device accepts and which keeps buffers from
 /// sharing a page when the kernel pins them.
@@ -109,7 +109,7 @@ impl Buffers {
             .and_then(|total| total.checked_add(alignment))
             .ok_or_else(out_of_memory)?;
         let memory = match shape.large_pages {
-            true => Memory::large(total)?,
+            true => Memory::large(total, Purpose::Buffers(deal))?,
             false => Memory::usual(total).ok_or_else(out_of_memory)?,
         };
         let start = memory.as_ptr().align_offset(alignment);

@@ -19,7 +19,7 @@ use fathom_core::spec::{self, Region};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::buffers::memory::Memory;
+use crate::buffers::memory::{Memory, Purpose};
 pub(crate) use dedup::Dedup;
 pub(crate) use rotation::{Deal, Frame, Rotation, places};
 
@@ -137,7 +137,7 @@ impl Pool {
         let length = usize::try_from(size.0).map_err(|_| out_of_memory())?;
         let whole = length.checked_add(UNIT).ok_or_else(out_of_memory)?;
         let memory = match large_pages {
-            true => Memory::large(whole)?,
+            true => Memory::large(whole, Purpose::Pool)?,
             false => Memory::usual(whole).ok_or_else(out_of_memory)?,
         };
         let start = memory.as_ptr().align_offset(UNIT);

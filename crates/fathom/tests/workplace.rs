@@ -73,7 +73,9 @@ fn workers_of_each_stream_are_where_it_says_and_their_ios_have_its_priority() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         seen = workers(running.id());
     }
-    running.signal("INT");
+    if !running.has_ended() {
+        running.signal("INT");
+    }
     let (_, said, told) = running.end();
     assert!(settled(&seen), "{seen:?}\n{said}{told}");
     let on = |worker: usize| seen[worker].1.as_slice();
@@ -119,18 +121,21 @@ fn buffers_are_in_large_pages_or_the_run_says_what_is_missing() {
     let before = std::fs::read_to_string(RESERVED).unwrap_or_default();
     let free = field(Path::new("/proc/meminfo"), "HugePages_Free:");
     if free == "0" {
-        let output = place.run(&[&run[..], &["-d", "100ms"]].concat());
-        assert_eq!(code(&output), 3);
-        let told = stderr(&output);
-        assert_has(&told, &["--large-pages:", "need 1 page of", "vm.nr_hugepages=", "drop it"]);
-        assert!(!told.contains("--backend"), "{told}");
+        for (queue_depth, needed) in [("1", "need 1 page of"), ("32", "need 32 pages of")] {
+            let output = place.run(&[&run[..], &["-d", "100ms", "-q", queue_depth]].concat());
+            assert_eq!(code(&output), 3);
+            let told = stderr(&output);
+            assert_has(&told, &["--large-pages:", needed, "vm.nr_hugepages=", "drop it"]);
+            assert!(!told.contains("--backend"), "{told}");
+        }
     }
     let more = before.trim().parse::<u64>().unwrap_or(0) + 8;
     if std::fs::write(RESERVED, more.to_string()).is_err() {
         eprintln!("skipped: this user may not reserve large pages");
         return;
     }
-    let mut command = place.command(&[&run[..], &["-d", "10m", "--think-time", "10ms"]].concat());
+    let long = ["-q", "1", "-d", "10m", "--think-time", "10ms"];
+    let mut command = place.command(&[&run[..], &long].concat());
     let mut running = Running::start(&mut command);
     running.until("random read");
     let maps = format!("/proc/{}/smaps", running.id());
@@ -145,7 +150,9 @@ fn buffers_are_in_large_pages_or_the_run_says_what_is_missing() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         large = has_large();
     }
-    running.signal("INT");
+    if !running.has_ended() {
+        running.signal("INT");
+    }
     let (_, said, told) = running.end();
     let _ = std::fs::write(RESERVED, before);
     assert!(large, "{said}{told}");

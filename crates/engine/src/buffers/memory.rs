@@ -12,6 +12,8 @@ use std::ptr::NonNull;
 
 use fathom_core::Bytes;
 
+use crate::payload::Deal;
+
 /// Where the host says how large its large pages are, and how many are free.
 const MEMINFO: &str = "/proc/meminfo";
 
@@ -22,6 +24,15 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     length: usize,
     owner: Owner,
+}
+
+/// What large pages are asked for, which says how many it takes in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// The buffers of one of several that have a worker's buffers together.
+    Buffers(Deal),
+    /// What all workers write from.
+    Pool,
 }
 
 /// Who gets it back.
@@ -58,7 +69,7 @@ impl Memory {
     /// # Errors
     ///
     /// When fewer of them are free than it takes.
-    pub(crate) fn large(length: usize) -> io::Result<Self> {
+    pub(crate) fn large(length: usize, purpose: Purpose) -> io::Result<Self> {
         let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
         let Some(page) = pages.size.filter(|&size| size > 0) else {
             return Err(NoLargePages::error(
@@ -67,7 +78,7 @@ impl Memory {
             ));
         };
         let Some(whole) = length.max(1).checked_next_multiple_of(page) else {
-            return Err(pages.too_few(length));
+            return Err(pages.too_few(length, purpose));
         };
         // SAFETY: a new mapping at an address that the kernel chooses touches no other memory.
         let start = unsafe {
@@ -84,7 +95,7 @@ impl Memory {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
                 Ok(Self { start, length: whole, owner: Owner::Kernel })
             }
-            _ => Err(pages.too_few(whole)),
+            _ => Err(pages.too_few(whole, purpose)),
         }
     }
 }
@@ -172,19 +183,26 @@ impl Pages {
         }
     }
 
-    fn too_few(&self, length: usize) -> io::Error {
+    fn too_few(&self, length: usize, purpose: Purpose) -> io::Error {
         let size = self.size.unwrap_or(1).max(1);
-        let needed = length.div_ceil(size) as u64;
-        let missing = needed.saturating_sub(self.free).max(1);
-        let pages = if needed == 1 { "page" } else { "pages" };
+        let (what, deal, beside) = match purpose {
+            Purpose::Buffers(deal) => {
+                ("the buffers of a worker need", deal, "as many more for every further worker")
+            }
+            Purpose::Pool => ("the payload needs", Deal::ALL, "more for the buffers"),
+        };
+        let each = length.div_ceil(size) as u64;
+        let needed = each * u64::from(deal.among);
+        // Those before this one have theirs.
+        let missing = (each * u64::from(deal.among - deal.which)).saturating_sub(self.free).max(1);
         NoLargePages::error(
             io::ErrorKind::OutOfMemory,
             format!(
-                "the buffers of a worker need {needed} {pages} of {}, and {} are free: reserve them \
-                 with `sysctl vm.nr_hugepages={}` (and {needed} more for every further worker), or \
-                 drop it",
+                "{what} {needed} {} of {}, and {missing} {} missing: reserve them with `sysctl \
+                 vm.nr_hugepages={}` (and {beside}), or drop it",
+                if needed == 1 { "page" } else { "pages" },
                 Bytes(size as u64),
-                self.free,
+                if missing == 1 { "is" } else { "are" },
                 self.total + missing
             ),
         )
@@ -211,11 +229,17 @@ mod tests {
                        HugePages_Rsvd:        2\nHugepagesize:       2048 kB\n";
         let pages = Pages::of(meminfo);
         assert_eq!(pages, Pages { size: Some(2 << 20), free: 3, total: 10 });
-        let error = pages.too_few(7 << 20);
+        let error = pages.too_few(7 << 20, Purpose::Buffers(Deal::ALL));
         assert!(NoLargePages::is_why(&error) && !NoLargePages::is_why(&io::Error::other("x")));
         let told = error.to_string();
-        assert!(told.contains("need 4 pages of 2 MiB, and 3 are free"), "{told}");
+        assert!(told.contains("worker need 4 pages of 2 MiB, and 1 is missing"), "{told}");
         assert!(told.contains("sysctl vm.nr_hugepages=11"), "{told}");
+        // Of sixteen with a page each the fifth to come finds three, so that nine are missing.
+        let told = pages.too_few(1, Purpose::Buffers(Deal { among: 16, which: 4 })).to_string();
+        assert!(told.contains("need 16 pages of 2 MiB, and 9 are missing"), "{told}");
+        assert!(told.contains("sysctl vm.nr_hugepages=19"), "{told}");
+        let told = pages.too_few(8 << 20, Purpose::Pool).to_string();
+        assert!(told.contains("the payload needs 4 pages of 2 MiB, and 1 is missing"), "{told}");
         assert_eq!(Pages::of(""), Pages { size: None, free: 0, total: 0 });
     }
 
@@ -226,7 +250,7 @@ mod tests {
         let before = fs::read_to_string(RESERVED).unwrap_or_default();
         let more = before.trim().parse::<u64>().unwrap_or(0) + 4;
         let could = fs::write(RESERVED, more.to_string()).is_ok();
-        let found = Memory::large((2 << 20) + 1);
+        let found = Memory::large((2 << 20) + 1, Purpose::Pool);
         match &found {
             Ok(memory) => {
                 assert!(memory.len() > 2 << 20 && memory.iter().all(|&byte| byte == 0));
@@ -235,7 +259,8 @@ mod tests {
             Err(error) => {
                 let told = error.to_string();
                 assert!(told.contains("drop it"), "{told}");
-                assert!(!could || !told.contains("and 4 are free"), "{told}");
+                let free = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default()).free;
+                assert!(free < 2, "{free} are free: {told}");
             }
         }
         drop(found);
