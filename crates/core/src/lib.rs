@@ -20,4 +20,4 @@ pub mod verdict;
 
 pub use calendar::Utc;
 pub use typed::{typed_path, typed_word};
-pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span};
+pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span, count};

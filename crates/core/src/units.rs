@@ -40,6 +40,19 @@ pub struct Rate(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Quantile(pub f64);
 
+/// A whole number with its thousands set apart: "41,200".
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl Bytes {
     /// 1024 bytes.
     pub const KIB: u64 = 1 << 10;

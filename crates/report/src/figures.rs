@@ -2,6 +2,7 @@
 //! same number looks the same in the terminal, in the table and in the chart.
 
 use fathom_core::calibration::Demand;
+pub use fathom_core::count;
 use fathom_core::errno::{self, Meaning};
 use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
 use fathom_core::stats::{self, Estimate};
@@ -42,19 +43,6 @@ pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
-}
-
-/// A whole number with its thousands set apart.
-pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A rate in full: thousands set apart, three significant digits below them.

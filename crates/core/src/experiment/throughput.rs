@@ -4,7 +4,7 @@ use super::{bandwidth, iops};
 use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::Estimate;
-use crate::units::{Bytes, Span};
+use crate::units::{Bytes, Span, count};
 
 /// From this mean block size on people think in bytes.
 const LARGE_BLOCK: u64 = 64 * Bytes::KIB;
@@ -64,15 +64,8 @@ pub fn number(value: f64) -> String {
         let text = format!("{value:.1}");
         return text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text);
     }
-    let digits = format!("{value:.0}");
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    // As Rust rounds a number that it writes without decimals.
+    count(value.round_ties_even() as u64)
 }
 
 /// "10 %", with a decimal where it is small. What is not nothing does not become it.

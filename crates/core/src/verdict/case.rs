@@ -5,7 +5,7 @@ use crate::experiment::Trial;
 use crate::facts::{Host, Layer, Target, TargetKind};
 use crate::measure::{Direction, Upkeep, WorkerRecord};
 use crate::spec::{BackendKind, Cache, Region, Stream};
-use crate::units::Bytes;
+use crate::units::{Bytes, count};
 
 pub(super) struct Case<'a> {
     pub(super) trial: &'a Trial,
@@ -136,20 +136,20 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A figure with about three digits.
+/// A figure of no less than nothing, with three digits, or all before its point.
 pub(super) fn figure(value: f64) -> String {
-    match value.abs() {
+    match value {
         0.0..9.995 => format!("{value:.2}"),
         9.995..99.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+        _ => count(value.round_ties_even() as u64),
     }
 }
 
 /// "1 read", "2 reads".
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    match count {
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    match number {
         1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
+        _ => format!("{} {noun}s", count(number)),
     }
 }
 

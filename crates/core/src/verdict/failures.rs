@@ -7,7 +7,7 @@ use super::{Judgement, Severity};
 use crate::errno::meaning;
 use crate::measure::{Direction, ErrorKind, IoError, Upkeep};
 use crate::nvme;
-use crate::units::Span;
+use crate::units::{Span, count};
 
 /// What failures are told apart by: how, where, and what they were.
 type Kind = (ErrorKind, u32, Direction, Option<Upkeep>);
@@ -33,7 +33,11 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     let in_detail: u64 = kinds.values().map(|(count, _)| count).sum();
     let whole = match total.saturating_sub(in_detail) {
         0 => String::new(),
-        _ => format!("{total} I/Os failed; of the {in_detail} that were kept in detail, "),
+        _ => format!(
+            "{} failed; of the {} that were kept in detail, ",
+            counted(total, "I/O"),
+            count(in_detail)
+        ),
     };
     for (count, first) in kinds.values() {
         describe(case, judgement, *count, first, &whole);
@@ -119,7 +123,8 @@ pub(super) fn gave_up(case: &Case, judgement: &mut Judgement) {
             "gave-up",
             Severity::Void,
             format!(
-                "{gave_up} of {} gave up, because every one of a long row of I/Os failed.",
+                "{} of {} gave up, because every one of a long row of I/Os failed.",
+                count(gave_up as u64),
                 counted(workers.len() as u64, "worker")
             ),
             "Mend what the I/O errors name, then run again.",

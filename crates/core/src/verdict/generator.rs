@@ -352,14 +352,17 @@ pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement)
             "submission-threads-crowded",
             Severity::Suspect,
             format!(
-                "{} and {} of the kernel shared {} {}.",
+                "{} and {} of the kernel shared {}.",
                 counted(workers, "worker"),
                 match threads {
                     n if n == workers => "as many submission threads".to_owned(),
                     n => counted(n, "submission thread"),
                 },
-                figure(allowed).trim_end_matches('0').trim_end_matches('.'),
-                if allowed == 1.0 { "CPU" } else { "CPUs" },
+                match allowed {
+                    1.0 => "1 CPU".to_owned(),
+                    // A limit may be a part of a CPU.
+                    _ => format!("{} CPUs", (allowed * 100.0).round() / 100.0),
+                },
             ),
             "Leave a CPU for each worker and one for its submission thread, or drop --sqpoll: without \
              a CPU of its own such a thread makes everything slower, often many times.",
@@ -468,7 +471,7 @@ mod tests {
         invented.has_none_of(&["generator-ceiling"]);
         set(&mut invented, 600.0);
         let finding = invented.has("generator-ceiling", Severity::Suspect);
-        let expected = "1000 IOPS are 60 % of the 1667 that 1 worker can do here with nothing \
+        let expected = "1,000 IOPS are 60 % of the 1,667 that 1 worker can do here with nothing \
                         behind it (NOP ring; more than 50 % is near)";
         assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
         // What it needed for each I/O shows that it can do more than the calibration found.
@@ -589,6 +592,10 @@ mod tests {
         invented.host.cpu_limit = Some(1.5);
         let finding = invented.has("submission-threads-crowded", Severity::Suspect);
         assert!(finding.evidence.ends_with("shared 1.5 CPUs."), "{}", finding.evidence);
+        invented.stream().workers = Workers::Total(60);
+        (invented.host.cpus, invented.host.cpu_limit) = (100, None);
+        let finding = invented.has("submission-threads-crowded", Severity::Suspect);
+        assert!(finding.evidence.ends_with("shared 100 CPUs."), "{}", finding.evidence);
         invented.host.cpus = 0;
         invented.is_unchecked("submission-threads-crowded");
     }

@@ -2,12 +2,12 @@
 //! (io-wq) every I/O that it cannot start without waiting. Such an I/O works, but its service time
 //! contains the way to another thread and back, and a worker's CPU time leaves out that thread's.
 
-use super::case::{Case, percent};
+use super::case::{Case, counted, percent};
 use super::{Judgement, Severity};
 use crate::facts::{Counters, IoWq, TargetKind};
 use crate::measure::Upkeep;
 use crate::spec::BackendKind;
-use crate::units::Span;
+use crate::units::{Span, count};
 
 /// Below this share there is nothing to say: a file that is touched for the first time has a few.
 const SHARE_NOTED: f64 = 0.001;
@@ -63,9 +63,11 @@ fn by_count(case: &Case, handed_over: u64, io_wq: &IoWq, judgement: &mut Judgeme
         "io-wq",
         if SHARE_MAX < share { Severity::Suspect } else { Severity::Note },
         format!(
-            "{handed_over} of {completed} I/Os ({}) went through io_uring's own threads \
+            "{} of {} ({}) went through io_uring's own threads \
              (io-wq){cpu}: the kernel could not start them without waiting, and their service time \
              contains the way to another thread and back.",
+            count(handed_over),
+            counted(completed, "I/O"),
             percent(share)
         ),
         ADVICE,
@@ -123,7 +125,7 @@ mod tests {
         let finding = counted(6001).has("io-wq", Severity::Suspect);
         assert!(
             finding.evidence.starts_with(
-                "6001 of 60000 I/Os (10 %) went through io_uring's own threads (io-wq), which used \
+                "6,001 of 60,000 I/Os (10 %) went through io_uring's own threads (io-wq), which used \
                  1.5 s of CPU time: "
             ),
             "{}",
@@ -131,7 +133,7 @@ mod tests {
         );
         // Some were still in flight as the window ended.
         let finding = counted(60_031).has("io-wq", Severity::Suspect);
-        assert!(finding.evidence.starts_with("60000 of 60000 I/Os (100 %)"), "{finding:?}");
+        assert!(finding.evidence.starts_with("60,000 of 60,000 I/Os (100 %)"), "{finding:?}");
     }
 
     #[test]

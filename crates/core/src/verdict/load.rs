@@ -12,7 +12,7 @@ use crate::stats::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
     mean, mser5, rounds, slices, steady_state,
 };
-use crate::units::{Quantile, Span};
+use crate::units::{Quantile, Span, count};
 
 /// An achieved load this much below the offered one is no longer the one that was asked.
 const SHORTFALL_MAX: f64 = 0.03;
@@ -302,12 +302,12 @@ pub(super) fn few_samples(case: &Case, judgement: &mut Judgement) {
             "few-samples",
             Severity::Note,
             format!(
-                "Only {} completed, and a p99 needs 1000: it is withheld, and so is all beyond it.",
+                "Only {} completed, and a p99 needs 1,000: it is withheld, and so is all beyond it.",
                 counted(flow.ios(), direction.name())
             ),
             format!(
                 "Choose a window of at least {} s for a p99.",
-                (case.trial.record.window.as_secs_f64() * 1000.0 / flow.ios() as f64).ceil()
+                count((case.trial.record.window.as_secs_f64() * 1000.0 / flow.ios() as f64).ceil() as u64)
             ),
         );
     }
@@ -418,7 +418,7 @@ mod tests {
         let finding = invented.has("overload", Severity::Suspect);
         assert_eq!(
             finding.evidence,
-            "Offered were 1000/s and achieved 950/s (5 % less); 3000 I/Os that were due never \
+            "Offered were 1,000/s and achieved 950/s (5 % less); 3,000 I/Os that were due never \
              started."
         );
         // A search finds its answer by that.
@@ -474,7 +474,7 @@ mod tests {
         invented.set_series((0..60).map(|k| 10_000 - k * 30));
         let finding = invented.has("trend", Severity::Suspect);
         assert!(
-            finding.evidence.starts_with("IOPS fell from 10000 to 8230"),
+            finding.evidence.starts_with("IOPS fell from 10,000 to 8,230"),
             "{}",
             finding.evidence
         );

@@ -82,7 +82,7 @@ mod tests {
     fn faster_is_suspect_and_much_faster_is_void() {
         let (verdict, evidence) = rated(Some(900.0), None);
         assert_eq!(verdict, Verdict::Suspect);
-        assert_eq!(evidence, "1000 IOPS is 11 % more than the 900 IOPS that it is rated at.");
+        assert_eq!(evidence, "1,000 IOPS is 11 % more than the 900 IOPS that it is rated at.");
         let (verdict, evidence) = rated(None, Some(2_000_000));
         assert_eq!(verdict, Verdict::Void);
         assert!(evidence.contains("(4.00 MB/s) is 105 % more than the"), "{evidence}");
