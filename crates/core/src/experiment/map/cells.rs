@@ -386,6 +386,7 @@ impl Climb {
             per_target => per_target,
         };
         let stream = Stream { pacing: Pacing::Closed { queue_depth }, workers, ..stream.clone() };
+        let (warm_up, window) = self.lengths(settings);
         let name = format!("{}s alone, queue depth {queue_depth}", self.direction.name());
         let streams = Vec::from([stream]);
         let coordinate = Coordinate {
@@ -394,16 +395,21 @@ impl Climb {
             value: Some(f64::from(queue_depth)),
         };
         Planned {
-            point: Point {
-                name,
-                streams,
-                warm_up: settings.ramp,
-                window: PROBE,
-                ..settings.base.clone()
-            },
+            point: Point { name, streams, warm_up, window, ..settings.base.clone() },
             place: Place { role: Role::Probe, coordinates: Vec::from([coordinate]), repeat: 0 },
             rest: Span(0),
         }
+    }
+
+    /// How long a probe goes before its window, and in it. Where cells end by what was counted, reads
+    /// need no more of it than a cell does; so many come at the rate of the probe before at the least.
+    fn lengths(&self, settings: &Settings) -> (Span, Span) {
+        let count = settings.by_count.filter(|_| self.direction == Direction::Read);
+        let Some(count) = count.filter(|_| self.best > 0.0) else { return (settings.ramp, PROBE) };
+        let interval = settings.base.interval;
+        let ramp = intervals_of(interval, count.ramp, self.best);
+        let window = intervals_of(interval, count.known, self.best);
+        (ramp.min(settings.ramp), window.min(PROBE))
     }
 
     /// Bytes per second of writes, or I/Os per second of reads.
@@ -414,6 +420,12 @@ impl Climb {
         };
         found.map_or(0.0, |one| one.value)
     }
+}
+
+/// The whole intervals in which so many I/Os come at such a rate per second; at least one.
+fn intervals_of(interval: Span, ios: u64, rate: f64) -> Span {
+    let intervals = (ios as f64 / rate * 1e9 / interval.0 as f64).ceil().max(1.0);
+    Span((intervals * interval.0 as f64) as u64)
 }
 
 impl Cells {
@@ -488,9 +500,7 @@ impl Cells {
             (settings.search.shape, settings.writer.block_sizes.largest().0 as f64);
         let writes = self.bandwidth(shape, spot.write) / block;
         let rate = self.rate(shape, spot.read).max(SINGLE_READS) + writes;
-        let interval = settings.base.interval.0;
-        let intervals = (count.ramp as f64 / rate * 1e9 / interval as f64).ceil().max(1.0);
-        Span((intervals * interval as f64) as u64).min(settings.ramp)
+        intervals_of(settings.base.interval, count.ramp, rate).min(settings.ramp)
     }
 
     /// What was known of a cell that was measured.
@@ -764,6 +774,25 @@ mod tests {
             // 60,000 samples do not carry p99.9 as far as a map wants it.
             assert_eq!(cell.response_time_ns[2], None);
         }
+    }
+
+    #[test]
+    fn where_cells_end_by_count_a_probe_of_reads_is_as_long_as_so_many_take() {
+        let probes = |by_count| {
+            let mut settings = Settings { by_count, ..settings() };
+            settings.base.interval = Span::from_ms(50);
+            let (planned, _) = run(Map::new(settings), |_, _| true);
+            let probes = planned.into_iter().take_while(|one| one.place.role == Role::Probe);
+            probes.map(|one| (one.point.warm_up, one.point.window)).collect::<Vec<_>>()
+        };
+        let usual = (Span::from_secs(1), Span::from_secs(3));
+        assert_eq!(probes(None), [usual; 4]);
+        let count =
+            |ramp, known| Some(ByCount { ramp, given_up: 1, known, most: 1, written: Bytes(0) });
+        // At 1000 reads a second, which the first probe of them shows.
+        let short = (Span::from_ms(250), Span::from_ms(650));
+        assert_eq!(probes(count(240, 620)), [usual, usual, usual, short]);
+        assert_eq!(probes(count(9_000, 9_000)), [usual; 4]);
     }
 
     #[test]
