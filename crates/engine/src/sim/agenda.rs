@@ -7,74 +7,25 @@
 //! Most devices complete most I/Os in an order that they know when they enter them: behind a queue or
 //! an interface each ends after the one before. Those stand in a line and never go through the heap.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fathom_core::{Instant, Span};
 
 use super::warp::Warp;
 
-/// Something that will happen. The one that happens first is the greatest, as the heap wants it.
+/// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     /// When, in virtual time.
     pub at: Instant,
     /// When, in device time.
     pub device_time: Instant,
-    /// Events of one instant happen in the order in which they were entered.
-    order: u64,
     /// What.
     pub what: What,
 }
 
-impl Event {
-    /// Whether it happens before another one.
-    #[inline(always)]
-    fn is_before(&self, other: &Self) -> bool {
-        // Hardly two are of the same nanosecond, so that this branch costs nothing and what it leads
-        // to is no branch. To compare all fields in turn would be one that nobody can predict.
-        match self.at == other.at {
-            false => self.at < other.at,
-            true => (self.device_time, self.order) < (other.device_time, other.order),
-        }
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |event: &Self| (event.at, event.device_time, event.order);
-        key(other).cmp(&key(self))
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-
-    // These are what the heap asks, for each of its levels. No two events are of the same order.
-    #[inline(always)]
-    fn lt(&self, other: &Self) -> bool {
-        other.is_before(self)
-    }
-
-    #[inline(always)]
-    fn le(&self, other: &Self) -> bool {
-        !self.is_before(other)
-    }
-
-    #[inline(always)]
-    fn gt(&self, other: &Self) -> bool {
-        self.is_before(other)
-    }
-
-    #[inline(always)]
-    fn ge(&self, other: &Self) -> bool {
-        !other.is_before(self)
-    }
-}
-
-/// What will happen.
+/// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// The I/O in this slot completes.
@@ -83,17 +34,75 @@ pub(super) enum What {
     Resumes(u32),
 }
 
+/// An event as one number: from the top its virtual time, how many were entered before it, and what
+/// happens. So events of one instant happen in the order in which they were entered, unless the count
+/// began anew between them, as it does after 2^32.
+///
+/// A number goes through the heap in two registers. Of a struct of several fields the heap reads at
+/// once what was written in parts just before, and the processor waits until that is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+/// The bit that tells a resumption from a completion.
+const RESUMES: u32 = 1 << 31;
+
+impl Entry {
+    #[inline(always)]
+    fn new(at: Instant, order: u32, what: u32) -> Self {
+        Self(u128::from(at.0) << 64 | u128::from(order) << 32 | u128::from(what))
+    }
+
+    #[inline(always)]
+    fn at(self) -> Instant {
+        Instant((self.0 >> 64) as u64)
+    }
+
+    #[inline(always)]
+    fn what(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What happens at device times that are not virtual times: of each entry the place here is said in
+/// place of what happens.
+#[derive(Debug)]
+struct Warped {
+    events: Box<[(u32, Instant)]>,
+    free: Vec<u32>,
+}
+
+impl Warped {
+    fn new(capacity: usize) -> Self {
+        let events = vec![(0, Instant(0)); capacity].into();
+        Self { events, free: (0..capacity as u32).collect() }
+    }
+
+    fn keep(&mut self, what: u32, device_time: Instant) -> u32 {
+        let place = self.free.pop().expect("there is a place for each event");
+        self.events[place as usize] = (what, device_time);
+        place
+    }
+
+    fn take(&mut self, place: u32) -> (u32, Instant) {
+        self.free.push(place);
+        self.events[place as usize]
+    }
+}
+
 /// What will happen when.
 #[derive(Debug)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Event>,
+    /// The first one is the greatest, as the heap wants it.
+    heap: BinaryHeap<Reverse<Entry>>,
     /// Completions of which each was entered as later than the one before it.
-    line: VecDeque<Event>,
+    line: VecDeque<Entry>,
     capacity: usize,
-    order: u64,
+    order: u32,
     /// The virtual time that has been reached: nothing is entered before it.
     now: Instant,
     warp: Warp,
+    /// Where device time is not virtual time.
+    warped: Option<Warped>,
     /// From when on nothing happens any more.
     hang: Option<Instant>,
 }
@@ -107,6 +116,7 @@ impl Agenda {
             capacity,
             order: 0,
             now: Instant(0),
+            warped: (!warp.is_identity()).then(|| Warped::new(capacity)),
             warp,
             hang: hang_after.map(|span| Instant(0) + span),
         }
@@ -130,23 +140,25 @@ impl Agenda {
     /// The I/O in `slot` completes then, in device time.
     #[inline]
     pub fn completes(&mut self, slot: u32, device_time: Instant) {
-        let Some(event) = self.enter(What::Completes(slot), device_time) else { return };
-        match self.line.back().is_none_or(|last| last.is_before(&event)) {
-            true => self.line.push_back(event),
-            false => self.heap.push(event),
+        assert!(slot < RESUMES, "slot {slot} has no number of its own");
+        let Some(entry) = self.enter(slot, device_time) else { return };
+        match self.line.back().is_none_or(|&last| last < entry) {
+            true => self.line.push_back(entry),
+            false => self.heap.push(Reverse(entry)),
         }
     }
 
     /// The device is called again then, in device time, with `token`.
     #[inline]
     pub fn resumes(&mut self, token: u32, device_time: Instant) {
-        let Some(event) = self.enter(What::Resumes(token), device_time) else { return };
-        self.heap.push(event);
+        assert!(token < RESUMES, "token {token} has no number of its own");
+        let Some(entry) = self.enter(token | RESUMES, device_time) else { return };
+        self.heap.push(Reverse(entry));
     }
 
-    /// Makes an event of it, unless nothing happens any more.
-    #[inline]
-    fn enter(&mut self, what: What, device_time: Instant) -> Option<Event> {
+    /// Makes an entry of it, unless nothing happens any more.
+    #[inline(always)]
+    fn enter(&mut self, what: u32, device_time: Instant) -> Option<Entry> {
         // Turning device time back may round to just before now.
         let at = self.warp.virtual_time_at(device_time).max(self.now);
         if self.hang.is_some_and(|hang| at >= hang) {
@@ -154,25 +166,39 @@ impl Agenda {
         }
         let entered = self.heap.len() + self.line.len();
         assert!(entered < self.capacity, "a device entered more events than it announced");
-        self.order += 1;
-        Some(Event { at, device_time, order: self.order, what })
+        self.order = self.order.wrapping_add(1);
+        let what = match &mut self.warped {
+            None => what,
+            Some(warped) => warped.keep(what, device_time),
+        };
+        Some(Entry::new(at, self.order, what))
     }
 
     /// What happens next, if it happens until then.
     #[inline]
     pub fn next_until(&mut self, limit: Instant) -> Option<Event> {
-        match (self.line.front(), self.heap.peek()) {
-            (Some(first), Some(top)) if top.is_before(first) => self.pop_until(limit),
-            (Some(first), _) if first.at <= limit => self.line.pop_front(),
+        let entry = match (self.line.front(), self.heap.peek()) {
+            (Some(first), Some(Reverse(top))) if top < first => self.pop_until(limit),
+            (Some(first), _) if first.at() <= limit => self.line.pop_front(),
             (Some(_), _) => None,
             (None, _) => self.pop_until(limit),
-        }
+        }?;
+        let at = entry.at();
+        let (what, device_time) = match &mut self.warped {
+            None => (entry.what(), at),
+            Some(warped) => warped.take(entry.what()),
+        };
+        let what = match what & RESUMES {
+            0 => What::Completes(what),
+            _ => What::Resumes(what ^ RESUMES),
+        };
+        Some(Event { at, device_time, what })
     }
 
     #[inline]
-    fn pop_until(&mut self, limit: Instant) -> Option<Event> {
+    fn pop_until(&mut self, limit: Instant) -> Option<Entry> {
         match self.heap.peek() {
-            Some(event) if event.at <= limit => self.heap.pop(),
+            Some(Reverse(entry)) if entry.at() <= limit => self.heap.pop().map(|Reverse(top)| top),
             _ => None,
         }
     }

@@ -50,6 +50,11 @@ impl Warp {
         Self { stall, noise }
     }
 
+    /// Whether device time is virtual time.
+    pub fn is_identity(&self) -> bool {
+        self.stall.is_none() && self.noise.is_none()
+    }
+
     /// The device time of a virtual time that is not before any asked for earlier.
     pub fn device_time_at(&mut self, at: Instant) -> Instant {
         let awake = self.stall.map_or(at.0, |stall| without_stalls(stall, at.0));
