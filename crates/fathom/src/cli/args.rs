@@ -749,10 +749,10 @@ pub struct Map {
     #[arg(long, value_name = "DEPTH", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
     pub write_queue_depth: u32,
-    /// Threads that read; one more writes
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 2,
+    /// Threads that read; one more writes [default: 2; 1 on a simulated device, whose time is not real]
+    #[arg(short, long, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Load")]
-    pub workers: u32,
+    pub workers: Option<u32>,
     /// Repeats the offsets, arrivals and the order of an earlier map [default: a new one each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed,
           help_heading = "Load")]

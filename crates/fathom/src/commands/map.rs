@@ -91,7 +91,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let host = shared::this_host();
     let place = Place::find(std::slice::from_ref(&args.target))?;
-    let mut described = describe(args)?;
+    let mut described = describe(args, &place)?;
     for stream in &mut described.streams {
         stream.load.seed = seed.or(stream.load.seed);
     }
@@ -142,7 +142,10 @@ fn in_words_of_a_map(refusal: Error) -> Error {
 }
 
 /// The two streams, in the words of `fathom run`.
-fn describe(args: &Args) -> Result<Described, Error> {
+fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
+    // In virtual time one thread keeps up with any device.
+    let usual = if matches!(place, Place::Simulated { .. }) { 1 } else { 2 };
+    let readers = args.workers.unwrap_or(usual);
     let stream = |name: &str, words: &[String]| -> Result<StreamArgs, Error> {
         let (load, _) = keys::read(words).map_err(|why| {
             Error::option("fathom map", why, "change the option that it is about")
@@ -167,7 +170,7 @@ fn describe(args: &Args) -> Result<Described, Error> {
     let reader = [
         word("block-size", &args.block_size.0.to_string()),
         word("queue-depth", &args.queue_depth.to_string()),
-        word("workers", &format!("{}/total", args.workers)),
+        word("workers", &format!("{readers}/total")),
     ];
     Ok(Described {
         name: Some("latency map".to_owned()),
