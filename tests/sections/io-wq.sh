@@ -43,7 +43,7 @@ if [[ $(handed_over) != null ]]; then
   check "buffered writes on ext4: all of them are counted" \
     between "$(trial '.counters.io_wq.handed_over / ios')" 0.95 1.05
   check "buffered writes on ext4: the evidence has their number" \
-    grep -qE '^[0-9]+ of [0-9]+ I/Os \((9[0-9.]*|100) %\)' <<<"$(found)"
+    grep -qE '^[0-9,]+ of [0-9,]+ I/Os \((9[0-9.]*|100) %\)' <<<"$(found)"
 else
   skip "handed over I/Os are counted" "this kernel or container does not let root count them"
 fi

@@ -19,7 +19,8 @@ fi
 pull_out() { # DISK QEMU-NAME
   read -r before _ <"/sys/block/$1/stat"
   reads=$before
-  while [ "$reads" -lt $((before + 300)) ]; do
+  for _ in $(seq 200); do
+    [ "$reads" -lt $((before + 300)) ] || break
     sleep 0.1
     read -r reads _ <"/sys/block/$1/stat" || return
   done
