@@ -32,11 +32,21 @@ own_loops() {
 
 own_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "$(basename "$1")*" 2>/dev/null | tac; }
 
+# Compressed memory carries no path, so whoever makes /dev/zramN leaves a file of that name below the
+# folder before.
+own_zrams() {
+  local file
+  for file in "$1"/*/zram[0-9]*; do
+    [[ ! -e /sys/block/${file##*/} ]] || echo "${file##*/}"
+  done
+}
+
 leftovers() {
   own_processes "$1" | sed 's/^/process /'
   own_mounts "$1" | sed 's/^/mount /'
   own_loops "$1" | sed 's/^/loop device /'
   own_cgroups "$1" | sed 's/^/cgroup /'
+  own_zrams "$1" | sed 's/^/compressed memory /'
 }
 
 # Mounts and loop devices go first while their servers still answer, then the servers, then what the
@@ -44,13 +54,27 @@ leftovers() {
 sweep_resources() {
   local bed=$1 item round
   for round in 1 2 3; do
+    # What is frozen dies of no signal.
+    for item in $(own_cgroups "$bed"); do
+      [[ ! -w $item/freezer.state ]] || echo THAWED >"$item/freezer.state" || true
+    done
+    for item in $(own_zrams "$bed"); do
+      ! grep -qs "^/dev/$item " /proc/swaps || swapoff "/dev/$item" || true
+    done
     for item in $(own_loops "$bed"); do
       ! grep -qs "^$item " /proc/swaps || swapoff "$item" || true
     done
     for item in $(own_mounts "$bed"); do umount -l "$item" 2>/dev/null || true; done
-    for item in $(own_loops "$bed"); do losetup -d "$item" 2>/dev/null || true; done
+    for item in $(own_loops "$bed"); do
+      # What a section sets of its queue outlives the file of a loop device.
+      { echo 128 >"/sys/block/${item#/dev/}/queue/nr_requests"; echo 1 >"/sys/block/${item#/dev/}/queue/iostats"; } 2>/dev/null || true
+      losetup -d "$item" 2>/dev/null || true
+    done
     for item in $(own_processes "$bed"); do
       if [[ $round -eq 1 ]]; then kill -TERM "$item"; else kill -KILL "$item"; fi 2>/dev/null || true
+    done
+    for item in $(own_zrams "$bed"); do
+      { echo 1 >"/sys/block/$item/reset" && echo "${item#zram}" >/sys/class/zram-control/hot_remove; } 2>/dev/null || true
     done
     for item in $(own_cgroups "$bed"); do rmdir "$item" 2>/dev/null || true; done
     [[ -n $(leftovers "$bed") ]] || return 0

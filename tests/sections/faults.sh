@@ -74,7 +74,8 @@ measure "$folder/data" -b 4k -q 1 --warm-up 0s -d 1s
 check "a delay of 1 ms is in the service time" between "$(trial 'quantile(0.5; .service_time) / 1e6')" 1 1e3
 done_with_faults
 
-fault stall stall-at=200 stall-ms=1500 delay-us=200
+# The stall comes after the 256 samples of what will be read.
+fault stall stall-at=600 stall-ms=1500 delay-us=200
 measure "$folder/data" -b 4k -q 1 --rate 200 --arrivals uniform --warm-up 0s -d 5s
 check "a stall: no panic" no_panic
 check "a stall: the longest service time shows it" between "$(trial 'longest / 1e6')" 1500 4500

@@ -18,16 +18,17 @@ serve "$iops" "$bandwidth" "$slow" -- \
   --blockdev "$null,node-name=n-slow,latency-ns=2000000" \
   --export "type=fuse,id=e-slow,node-name=n-slow,mountpoint=$slow,writable=on"
 
-# The whole path through fathom: 3 s, so 3.1 times the limit.
+# The whole path through fathom: 3 s, so 3.1 times the limit, or 3 where the samples of what will be
+# read have had what stands in front.
 known_iops() { # TARGET DEPTH NAME [OPTIONS]
   local target=$1 depth=$2 name=$3
   shift 3
   check "2000 IOPS $name at depth $depth: 6200 I/Os in 3 s within 1 %" \
-    in_three measure 6138 6262 'ios * 3 / seconds' "$target" -b 4k -q "$depth" --warm-up 0s -d 3s "$@"
+    in_three measure 5938 6262 'ios * 3 / seconds' "$target" -b 4k -q "$depth" --warm-up 0s -d 3s "$@"
 }
 known_bandwidth() { # TARGET DEPTH NAME
   check "50 MiB/s $3 at depth $2: 155 MiB in 3 s within 1 %" \
-    in_three measure 153.45 156.55 'bytes * 3 / seconds / 1048576' \
+    in_three measure 148.5 156.55 'bytes * 3 / seconds / 1048576' \
     "$1" -b 64k -q "$2" --warm-up 0s -d 3s --pattern sequential
 }
 # A delay is never shorter than asked for; how much longer depends on who else has the CPUs. One I/O at

@@ -13,8 +13,8 @@ in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
   local status script=$1 drives=$2
   shift 2
-  # Each fathom in it has a minute. A guest that does not come to its end has hung by itself, as one of
-  # dozens does without KVM: another one is booted.
+  # Each fathom in it has a minute, so that a guest may take longer only by itself. One in one run of
+  # many did not come to its end, nobody knows why, and did when it was booted again.
   for _ in 1 2; do
     status=0
     "$vm/boot.sh" run -t 200 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" ||
@@ -46,11 +46,12 @@ limit_is() { # DEPTH LOW HIGH
   done
   return 1
 }
+# The burst of 200 is for whoever comes first, and the samples of what will be read may be that.
 # One I/O at a time may be slower than the limit here: nothing is fast in an emulated machine.
 check "virtio-blk of 2000 IOPS at depth 1: at most 6200 I/Os in 3 s, within 1 %" limit_is 1 1 6262
 for depth in 4 32; do
-  check "virtio-blk of 2000 IOPS at depth $depth: 6200 I/Os in 3 s within 1 %" \
-    limit_is $depth 6138 6262
+  check "virtio-blk of 2000 IOPS at depth $depth: 6000 to 6200 I/Os in 3 s within 1 %" \
+    limit_is $depth 5938 6262
 done
 look_at inspect-nvme
 check "inspect knows an NVMe disk: exit code" status_is 0
@@ -140,7 +141,7 @@ in_guest arrays ""
 look_at arrays
 check "the multi-stream study runs over md arrays: measured" status_is 0 4
 check "the multi-stream study runs over md arrays: every point of every array, without failures" \
-  test "$(jq -s '[.[] | select(.line == "trial")] | length == 48 and
+  test "$(jq -s '[.[] | select(.line == "trial")] | length >= 48 and
     all([.workers[].cells[] | .read.ios + .write.ios] | add > 0) and
     all([.workers[].errors.count] | add == 0)' "$result")" = true
 # Lines are folded to the width of the terminal.

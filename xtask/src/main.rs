@@ -3,6 +3,7 @@
 
 mod bare_loop;
 mod bench;
+mod conclusions;
 mod instructions;
 mod map_bench;
 mod memory;
@@ -34,6 +35,8 @@ usage: cargo xtask COMMAND
            open-loop     how exactly open loops keep their schedule, beside fio (two minutes)
            start         from the start to the first I/O, and between two points (five minutes)
            memory        how much memory a run of a day takes, and its report (a minute)
+           conclusions   how often what experiments conclude is wrong, on simulated devices with
+                         noise; --seeds N for fewer than 200, and a part of an experiment's name
            --write       put the tables into docs/performance.md
   map-bench FOLDER
            how well `fathom map` does on the stored latency maps of a folder (*.csv), such as
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         ["bench", "memory", part @ ..] if !part.is_empty() => {
             memory::part(part).map(|peaks| print!("{peaks}"))
         }
+        ["bench", "conclusions", "--seeds", seeds, part @ ..] => conclusions(seeds, part),
         ["bench", arguments @ ..] => bench(arguments),
         ["map-bench", folder] => {
             map_bench::perform(Path::new(folder)).map(|table| print!("{table}"))
@@ -126,7 +130,7 @@ fn workload_schema() -> Result<(), String> {
 }
 
 /// Every bench, in the order of docs/performance.md.
-const BENCHES: [Bench; 8] = [
+const BENCHES: [Bench; 9] = [
     Bench { name: "engine", run: || Ok(bench::table(&bench::all(bench::Size::FULL)?)) },
     Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::Size::FULL)?.table()) },
     Bench { name: "payload", run: || payload::all(payload::Size::FULL) },
@@ -144,7 +148,13 @@ const BENCHES: [Bench; 8] = [
         run: || Ok(start::all(start::Size::FULL, peers::Profile::Release)?.table()),
     },
     Bench { name: "memory", run: memory::bench },
+    Bench { name: "conclusions", run: || conclusions::bench(conclusions::SEEDS, None) },
 ];
+
+fn conclusions(seeds: &str, part: &[&str]) -> Result<(), String> {
+    let seeds = seeds.parse().map_err(|_| format!("--seeds {seeds}: this is no number"))?;
+    conclusions::bench(seeds, part.first().copied()).map(|table| println!("{table}"))
+}
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
     if cfg!(debug_assertions) {

@@ -1,7 +1,12 @@
 //! What is known about the host and the targets, as plain data. The engine's `host` fills it in;
 //! the verdict and the document read it. What could not be found out is `None`, never zero.
 
+mod reduction;
+
+pub use reduction::{Answer, MUCH, Reduction, Saving};
+
 use crate::calibration::Ceiling;
+use crate::spec::IoPriority;
 use crate::units::{Bytes, Span};
 
 /// The machine that generates the load.
@@ -35,6 +40,24 @@ pub struct Host {
     pub clock: Clock,
     /// What the load generator can do here at most; none where it was not measured.
     pub ceiling: Option<Ceiling>,
+    /// How this process ranks against others.
+    pub rank: Rank,
+}
+
+/// How this process ranks against others where they want the same CPU or disk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rank {
+    /// Its nice value: 0 unless somebody chose another one, 19 is the last.
+    pub nice: i32,
+    /// The policy of the scheduler, if it is one that gives way to others: "batch", "idle".
+    pub policy: Option<String>,
+    /// The priority of its I/Os, if one was set.
+    pub io: Option<IoPriority>,
+    /// The nice value of its session, where the kernel groups the sessions (autogroup).
+    pub session_nice: Option<i32>,
+    /// The least weight of its cgroups for CPU time, as a share of the default; none if it is the
+    /// default or not told.
+    pub cpu_weight: Option<f64>,
 }
 
 /// A CPU that this process may run on.
@@ -108,12 +131,65 @@ pub struct Target {
     pub file_system: Option<FileSystem>,
     /// What of the file was ever written, if it is a file and its file system can tell.
     pub extents: Option<Extents>,
+    /// What samples of what is read are like; none where none were taken, or none could be read.
+    pub content: Option<Content>,
+    /// What a probe of writes has told of what it makes of data of which something can be saved; none
+    /// where there was no probe.
+    pub reduction: Option<Reduction>,
     /// The devices below, from the top to the bottom; a layer comes before what it consists of.
     pub layers: Vec<Layer>,
     /// Who uses the target: what forbids writing to it. Of a file it names swap and loop devices.
     pub in_use: Vec<InUse>,
     /// What its commands have to know, if it is an NVMe generic device.
     pub namespace: Option<Namespace>,
+    /// What the control groups of this process allow it at the devices below.
+    pub limits: Vec<IoLimit>,
+}
+
+/// What a control group of this process allows it at a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoLimit {
+    /// The kernel's name of the device, such as "sda".
+    pub device: String,
+    /// What is limited.
+    pub kind: IoLimitKind,
+    /// The figure, in the unit of its kind.
+    pub value: u64,
+    /// The file that says so.
+    pub file: String,
+}
+
+/// What a control group can limit at a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoLimitKind {
+    /// Bytes read per second.
+    ReadBandwidth,
+    /// Bytes written per second.
+    WriteBandwidth,
+    /// Reads per second.
+    ReadIops,
+    /// Writes per second.
+    WriteIops,
+    /// The response time, in microseconds, that others are held back for when it is missed
+    /// (io.latency).
+    TargetTime,
+    /// The share of the device beside other groups, of which 100 is the usual one (io.weight,
+    /// io.bfq.weight).
+    Weight,
+}
+
+impl IoLimitKind {
+    /// The name in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadBandwidth => "read-bandwidth",
+            Self::WriteBandwidth => "write-bandwidth",
+            Self::ReadIops => "read-iops",
+            Self::WriteIops => "write-iops",
+            Self::TargetTime => "latency",
+            Self::Weight => "weight",
+        }
+    }
 }
 
 /// An NVMe namespace, as commands that pass by the block layer have to know it.
@@ -152,9 +228,12 @@ impl Target {
             direct_alignment: None,
             file_system: None,
             extents: None,
+            content: None,
+            reduction: None,
             layers: Vec::new(),
             in_use: Vec::new(),
             namespace: None,
+            limits: Vec::new(),
         }
     }
 
@@ -166,6 +245,12 @@ impl Target {
     /// How many drives it is spread over, as far as can be seen from here: at least one.
     pub fn drives(&self) -> u32 {
         self.array().map_or(1, |array| array.members.len() as u32)
+    }
+
+    /// Whether all disks at its bottom are known to turn.
+    pub fn turns(&self) -> bool {
+        let mut disks = self.disks().peekable();
+        disks.peek().is_some() && disks.all(|disk| disk.turns() == Some(true))
     }
 
     /// The disks at the bottom.
@@ -195,10 +280,21 @@ pub struct FileSystem {
     pub copy_on_write: bool,
     /// The compression that is switched on, if one is.
     pub compression: Option<String>,
+    /// In which layer of an overlay the file lies; none where that cannot be seen, or it is no overlay.
+    pub overlay: Option<OverlayLayer>,
+}
+
+/// A layer of an overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverlayLayer {
+    /// The one that takes writes.
+    Upper,
+    /// One that is never written: the file is copied up before it is first written to.
+    Lower,
 }
 
 /// What of a file was ever written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
     /// Written bytes.
     pub written: Bytes,
@@ -208,6 +304,63 @@ pub struct Extents {
     pub holes: Bytes,
     /// How many extents there are.
     pub count: u64,
+    /// Bytes in which other files, snapshots or other places of the file have a part: a write puts
+    /// them elsewhere.
+    pub shared: Bytes,
+    /// Where it never was written, from offset to offset, in order; none where that is not known.
+    pub never_written: Option<Vec<(u64, u64)>>,
+    /// Where it is shared; none where that is not known.
+    pub shared_at: Option<Vec<(u64, u64)>>,
+}
+
+impl Extents {
+    /// Bytes of these ranges, which are in order and do not overlap, that never were written; none
+    /// where it is not known where those are.
+    pub fn never_written_of(&self, ranges: &[(u64, u64)]) -> Option<Bytes> {
+        Some(common(self.never_written.as_ref()?, ranges))
+    }
+
+    /// Bytes of these ranges that are shared; none where it is not known where those are.
+    pub fn shared_of(&self, ranges: &[(u64, u64)]) -> Option<Bytes> {
+        Some(common(self.shared_at.as_ref()?, ranges))
+    }
+}
+
+/// Bytes that two lists of ranges have in common, each in order and without overlaps.
+fn common(some: &[(u64, u64)], others: &[(u64, u64)]) -> Bytes {
+    let (mut first, mut second, mut sum) = (0, 0, 0);
+    while let (Some(one), Some(other)) = (some.get(first), others.get(second)) {
+        sum += one.1.min(other.1).saturating_sub(one.0.max(other.0));
+        match one.1 <= other.1 {
+            true => first += 1,
+            false => second += 1,
+        }
+    }
+    Bytes(sum)
+}
+
+/// What samples of a target's content are like, taken before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Content {
+    /// Blocks that were read, each at another place.
+    pub samples: u32,
+    /// How large each was.
+    pub block: Bytes,
+    /// Those of zeros alone.
+    pub zeros: u32,
+    /// Those full of a pattern of at most 512 bytes that is not zeros.
+    pub patterned: u32,
+    /// Those of the others that equal another one.
+    pub equal: u32,
+    /// The share of what is neither that an entropy coder saves, in the mean: from 0 to 1.
+    pub compressible: f64,
+}
+
+impl Content {
+    /// Samples that repeat themselves or each other.
+    pub fn repeating(&self) -> u32 {
+        self.zeros + self.patterned + self.equal
+    }
 }
 
 /// One device of a target's stack.
@@ -227,10 +380,35 @@ pub struct Layer {
     pub stripe: Option<Stripe>,
     /// Free words on the kind, such as "raid6" or "crypt" or a loop device's file.
     pub detail: Option<String>,
+    /// Where it begins on what it consists of, if it is a partition or a loop device.
+    pub begins_at: Option<Bytes>,
+    /// Whether a loop device goes past the page cache to its file.
+    pub direct: Option<bool>,
+    /// Whether an array is whole and at rest.
+    pub array: Option<ArrayState>,
     /// The request queue, for every whole device.
     pub queue: Option<Queue>,
     /// The hardware, for disks.
     pub disk: Option<Disk>,
+}
+
+impl Layer {
+    /// Whether it is a disk that a hypervisor presents, as far as it tells.
+    pub fn is_virtual(&self) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        let model = disk.model.as_deref().unwrap_or_default();
+        let marks = ["QEMU", "VBOX", "Virtual", "VMware", "Amazon", "Google", "Msft"];
+        matches!(disk.transport.as_deref(), Some("virtio" | "xen" | "vbd" | "vmbus" | "hyperv"))
+            || self.name.starts_with("xvd")
+            || marks.iter().any(|mark| model.contains(mark))
+    }
+
+    /// Whether it is a disk that turns; none where nobody knows. What a virtual disk, a loop device and
+    /// the like say about it is the kernel's default and no fact.
+    pub fn turns(&self) -> Option<bool> {
+        let is_real = self.kind == LayerKind::Disk && !self.is_virtual();
+        self.disk.as_ref().filter(|_| is_real)?.rotational
+    }
 }
 
 /// What a layer is.
@@ -296,12 +474,21 @@ pub struct Queue {
     pub optimal_io: Option<Bytes>,
     /// The largest request the kernel will send.
     pub max_request: Option<Bytes>,
-    /// Whether there is a volatile write cache ("write back").
+    /// The most pieces of memory that a request may consist of.
+    pub max_segments: Option<u32>,
+    /// Whether there is a volatile write cache ("write back"), by what the kernel was told last.
     pub volatile_write_cache: Option<bool>,
+    /// Whether there is one by what the device itself or its driver says, where that can be seen beside
+    /// what the kernel was told.
+    pub write_cache_told: Option<bool>,
+    /// Whether writes can be made durable one by one (FUA), which the kernel counts as no flushes.
+    pub fua: Option<bool>,
     /// The most that can be discarded at once; zero means not at all.
     pub discard_max: Option<Bytes>,
     /// Whether the kernel may poll it.
     pub polling: Option<bool>,
+    /// Whether the kernel counts its I/Os (queue/iostats).
+    pub counts: Option<bool>,
 }
 
 /// A disk's hardware.
@@ -311,7 +498,7 @@ pub struct Disk {
     pub model: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// Whether it says that it turns.
+    /// Whether it says that it turns. [`Layer::turns`] tells what that is worth.
     pub rotational: Option<bool>,
     /// The NUMA node it is attached to.
     pub numa_node: Option<u32>,
@@ -367,6 +554,8 @@ pub enum InUse {
 /// Counters of the host at one moment. Only differences mean anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
+    /// How long after an end of the window they were read at most; of a difference, both together.
+    pub late: Span,
     /// One for each CPU that is online, by its number.
     pub cpus: Vec<(u32, CpuTime)>,
     /// One for each disk at the bottom of a target and each device that the target itself is or,
@@ -378,11 +567,107 @@ pub struct Counters {
     pub process_kernel: Span,
     /// Time that the cgroup kept us off the CPUs.
     pub throttled: Option<Span>,
-    /// Time that threads of ours with real-time priority were ready to run and did not, added up;
-    /// only looked at where there are such threads.
-    pub realtime_wait: Option<Span>,
     /// What io_uring's own threads did for us; only looked at where io_uring carries the I/Os.
     pub io_wq: Option<IoWq>,
+    /// What memory cost.
+    pub memory: Memory,
+    /// Who traces the process, such as "gdb (4711)".
+    pub tracer: Option<String>,
+    /// When the process or the machine did not run; known of a window alone, and none where nobody
+    /// watched.
+    pub pauses: Option<Pauses>,
+    /// The software RAID arrays below the targets, as they are at that moment.
+    pub arrays: Vec<ArrayState>,
+    /// The journals of the file systems that the targets are on.
+    pub journals: Vec<Journal>,
+    /// What is seen of each target, by its place; none of one that was not looked at.
+    pub targets: Vec<Option<Seen>>,
+}
+
+/// What is seen of a target at one moment, or, of a difference, what became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether its path names something else than what was opened, or nothing.
+    pub replaced: bool,
+    /// When what is in it was changed last, in nanoseconds since 1970; of a difference by how much
+    /// that moved.
+    pub modified_ns: u64,
+    /// Its size; of a difference by how much that changed. None of a device has one here: it is zero.
+    pub size: Bytes,
+    /// Other fathoms that have it open; none where that cannot be told.
+    pub others: Option<Others>,
+}
+
+/// Other fathoms at a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Whether there is one.
+    pub present: bool,
+    /// Whether one writes to it.
+    pub writing: bool,
+}
+
+impl Seen {
+    /// What became of it from `earlier` to this.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let either = |(now, then): (Others, Others)| Others {
+            present: now.present || then.present,
+            writing: now.writing || then.writing,
+        };
+        Self {
+            replaced: self.replaced,
+            modified_ns: self.modified_ns.abs_diff(earlier.modified_ns),
+            size: Bytes(self.size.0.abs_diff(earlier.size.0)),
+            others: self.others.zip(earlier.others).map(either),
+        }
+    }
+}
+
+/// Whether a software RAID array is whole and at rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArrayState {
+    /// The kernel's name, such as "md0".
+    pub name: String,
+    /// Disks that it lacks.
+    pub missing: u32,
+    /// What it is busy with by itself, such as "resync" or "recover"; none if it is idle.
+    pub action: Option<String>,
+}
+
+impl ArrayState {
+    /// What is said of an array over some time: what it lacked or did at either end of it.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            name: self.name.clone(),
+            missing: self.missing.max(earlier.missing),
+            action: self.action.clone().or_else(|| earlier.action.clone()),
+        }
+    }
+}
+
+/// What the journal of a file system has done. Only differences mean anything, but for the size of
+/// what is mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// The file system: "ext4", "xfs".
+    pub file_system: String,
+    /// The device that it is on, by the kernel's name.
+    pub device: String,
+    /// Transactions that were committed, or writes of the log.
+    pub commits: u64,
+    /// What the journal wrote for them: of ext4 by the mean of all transactions since it was mounted.
+    pub bytes: Bytes,
+}
+
+impl Journal {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            file_system: self.file_system.clone(),
+            device: self.device.clone(),
+            commits: self.commits.saturating_sub(earlier.commits),
+            bytes: Bytes(self.bytes.0.saturating_sub(earlier.bytes.0)),
+        }
+    }
 }
 
 /// What io_uring's own threads (io-wq) did for this process. The kernel hands them every I/O that
@@ -394,6 +679,9 @@ pub struct IoWq {
     /// Each thread's number and the CPU time that it used. `None` where the kernel does not show
     /// them as threads of ours, before Linux 5.12.
     pub threads: Option<Vec<(u32, Span)>>,
+    /// The number of each thread of the rings, those that submit (SQPOLL) among them, and for how
+    /// long it was ready to run and did not. `None` where the kernel does not show them.
+    pub waits: Option<Vec<(u32, Span)>>,
 }
 
 impl IoWq {
@@ -403,6 +691,12 @@ impl IoWq {
         Some(threads.iter().fold(Span(0), |sum, (_, cpu)| sum + *cpu))
     }
 
+    /// How long all threads of the rings were ready to run and did not.
+    pub fn wait(&self) -> Option<Span> {
+        let waits = self.waits.as_ref()?;
+        Some(waits.iter().fold(Span(0), |sum, (_, wait)| sum + *wait))
+    }
+
     /// From `earlier` to this. A thread that only this has began in between; what one used that
     /// only the other has, because it ended, is not known and left out.
     fn since(&self, earlier: &Self) -> Self {
@@ -410,17 +704,81 @@ impl IoWq {
             (Some(now), Some(then)) => Some(now.saturating_sub(then)),
             _ => None,
         };
-        let threads = match (&self.threads, &earlier.threads) {
-            (Some(now), Some(then)) => {
-                let before = |id: u32| then.iter().find(|(other, _)| *other == id);
-                let used = |&(id, cpu): &(u32, Span)| {
-                    (id, before(id).map_or(cpu, |(_, earlier)| cpu - *earlier))
-                };
-                Some(now.iter().map(used).collect())
-            }
-            _ => None,
+        let of_each = |now: &Option<Vec<(u32, Span)>>, then: &Option<Vec<(u32, Span)>>| {
+            let then = then.as_ref()?;
+            let passed = |&(id, time): &(u32, Span)| {
+                let before = then.iter().find(|(other, _)| *other == id);
+                (id, before.map_or(time, |(_, earlier)| time - *earlier))
+            };
+            Some(now.as_ref()?.iter().map(passed).collect())
         };
-        Self { handed_over, threads }
+        Self {
+            handed_over,
+            threads: of_each(&self.threads, &earlier.threads),
+            waits: of_each(&self.waits, &earlier.waits),
+        }
+    }
+}
+
+/// Times in the window in which the process, or the machine, did not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// The first of them.
+    pub found: Vec<Pause>,
+    /// How long all others were together.
+    pub others: Span,
+    /// Whether the kernel tells how long a thread waits for a CPU; where not, a machine that stood
+    /// still cannot be told from a busy one.
+    pub tells_waiting: bool,
+}
+
+/// A time in which nothing of the process ran, though it did not wait for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Whose it was.
+    pub kind: PauseKind,
+    /// When it began at the earliest, from the start of the window; at most 50 ms before it did.
+    pub after: Span,
+    /// How long it was at least; at most 50 ms less than it was.
+    pub length: Span,
+}
+
+/// What stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseKind {
+    /// The process was stopped: by a signal, a freezer, a debugger.
+    Process,
+    /// The machine, or a CPU of it, did not run: a virtual machine that was paused.
+    Machine,
+    /// The machine slept, which the kernel tells itself.
+    Suspended,
+}
+
+/// What memory cost in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Pages of this process that had to be read before it could go on; none if not told.
+    pub major_faults: Option<u64>,
+    /// What the machine read from swap.
+    pub swapped_in: Option<Bytes>,
+    /// What it wrote there.
+    pub swapped_out: Option<Bytes>,
+    /// Time in which some thread of our cgroup, or of the machine where that is not told, waited for
+    /// memory.
+    pub stalled: Option<Span>,
+}
+
+impl Memory {
+    fn since(self, earlier: Self) -> Self {
+        let bytes =
+            |now: Option<Bytes>, then: Option<Bytes>| Some(Bytes(now?.0.saturating_sub(then?.0)));
+        let faults = self.major_faults.zip(earlier.major_faults);
+        Self {
+            major_faults: faults.map(|(now, then)| now.saturating_sub(then)),
+            swapped_in: bytes(self.swapped_in, earlier.swapped_in),
+            swapped_out: bytes(self.swapped_out, earlier.swapped_out),
+            stalled: difference(self.stalled, earlier.stalled),
+        }
     }
 }
 
@@ -452,6 +810,11 @@ impl CpuTime {
     pub fn total(&self) -> Span {
         self.user + self.kernel + self.idle + self.steal
     }
+
+    /// What others used, of a process that used so much itself.
+    pub fn others(&self, own: Span) -> Span {
+        self.user + self.kernel - own
+    }
 }
 
 /// A device's counters, as /proc/diskstats has them.
@@ -469,11 +832,37 @@ pub struct DeviceCounters {
     pub writes: u64,
     /// What they wrote.
     pub written_bytes: Bytes,
+    /// For how long its reads and its writes were under way in the block layer, each added up; the
+    /// kernel tells it in milliseconds. None where nobody has looked.
+    pub under_way: Option<[Span; 2]>,
+    /// Reads and writes that the block layer joined to a neighbor, so that they are counted with it as
+    /// one. None where nobody has looked.
+    pub merged: Option<[u64; 2]>,
     /// Flushes that completed, where the kernel counts them.
     pub flushes: u64,
+    /// What it needs for all that it holds, if it is memory that compresses (zram): of a window, at its
+    /// end.
+    pub held: Option<Bytes>,
 }
 
 impl Counters {
+    /// CPU time of this process.
+    pub fn process(&self) -> Span {
+        self.process_user + self.process_kernel
+    }
+
+    /// The time of the chosen CPUs together; none where there is none.
+    pub fn cpu_time(&self, chosen: impl Fn(u32) -> bool) -> Option<CpuTime> {
+        let cpus = self.cpus.iter().filter(|(cpu, _)| chosen(*cpu));
+        let sum = cpus.fold(CpuTime::default(), |sum, (_, cpu)| CpuTime {
+            user: sum.user + cpu.user,
+            kernel: sum.kernel + cpu.kernel,
+            idle: sum.idle + cpu.idle,
+            steal: sum.steal + cpu.steal,
+        });
+        (sum.total() > Span(0)).then_some(sum)
+    }
+
     /// What was counted from `earlier` to this; devices and CPUs that only one of them has are
     /// left out.
     pub fn since(&self, earlier: &Self) -> Self {
@@ -497,23 +886,47 @@ impl Counters {
                     read_bytes: Bytes(now.read_bytes.0.wrapping_sub(then.read_bytes.0)),
                     writes: now.writes.wrapping_sub(then.writes),
                     written_bytes: Bytes(now.written_bytes.0.wrapping_sub(then.written_bytes.0)),
+                    under_way: now
+                        .under_way
+                        .zip(then.under_way)
+                        .map(|(now, then)| [now[0] - then[0], now[1] - then[1]]),
+                    merged: now
+                        .merged
+                        .zip(then.merged)
+                        .map(|(now, then)| [0, 1].map(|way| now[way].wrapping_sub(then[way]))),
                     flushes: now.flushes.wrapping_sub(then.flushes),
+                    held: now.held,
                 })
             })
             .collect();
         Self {
+            late: self.late + earlier.late,
             cpus,
             devices,
             process_user: self.process_user - earlier.process_user,
             process_kernel: self.process_kernel - earlier.process_kernel,
             throttled: difference(self.throttled, earlier.throttled),
-            realtime_wait: difference(self.realtime_wait, earlier.realtime_wait),
             io_wq: match (&self.io_wq, &earlier.io_wq) {
                 (Some(now), Some(then)) => Some(now.since(then)),
                 _ => None,
             },
+            arrays: paired(&self.arrays, &earlier.arrays, |array| &array.name, ArrayState::since),
+            targets: (self.targets.iter().zip(&earlier.targets))
+                .map(|(now, then)| Some(now.as_ref()?.since(then.as_ref()?)))
+                .collect(),
+            journals: paired(&self.journals, &earlier.journals, |one| &one.device, Journal::since),
+            memory: self.memory.since(earlier.memory),
+            tracer: self.tracer.clone().or_else(|| earlier.tracer.clone()),
+            pauses: self.pauses.clone(),
         }
     }
+}
+
+/// What became of everything that both moments have, by its name.
+fn paired<T>(now: &[T], then: &[T], name: fn(&T) -> &String, since: fn(&T, &T) -> T) -> Vec<T> {
+    now.iter()
+        .filter_map(|one| Some(since(one, then.iter().find(|other| name(other) == name(one))?)))
+        .collect()
 }
 
 /// What passed, where both ends are known.
@@ -526,11 +939,58 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_never_was_written_is_counted_where_it_is_asked_for() {
+        let known = Extents {
+            never_written: Some(Vec::from([(10, 20), (30, 40), (50, 60)])),
+            ..Extents::default()
+        };
+        for (ranges, bytes) in [
+            (&[(0, 100)][..], 30),
+            (&[(0, 10), (20, 30)], 0),
+            (&[(15, 35)], 10),
+            (&[(0, 12), (18, 31), (59, 70)], 6),
+            (&[], 0),
+        ] {
+            assert_eq!(known.never_written_of(ranges), Some(Bytes(bytes)), "{ranges:?}");
+        }
+        assert_eq!(Extents::default().never_written_of(&[(0, 1)]), None);
+    }
+
+    #[test]
+    fn what_a_virtual_disk_or_a_loop_device_says_of_turning_is_no_fact() {
+        let layer = |name: &str, kind, transport: Option<&str>, model: Option<&str>| Layer {
+            name: name.to_owned(),
+            kind,
+            disk: Some(Disk {
+                rotational: Some(true),
+                transport: transport.map(str::to_owned),
+                model: model.map(str::to_owned),
+                ..Disk::default()
+            }),
+            ..Layer::default()
+        };
+        use LayerKind::{Disk as Whole, Loop};
+        assert_eq!(layer("sda", Whole, Some("sata"), Some("ST4000")).turns(), Some(true));
+        for (name, kind, transport, model) in [
+            ("vda", Whole, Some("virtio"), None),
+            ("xvda", Whole, None, None),
+            ("sda", Whole, Some("scsi"), Some("Msft Virtual Disk")),
+            ("loop0", Loop, None, None),
+        ] {
+            let layer = layer(name, kind, transport, model);
+            assert_eq!(layer.turns(), None, "{name}");
+            let target = Target { layers: Vec::from([layer]), ..Target::simulated("t", Bytes(1)) };
+            assert!(!target.turns());
+        }
+    }
+
+    #[test]
     fn threads_that_began_in_between_count_in_full_and_those_that_ended_not_at_all() {
         let at = |handed_over, threads: &[(u32, u64)]| Counters {
             io_wq: Some(IoWq {
                 handed_over,
                 threads: Some(threads.iter().map(|(id, cpu)| (*id, Span(*cpu))).collect()),
+                waits: Some(threads.iter().map(|(id, cpu)| (*id, Span(*cpu / 5))).collect()),
             }),
             ..Counters::default()
         };
@@ -540,6 +1000,7 @@ mod tests {
         assert_eq!(passed.handed_over, Some(600));
         assert_eq!(passed.threads, Some(Vec::from([(8, Span(5)), (9, Span(300))])));
         assert_eq!(passed.cpu(), Some(Span(305)));
+        assert_eq!(passed.wait(), Some(Span(61)));
         assert_eq!(at(Some(1), &[]).since(&at(None, &[])).io_wq.unwrap().handed_over, None);
         assert_eq!(now.since(&Counters::default()).io_wq, None);
     }

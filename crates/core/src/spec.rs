@@ -213,7 +213,9 @@ impl Stream {
             return each.collect::<Vec<_>>().join(", ");
         }
         let percent = self.read_share * 100.0;
-        let mix = if self.read_share == 1.0 {
+        let mix = if self.trims_alone() {
+            "trim".to_owned()
+        } else if self.read_share == 1.0 {
             "read".to_owned()
         } else if self.read_share == 0.0 {
             "write".to_owned()
@@ -232,10 +234,25 @@ impl Stream {
     /// The direction of all its I/Os, where they have one.
     pub fn only_direction(&self) -> Option<Direction> {
         match self.read_share {
+            _ if self.trims_alone() => None,
             0.0 => Some(Direction::Write),
             1.0 => Some(Direction::Read),
             _ => None,
         }
+    }
+
+    /// Whether any of its I/Os is of that direction.
+    pub fn does(&self, direction: Direction) -> bool {
+        let share = match direction {
+            Direction::Read => self.read_share,
+            Direction::Write => 1.0 - self.read_share,
+        };
+        share > 0.0 && !self.trims_alone()
+    }
+
+    /// Whether it does nothing but trim.
+    pub fn trims_alone(&self) -> bool {
+        self.trim_share >= 1.0
     }
 
     /// Whether it trims.

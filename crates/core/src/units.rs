@@ -277,6 +277,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counts_have_their_thousands_set_apart() {
+        for (value, text) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (u64::MAX, "18,446,744,073,709,551,615")]
+        {
+            assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
     fn sizes_read_as_people_type_them() {
         for (text, bytes) in [
             ("4k", 4096),

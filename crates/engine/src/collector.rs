@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{
-    Buckets, Cell, Errors, Flow, Histogram, Record, Series, Spread, Stretch, Tally, WorkerRecord,
+    Buckets, Cell, Errors, Flow, Histogram, LastStart, Record, Series, Spread, Stretch, Tally,
+    Upkeep, Whole, WorkerRecord,
 };
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
@@ -27,6 +28,41 @@ struct Merged {
     depth_ns: u128,
     /// For each region.
     spreads: Vec<Spread>,
+    /// What it did until it started its last I/O, as far as is known.
+    whole: LastStart,
+    /// Whether it has started that.
+    drains: bool,
+}
+
+impl Merged {
+    /// Adds what an interval has of the time before the last start.
+    fn add_whole(&mut self, tally: &Tally) {
+        if self.drains {
+            return;
+        }
+        self.drains = tally.last_start.is_some();
+        let all = tally.last_start.unwrap_or_else(|| tally.sums(tally.end));
+        self.whole.at = all.at;
+        self.whole.depth_ns += all.depth_ns;
+        for direction in 0..2 {
+            self.whole.ios[direction] += all.ios[direction];
+            self.whole.bytes[direction].0 += all.bytes[direction].0;
+        }
+    }
+
+    /// What it did while its load was whole, in a window that long; none where it was until its end.
+    fn whole(&self, window_start: Instant, window: Span) -> Option<Whole> {
+        let length = self.whole.at.since(window_start);
+        (self.drains && length < window).then(|| Whole {
+            length,
+            ios: self.whole.ios,
+            bytes: self.whole.bytes,
+            queue_depth: match length {
+                Span(0) => 0.0,
+                Span(ns) => self.whole.depth_ns as f64 / ns as f64,
+            },
+        })
+    }
 }
 
 /// A slice of the series to which not every worker has contributed yet.
@@ -37,6 +73,7 @@ struct Slice {
     /// The time that its workers have told of, in worker nanoseconds.
     covered: u64,
     bytes: [Bytes; 2],
+    trims: u64,
     failed: u64,
     response_time: [Histogram; 2],
     /// At its end, of the worker that is furthest behind.
@@ -66,6 +103,8 @@ impl<'a> Collector<'a> {
             tally: *empty_tally(plan),
             depth_ns: 0,
             spreads: Vec::from_iter(plan.regions.iter().map(|_| Spread::default())),
+            whole: LastStart::default(),
+            drains: false,
         });
         let mut contributors = BTreeMap::new();
         for plan in plans {
@@ -128,6 +167,7 @@ impl<'a> Collector<'a> {
                 sum.merge(late);
             }
             merged.depth_ns += tally.depth_ns;
+            merged.add_whole(tally);
             (merged.tally.ledger, merged.tally.lag) = (tally.ledger, tally.lag);
             merged.tally.end = tally.end;
             let length = tally.end.since(tally.start).0;
@@ -181,6 +221,7 @@ impl<'a> Collector<'a> {
             elapsed: slice.end.since(table.start),
             total: table.load_end().since(table.start),
             iops: ios as f64 / seconds,
+            trims: slice.trims as f64 / seconds,
             bandwidth: (slice.bytes[0].0 + slice.bytes[1].0) as f64 / seconds,
             failed: self.failed,
         };
@@ -221,6 +262,7 @@ impl<'a> Collector<'a> {
         });
         let workers = self.plans.iter().zip(self.merged).zip(outcomes);
         let workers = workers.map(|((plan, mut merged), outcome)| WorkerRecord {
+            whole: merged.whole(table.window_start, window),
             stream: plan.stream,
             worker: plan.worker,
             start_delay: merged.tally.start_delay.take(),
@@ -231,7 +273,8 @@ impl<'a> Collector<'a> {
                 Span(0) => 0.0,
                 Span(ns) => merged.depth_ns as f64 / ns as f64,
             },
-            cpu: outcome.cpu,
+            cpu: outcome.cpu.map(|time| time.cpu),
+            cpu_wait: outcome.cpu.and_then(|time| time.wait),
             gave_up: outcome.gave_up,
             waits: outcome.waits,
             lag: outcome.lag,
@@ -278,6 +321,7 @@ impl Slice {
             in_window: tally.in_window,
             covered: 0,
             bytes: [Bytes(0); 2],
+            trims: 0,
             failed: 0,
             response_time: [(); 2].map(|()| Histogram::default()),
             lag: None,
@@ -297,6 +341,7 @@ impl Slice {
         self.be_behind(other.end, other.lag);
         self.end = self.end.max(other.end);
         self.covered += other.covered;
+        self.trims += other.trims;
         self.failed += other.failed;
         for index in 0..2 {
             self.bytes[index].0 += other.bytes[index].0;
@@ -309,6 +354,8 @@ impl Slice {
         self.end = self.end.max(tally.end);
         self.covered += tally.end.since(tally.start).0;
         self.failed += tally.failed;
+        let trims = tally.upkeep.iter().skip(Upkeep::Trim as usize).step_by(2);
+        self.trims += trims.map(Flow::ios).sum::<u64>();
         for (index, flow) in tally.flows.iter().enumerate() {
             self.bytes[index % 2].0 += flow.bytes.0;
             self.response_time[index % 2].merge(flow.response_time());

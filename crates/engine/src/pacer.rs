@@ -14,9 +14,9 @@
 use fathom_core::measure::Waits;
 use fathom_core::{Instant, Span};
 use rustix::thread::NanosleepRelativeResult;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::{self, Clock};
+use crate::host::own_cpu;
 
 /// How long before its due time an I/O is prepared while nothing is in flight: after a sleep the code
 /// and the data for it have to come from memory first, which takes some microseconds and would make
@@ -90,7 +90,7 @@ impl Pacer {
             Some(wake_up) if pace.spins_in_flight => longest_spin(wake_up),
             _ => Span(0),
         };
-        self.rests = pace.realtime.map(|share| Rests::new(share, self.clock.now(), cpu_time()));
+        self.rests = pace.realtime.map(|share| Rests::new(share, self.clock.now(), own_cpu()));
     }
 
     /// How it waits now.
@@ -158,7 +158,7 @@ impl Pacer {
     fn rest_if_due(&mut self) {
         let now = self.clock.now();
         let Some(rests) = self.rests.as_mut().filter(|rests| rests.looks_at <= now) else { return };
-        if let Some(span) = rests.due(now, cpu_time()) {
+        if let Some(span) = rests.due(now, own_cpu()) {
             // One that a signal ends early is made up for at the next look.
             let _ = rustix::thread::nanosleep(&clock::timespec(span));
         }
@@ -283,12 +283,6 @@ impl Rests {
         self.looks_at = now + rest + Self::LOOK;
         Some(rest)
     }
-}
-
-/// CPU time that the calling thread has used.
-pub(crate) fn cpu_time() -> Span {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Span(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 #[cfg(test)]

@@ -72,8 +72,10 @@ pub struct Progress {
     pub elapsed: Span,
     /// Warm-up, window and cool-down together.
     pub total: Span,
-    /// Completed I/Os per second in the last interval.
+    /// Reads and writes that completed per second in the last interval.
     pub iops: f64,
+    /// Trims that did.
+    pub trims: f64,
     /// Bytes per second in the last interval.
     pub bandwidth: f64,
     /// I/Os that failed so far.

@@ -26,6 +26,7 @@ use fathom_core::spec::Flush;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::backend::{Backend, Completion, Io, Task, failure};
+use crate::host::ThreadTime;
 use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
 use crate::trace::{Entry, TracePhase};
@@ -103,8 +104,8 @@ pub(crate) struct Job<'a> {
     /// Whether there will be writes.
     pub(crate) writes: bool,
     pub(crate) timetable: Timetable,
-    /// CPU time of this thread, where that means anything.
-    pub(crate) cpu: fn() -> Option<Span>,
+    /// What this thread had of the CPUs, where that means anything.
+    pub(crate) cpu: fn() -> Option<ThreadTime>,
     /// Whether the window is to end before its time, because the user asked to stop or enough is
     /// known.
     pub(crate) ends_early: &'a dyn Fn() -> bool,
@@ -122,7 +123,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Outcome {
     pub(crate) ledger: Ledger,
     pub(crate) errors: Errors,
-    pub(crate) cpu: Option<Span>,
+    /// What its thread had of the CPUs in the window.
+    pub(crate) cpu: Option<ThreadTime>,
     pub(crate) gave_up: bool,
     /// When the window really ended.
     pub(crate) ended: Instant,
@@ -194,13 +196,15 @@ struct Loop<'a, S, K> {
     boundary: Instant,
     buckets: Option<Buckets>,
     in_window: bool,
-    /// What the thread had used of the CPU when the window began.
-    cpu_before: Option<Span>,
+    /// What the thread had had of the CPUs when the window began.
+    cpu_before: Option<ThreadTime>,
     /// When the window really ended, once it has.
     ended: Instant,
     gave_up: bool,
     /// Whether it has told that it is done.
     done: bool,
+    /// Whether the last of a limited number of I/Os has started.
+    drains: bool,
     /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
     at: Instant,
     /// What the result of an I/O exceeds its length by if it completes in full within the window:
@@ -412,6 +416,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             ended: table.window_end,
             gave_up: false,
             done: false,
+            drains: false,
             at: table.start,
             excess: 0,
             full_until: table.start,
@@ -459,9 +464,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.cpu_before = (self.job.cpu)();
     }
 
-    /// What the thread used of the CPU since the window began.
-    fn cpu_used(&self) -> Option<Span> {
-        Some((self.job.cpu)()? - self.cpu_before?)
+    /// What the thread had of the CPUs since the window began.
+    fn cpu_used(&self) -> Option<ThreadTime> {
+        Some((self.job.cpu)()?.since(self.cpu_before?))
     }
 
     /// The first half of a turn: closes what ended by now, starts what is due, and says until when to
@@ -689,6 +694,10 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
         if S::OPEN {
             self.note_dues(batch, submitted);
+        }
+        if S::BOUNDED && !self.drains && self.schedule.is_done() {
+            self.drains = true;
+            self.tally.note_last_start(self.at);
         }
     }
 

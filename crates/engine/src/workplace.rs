@@ -55,6 +55,24 @@ fn prioritize(priority: IoPriority) -> io::Result<()> {
     }
 }
 
+/// The priority that the calling thread's I/Os have; none if nobody set one.
+pub(crate) fn own_io_priority() -> Option<IoPriority> {
+    // SAFETY: two numbers go in, and nothing changes.
+    let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, THIS_THREAD.0, THIS_THREAD.1) };
+    from_number(u32::try_from(priority).ok()?)
+}
+
+/// What the kernel's number means: the class, and the level in the three lowest bits.
+fn from_number(priority: u32) -> Option<IoPriority> {
+    let level = (priority & 7) as u8;
+    match priority >> CLASS_SHIFT {
+        1 => Some(IoPriority::RealTime(level)),
+        2 => Some(IoPriority::BestEffort(level)),
+        3 => Some(IoPriority::Idle),
+        _ => None,
+    }
+}
+
 /// The priority as the kernel has it.
 fn number(priority: IoPriority) -> libc::c_int {
     let (class, level) = match priority {
@@ -96,6 +114,14 @@ mod tests {
             Ok([seen(), std::thread::spawn(seen).join().unwrap()])
         });
         thread.join().unwrap()
+    }
+
+    #[test]
+    fn a_priority_is_read_as_it_is_written() {
+        for one in [IoPriority::RealTime(0), IoPriority::BestEffort(7), IoPriority::Idle] {
+            assert_eq!(from_number(number(one) as u32), Some(one));
+        }
+        assert_eq!(from_number(0), None);
     }
 
     #[test]

@@ -169,6 +169,7 @@ fn simulated_devices_allocate_nothing() {
         "ssd,cache=256k,collect-every=16m,error-every=100,stall=10ms+5ms/50ms,noise=5%",
         "hdd,ncq=8,stall=10ms+5ms/50ms,noise=5%",
         "array,level=raid5,disks=5",
+        "array,level=raid5,disks=5,disk=hdd,cache=4m",
         "burst,rate=5000,burst=20000,credit=1s",
         "table,run-noise=3%,compresses=0.5",
         "grid,p50-noise=4%,p95-noise=8%",

@@ -42,14 +42,20 @@ pub struct Live {
 #[derive(Debug)]
 enum Kind {
     Terminal(ProgressBar),
-    Plain { last: Instant },
+    Plain {
+        last: Instant,
+    },
+    /// Nobody is to see it.
+    Silent,
 }
 
 impl Live {
     /// A view of so many steps that take so long together.
     pub fn new(steps: usize, time: Span) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let kind = if io::stderr().is_terminal() && !dumb {
+        let kind = if output::tells_only_warnings() {
+            Kind::Silent
+        } else if io::stderr().is_terminal() && !dumb {
             let bar =
                 ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10));
             bar.set_style(
@@ -148,6 +154,7 @@ impl Live {
                 *last = Instant::now();
                 output::note(&head);
             }
+            Kind::Silent => {}
         }
     }
 
@@ -155,7 +162,14 @@ impl Live {
     pub fn progress(&mut self, progress: &Progress) {
         let left = progress.total - progress.elapsed;
         let mut text = if progress.in_window { String::new() } else { "warm-up, ".to_owned() };
-        text += &format!("{} IOPS, {}", grouped(progress.iops), bandwidth(progress.bandwidth));
+        let alone = progress.iops == 0.0 && progress.trims > 0.0;
+        if !alone {
+            text += &format!("{} IOPS, {}", grouped(progress.iops), bandwidth(progress.bandwidth));
+        }
+        if progress.trims > 0.0 {
+            let beside = if alone { "" } else { ", " };
+            text += &format!("{beside}{} trims/s", grouped(progress.trims));
+        }
         if progress.failed > 0 {
             text += &format!(", {} failed", grouped(progress.failed as f64));
         }
@@ -204,6 +218,7 @@ impl Live {
                     output::note(&format!("  {text}{left}"));
                 }
             }
+            Kind::Silent => {}
         }
     }
 
@@ -215,6 +230,7 @@ impl Live {
                 bar.set_message(outcome.to_owned());
             }
             Kind::Plain { .. } => output::note(&format!("  {outcome}")),
+            Kind::Silent => {}
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod cli;
 mod commands;
+mod contents;
+mod created;
 mod dialect;
 mod error;
 mod identity;

@@ -15,6 +15,20 @@ pub fn leave_stdout_to_the_document() {
     STDOUT_IS_THE_DOCUMENTS.store(true, Ordering::SeqCst);
 }
 
+/// Whether nothing is told that is no warning.
+static ONLY_WARNINGS: AtomicBool = AtomicBool::new(false);
+
+/// From here on `say` is silent, and so is the live view: scripts that have both outputs in one file
+/// find the document there and nothing else.
+pub fn tell_only_warnings() {
+    ONLY_WARNINGS.store(true, Ordering::SeqCst);
+}
+
+/// Whether nothing is told that is no warning.
+pub fn tells_only_warnings() -> bool {
+    ONLY_WARNINGS.load(Ordering::SeqCst)
+}
+
 /// Whether `say` goes to a terminal.
 pub fn is_terminal() -> bool {
     if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
@@ -43,6 +57,9 @@ pub fn error_color() -> bool {
 ///
 /// When stdout cannot take it, for any reason but that nobody reads it any more.
 pub fn say(text: &str) -> Result<(), Error> {
+    if tells_only_warnings() {
+        return Ok(());
+    }
     if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
         note(text);
         return Ok(());

@@ -8,17 +8,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Conclusion as Concluded, Experiment, Foreseen, Planned, Step, Trial, completed,
+    Conclusion as Concluded, Experiment, Foreseen, Planned, ReductionProbe, Step, Trial, completed,
 };
-use fathom_core::facts::{Counters, Host, Target, TargetKind};
-use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, Pacing, Stream};
-use fathom_core::verdict::{Verdict, judge};
-use fathom_engine::host::{self, IoWqWatch};
+use fathom_core::facts::{Counters, Host, Reduction, Target, TargetKind};
+use fathom_core::measure::{Record, Upkeep};
+use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::verdict::{Judgement, Verdict, judge};
+use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
 use fathom_engine::trace::Tracer;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
 use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
 
+use crate::contents::Contents;
 use crate::error::Error;
 use crate::identity;
 use crate::journal::Journal;
@@ -135,6 +136,7 @@ impl Session<'_> {
         live: &mut Live,
     ) -> Result<(Ended, Concluded), Error> {
         let mut io_wq = IoWqWatch::default();
+        let mut contents = Contents::new(self.targets);
         // Beside a real target nothing else may use the CPUs, and a trace has its trials in a row.
         let mut ahead = match self.is_simulated() && course.trace.is_none() {
             true => Ahead::on_all_cpus(),
@@ -157,9 +159,10 @@ impl Session<'_> {
             if !self.rest(*rest, point.time(), live) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
+            contents.look(&planned.point);
             let trace = course.trace.as_deref_mut();
             let means = (&mut io_wq, trace, &mut ahead);
-            let trial = match self.trial(*planned, experiment, means, live) {
+            let trial = match self.trial(*planned, experiment, (means, course.loaded), live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -176,15 +179,9 @@ impl Session<'_> {
                 // It was stopped in its warm-up: there is nothing to keep.
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            let mut judgement = judge(&trial, self.host, self.targets);
-            judgement.add(experiment.doubts(&trial));
-            if let Some(why) = experiment.meant_to_overload(&trial) {
-                judgement.excuse_overload(why);
-            }
-            if let Some(why) = experiment.meant_to_change(&trial) {
-                judgement.excuse_change(why);
-            }
-            course.take(judgement.verdict());
+            let judgement = judged(&trial, self.host, &mut contents, experiment);
+            contents.ran(&trial.point);
+            course.take(judgement.verdict(), trial.point.time());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
             last = Some(trial);
@@ -194,6 +191,32 @@ impl Session<'_> {
                 return Ok((ended, experiment.so_far()));
             }
         }
+    }
+
+    /// Runs a probe whose trials are in no result file, only what they come to.
+    ///
+    /// # Errors
+    ///
+    /// When an opened target does not take its I/Os, or somebody stopped it.
+    pub fn probe(
+        &mut self,
+        probe: &mut ReductionProbe,
+        live: &mut Live,
+    ) -> Result<Reduction, Error> {
+        let (mut io_wq, mut ahead) = (IoWqWatch::default(), Ahead::new(1));
+        let mut loaded = Span(0);
+        let mut last = None;
+        while let Step::Run(planned) = probe.next(last.as_ref()) {
+            let time = planned.point.time();
+            let means = (&mut io_wq, None, &mut ahead);
+            let trial = self.trial(*planned, probe, (means, loaded), live)?;
+            if let Some(signal) = signals::came() {
+                return Err(Error::nothing_measured(signal));
+            }
+            loaded += time;
+            last = Some(trial);
+        }
+        Ok(probe.found())
     }
 
     /// Whether nothing real is touched.
@@ -220,33 +243,42 @@ impl Session<'_> {
         &mut self,
         planned: Planned,
         experiment: &dyn Experiment,
-        (io_wq, trace, ahead): (&mut IoWqWatch, Option<&mut TraceFile>, &mut Ahead),
+        (means, loaded): (Means<'_>, Span),
         live: &mut Live,
     ) -> Result<Trial, Error> {
-        let runner = self.look_ahead(&planned, experiment, ahead)?;
+        let (io_wq, trace, ahead) = means;
+        let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
         let (devices, backend_reason) = self.carrier.carry(&planned)?;
         let backend = match devices {
             Devices::Real { backend, .. } => backend,
             Devices::Simulated(_) => BackendKind::Sim,
         };
         let Planned { point, place, .. } = planned;
-        let realtime =
-            |stream: &Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+        let presence = match devices {
+            Devices::Real { .. } => Presence::take(self.targets, &|place| use_of(&point, place)),
+            Devices::Simulated(_) => Presence::default(),
+        };
         let mut watcher = Watcher {
             experiment,
             targets: self.targets,
+            presence,
             io_wq: (backend == BackendKind::Uring).then_some(io_wq),
-            realtime: point.streams.iter().any(realtime),
             live,
             started_unix_ns: unix_ns(),
             opened: None,
+            pauses: None,
             counted: None,
         };
         let mut trace = trace.map(|trace| trace.trial(self.targets));
         let tracer = trace.as_mut().map(|trace| trace as &mut dyn Tracer);
         let record = match devices {
             Devices::Simulated(device) if tracer.is_none() => {
-                ahead.run(runner, (&point, device), &mut watcher)
+                ahead.run(runner, (&point, &device.at(loaded)), &mut watcher)
+            }
+            Devices::Simulated(device) => {
+                let device = device.at(loaded);
+                let devices = Devices::Simulated(&device);
+                run_traced(&point, devices, signals::stop(), &mut watcher, tracer)
             }
             devices => run_traced(&point, devices, signals::stop(), &mut watcher, tracer),
         };
@@ -270,6 +302,7 @@ impl Session<'_> {
     fn look_ahead(
         &mut self,
         planned: &Planned,
+        loaded: Span,
         experiment: &dyn Experiment,
         ahead: &mut Ahead,
     ) -> Result<Option<Runner>, Error> {
@@ -278,12 +311,19 @@ impl Session<'_> {
             return Ok(None);
         }
         let Some(device) = self.device(planned)? else { return Ok(None) };
-        let runner = ahead.take(&planned.point, &device);
+        let runner = ahead.take(&planned.point, &device.at(loaded));
         let mut tasks = VecDeque::new();
-        for Foreseen { planned, enough } in
-            experiment.foreseen(most).into_iter().skip(ahead.begun())
+        let (mut loaded, begun) = (loaded + planned.point.time(), ahead.begun());
+        for (place, Foreseen { planned, enough }) in
+            experiment.foreseen(most).into_iter().enumerate()
         {
+            let began = loaded;
+            loaded += planned.point.time();
+            if place < begun {
+                continue;
+            }
             let Some(device) = self.device(&planned)? else { break };
+            let device = device.at(began);
             tasks.push_back(Task { point: planned.point, device, enough });
         }
         ahead.expect(tasks);
@@ -307,16 +347,23 @@ pub struct Course<'a> {
     verdict: Verdict,
     /// How many there are.
     trials: usize,
+    /// How long they load the targets, as they were planned: the time of the session in which a
+    /// simulated device drifts. Not as they ended, so that what runs before its turn knows its own.
+    loaded: Span,
 }
+
+/// What a trial is run with: the watch of the ring's threads, the trace, what runs before its turn.
+type Means<'a> = (&'a mut IoWqWatch, Option<&'a mut TraceFile>, &'a mut Ahead);
 
 impl<'a> Course<'a> {
     /// The beginning, before any trial.
     pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
-        Self { trace, verdict: Verdict::Sound, trials: 0 }
+        Self { trace, verdict: Verdict::Sound, trials: 0, loaded: Span(0) }
     }
 
-    /// Takes a trial that is in the file.
-    pub fn take(&mut self, verdict: Verdict) {
+    /// Takes a trial that is in the file, whose point was planned to load the targets for so long.
+    pub fn take(&mut self, verdict: Verdict, planned: Span) {
+        self.loaded += planned;
         self.verdict = self.verdict.max(verdict);
         self.trials += 1;
     }
@@ -358,6 +405,28 @@ pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> R
     journal.append(&Line::Conclusion(line).to_json())
 }
 
+/// What a trial is worth, by itself and by the experiment that it is a part of.
+fn judged(
+    trial: &Trial,
+    host: &Host,
+    contents: &mut Contents,
+    experiment: &dyn Experiment,
+) -> Judgement {
+    let mut judgement = judge(trial, host, contents.targets());
+    judgement.add(contents.of_pools(&trial.point));
+    judgement.add(experiment.doubts(trial));
+    if let Some(why) = experiment.meant_to_overload(trial) {
+        judgement.excuse_overload(why);
+    }
+    if let Some(why) = experiment.meant_to_change(trial) {
+        judgement.excuse_change(why);
+    }
+    if let Some(why) = experiment.meant_to_repeat(trial) {
+        judgement.excuse_repetition(why);
+    }
+    judgement
+}
+
 fn in_a_few_words(trial: &Trial) -> String {
     let record = &trial.record;
     let seconds = record.window.as_secs_f64();
@@ -366,8 +435,15 @@ fn in_a_few_words(trial: &Trial) -> String {
     }
     let total = record.total(None);
     let rate = |count: u64| count as f64 / seconds;
-    let mut text =
-        format!("{} IOPS, {}", grouped(rate(total.ios())), bandwidth(rate(total.bytes.0)));
+    let trims = record.upkeep(Upkeep::Trim, |_, _| true).ios();
+    let mut text = match trial.point.streams.iter().all(Stream::trims_alone) {
+        true => String::new(),
+        false => format!("{} IOPS, {}", grouped(rate(total.ios())), bandwidth(rate(total.bytes.0))),
+    };
+    if trims > 0 {
+        let beside = if text.is_empty() { "" } else { ", " };
+        text += &format!("{beside}{} trims/s", grouped(rate(trims)));
+    }
     match record.errors() {
         0 => {}
         errors => text += &format!(", {} failed", grouped(errors as f64)),
@@ -384,26 +460,39 @@ fn in_a_few_words(trial: &Trial) -> String {
     text
 }
 
+/// Whether a point uses the target at a place, and then whether it writes to it.
+fn use_of(point: &Point, place: usize) -> Option<bool> {
+    let uses = |stream: &&Stream| stream.regions.iter().any(|r| r.target as usize == place);
+    let users = || point.streams.iter().filter(uses);
+    users().next().map(|_| users().any(Stream::destroys))
+}
+
 /// Reads the host's counters at both ends of the window, and feeds the live view.
 struct Watcher<'a> {
     /// Says at a look whether the point has told enough.
     experiment: &'a dyn Experiment,
     targets: &'a [Target],
+    /// What other fathoms see of this one, and what it sees of them.
+    presence: Presence,
     /// Where io_uring carries the I/Os.
     io_wq: Option<&'a mut IoWqWatch>,
-    /// Whether there are workers with real-time priority.
-    realtime: bool,
     live: &'a mut Live,
     started_unix_ns: u64,
     opened: Option<Counters>,
+    /// Sees when nothing of this process runs, while the window is open.
+    pauses: Option<PauseWatch>,
     counted: Option<Counters>,
 }
 
 impl Watcher<'_> {
-    fn counters(&self) -> Counters {
+    /// The counters now, for an end of the window that was `ago`.
+    fn counters(&mut self, ago: Span) -> Counters {
+        let begun = Instant::now();
+        let counted = host::counters(self.targets);
+        let late = ago + Span(begun.elapsed().as_nanos() as u64);
         let io_wq = self.io_wq.as_ref().map(|watch| watch.read());
-        let realtime_wait = self.realtime.then(host::realtime_wait).flatten();
-        Counters { io_wq, realtime_wait, ..host::counters(self.targets) }
+        let targets = self.presence.seen();
+        Counters { late, io_wq, targets, ..counted }
     }
 }
 
@@ -418,16 +507,22 @@ impl Observer for Watcher<'_> {
             }
             Phase::WindowOpens => {
                 self.started_unix_ns = unix_ns() - ago.0;
-                self.opened = Some(self.counters());
+                self.opened = Some(self.counters(ago));
+                // Without it a check says that it cannot be made.
+                self.pauses = PauseWatch::start().ok();
             }
             Phase::WindowCloses => {
-                let now = self.counters();
+                // Before anything that may wait.
+                let counted = self.counters(ago);
+                let pauses = self.pauses.take().and_then(PauseWatch::end);
+                let now = Counters { pauses, ..counted };
                 self.counted = self.opened.take().map(|then| now.since(&then));
             }
         }
     }
 
     fn progress(&mut self, progress: &Progress) {
+        self.presence.look();
         self.live.progress(progress);
     }
 

@@ -8,10 +8,14 @@ use std::process::Output;
 
 use common::{Place, assert_has, code, stderr, stdout};
 
-/// A result of a run that measured something; what it was worth is on stderr.
+/// A result of a run that measured something. Stderr is no terminal here, so that only warnings are
+/// there.
 fn ran(output: &Output) -> String {
     assert!([0, 4].contains(&code(output)), "{}", stderr(output));
-    assert_has(&stderr(output), &["\nresult  "]);
+    let told = stderr(output);
+    let warnings =
+        told.lines().all(|line| line.trim_start_matches("<!-- ").starts_with("warning: "));
+    assert!(warnings, "{told}");
     stdout(output)
 }
 
@@ -140,9 +144,12 @@ fn threads_that_serve_all_targets_have_a_row_for_each() {
     place.prepared("b.dat", 1);
     for (words, noted) in [(&["-F2", "-o4"][..], true), (&["-F2", "-O3"], false)] {
         let rest = ["-b4K", "-W0", "-d1", "a.dat", "b.dat"];
-        let output = place.run(&[&["diskspd"], words, &rest].concat());
-        let text = ran(&output);
+        let quiet = place.run(&[&["diskspd"], words, &rest].concat());
+        ran(&quiet);
+        let output = place.run(&[&["diskspd", "-v"], words, &rest].concat());
+        let text = stdout(&output);
         assert_eq!(stderr(&output).contains("note: -F without -O: "), noted);
+        assert_has(&stderr(&output), &["\nresult  "]);
         assert_has(&text, &["\nthread count:\t\t2\n"]);
         let (threads, _) = table(&text, "Total IO");
         let rows: Vec<(&str, &str)> = threads.iter().map(|row| (row[0], row[5])).collect();
@@ -282,17 +289,86 @@ fn time_spans_follow_each_other_and_are_added_up() {
     assert!(document.conclusion.is_some());
 }
 
+/// The offsets of a worker's I/Os in KiB, in the order in which it issued them.
+fn walk(table: &common::Table, worker: &str, ios: usize) -> Vec<u64> {
+    let both = table.column("worker").zip(table.column("number"));
+    let lines = both.zip(table.column("offset_bytes"));
+    let mut own: Vec<(u64, u64)> = lines
+        .filter(|((of, _), _)| *of == worker)
+        .map(|((_, number), offset)| (number.parse().unwrap(), offset.parse().unwrap()))
+        .collect();
+    own.sort_unstable();
+    own.into_iter().map(|(_, offset)| offset >> 10).take(ios).collect()
+}
+
 #[test]
-fn sequential_threads_start_where_diskspds_do() {
+fn sequential_threads_start_where_diskspds_do_and_come_round_to_the_base() {
     let place = Place::new();
-    place.prepared("a.dat", 2);
-    let output =
-        place.run(&["diskspd", "-b4K", "-t3", "-T256K", "-W0", "-d1", "--out", "r.jsonl", "a.dat"]);
-    ran(&output);
-    let document = common::read(&place.join("r.jsonl"));
-    let streams = &document.trials[0].point.streams;
-    let starts: Vec<u64> = streams.iter().map(|one| one.regions[0].offset_bytes).collect();
-    assert_eq!(starts, [0, 256 << 10, 512 << 10]);
+    place.prepared("a.dat", 1);
+    for (name, words, walks) in [
+        ("together", &["-b128K", "-t2"][..], [[0, 128, 256, 384], [0, 128, 256, 384]]),
+        // The second thread goes on from the base, and not from its own start again.
+        ("apart", &["-b128K", "-t2", "-T768K"], [[0, 128, 256, 384], [768, 896, 0, 128]]),
+        // With a stride it keeps to the places that its steps reach.
+        (
+            "strided",
+            &["-b64K", "-s256K", "-t2", "-T576K"],
+            [[0, 256, 512, 768], [576, 832, 64, 320]],
+        ),
+        (
+            "based",
+            &["-b64K", "-B512K", "-t2", "-T384K"],
+            [[512, 576, 640, 704], [896, 960, 512, 576]],
+        ),
+    ] {
+        let trace = format!("{name}.csv");
+        // Slowly, so that the trace is short; the order does not depend on the pace.
+        let rest = ["-o1", "-g20i", "-W0", "-d1", "--trace", &trace, "a.dat"];
+        ran(&place.run(&[&["diskspd"], words, &rest].concat()));
+        let table = common::Table::read(&place.join(&trace));
+        assert_eq!([walk(&table, "0", 4), walk(&table, "1", 4)], walks, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_a_run_created_is_written_again_and_somebodys_is_not() {
+    let place = Place::new();
+    let line = ["diskspd", "-c1M", "-w100", "-b4K", "-W0", "-d1", "-g50i", "deep/er/io.dat"];
+    for _ in 0..2 {
+        ran(&place.run(&line));
+    }
+    let path = place.join("deep/er/io.dat");
+    let mut data = fs::read(&path).unwrap();
+    data[..5].copy_from_slice(b"mine!");
+    fs::write(&path, &data).unwrap();
+    let output = place.run(&line);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["the load writes (-w100)", "allow it with --overwrite"]);
+    assert_eq!(fs::read(&path).unwrap(), data);
+}
+
+#[test]
+fn both_outputs_in_one_file_are_still_a_result() {
+    let place = Place::new();
+    place.prepared("a.dat", 1);
+    // Through the page cache, which is suspect; and many notes.
+    let command = format!(
+        "cd {} && {} diskspd -Rxml -r -b4K -w0 -t2 -O8 -x -W0 -d1 a.dat > both.xml 2>&1",
+        place.join("").display(),
+        env!("CARGO_BIN_EXE_fathom")
+    );
+    let status = std::process::Command::new("sh").args(["-c", &command]).status().unwrap();
+    assert!([Some(0), Some(4)].contains(&status.code()), "{status}");
+    let both = fs::read_to_string(place.join("both.xml")).unwrap();
+    let comments = both.lines().take_while(|line| line.starts_with("<!-- warning: "));
+    let comments: Vec<&str> = comments.collect();
+    assert!(!comments.is_empty() && comments.iter().all(|line| line.ends_with(" -->")), "{both}");
+    assert!(both.lines().nth(comments.len()).unwrap().starts_with("<Results>"), "{both}");
+    assert_eq!(both.lines().filter(|line| line.contains("<!--")).count(), comments.len());
+    let cpus = both.split_once("<CpuUtilization>").unwrap().1;
+    for element in ["Socket", "Node", "Core"] {
+        assert_eq!(values(cpus, element).len(), values(cpus, "CPU").len(), "{element}");
+    }
 }
 
 #[test]
@@ -303,7 +379,7 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
         (&["-w100", "kept.dat"][..], "allow it with --overwrite"),
         (&["-c1M", "kept.dat"], "it exists and does not fit"),
         (&["-b4K", "none.dat"], "none.dat: it does not exist: create it with -c"),
-        (&["-b64K", "kept.dat"], "there is no room for a block of 64KiB from offset 0B to 13B"),
+        (&["-b64K", "kept.dat"], "there is no room for a block of 64 KiB from offset 0 B to 13 B"),
         (&["--json", "kept.dat"], "stdout has DiskSpd's result"),
         (&["-w50", "-Z1T", "-c1M", "new.dat"], "takes more than half of the memory of "),
     ] {

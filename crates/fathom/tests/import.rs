@@ -81,6 +81,41 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
     }
 }
 
+/// Few reads carry no far percentile, and of imported cells there is no distribution to ask: the chart
+/// script takes the range of its colors from the values of a chart, and fails where there is none.
+#[test]
+fn every_chart_of_an_exported_map_has_values() {
+    let place = Place::new();
+    let words = "map --grid 2x2 --write-block-size 4k --seed 3 --write-max 40 --read-max 40 \
+                 --cell-time 1s --cell-time-max 1s --out a.jsonl";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let output = place.run(&[&words[..1], &[QUEUE], &words[1..]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    for (from, json, to) in [("a.jsonl", "a.json", "b.jsonl"), ("b.jsonl", "b.json", "c.jsonl")] {
+        let output = place.run(&["export", from, "--format", "diskplorer", "--out", json]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let text = std::fs::read_to_string(place.join(json)).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let jobs = told["jobs"].as_array().unwrap();
+        assert_eq!(jobs.len(), 4);
+        for needed in ["50.000000", "95.000000", "99.000000", "99.900000"] {
+            let values = jobs.iter().map(|job| &job["read"]["clat_ns"]["percentile"][needed]);
+            let values: Vec<f64> = values.filter_map(serde_json::Value::as_f64).collect();
+            assert!(!values.is_empty() && values.iter().all(|&ns| ns > 0.0), "{json} {needed}");
+        }
+        let output = place.run(&["import", json, "--out", to]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    // What stands in the place of what is not known is not taken for known.
+    let [first, last] = ["b.jsonl", "c.jsonl"].map(|name| read(&place.join(name)));
+    let times = |document: &Document| -> Vec<Vec<bool>> {
+        let cells = map(document).cells.iter();
+        cells.map(|cell| cell.response_time_ns.iter().map(Option::is_some).collect()).collect()
+    };
+    assert_eq!(times(&first), times(&last));
+    assert!(times(&first).iter().all(|known| !known[3]), "40 reads carry no p99.9");
+}
+
 #[test]
 fn a_file_that_is_not_there_is_refused_with_what_to_name() {
     let place = Place::new();

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, assert_has, code, stderr, stdout};
+use fathom_core::measure::Upkeep;
 use fathom_report::document::{CellKind, Document, Found, MapFound, Role};
 
 /// One server whose service times are exponential: 1000 I/Os per second, reads and writes alike.
@@ -100,6 +101,7 @@ fn what_no_map_can_have_is_refused_with_the_remedy() {
         (["--percentiles", "95,50,p95"], "p95 is in it twice"),
         (["--cell-time-max", "4s"], "it is a time from that of --cell-time, 5 s, to 24 h"),
         (["--read-max", "'1k for 1s, 2k'"], "--read-max"),
+        (["--allowed-error", "60%"], "at most 50 %"),
     ] {
         let output = place.run(&[&["map", QUEUE][..], &words].concat());
         assert_ne!(code(&output), 0);
@@ -180,4 +182,86 @@ fn a_device_that_is_a_stored_map_is_mapped_as_what_it_is() {
     assert!(misclassified <= 6, "{misclassified} cells are misclassified");
     let measured = document.trials.len();
     assert!(measured <= 2 * 21 + 58, "{measured} measurements");
+}
+
+/// A file of holes: without a prefill each cell reads what was never written, with one none does, and
+/// neither is that said before the start.
+#[test]
+fn a_prefill_writes_what_the_map_then_reads() {
+    let place = Place::new();
+    std::fs::File::create(place.join("data")).unwrap().set_len(16 << 20).unwrap();
+    let fixed = ["map", "data", "--overwrite", "--grid", "2x2", "--read-max", "40"];
+    let times = ["--cell-time", "1s", "--cell-time-max", "1s", "--ramp", "0s"];
+    let map = [&fixed[..], &times, &["--percentiles", "50", "--write-max", "1MB/s"]].concat();
+    let plan = |more: &[&str]| {
+        let output = place.run(&[&map[..], &["--plan"], more].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert_has(&plan(&[]), &["16 MiB of data was never written"]);
+    let planned = plan(&["--prefill", "2"]);
+    assert_has(&planned, &["everything is written twice in blocks of 128 KiB, 32 MiB in all"]);
+    let written = |text: &str| {
+        let after = text.split_once("writes at most ").unwrap().1;
+        after.split(',').next().unwrap().to_owned()
+    };
+    // What the cells write, of 1 MB/s each, is below 7 MB.
+    let mib = |text: &str| written(text).trim_end_matches(" MiB").parse::<f64>().unwrap();
+    let more = mib(&planned) - mib(&plan(&[]));
+    assert!((more - 32.0).abs() < 0.1, "{planned}");
+    assert!(!planned.contains("never written"), "{planned}");
+    let output = place.run(&[&map[..], &["--prefill", "2", "--yes"]].concat());
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let document = place.result();
+    let (before, after): (Vec<_>, Vec<_>) =
+        document.trials.iter().partition(|one| one.place.role == Role::Preparation);
+    let written: u64 = before.iter().map(|one| one.total(None).bytes.0).sum();
+    assert_eq!(written, 32 << 20);
+    assert!(!after.is_empty());
+    for trial in after {
+        let never = trial.findings.iter().find(|one| one.code == "unwritten-reads");
+        assert!(never.is_none(), "{:?}", never);
+    }
+    let output = place.run(&["map", QUEUE, "--prefill", "1"]);
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--prefill", "new at each point", "drop it"]);
+}
+
+/// Trims go over what their cell has written, and never over what is read.
+#[test]
+fn trims_beside_the_writes_leave_alone_what_is_read() {
+    let place = Place::in_memory();
+    place.prepared("data", 64);
+    let fixed = ["map", "data", "--buffered", "--overwrite", "--yes", "--grid", "2x2"];
+    let loads = ["--read-max", "40", "--write-max", "8MB/s", "--trim-share", "100%"];
+    let times = ["--cell-time", "1s", "--cell-time-max", "1s", "--percentiles", "50"];
+    let output = place.run(&[&fixed[..], &loads, &times].concat());
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert_has(&stdout(&output), &["trims    100 % of what is written, 1 s behind it, in 32 MiB"]);
+    let document = place.result();
+    let mut trimmed = 0;
+    for trial in &document.trials {
+        let trims = trial.upkeep(Upkeep::Trim, |_, _| true);
+        let writes = trial.place.coordinates[0].value != Some(0.0);
+        assert_eq!(trial.point.streams.len(), if writes { 3 } else { 1 });
+        assert!(writes || trims.ios() == 0);
+        trimmed += trims.bytes.0;
+        for stream in &trial.point.streams {
+            let from = if stream.read_share > 0.0 { 0 } else { 32 << 20 };
+            let region = &stream.regions[0];
+            assert_eq!((region.offset_bytes, region.length_bytes), (from, 32 << 20));
+        }
+        let codes = trial.findings.iter().map(|one| one.code.as_str());
+        assert!(
+            codes.clone().all(|code| code != "trimmed-reads"),
+            "{:?}",
+            codes.collect::<Vec<_>>()
+        );
+    }
+    assert!(trimmed > 0);
+    let output = place.run(&["map", QUEUE, "--trim-share", "100%"]);
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--trim-share", "simulated", "drop it"]);
+    let output = place.run(&[&fixed[..], &loads, &["--ramp", "0s"]].concat());
+    assert_has(&stderr(&output), &["--trim-share", "--ramp 0s", "choose a longer --ramp"]);
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Stdio;
 
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
+use fathom_core::measure::Upkeep;
 use fathom_report::document::{Ended, Verdict};
 
 const SHORT: [&str; 4] = ["--duration", "200ms", "--warm-up", "0"];
@@ -392,6 +393,86 @@ fn inspect_tells_what_a_file_and_a_folder_are_on() {
 }
 
 #[test]
+fn a_probe_writes_where_it_may_and_leaves_unique_data() {
+    let place = Place::new();
+    place.prepared("data", 4);
+    let before = std::fs::read(place.join("data")).unwrap();
+    let region = ["--offset", "1m", "--size", "2m"];
+    let output = place.run(&[&["inspect", "data", "--probe"], &region[..]].concat());
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["writes at most 52 MiB to 2 MiB from offset 1 MiB"]);
+    assert_has(&stderr(&output), &["data", "--overwrite"]);
+    assert!(std::fs::read(place.join("data")).unwrap() == before, "nothing was allowed");
+
+    let output = place.run(&[&["inspect", "data", "--probe", "--overwrite"], &region[..]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["reduction"]);
+    let after = std::fs::read(place.join("data")).unwrap();
+    let (from, to) = (1 << 20, 3 << 20);
+    assert!(after[..from] == before[..from] && after[to..] == before[to..], "it stays inside");
+    let unique: std::collections::BTreeSet<&[u8]> = after[from..to].chunks(4096).collect();
+    assert_eq!(unique.len(), 512, "no page is there twice");
+    assert!(after[from..to].chunks(4096).all(|page| before.chunks(4096).all(|old| old != page)));
+    assert_eq!(place.names(), ["data"], "it leaves no result");
+
+    for (words, told) in [
+        (&["inspect", "data", "--overwrite"] as &[&str], "add --probe"),
+        (&["inspect", ".", "--probe", "--overwrite"], "fathom quick"),
+        (&["inspect", "data", "--probe", "--overwrite", "--size", "5m"], "has 4 MiB"),
+        (&["inspect", "data", "--probe", "--overwrite", "--size", "4k"], "no room"),
+        (&["inspect", "data", "--size", "4k"], "--probe"),
+    ] {
+        let output = place.run(words);
+        assert_ne!(code(&output), 0, "{words:?}");
+        assert_has(&stderr(&output), &[told]);
+    }
+}
+
+#[test]
+fn a_probe_tells_what_a_device_saves_on() {
+    let place = Place::new();
+    for (saves, told) in [
+        ("", "was not seen to compress"),
+        (",compresses=70%", "It compresses: "),
+        (",deduplicates=70%", "It deduplicates: "),
+        (",skips-zeros=70%", "It skips zeros: "),
+    ] {
+        let output =
+            place.run(&["inspect", &format!("sim:ssd,noise-between=3%{saves}"), "--probe"]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_has(&stdout(&output), &[told]);
+    }
+}
+
+#[test]
+fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
+    let place = Place::new();
+    for (saves, told, findings) in
+        [(",compresses=70%", "compresses, by a probe", 3), ("", "was not seen to compress", 0)]
+    {
+        let out = format!("quick{findings}.jsonl");
+        let target = format!("sim:ssd{saves}");
+        let words = ["quick", &target, "-d", "200ms", "--warm-up", "0", "--out", &out];
+        let output = place.run(&words);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_has(&stdout(&output), &["probe    whether it compresses", told]);
+        let result = std::fs::read_to_string(place.join(&out)).unwrap();
+        assert_eq!(result.matches("\"data-reduction\"").count(), findings);
+        assert_eq!(result.matches("\"reduction\":{\"passes\":6").count(), 1);
+    }
+    // Zeros to who skips them are no figures of anything, in a search as well.
+    let words = ["peak", "sim:ssd,skips-zeros=90%", "--read-share", "0", "--payload", "zeros"];
+    let times = ["-d", "200ms", "--warm-up", "0", "--official", "200ms", "--up-to", "4"];
+    let output = place.run(&[&words[..], &times[..], &["--out", "peak.jsonl"]].concat());
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["skips zeros, by a probe"]);
+    // Without an official run nothing but the search is written.
+    let output =
+        place.run(&["peak", "sim:ssd", "--read-share", "0", "--official", "none", "--plan"]);
+    assert!(!stdout(&output).contains("probe    whether"), "{}", stdout(&output));
+}
+
+#[test]
 fn prepare_creates_uses_again_refuses_and_overwrites() {
     let place = Place::new();
     let output = place.run(&["prepare", "f", "--size", "3m", "--seed", "5", "--writers", "2"]);
@@ -511,4 +592,99 @@ fn only_files_and_pipes_are_read_as_results() {
     let piped = child.wait_with_output().unwrap();
     assert_eq!(code(&piped), 0);
     assert_eq!(stdout(&piped), stdout(&shown));
+}
+
+/// Nothing is read or written, so that nothing is said of reads and writes, and an experiment, which
+/// compares them, has nothing to compare.
+#[test]
+fn trims_alone_are_a_run_of_their_own() {
+    let place = Place::in_memory();
+    place.prepared("data", 8);
+    let load = ["--trim-share", "100%", "--pattern", "sequential", "-b", "64k", "--buffered"];
+    let load = [&["data", "--overwrite"], &load[..]].concat();
+    let output = place.run(&[&["run"], &load[..], &["--passes", "1"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let (text, document) = (stdout(&output), place.result());
+    assert_has(&text, &["sequential trim 64 KiB", "sequential trims of 64 KiB; closed loop"]);
+    assert!(!text.contains("IOPS vary"), "{text}");
+    assert_has(&text, &["OVERWRITES data: nothing", "its trims empty parts of it"]);
+    let trial = &document.trials[0];
+    assert_eq!(trial.total(None).ios(), 0);
+    let trims = trial.upkeep(Upkeep::Trim, |_, _| true);
+    assert_eq!((trims.ios(), trims.bytes.0), (128, 8 << 20));
+    let codes = || trial.findings.iter().map(|one| one.code.as_str());
+    assert!(codes().all(|code| code != "trimmed-reads"), "{:?}", codes().collect::<Vec<_>>());
+    let held = std::fs::metadata(place.join("data")).unwrap();
+    assert_eq!(held.blocks(), 0, "all of it is a hole");
+    let output = place.run(&[&["sweep", "--axis", "queue-depth=1,2", "--yes"], &load[..]].concat());
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["--trim-share 100%", "compares reads and writes"]);
+}
+
+/// The fields of a line of a table.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            letter => fields.last_mut().unwrap().push(letter),
+        }
+    }
+    fields
+}
+
+/// Each direction's intervals, and their sums, are what the trials say in all; names have commas in
+/// them and stay one field.
+#[test]
+fn the_series_is_a_table_whose_rows_add_up_to_the_figures() {
+    let place = Place::new();
+    let load = ["sim:queue,servers=2", "--read-share", "70%", "--warm-up", "0", "--seed", "5"];
+    let axis = ["--duration", "1s", "--axis", "queue-depth=1,4", "--csv-series", "s.csv"];
+    let output = place.run(&[&["sweep"], &load[..], &axis].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document = place.result();
+    let table = std::fs::read_to_string(place.join("s.csv")).unwrap();
+    let mut lines = table.lines().map(fields);
+    let heads = lines.next().unwrap();
+    let rows: Vec<Vec<String>> = lines.collect();
+    let at = |name: &str| heads.iter().position(|head| head == name).unwrap();
+    assert!(rows.iter().all(|row| row.len() == heads.len()), "{table}");
+    assert_eq!(rows.len(), 2 * 10 * 3);
+    let sum = |trial: usize, direction: &str, column: &str| -> u64 {
+        let own = rows.iter().filter(|row| {
+            row[at("trial")] == trial.to_string() && row[at("direction")] == direction
+        });
+        own.map(|row| row[at(column)].parse::<u64>().unwrap()).sum()
+    };
+    for (number, trial) in (1..).zip(&document.trials) {
+        let total = trial.total(None);
+        assert_eq!(sum(number, "total", "ios"), total.ios());
+        assert_eq!(sum(number, "total", "bytes"), total.bytes.0);
+        let [reads, writes] = ["read", "write"].map(|direction| sum(number, direction, "ios"));
+        assert!(0 < writes && writes < reads && reads + writes == total.ios());
+        let row = rows.iter().find(|row| row[at("trial")] == number.to_string()).unwrap();
+        assert_eq!(row[at("point")], trial.point.name);
+        assert_eq!(row[at("at_queue_depth")], trial.place.coordinates[0].label);
+        let is_of_one = |row: &&Vec<String>| row[at("direction")] != "total";
+        assert!(rows.iter().filter(is_of_one).all(|row| row[at("failed")].is_empty()));
+    }
+    // The same from the result file alone, and not over what is there.
+    let result = place.names().into_iter().find(|name| name.ends_with(".jsonl")).unwrap();
+    let output = place.run(&["report", &result, "--csv-series", "again.csv"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(place.join("again.csv")).unwrap(), table);
+    let run = |table: &str| {
+        place.run(&[&["run"], &load[..], &SHORT[..2], &["--csv-series", table]].concat())
+    };
+    let output = run("s.csv");
+    assert_ne!(code(&output), 0);
+    assert_has(&stderr(&output), &["s.csv"]);
+    let output = run("r.csv");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let table = std::fs::read_to_string(place.join("r.csv")).unwrap();
+    let rows: Vec<Vec<String>> = table.lines().map(fields).collect();
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{table}");
+    assert!(rows[1][at("point")].ends_with(", queue depth 32"), "{table}");
 }

@@ -56,6 +56,18 @@ fn whatever_a_kill_leaves_of_a_search_is_gone_on_with_to_the_same_end() {
     goes_on_to_the_same_end("peak", &[&peak[..], &objective].concat());
 }
 
+/// What the probe has told is in every finding, with its figures, and it is not made again.
+#[test]
+fn a_search_that_was_killed_keeps_what_its_probe_has_told() {
+    let device = "sim:ssd,compresses=90%,noise-between=3%";
+    let load = ["--read-share=0%", "--up-to=16", "--seed=7", "--out=r.jsonl"];
+    let times = ["--duration=200ms", "--warm-up=0s", "--official=200ms"];
+    let peak = killed_and_resumed("peak", &[&["peak", device], &load[..], &times[..]].concat(), 7);
+    let told =
+        |trial: &document::Trial| trial.findings.iter().any(|one| one.code == "data-reduction");
+    assert!(peak.trials.iter().all(told));
+}
+
 #[test]
 fn whatever_a_kill_leaves_of_rounds_is_gone_on_with_to_the_same_end() {
     let words = ["--read-share=0%", "--size=8m", "--duration=100ms", "--warm-up=0s"];

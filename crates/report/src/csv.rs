@@ -5,7 +5,9 @@
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
 //! workers or targets those columns are empty. Of an experiment each row says where its trial stands:
 //! its role, its repeat, and its place on each axis. The cells of a latency map, most of which are no
-//! trials, are a table of their own.
+//! trials, are a table of their own, and so is the series.
+
+pub mod series;
 
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
 use fathom_core::{Quantile, stats};
@@ -153,17 +155,29 @@ fn axis_names(document: &Document) -> Vec<String> {
 }
 
 fn axis_column(axis: String) -> Column {
-    let name = format!("at_{}", axis.replace('-', "_"));
+    let name = axis_head(&axis);
     let about = "Where the trial lies on an axis of the experiment: a number where it is one, \
                  otherwise as it is typed; empty if it does not lie on it";
-    column(&name, about, move |row| {
-        let coordinates = &row.trial.place.coordinates;
-        let one = coordinates.iter().find(|one| one.axis == axis);
-        optional(one.map(|one| match one.value {
-            Some(value) => value.to_string(),
-            None => one.label.clone(),
-        }))
-    })
+    column(&name, about, move |row| place_on(row.trial, &axis))
+}
+
+fn axis_head(axis: &str) -> String {
+    format!("at_{}", axis.replace('-', "_"))
+}
+
+/// Where a trial lies on an axis.
+fn place_on(trial: &Trial, axis: &str) -> String {
+    let one = trial.place.coordinates.iter().find(|one| one.axis == axis);
+    optional(one.map(|one| match one.value {
+        Some(value) => value.to_string(),
+        None => one.label.clone(),
+    }))
+}
+
+/// What a trial is for, if it is a part of an experiment.
+fn role(trial: &Trial) -> String {
+    let part = trial.place != Place::default();
+    optional(part.then(|| trial.place.role.name()))
 }
 
 fn push(out: &mut String, fields: impl Iterator<Item = String>) {
@@ -301,11 +315,7 @@ fn identity() -> Vec<Column> {
             "role",
             "What the trial is for: result, preparation, probe, official, validation or sentinel; \
              empty where it is no part of an experiment",
-            |row| {
-                let place = &row.trial.place;
-                let part = *place != Place::default();
-                optional(part.then(|| place.role.name()))
-            },
+            |row| role(row.trial),
         ),
         column("repeat", "Which of the trials at the same place it is, from 0", |row| {
             row.trial.place.repeat.to_string()

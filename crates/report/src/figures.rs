@@ -9,9 +9,9 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Counters, Document, Failure, Finding, IoPriority, LayerKind,
-    NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode, Target,
-    Trial, Worker, Workers,
+    Access, Arrivals, Backend, Cache, Coordinate, Counters, Document, Failure, Finding, IoPriority,
+    LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode,
+    Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -95,6 +95,21 @@ pub fn io_wq_cpu(counters: &Counters) -> Option<String> {
     Some(time(cpu as f64))
 }
 
+/// Who else had the CPUs, and how long the workers waited for one, where the result tells.
+pub fn others_cpu(counters: &Counters, workers: &[Worker]) -> Option<String> {
+    let busy: u64 = counters.cpus.iter().map(|cpu| cpu.user_ns + cpu.kernel_ns).sum();
+    let idle: u64 = counters.cpus.iter().map(|cpu| cpu.idle_ns + cpu.steal_ns).sum();
+    let others = busy.saturating_sub(counters.process_user_ns + counters.process_kernel_ns);
+    let waits = workers.iter().map(|worker| worker.cpu_wait_ns);
+    let wait = waits.reduce(|sum, one| Some(sum? + one?)).flatten()?;
+    let share = others as f64 / (busy + idle).max(1) as f64;
+    Some(format!(
+        "others had {} of the CPUs' time, and the workers waited {} for a CPU",
+        percent(share),
+        time(wait as f64)
+    ))
+}
+
 /// Events per second over a window, and none over an empty one.
 pub fn per_second(amount: u64, window: Span) -> Option<f64> {
     (window.0 > 0).then(|| amount as f64 / window.as_secs_f64())
@@ -170,12 +185,7 @@ impl<'a> Part<'a> {
 
     /// Which directions its load has: those that were asked for, and those that happened.
     pub fn directions(&self) -> Vec<Direction> {
-        let asked = |direction| {
-            self.loads().any(|stream| match direction {
-                Direction::Read => stream.read_share > 0.0,
-                Direction::Write => stream.read_share < 1.0,
-            })
-        };
+        let asked = |direction| self.loads().any(|stream| stream.does(direction));
         let happened = |direction| {
             let mut cells = self.workers().flat_map(|worker| &worker.cells);
             cells.any(|cell| cell.flow(direction).ios > 0)
@@ -183,10 +193,12 @@ impl<'a> Part<'a> {
         Direction::BOTH.into_iter().filter(|&d| asked(d) || happened(d)).collect()
     }
 
-    /// The columns of a table of distributions: each direction, and their total if there are two.
+    /// The columns of a table of distributions: each direction, and their total if there are two. None
+    /// where there are only trims.
     pub fn columns(&self) -> Vec<Option<Direction>> {
         let directions = self.directions();
-        let total = (directions.len() != 1).then_some(None);
+        let trims = directions.is_empty() && self.loads().any(Stream::trims_alone);
+        let total = (directions.len() != 1 && !trims).then_some(None);
         directions.into_iter().map(Some).chain(total).collect()
     }
 
@@ -423,10 +435,10 @@ pub fn load(stream: &Stream) -> String {
     }
     let load = format!("{}{}", each.join("; "), weights(&stream.weights));
     let load = match payload(&stream.payload) {
-        Some(payload) if stream.read_share < 1.0 => format!("{load}, {payload}"),
+        Some(payload) if stream.does(Direction::Write) => format!("{load}, {payload}"),
         _ => load,
     };
-    let load = match stream.trim_share > 0.0 {
+    let load = match stream.trim_share > 0.0 && !stream.trims_alone() {
         true => format!("{load}, {} % trims", significant(stream.trim_share * 100.0)),
         false => load,
     };
@@ -443,7 +455,7 @@ fn shape(stream: &Stream) -> String {
     format!(
         "{} {} of {}{}{zones}",
         pattern_name(&stream.pattern),
-        mix(stream.read_share),
+        if stream.trims_alone() { "trims".to_owned() } else { mix(stream.read_share) },
         stream.block_sizes(),
         align.unwrap_or_default()
     )
@@ -638,6 +650,7 @@ pub fn names(trial: &Trial) -> (String, String) {
         [stream] => {
             let pattern = pattern_names(stream);
             let mix = match stream.read_share {
+                _ if stream.trims_alone() => "trim".to_owned(),
                 share if share >= 1.0 => "read".to_owned(),
                 share if share <= 0.0 => "write".to_owned(),
                 share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
@@ -664,6 +677,26 @@ pub struct Doubt<'a> {
     pub finding: &'a Finding,
     /// Whose it is, in words that go before the evidence; empty when there is only one trial.
     pub whose: String,
+}
+
+/// The codes of the checks that this machine could not make and another one could, each once.
+pub fn missing_checks<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Vec<&'t str> {
+    let missing = |trial: &'t Trial| trial.unchecked.iter().filter(|one| one.missing);
+    let mut codes: Vec<&str> =
+        trials.into_iter().flat_map(missing).map(|one| one.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// ", 4 checks not made": what a verdict of sound leaves open, because this machine does not tell what
+/// another one would; empty where nothing is. One check that is missing in several trials is one.
+pub fn left_open<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> String {
+    match missing_checks(trials).len() {
+        0 => String::new(),
+        1 => ", 1 check not made".to_owned(),
+        n => format!(", {n} checks not made"),
+    }
 }
 
 /// Every finding once, with the trials that have it; the gravest first. One that is graver in some
@@ -806,6 +839,7 @@ pub fn completed(trial: &Trial) -> Option<String> {
     let [stream] = trial.point.streams.as_slice() else { return None };
     stream.limit?;
     let direction = match stream.read_share {
+        _ if stream.trims_alone() => return None,
         0.0 => Some(Direction::Write),
         1.0 => Some(Direction::Read),
         _ => None,
@@ -813,13 +847,20 @@ pub fn completed(trial: &Trial) -> Option<String> {
     fathom_core::experiment::completed(direction, trial.total(None).bytes.0, trial.window())
 }
 
-/// The lines of all trials that were to move a fixed amount, each with where it stands.
+/// The lines of all trials that were to move a fixed amount, in the order in which they ran, each with
+/// the number of the trial and where it stands: "7: random, 256k, 1/worker, 8 workers".
 pub fn runs(document: &Document) -> Vec<(String, String)> {
-    let line = |trial: &Trial| {
-        let labels = trial.place.coordinates.iter().map(|one| one.label.as_str());
-        Some((labels.collect::<Vec<_>>().join(", "), completed(trial)?))
+    let label = |one: &Coordinate| match (one.axis.as_str(), one.label.as_str()) {
+        ("workers", "1") => "1 worker".to_owned(),
+        ("workers", label) => format!("{label} workers"),
+        (_, label) => label.to_owned(),
     };
-    document.trials.iter().filter_map(line).collect()
+    let line = |(nth, trial): (usize, &Trial)| {
+        let labels = trial.place.coordinates.iter().map(label);
+        let place = labels.collect::<Vec<_>>().join(", ");
+        Some((format!("{}: {place}", nth + 1), completed(trial)?))
+    };
+    document.trials.iter().enumerate().filter_map(line).collect()
 }
 
 fn disk(layer: &crate::document::Layer) -> String {
@@ -889,9 +930,6 @@ mod tests {
         assert_eq!(rate(12.345), "12.3");
         assert_eq!(short_rate(12_345.0), "12.3k");
         assert_eq!(short_rate(999_700.0), "1.00M");
-        assert_eq!(count(1_000), "1,000");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
     }
 
     #[test]

@@ -84,6 +84,9 @@ impl<'a> Results<'a> {
         }
         let mut spots: Vec<Spot<'_>> =
             spots.into_iter().map(|(place, trials)| Spot::new(&axes, place, trials)).collect();
+        if is_sweep(document) {
+            know_together(&mut spots);
+        }
         spots.sort_by(|one, other| one.steps.cmp(&other.steps));
         Self { axes, spots }
     }
@@ -145,9 +148,7 @@ impl<'a> Spot<'a> {
             axis.labels.iter().position(|label| *label == coordinate.label).unwrap_or(0)
         });
         let all: Vec<&Trial> = trials.iter().map(|(_, trial)| *trial).collect();
-        let worth = all.iter().copied().filter(|trial| trial.verdict != Verdict::Void);
-        let worth: Vec<&Trial> = worth.collect();
-        let counted = if worth.is_empty() { all.clone() } else { worth };
+        let counted = counted(&trials);
         let verdicts = all.iter().map(|trial| trial.verdict);
         Self {
             steps: steps.collect(),
@@ -169,6 +170,42 @@ impl<'a> Spot<'a> {
     pub fn name(&self) -> String {
         let one = |one: &Coordinate| format!("{} {}", one.axis, one.label);
         self.coordinates.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Those that are not void; the void ones where there are no others.
+fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
+    let all = trials.iter().map(|(_, trial)| *trial);
+    let worth: Vec<&Trial> = all.clone().filter(|trial| trial.verdict != Verdict::Void).collect();
+    if worth.is_empty() { all.collect() } else { worth }
+}
+
+/// Whether the conclusion compares the results with each other.
+fn is_sweep(document: &Document) -> bool {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    matches!(found, Some(Found::Sweep(_)))
+}
+
+/// Gives each rate the half-width that the conclusions know it by: what repeats differ by is taken from
+/// all results together, because few repeats of one say little about it.
+fn know_together(spots: &mut [Spot<'_>]) {
+    if spots.iter().all(|spot| spot.counted < 2) {
+        return;
+    }
+    type Rate = fn(&mut Summary) -> &mut Option<Estimate>;
+    let rates: [Rate; 2] = [|one| &mut one.iops, |one| &mut one.bandwidth];
+    for rate in rates {
+        let known = spots.iter().map(|spot| {
+            let each = counted(&spot.trials).into_iter();
+            each.filter_map(|trial| *rate(&mut figures::summary(trial, None, &[]))).collect()
+        });
+        let levels = stats::levels(&known.collect::<Vec<Vec<Estimate>>>());
+        for (spot, level) in spots.iter_mut().zip(levels) {
+            if let (Some(shown), Some(level)) = (rate(&mut spot.summary), level) {
+                let half = level.estimate.half_width;
+                shown.half_width = half.map(|half| half / level.estimate.value * shown.value);
+            }
+        }
     }
 }
 

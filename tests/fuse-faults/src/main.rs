@@ -7,8 +7,9 @@
 use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -28,6 +29,11 @@ usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
   empty-at=OFFSET    reads that begin here or behind bring nothing, like an unplugged disk's
   stall-at=N         from the Nth I/O on, one I/O stalls
   stall-ms=N         for that long (default 1000)
+  stall-every-ms=N   all I/Os stall for stall-ms, again and again, so long after the first I/O
+  step-after-ms=N    so long after the first I/O every I/O takes step-us instead of delay-us
+  step-us=N          what it takes then (default 0)
+  ramp-us=N          every I/O takes so much longer for each second since the first I/O
+  serial=1           one I/O at a time: each waits for all before it
   full-after=BYTES   writes fail with ENOSPC after so many bytes
   die-after=N        the server ends itself at the Nth I/O, without an answer
 ";
@@ -46,6 +52,11 @@ struct Faults {
     empty_at: u64,
     stall_at: u64,
     stall: Duration,
+    stall_every: Duration,
+    step_after: Duration,
+    step: Duration,
+    ramp: Duration,
+    serial: bool,
     full_after: u64,
     die_after: u64,
 }
@@ -61,6 +72,11 @@ impl Default for Faults {
             empty_at: u64::MAX,
             stall_at: u64::MAX,
             stall: Duration::from_secs(1),
+            stall_every: Duration::MAX,
+            step_after: Duration::MAX,
+            step: Duration::ZERO,
+            ramp: Duration::ZERO,
+            serial: false,
             full_after: u64::MAX,
             die_after: u64::MAX,
         }
@@ -82,12 +98,30 @@ impl Faults {
                 "empty-at" => faults.empty_at = value,
                 "stall-at" => faults.stall_at = value,
                 "stall-ms" => faults.stall = Duration::from_millis(value),
+                "stall-every-ms" => faults.stall_every = Duration::from_millis(value),
+                "step-after-ms" => faults.step_after = Duration::from_millis(value),
+                "step-us" => faults.step = Duration::from_micros(value),
+                "ramp-us" => faults.ramp = Duration::from_micros(value),
+                "serial" => faults.serial = value == 1,
                 "full-after" => faults.full_after = value,
                 "die-after" => faults.die_after = value,
                 _ => return Err(format!("{option}: no such option")),
             }
         }
         Ok(faults)
+    }
+
+    /// How long an I/O takes that begins so long after the first one.
+    fn delay_at(&self, since: Duration) -> Duration {
+        let delay = if since < self.step_after { self.delay } else { self.step };
+        let delay = delay + self.ramp.mul_f64(since.as_secs_f64());
+        // In a stall: until it is over.
+        let behind = match self.stall_every {
+            Duration::ZERO | Duration::MAX => Duration::MAX,
+            _ if since < self.stall_every => Duration::MAX,
+            every => Duration::from_secs_f64(since.as_secs_f64() % every.as_secs_f64()),
+        };
+        delay.max(self.stall.saturating_sub(behind))
     }
 
     /// Whether an I/O touches the broken part.
@@ -101,6 +135,9 @@ struct Faulty {
     faults: Faults,
     ios: AtomicU64,
     written: AtomicU64,
+    first: OnceLock<Instant>,
+    /// When the I/O before this one is answered, where they are served one at a time.
+    free: Mutex<Option<Instant>>,
 }
 
 impl Faulty {
@@ -111,7 +148,18 @@ impl Faulty {
             // Without destructors: nobody unmounts, which is what a killed server looks like.
             std::process::abort();
         }
-        if io == self.faults.stall_at { self.faults.stall } else { self.faults.delay }
+        let now = Instant::now();
+        let delay = match io == self.faults.stall_at {
+            true => self.faults.stall,
+            false => self.faults.delay_at(now.duration_since(*self.first.get_or_init(|| now))),
+        };
+        if !self.faults.serial {
+            return delay;
+        }
+        let mut free = self.free.lock().expect("no thread panics with it");
+        let end = free.map_or(now, |free| free.max(now)) + delay;
+        *free = Some(end);
+        end.duration_since(now)
     }
 
     fn attributes(&self, node: INodeNo) -> Option<FileAttr> {
@@ -287,7 +335,13 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let faulty = Faulty { faults, ios: AtomicU64::new(0), written: AtomicU64::new(0) };
+    let faulty = Faulty {
+        faults,
+        ios: AtomicU64::new(0),
+        written: AtomicU64::new(0),
+        first: OnceLock::new(),
+        free: Mutex::new(None),
+    };
     let mut config = Config::default();
     config.mount_options =
         vec![MountOption::FSName("fuse-faults".to_owned()), MountOption::DefaultPermissions];
@@ -316,5 +370,17 @@ mod tests {
         assert!(!parse(&[]).expect("valid").breaks(0, u64::MAX - 1));
         assert!(parse(&["eio-at"]).is_err() && parse(&["eio-at=x"]).is_err());
         assert!(parse(&["nonsense=1"]).is_err());
+    }
+
+    #[test]
+    fn a_delay_changes_when_it_was_told_to() {
+        let ms = Duration::from_millis;
+        let step = Faults { delay: ms(1), step_after: ms(500), step: ms(7), ..Faults::default() };
+        assert_eq!([step.delay_at(ms(499)), step.delay_at(ms(500))], [ms(1), ms(7)]);
+        let ramp = Faults { delay: ms(1), ramp: ms(4), ..Faults::default() };
+        assert_eq!([ramp.delay_at(ms(0)), ramp.delay_at(ms(1500))], [ms(1), ms(7)]);
+        let stalls = Faults { stall_every: ms(1000), stall: ms(100), ..Faults::default() };
+        let at = |since| stalls.delay_at(ms(since)).as_millis();
+        assert_eq!([at(0), at(999), at(1000), at(1150), at(2000)], [0, 0, 100, 0, 100]);
     }
 }

@@ -6,6 +6,7 @@ pub mod map;
 mod peak;
 mod precondition;
 mod reading;
+mod reduction;
 mod sequence;
 mod study;
 mod sustain;
@@ -19,11 +20,13 @@ pub use found::{
 pub use peak::{Objective, PROBES_MAX, Peak, Search, Vary, lowest};
 pub use precondition::Precondition;
 pub use reading::{bandwidth, bandwidth_in_words, completed, iops, response_time};
+pub use reduction::ReductionProbe;
 pub use sequence::Sequence;
-pub use study::{BestPractice, Circumstances, Drives, Question, Study};
+pub use study::{BestPractice, Circumstances, Drives, Question, Study, tied};
 pub use sustain::{
     ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, course as sustain_course,
 };
+pub use sweep::curves::again_at_most;
 pub use sweep::{Candidate, Order, Settings as SweepSettings, Sweep};
 pub use throughput::Throughput;
 
@@ -211,6 +214,12 @@ pub trait Experiment {
     /// Why what the IOPS of a trial that has just ended did over its window was to be seen, in one
     /// sentence, if that was what it was for. As above.
     fn meant_to_change(&self, _trial: &Trial) -> Option<&'static str> {
+        None
+    }
+
+    /// Why what a trial that has just ended wrote was to repeat itself, in one sentence, if that was
+    /// what it was for. As above.
+    fn meant_to_repeat(&self, _trial: &Trial) -> Option<&'static str> {
         None
     }
 

@@ -4,21 +4,23 @@
 //! The combinations were settled beforehand; nothing is looked up here. What it concludes is in
 //! `words`.
 
-mod payloads;
-mod words;
+pub(super) mod curves;
+pub(super) mod order;
+pub(super) mod payloads;
+pub(super) mod words;
 
 use super::precondition::Precondition;
 use super::throughput::Throughput;
 use super::{
     Axis, Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, Place, Planned, Role,
-    Step, SweepFound, Trial, looks,
+    Step, SweepFound, Trial, bandwidth_in_words, looks,
 };
 use crate::measure::Record;
 use crate::spec::Point;
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Comparison, Estimate, Level};
 use crate::units::Span;
 use crate::verdict::Finding;
-pub(super) use payloads::{is_repeating, is_unique};
+pub(super) use payloads::is_unique;
 
 /// One combination of the settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub struct Candidate {
     pub point: Point,
     /// Where it lies on each of the axes, in their order.
     pub coordinates: Vec<Coordinate>,
-    /// Whether it is run once, when all others have been run as often as they are.
+    /// Whether it is run once, beside one that is run as often as all others.
     pub once: bool,
 }
 
@@ -59,9 +61,11 @@ pub struct Settings {
     pub enough: f64,
 }
 
-/// A point is clearly worse when the upper end of its interval is below this share of the lower end
-/// of the best one's: repeats scatter by more than the intervals of a trial say.
+/// A point that is clearly worse gives less than this share of the best, and no chance.
 const CLEARLY: f64 = 0.75;
+
+/// How often a point may be found clearly worse: at each of its looks, and when it has ended.
+const LOOKS: usize = 4;
 
 /// What a target that nothing is known of yet is taken to move, in bytes per second, when a forecast
 /// is made of points that end when so much is moved.
@@ -74,6 +78,10 @@ struct Reading {
     half_width: Option<f64>,
     /// Its window.
     took: Span,
+    /// When it was its turn.
+    turn: usize,
+    /// Which of the trials of its point it is.
+    repeat: u32,
 }
 
 /// All combinations, and what is known about each.
@@ -85,8 +93,14 @@ pub struct Sweep {
     throughput: Throughput,
     /// What is run, in its order: places in `candidates`, and which of its repeats each is.
     turns: Vec<(u32, u32)>,
+    /// How many of the turns were settled beforehand; what follows is measured again.
+    passes: usize,
+    /// Whether it was looked for what has to be measured again, and for what reason each was.
+    again: Option<Vec<usize>>,
     /// The trials of each candidate.
     readings: Vec<Vec<Reading>>,
+    /// What they come to.
+    levels: Vec<Option<Level>>,
     /// Candidates that were found clearly worse, and are run no more.
     cut_off: Vec<bool>,
     /// How many of the turns were dealt with.
@@ -113,10 +127,14 @@ impl Sweep {
     pub fn new(axes: Vec<Axis>, candidates: Vec<Candidate>, settings: Settings) -> Self {
         assert!(!candidates.is_empty() && settings.repeats > 0, "there is something to run");
         assert!(candidates.iter().all(|one| one.coordinates.len() == axes.len()));
+        let turns = order::turns(&candidates, &settings);
         Self {
             throughput: Throughput::of(candidates.iter().map(|one| &one.point)),
-            turns: turns(&candidates, &settings),
+            passes: turns.len(),
+            turns,
+            again: None,
             readings: vec![Vec::new(); candidates.len()],
+            levels: vec![None; candidates.len()],
             cut_off: vec![false; candidates.len()],
             done: 0,
             running: None,
@@ -128,14 +146,22 @@ impl Sweep {
 
     /// What is known so far, in the order of the axes: each combination that has a result, with what
     /// it came to.
-    pub fn results(&self) -> impl Iterator<Item = (&Candidate, Estimate)> {
-        let known = |place| Some((&self.candidates[place], self.estimate(place)?));
-        (0..self.candidates.len()).filter_map(known)
+    pub fn results(&self) -> impl Iterator<Item = (&Candidate, Level)> {
+        let all = self.candidates.iter().zip(&self.levels);
+        all.filter_map(|(candidate, level)| Some((candidate, (*level)?)))
     }
 
     /// A throughput of it, in words.
     pub fn in_words(&self, value: f64) -> String {
         self.throughput.in_words(value)
+    }
+
+    /// The same, and a bandwidth in powers of ten as well, for who compares it with published figures.
+    pub fn in_both_units(&self, value: f64) -> String {
+        match self.throughput {
+            Throughput::Iops => self.in_words(value),
+            Throughput::Bandwidth => bandwidth_in_words(value),
+        }
     }
 
     /// The share of the best throughput that is enough.
@@ -169,12 +195,37 @@ impl Sweep {
     /// Takes the trial of a candidate.
     fn take(&mut self, place: usize, trial: &Trial) {
         if let Some(reading) = self.read(&trial.record) {
-            // Judged before it counts itself, as it was at its looks.
-            let cut = self.settings.cut_off && self.is_clearly_worse(reading);
-            self.cut_off[place] |= cut;
+            // Judged before it counts itself, as it was at its looks. What is measured again is
+            // measured to its end.
+            self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
             self.readings[place].push(reading);
+            self.levels = self.compared();
         }
         self.done += 1;
+    }
+
+    /// What the trials of each candidate come to.
+    fn compared(&self) -> Vec<Option<Level>> {
+        let shown = |one: &Reading| Estimate { value: one.value, half_width: one.half_width };
+        let each = self.readings.iter().map(|trials| trials.iter().map(shown).collect());
+        stats::levels(&each.collect::<Vec<Vec<Estimate>>>())
+    }
+
+    /// Whether the running point may be cut off.
+    fn may_cut(&self) -> bool {
+        self.settings.cut_off && self.done < self.passes
+    }
+
+    /// Whether what is running is measured again, or that has been settled.
+    fn measure_again(&mut self) -> bool {
+        if self.again.is_some() {
+            return false;
+        }
+        let suspects = curves::suspects(self);
+        let turns = curves::again(self, &suspects);
+        self.turns.extend(&turns);
+        self.again = Some(suspects);
+        !turns.is_empty()
     }
 
     /// What is written before a candidate, if anything is.
@@ -192,7 +243,7 @@ impl Sweep {
 
     fn planned(&self, place: usize, repeat: u32) -> Planned {
         let Candidate { point, coordinates, .. } = &self.candidates[place];
-        let looks = if self.settings.cut_off { looks(point) } else { Vec::new() };
+        let looks = if self.may_cut() { looks(point) } else { Vec::new() };
         let point = Point { seed: self.seed(place, repeat), looks, ..point.clone() };
         let rest = if self.done == 0 { Span(0) } else { self.settings.rest };
         let place = Place { role: Role::Result, coordinates: coordinates.clone(), repeat };
@@ -211,53 +262,23 @@ impl Sweep {
 
     fn read(&self, record: &Record) -> Option<Reading> {
         let Estimate { value, half_width } = self.throughput.read(record)?;
-        Some(Reading { value, half_width, took: record.window })
+        let at = self.turns.get(self.done).map_or(0, |(_, repeat)| *repeat);
+        Some(Reading { value, half_width, took: record.window, turn: self.done, repeat: at })
     }
 
-    /// Whether a throughput is clearly below the best so far.
+    /// Whether a throughput is clearly below the best so far, whichever of the candidates that is and
+    /// at whichever of its looks it is asked.
     fn is_clearly_worse(&self, reading: Reading) -> bool {
-        let Some(best) = self.best() else { return false };
-        let (Some(mine), Some(half)) = (reading.half_width, best.half_width) else { return false };
-        reading.value + mine < CLEARLY * (best.value - half)
-    }
-
-    /// The highest throughput of any candidate.
-    fn best(&self) -> Option<Estimate> {
-        let estimates = (0..self.candidates.len()).filter_map(|place| self.estimate(place));
-        estimates.max_by(|one, other| one.value.total_cmp(&other.value))
-    }
-
-    /// The throughput of a candidate over its trials. What they scatter by is taken from all
-    /// candidates together, because few repeats of one say little about it.
-    fn estimate(&self, place: usize) -> Option<Estimate> {
-        let readings = &self.readings[place];
-        let n = readings.len() as f64;
-        let value = mean(readings)?;
-        let within = readings.iter().filter_map(|one| one.half_width).map(|half| half * half);
-        let within: Vec<f64> = within.collect();
-        let within = (within.len() == readings.len())
-            .then(|| (within.iter().sum::<f64>() / n).sqrt() / n.sqrt());
-        let among = self.scatter().and_then(|(scatter, degrees)| {
-            Some(stats::t_95(degrees)? * scatter * value / n.sqrt())
-        });
-        let half_width = match (within, among) {
-            (Some(within), Some(among)) => Some(within.max(among)),
-            (one, other) => one.or(other),
-        };
-        Some(Estimate { value, half_width })
-    }
-
-    /// What the trials of a candidate scatter by, as a share of its mean, pooled over all candidates,
-    /// and its degrees of freedom; none where nothing was repeated.
-    fn scatter(&self) -> Option<(f64, usize)> {
-        let mut squares = 0.0;
-        let mut degrees = 0;
-        for readings in self.readings.iter().filter(|readings| readings.len() > 1) {
-            let Some(mean) = mean(readings).filter(|mean| *mean > 0.0) else { continue };
-            squares += readings.iter().map(|one| (one.value / mean - 1.0).powi(2)).sum::<f64>();
-            degrees += readings.len() - 1;
-        }
-        (degrees > 0).then(|| ((squares / degrees as f64).sqrt(), degrees))
+        let Reading { value, half_width: Some(half), .. } = reading else { return false };
+        let mine = Estimate { value, half_width: Some(half) };
+        let mine = stats::levels(&[Vec::from([mine])])[0];
+        let best = self.levels.iter().flatten().max_by(|one, other| one.cmp_value(other));
+        let Some(best) = best else { return false };
+        // Nothing at all is less than anything.
+        let Some(mine) = mine else { return true };
+        let comparisons = LOOKS * self.candidates.len();
+        let share = Comparison::for_so_many([mine, *best], comparisons).ratio(&[0], &[1]);
+        share.value < CLEARLY && share.is_less()
     }
 
     fn conclusion(&self) -> Conclusion {
@@ -282,8 +303,14 @@ impl Experiment for Sweep {
             (Some(Running::Candidate(place)), Some(trial)) => self.take(place, trial),
             _ => {}
         }
-        while let Some((place, repeat)) = self.at(self.done) {
-            if self.cut_off[place] {
+        loop {
+            let Some((place, repeat)) = self.at(self.done) else {
+                if self.measure_again() {
+                    continue;
+                }
+                return Step::Done(self.conclusion());
+            };
+            if self.cut_off[place] && self.done < self.passes {
                 self.done += 1;
                 continue;
             }
@@ -300,12 +327,11 @@ impl Experiment for Sweep {
                 }
             }));
         }
-        Step::Done(self.conclusion())
     }
 
     fn enough(&self, so_far: &Record) -> bool {
         matches!(self.running, Some(Running::Candidate(_)))
-            && self.settings.cut_off
+            && self.may_cut()
             && self.read(so_far).is_some_and(|reading| self.is_clearly_worse(reading))
     }
 
@@ -328,7 +354,7 @@ impl Experiment for Sweep {
         for (at, (place, _)) in
             (self.done..self.turns.len()).filter_map(|at| Some((at, self.at(at)?)))
         {
-            if self.cut_off[place] {
+            if self.cut_off[place] && at < self.passes {
                 continue;
             }
             let preparation = match &self.running {
@@ -348,7 +374,12 @@ impl Experiment for Sweep {
             ahead.time += takes;
             ahead.time_at_most += takes;
         }
-        Forecast { points_at_most: ahead.points, ..ahead }
+        let (points, time) = curves::ahead_at_most(self, others);
+        Forecast {
+            points_at_most: ahead.points + points,
+            time_at_most: ahead.time_at_most + time,
+            ..ahead
+        }
     }
 
     fn doubts(&self, trial: &Trial) -> Vec<Finding> {
@@ -356,14 +387,13 @@ impl Experiment for Sweep {
         payloads::saved(self, place, trial).into_iter().collect()
     }
 
+    fn meant_to_repeat(&self, trial: &Trial) -> Option<&'static str> {
+        payloads::varies(&self.axes, trial)
+    }
+
     fn so_far(&self) -> Conclusion {
         self.conclusion()
     }
-}
-
-fn mean(readings: &[Reading]) -> Option<f64> {
-    let sum: f64 = readings.iter().map(|one| one.value).sum();
-    (!readings.is_empty()).then(|| sum / readings.len() as f64)
 }
 
 /// Seconds that trials took in the mean; none without any.
@@ -371,49 +401,6 @@ fn took<'r>(readings: impl Iterator<Item = &'r Reading>) -> Option<f64> {
     let (sum, count) =
         readings.fold((0.0, 0), |(sum, count), one| (sum + one.took.as_secs_f64(), count + 1));
     (count > 0).then(|| sum / f64::from(count))
-}
-
-/// Everything that is run, in its order: a pass for each repeat, and then what is run once.
-fn turns(candidates: &[Candidate], settings: &Settings) -> Vec<(u32, u32)> {
-    let places = |once: bool| {
-        let all = (0u32..).zip(candidates).filter(move |(_, one)| one.once == once);
-        all.map(|(place, _)| place).collect::<Vec<u32>>()
-    };
-    let (often, once) = (places(false), places(true));
-    let pass = |places: &[u32], number: u32, repeat: u32| {
-        let order = order(places.len(), number, settings).into_iter();
-        order.map(|at| (places[at], repeat)).collect::<Vec<_>>()
-    };
-    let passes = (0..settings.repeats).flat_map(|repeat| pass(&often, repeat, repeat));
-    passes.chain(pass(&once, settings.repeats, 0)).collect()
-}
-
-/// The order of a pass (Fisher and Yates).
-fn order(count: usize, pass: u32, settings: &Settings) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..count).collect();
-    if settings.order == Order::Shuffled {
-        let mut chance = Chance(settings.seed ^ (u64::from(pass) + 1).wrapping_mul(GOLDEN));
-        for left in (1..count).rev() {
-            let other = (u128::from(chance.next()) * (left as u128 + 1)) >> 64;
-            places.swap(left, other as usize);
-        }
-    }
-    places
-}
-
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// SplitMix64: a seed gives the same order on every machine, for ever.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
 }
 
 #[cfg(test)]

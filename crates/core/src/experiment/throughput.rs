@@ -77,6 +77,14 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// "20 % (13 to 25 %)", or one figure where all three print the same.
+pub fn within(value: String, [low, high]: [String; 2]) -> String {
+    match low == high && low == value {
+        true => value,
+        false => format!("{value} ({low} to {high})"),
+    }
+}
+
 /// A time in nanoseconds, as people say one: three digits.
 pub fn time(ns: f64) -> String {
     if ns < 1.0 {

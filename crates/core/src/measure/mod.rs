@@ -8,8 +8,8 @@ mod sparse;
 
 pub use histogram::Histogram;
 pub use record::{
-    Buckets, Cell, Direction, ErrorKind, Errors, Flow, IoError, Ledger, Record, Spread, StartDelay,
-    Tally, Upkeep, Waits, WorkerRecord,
+    Buckets, Cell, CpuWait, Direction, ErrorKind, Errors, Flow, IoError, LastStart, Ledger, Record,
+    Spread, StartDelay, Tally, Upkeep, Waits, Whole, WorkerRecord,
 };
 pub use series::{Interval, STRETCHES_MAX, Series, Stretch, Times};
 pub use sparse::SparseHistogram;

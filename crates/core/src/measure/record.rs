@@ -162,6 +162,36 @@ pub struct Tally {
     /// How long the oldest I/O that was due and not started had been due at the interval's end; none
     /// in a closed loop, which is never behind.
     pub lag: Option<Span>,
+    /// What it was when the last of a limited number of I/Os started, if that was in the interval.
+    pub last_start: Option<LastStart>,
+}
+
+/// What an interval had come to when a worker had started the last of its I/Os: from then on fewer
+/// and fewer are in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastStart {
+    /// When.
+    pub at: Instant,
+    /// I/Os that had completed, by direction.
+    pub ios: [u64; 2],
+    /// Bytes that had completed, by direction.
+    pub bytes: [Bytes; 2],
+    /// In-flight I/Os integrated until then, in I/O nanoseconds.
+    pub depth_ns: u128,
+}
+
+/// What a worker did while its load was whole: until it started the last of a limited number of I/Os.
+/// What follows is the drain, in which ever fewer are in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Whole {
+    /// How long that was, from the start of the window.
+    pub length: Span,
+    /// I/Os that completed in that time, by direction.
+    pub ios: [u64; 2],
+    /// Bytes that completed in that time, by direction.
+    pub bytes: [Bytes; 2],
+    /// I/Os in flight, averaged over that time.
+    pub queue_depth: f64,
 }
 
 /// How late I/Os of an open loop started, by whose fault it was.
@@ -202,7 +232,25 @@ impl Tally {
             start_delay: open_loop.then(StartDelay::default),
             ledger: Ledger::default(),
             lag: open_loop.then(Span::default),
+            last_start: None,
         }
+    }
+
+    /// Notes that the last of a limited number of I/Os starts now.
+    #[cold]
+    pub fn note_last_start(&mut self, at: Instant) {
+        self.last_start = Some(self.sums(at));
+    }
+
+    /// What it has come to at that time.
+    pub fn sums(&self, at: Instant) -> LastStart {
+        let sums = |of: &dyn Fn(&Flow) -> u64| {
+            let own = |direction| self.flows.iter().skip(direction).step_by(2).map(of).sum();
+            [0, 1].map(|direction| -> u64 { own(direction) })
+        };
+        let bytes = sums(&|flow| flow.bytes.0).map(Bytes);
+        let (ios, depth_ns) = (sums(&Flow::ios), self.depth_ns);
+        LastStart { at, ios, bytes, depth_ns }
     }
 
     /// The place of the first flow of upkeep, whatever the number of regions.
@@ -222,6 +270,7 @@ impl Tally {
         self.flows.iter_mut().chain(&mut self.upkeep).for_each(Flow::clear);
         self.failed = 0;
         self.depth_ns = 0;
+        self.last_start = None;
         self.start_delay.iter_mut().for_each(StartDelay::clear);
     }
 }
@@ -349,6 +398,23 @@ pub struct Waits {
     pub spin_in_flight: Span,
 }
 
+/// How a thread waited for a CPU: it was ready to run and was not on one, because others were, or
+/// because the way to it takes its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuWait {
+    /// How long, all together.
+    pub time: Span,
+    /// How often it was put on a CPU.
+    pub runs: u64,
+}
+
+impl CpuWait {
+    /// What passed since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self { time: self.time - earlier.time, runs: self.runs.saturating_sub(earlier.runs) }
+    }
+}
+
 /// What one worker did, over the whole window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerRecord {
@@ -368,6 +434,9 @@ pub struct WorkerRecord {
     pub start_delay: Option<StartDelay>,
     /// CPU time that the worker's own thread used in the window, where the backend can tell.
     pub cpu: Option<Span>,
+    /// How that thread waited for a CPU in the window; none where the kernel or the backend does not
+    /// say.
+    pub cpu_wait: Option<CpuWait>,
     /// It stopped early because every one of a long row of I/Os failed.
     pub gave_up: bool,
     /// How it waited; none of a simulated device, whose time needs no waiting.
@@ -375,6 +444,9 @@ pub struct WorkerRecord {
     /// How long the oldest I/O that was due and not started had been due at the window's end; none in
     /// a closed loop.
     pub lag: Option<Span>,
+    /// What it did until it had started all that it was to do; none where its load went on until the
+    /// window's end, or had ended before the window began.
+    pub whole: Option<Whole>,
 }
 
 /// How far a stream is behind its schedule at the end of what was recorded.
@@ -488,6 +560,15 @@ impl Record {
             lag,
             growth: if passed > 0.0 { grown / passed } else { 0.0 },
         })
+    }
+
+    /// For how long the load was whole, from the start of the window: until the first of the workers
+    /// that `keep` names had started all that it was to do. None where one of them went on until the
+    /// window's end.
+    pub fn whole(&self, keep: impl Fn(&WorkerRecord) -> bool) -> Option<Span> {
+        let own = self.workers.iter().filter(|worker| keep(worker) && worker.ledger.due > 0);
+        let ends = own.map(|worker| worker.whole.map(|whole| whole.length));
+        ends.collect::<Option<Vec<Span>>>()?.into_iter().min()
     }
 
     /// I/Os that failed, at any time.

@@ -5,10 +5,17 @@
 //! METHOD.md.
 
 mod batches;
+mod changes;
+pub(crate) mod compare;
+mod levels;
 mod series;
 mod settling;
+mod stalls;
 
 pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
+pub use changes::Changes;
+pub use compare::{Comparison, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
+pub use levels::{LEVEL_MIN, Noise, Plateau, Point, plateaus};
 pub use series::{
     Slice, bandwidth_series, iops_series, slices, standard_deviation, sums, usual_length,
 };
@@ -16,6 +23,7 @@ pub use settling::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5,
     rounds, steady_state,
 };
+pub use stalls::{STALL_MIN, Stall, Stalls, stalls};
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -3,9 +3,9 @@
 
 use crate::experiment::Trial;
 use crate::facts::{Host, Layer, Target, TargetKind};
-use crate::measure::{Direction, Upkeep, WorkerRecord};
+use crate::measure::{Direction, Flow, Upkeep, WorkerRecord};
 use crate::spec::{BackendKind, Cache, Region, Stream};
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, Span, count};
 
 pub(super) struct Case<'a> {
     pub(super) trial: &'a Trial,
@@ -57,6 +57,12 @@ impl<'a> Case<'a> {
         workers.filter(move |worker| worker.stream as usize == stream)
     }
 
+    /// What the workers did in one direction, at each target.
+    pub(super) fn flows(&self, direction: Direction) -> impl Iterator<Item = &'a Flow> {
+        let cells = self.trial.record.workers.iter().flat_map(|worker| &worker.cells);
+        cells.map(move |cell| &cell.flows[direction as usize])
+    }
+
     /// The stream in words, where there are several: " of stream 'log'".
     pub(super) fn of_stream(&self, stream: &Stream) -> String {
         match self.streams().len() {
@@ -72,19 +78,25 @@ impl<'a> Case<'a> {
 
     /// The bytes of a target that the chosen streams address, each counted once.
     pub(super) fn footprint(&self, target: u32, chosen: impl Fn(&Stream) -> bool) -> Bytes {
+        Bytes(self.ranges(target, chosen).iter().map(|(from, to)| to - from).sum())
+    }
+
+    /// The ranges of a target that the chosen streams address, in order and without overlaps.
+    pub(super) fn ranges(&self, target: u32, chosen: impl Fn(&Stream) -> bool) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = self
             .regions()
             .filter(|(stream, region)| region.target == target && chosen(stream))
             .map(|(_, region)| (region.offset.0, region.offset.0.saturating_add(region.length.0)))
             .collect();
         ranges.sort_unstable();
-        let mut covered = 0;
-        let mut end = 0;
+        let mut merged: Vec<(u64, u64)> = Vec::new();
         for (from, to) in ranges {
-            covered += to.saturating_sub(from.max(end));
-            end = end.max(to);
+            match merged.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => merged.push((from, to)),
+            }
         }
-        Bytes(covered)
+        merged
     }
 
     /// Bytes that completed in the window at a target.
@@ -94,11 +106,22 @@ impl<'a> Case<'a> {
         here.map(|cell| cell.flows[direction as usize].bytes.0).sum()
     }
 
-    /// Whether a target that is read is trimmed too.
+    /// I/Os that completed in the window at a target.
+    pub(super) fn ios(&self, target: u32, direction: Direction) -> u64 {
+        let cells = self.trial.record.workers.iter().flat_map(|worker| &worker.cells);
+        let here = cells.filter(|cell| cell.target == target);
+        here.map(|cell| cell.flows[direction as usize].ios()).sum()
+    }
+
+    /// Whether something is read that is trimmed too.
     pub(super) fn reads_what_it_trims(&self) -> bool {
+        let end = |region: &Region| region.offset.0.saturating_add(region.length.0);
+        let overlap = |one: &Region, other: &Region| {
+            one.target == other.target && one.offset.0 < end(other) && other.offset.0 < end(one)
+        };
         let trimmed = || self.regions().filter(|(stream, _)| stream.trims());
-        let mut read = self.regions().filter(|(stream, _)| stream.read_share > 0.0);
-        read.any(|(_, region)| trimmed().any(|(_, other)| other.target == region.target))
+        let mut read = self.regions().filter(|(stream, _)| stream.does(Direction::Read));
+        read.any(|(_, region)| trimmed().any(|(_, other)| overlap(region, other)))
     }
 
     /// How much upkeep of a kind completed in the window.
@@ -119,10 +142,12 @@ pub(super) fn is_buffered(stream: &Stream) -> bool {
 
 /// Whether a stream does any I/O of that direction.
 pub(super) fn stream_does(stream: &Stream, direction: Direction) -> bool {
-    match direction {
-        Direction::Read => stream.read_share > 0.0,
-        Direction::Write => stream.read_share < 1.0,
-    }
+    stream.does(direction)
+}
+
+/// A part of a time.
+pub(super) fn share(part: Span, whole: Span) -> f64 {
+    part.0 as f64 / whole.0 as f64
 }
 
 /// A share as people read it: "2.4 %", "2 %".

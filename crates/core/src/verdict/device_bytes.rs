@@ -9,20 +9,32 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, listed, percent};
-use super::{Judgement, Severity};
-use crate::facts::{Layer, LayerKind, Target, TargetKind};
+use super::case::{Case, counted as counted_of, listed, percent, stream_does};
+use super::{Judgement, Obstacle, Severity};
+use crate::facts::{DeviceCounters, Layer, LayerKind, Target, TargetKind};
 use crate::measure::Direction;
-use crate::units::Bytes;
+use crate::spec::Stream;
+use crate::units::{Bytes, count};
 
 /// Less than this share of what was asked reached the device: the rest came from a cache.
 const REACHED_MIN: f64 = 0.9;
 /// More than this share of the device's bytes was not ours.
 const FOREIGN_MAX: f64 = 0.02;
+/// More than this share of the device's I/Os was not ours, however few bytes they moved ...
+const FOREIGN_IOS_MAX: f64 = 0.05;
+/// ... and more than so many.
+const FOREIGN_IOS_SLACK: u64 = 200;
+/// What a journal wrote is written a second time, to its place: the file system's own writes are up to so
+/// many times what the journal's were.
+const JOURNAL_FACTOR: u64 = 2;
+/// A page: the smallest piece of memory that a request consists of.
+const PAGE: u64 = 4096;
 /// What the file system's journal and the like may add.
 const SLACK: u64 = Bytes::MIB;
 /// The counters are read this close to the window's ends, or closer.
 const EDGE_SECONDS: f64 = 0.02;
+/// Counters that were read later than this share of the window say nothing about it.
+const LATE_MAX: f64 = 0.05;
 
 type Number = (u32, u32);
 
@@ -34,6 +46,21 @@ struct Site {
     asked: [u64; 2],
     /// Whether a byte asked is a byte at these devices, by direction.
     comparable: [bool; 2],
+    /// The most requests that the kernel makes of what was asked; none where that is not known.
+    requests: Option<u64>,
+    /// What a file system may write besides, if one is above.
+    own_writes: Option<OwnWrites>,
+}
+
+/// What the file systems above some devices write for themselves.
+#[derive(Clone, Debug)]
+struct OwnWrites {
+    /// What they are, in words: "ext4".
+    kind: String,
+    /// What their journals committed in the window, where they tell.
+    commits: Option<u64>,
+    /// What they may have written at most for that.
+    bytes: u64,
 }
 
 /// Bytes of one direction at the devices that serve it.
@@ -74,23 +101,36 @@ struct Sites {
 /// Why reads of what the run itself has trimmed are not compared.
 const TRIMMED: &str = "reads of what the run's own trims have emptied do not reach the device";
 
+/// Why the devices' counters say nothing of the load, if they do not.
+fn blind(case: &Case) -> Option<(Obstacle, String)> {
+    let Some(counters) = &case.trial.counters else {
+        let why = "the devices' counters in the window are not known".to_owned();
+        return Some((Obstacle::Machine, why));
+    };
+    let (late, window) = (counters.late, case.trial.record.window);
+    if late.as_secs_f64() > LATE_MAX * window.as_secs_f64() {
+        let why = format!(
+            "the devices' counters were read up to {late} beside the ends of the window of {window}, \
+             because other programs had the CPUs: measure longer, or without them"
+        );
+        return Some((Obstacle::Machine, why));
+    }
+    let passes_by = case.used().any(|(_, target)| target.kind == TargetKind::NvmeGeneric);
+    passes_by.then(|| {
+        let why = "the kernel does not count NVMe commands that pass by its block layer";
+        (Obstacle::Load, why.to_owned())
+    })
+}
+
 /// Both checks that rest on the devices' counters.
 pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
-    if case.trial.counters.is_none() {
+    if let Some((obstacle, why)) = blind(case) {
         for code in ["cached-below", "foreign-io"] {
-            judgement.cannot(code, "the devices' counters in the window are not known");
+            judgement.left_unchecked(code, why.clone(), obstacle);
         }
         return;
     }
-    if case.used().any(|(_, target)| target.kind == TargetKind::NvmeGeneric) {
-        for code in ["cached-below", "foreign-io"] {
-            judgement.cannot(
-                code,
-                "the kernel does not count NVMe commands that pass by its block layer",
-            );
-        }
-        return;
-    }
+    let silent = silent(case, judgement);
     let sites = sites(case);
     let mut compared = false;
     for direction in Direction::BOTH.into_iter().filter(|direction| case.does(*direction)) {
@@ -99,12 +139,15 @@ pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
                 compared = true;
                 let trimmed = direction == Direction::Read && case.reads_what_it_trims();
                 if trimmed {
-                    judgement.cannot("cached-below", TRIMMED);
+                    judgement.cannot_ever("cached-below", TRIMMED);
                 } else if case.is_direct() && reached.is_cached() {
                     cached_below(judgement, direction, &reached);
                 }
             }
-            None if case.is_direct() && case.trial.record.total(Some(direction)).ios() > 0 => {
+            None if silent.is_empty()
+                && case.is_direct()
+                && case.trial.record.total(Some(direction)).ios() > 0 =>
+            {
                 judgement.cannot("cached-below", why_not(case, direction));
             }
             None => {}
@@ -119,13 +162,69 @@ pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
             ),
         );
     }
+    let before = judgement.findings.len();
     if !case.is_direct() {
-        judgement.cannot("foreign-io", "buffered I/O reaches the device at other times than asked");
+        judgement
+            .cannot_ever("foreign-io", "buffered I/O reaches the device at other times than asked");
     } else if compared {
         sites.bottom.iter().for_each(|site| site.foreign(case, judgement));
-    } else {
+    } else if let Some(array) = resyncing(case) {
+        judgement.cannot("foreign-io", format!("{array}, and its disks count that too"));
+    } else if silent.is_empty() {
         judgement.cannot("foreign-io", "no device's counters can be compared with what was asked");
     }
+    if judgement.findings.len() > before {
+        masked(judgement);
+    }
+}
+
+/// Says of the checks by the same counters that other I/O hides what they would see.
+fn masked(judgement: &mut Judgement) {
+    let is_found = |code: &str| judgement.findings.iter().any(|finding| finding.code == code);
+    if !is_found("cached-below") {
+        judgement.cannot(
+            "cached-below",
+            "I/O that is not the load's is in the devices' counters too, and makes up for what a cache \
+             may have answered",
+        );
+    }
+}
+
+/// An array below the targets that was busy with itself, in words.
+fn resyncing(case: &Case) -> Option<String> {
+    let arrays = case.trial.counters.iter().flat_map(|counters| &counters.arrays);
+    let mut busy = arrays.filter_map(|array| Some((&array.name, array.action.as_ref()?)));
+    busy.next().map(|(name, action)| format!("{name} was busy with a {action} of its own"))
+}
+
+/// The devices of the targets whose I/Os the kernel does not count: that they moved nothing is no news,
+/// which is said.
+fn silent(case: &Case, judgement: &mut Judgement) -> String {
+    let silent = listed(case.used().flat_map(|(_, target)| {
+        let silent = target.layers.iter().filter(|layer| !is_counted(target, layer));
+        silent.map(|layer| layer.name.as_str())
+    }));
+    if !silent.is_empty() {
+        for code in ["cached-below", "foreign-io"] {
+            judgement.cannot(
+                code,
+                format!(
+                    "the kernel does not count the I/Os of {silent} (its queue/iostats is 0, or it \
+                     is a RAM disk)"
+                ),
+            );
+        }
+    }
+    silent
+}
+
+/// Whether the kernel counts what a layer's device does; a partition is counted with its disk.
+fn is_counted(target: &Target, layer: &Layer) -> bool {
+    let whole = match (layer.kind, layer.members.first()) {
+        (LayerKind::Partition, Some(&disk)) => target.layers.get(disk).unwrap_or(layer),
+        _ => layer,
+    };
+    whole.queue.as_ref().and_then(|queue| queue.counts) != Some(false)
 }
 
 fn cached_below(judgement: &mut Judgement, direction: Direction, reached: &Reached) {
@@ -170,12 +269,20 @@ fn sites(case: &Case) -> Sites {
     for (place, target) in case.used() {
         let asked = Direction::BOTH.map(|direction| case.bytes(place, direction));
         let levels = levels(case, target);
+        let is_counted = |device: &Number| {
+            let layer = target.layers.iter().find(|layer| layer.device == Some(*device));
+            layer.is_some_and(|layer| is_counted(target, layer)) && counts(case, *device).is_some()
+        };
         let counted: Vec<Site> = levels
             .into_iter()
-            .filter(|(devices, _)| {
-                !devices.is_empty() && devices.iter().all(|device| counts(case, *device).is_some())
+            .filter(|(devices, _)| !devices.is_empty() && devices.iter().all(is_counted))
+            .map(|(devices, comparable)| Site {
+                devices,
+                asked,
+                comparable,
+                requests: requests(case, place, target),
+                own_writes: own_writes(case, place, target),
             })
-            .map(|(devices, comparable)| Site { devices, asked, comparable })
             .collect();
         if let (Some(top), Some(bottom)) = (counted.first(), counted.last()) {
             join(&mut sites.top, top.clone());
@@ -195,15 +302,68 @@ fn join(sites: &mut Vec<Site>, mut site: Site) {
             site.asked[direction] += other.asked[direction];
             site.comparable[direction] &= other.comparable[direction];
         }
+        site.requests = site.requests.zip(other.requests).map(|(one, two)| one + two);
+        site.own_writes = site.own_writes.or(other.own_writes);
     }
     sites.push(site);
 }
 
 /// The counters of a device in the window: bytes read and written.
 fn counts<'a>(case: &Case<'a>, device: Number) -> Option<(&'a str, [u64; 2])> {
-    let counters = case.trial.counters.as_ref()?;
-    let found = counters.devices.iter().find(|counted| counted.device == device)?;
+    let found = counted(case, device)?;
     Some((&found.name, [found.read_bytes.0, found.written_bytes.0]))
+}
+
+fn counted<'a>(case: &Case<'a>, device: Number) -> Option<&'a DeviceCounters> {
+    let counters = case.trial.counters.as_ref()?;
+    counters.devices.iter().find(|counted| counted.device == device)
+}
+
+/// The most requests that the kernel makes of the I/Os at a target. None through a loop device, an array
+/// or device mapper, which cut them as they like, and where nobody knows how a file is cut into extents.
+fn requests(case: &Case, place: u32, target: &Target) -> Option<u64> {
+    let is_plain = |layer: &Layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Partition);
+    if !target.layers.iter().all(is_plain) {
+        return None;
+    }
+    let queue = target.disks().find_map(|disk| disk.queue.as_ref())?;
+    let largest = queue.max_request?.0;
+    // A buffer may consist of pages that do not lie beside each other.
+    let pieces = queue.max_segments.map_or(u64::MAX, |most| u64::from(most) * PAGE);
+    let largest = largest.min(pieces).max(1);
+    let extent = match (target.kind, &target.extents) {
+        (TargetKind::File, Some(extents)) => target.size.0 / extents.count.max(1),
+        (TargetKind::File, None) => return None,
+        _ => u64::MAX,
+    };
+    let streams = case.streams().iter();
+    let at_most = |stream: &Stream| {
+        let block = stream.block_sizes.largest().0;
+        // An I/O that begins anywhere touches one piece more than it fills.
+        block.div_ceil(largest)
+            + block.div_ceil(extent.max(1)).saturating_sub(1)
+            + u64::from(extent < u64::MAX && block > PAGE)
+    };
+    let each = streams.map(at_most).max()?;
+    let ios = Direction::BOTH.map(|direction| case.ios(place, direction)).iter().sum::<u64>();
+    Some(ios.saturating_mul(each))
+}
+
+/// What the file system of a target that is written to may write for itself.
+fn own_writes(case: &Case, place: u32, target: &Target) -> Option<OwnWrites> {
+    let fs = target.file_system.as_ref()?;
+    let writes = |stream: &Stream| stream_does(stream, Direction::Write) || stream.trims();
+    if !case.regions().any(|(stream, region)| region.target == place && writes(stream)) {
+        return None;
+    }
+    let top = target.layers.first()?;
+    let journals = case.trial.counters.iter().flat_map(|counters| &counters.journals);
+    let journal = journals.into_iter().find(|journal| journal.device == top.name);
+    Some(OwnWrites {
+        kind: fs.kind.clone(),
+        commits: journal.map(|journal| journal.commits),
+        bytes: journal.map_or(0, |journal| journal.bytes.0.saturating_mul(JOURNAL_FACTOR)),
+    })
 }
 
 /// The devices of a target from the top to the bottom, level by level, each with whether a byte
@@ -230,7 +390,10 @@ fn levels(case: &Case, target: &Target) -> Vec<(BTreeSet<Number>, [bool; 2])> {
             break;
         }
         for layer in layers.iter().filter(|layer| !layer.members.is_empty()) {
-            let below = passes_through(layer, writes);
+            let below = match is_resyncing(case, layer) {
+                true => [false, false],
+                false => passes_through(layer, writes),
+            };
             comparable = [comparable[0] && below[0], comparable[1] && below[1]];
         }
         level = level
@@ -242,6 +405,15 @@ fn levels(case: &Case, target: &Target) -> Vec<(BTreeSet<Number>, [bool; 2])> {
             .collect();
     }
     levels
+}
+
+/// Whether an array moved data among its members in the window, or was about to when it was looked at.
+fn is_resyncing(case: &Case, layer: &Layer) -> bool {
+    let detail = layer.detail.as_deref().unwrap_or_default();
+    let mut arrays = case.trial.counters.iter().flat_map(|counters| &counters.arrays);
+    layer.kind == LayerKind::Md
+        && (detail.contains("is going on")
+            || arrays.any(|array| array.name == layer.name && array.action.is_some()))
 }
 
 /// Whether a byte read or written at a layer is one byte at its members together.
@@ -259,7 +431,7 @@ fn passes_through(layer: &Layer, writes: bool) -> [bool; 2] {
         LayerKind::Md | LayerKind::Btrfs => {
             let reads_once =
                 detail.starts_with("raid1") || !(writes || detail.contains("degraded"));
-            [reads_once && !detail.contains("is going on"), !writes]
+            [reads_once, !writes]
         }
         LayerKind::Zram => [false, false],
     }
@@ -290,7 +462,8 @@ impl Site {
             // A queue that is mostly empty, as an open loop's, moves less than one full of blocks.
             .fold(0, u64::saturating_add)
             .min((asked * FOREIGN_MAX) as u64);
-        let edge = if seconds > 0.0 { asked / seconds * EDGE_SECONDS } else { 0.0 };
+        let late = case.trial.counters.as_ref().map_or(0.0, |counters| counters.late.as_secs_f64());
+        let edge = if seconds > 0.0 { asked / seconds * EDGE_SECONDS.max(late) } else { 0.0 };
         SLACK + in_flight + edge as u64
     }
 
@@ -314,14 +487,16 @@ impl Site {
         });
         let foreign = others[0] + others[1];
         if foreign <= self.slack(case) || foreign as f64 <= FOREIGN_MAX * device as f64 {
+            self.foreign_ios(case, judgement);
             return;
         }
+        let (severity, whose, advice) = self.whose(others);
         judgement.find(
             "foreign-io",
-            Severity::Suspect,
+            severity,
             format!(
-                "{} of the {} that {} moved in the window were not ours ({} read, {} written): {}, \
-                 where {} disturb.",
+                "{} of the {} that {} moved in the window were not the load's ({} read, {} written): \
+                 {}, where {} disturb.{whose}",
                 Bytes(foreign),
                 Bytes(device),
                 self.names(case),
@@ -329,6 +504,87 @@ impl Site {
                 Bytes(others[1]),
                 percent(foreign as f64 / device as f64),
                 percent(FOREIGN_MAX)
+            ),
+            advice,
+        );
+    }
+
+    /// How grave these bytes beside the load are, whose they can be, and what to do.
+    fn whose(&self, [read, written]: [u64; 2]) -> (Severity, String, String) {
+        const OTHERS: &str =
+            "Find who else uses the device (iotop, pidstat -d), stop it, and measure again.";
+        let mostly_written = read <= SLACK;
+        let Some(own) = self.own_writes.as_ref().filter(|_| mostly_written) else {
+            return (Severity::Suspect, String::new(), OTHERS.to_owned());
+        };
+        match own.commits {
+            Some(commits) if written <= own.bytes => (
+                Severity::Note,
+                format!(
+                    " The journal of {} committed {}, which can account for {}.",
+                    own.kind,
+                    counted_of(commits, "transaction"),
+                    Bytes(own.bytes)
+                ),
+                format!(
+                    "The result is that of {} with its journal, which the load makes write; for the \
+                     device alone, measure the device, or overwrite in place without flushes.",
+                    own.kind
+                ),
+            ),
+            Some(commits) => (
+                Severity::Suspect,
+                format!(
+                    " The journal of {} committed {}, which can account for {} of it.",
+                    own.kind,
+                    counted_of(commits, "transaction"),
+                    Bytes(own.bytes)
+                ),
+                format!("The rest is another program's. {OTHERS}"),
+            ),
+            None => (
+                Severity::Suspect,
+                format!(
+                    " They are {}'s own, its journal and metadata, or other programs': it does not \
+                     tell.",
+                    own.kind
+                ),
+                format!(
+                    "Measure the device, or overwrite in place without flushes, to tell them apart. \
+                     {OTHERS}"
+                ),
+            ),
+        }
+    }
+
+    /// More I/Os at the devices than can be made of what was asked, in however few bytes.
+    fn foreign_ios(&self, case: &Case, judgement: &mut Judgement) {
+        let Some(requests) = self.requests.filter(|_| self.comparable == [true, true]) else {
+            return;
+        };
+        let counted = self.devices.iter().filter_map(|device| counted(case, *device));
+        let device: u64 = counted.map(|device| device.reads + device.writes).sum();
+        // What a file system writes that tells nothing, nobody can tell from other programs' I/Os.
+        let own = match &self.own_writes {
+            Some(OwnWrites { commits: None, .. }) => return,
+            Some(own) => own.bytes / PAGE,
+            None => 0,
+        };
+        let foreign = device.saturating_sub(requests).saturating_sub(own);
+        if foreign <= FOREIGN_IOS_SLACK || foreign as f64 <= FOREIGN_IOS_MAX * device as f64 {
+            return;
+        }
+        judgement.find(
+            "foreign-io",
+            Severity::Suspect,
+            format!(
+                "{} of the {} that {} did in the window were not the load's: {}, in few bytes, where \
+                 {} disturb.",
+                count(foreign),
+                counted_of(device, "I/O"),
+                self.names(case),
+                percent(foreign as f64 / device as f64),
+                percent(FOREIGN_IOS_MAX)
             ),
             "Find who else uses the device (iotop, pidstat -d), stop it, and measure again.",
         );
@@ -339,8 +595,9 @@ impl Site {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::facts::{DeviceCounters, Disk};
+    use crate::facts::{ArrayState, Disk, Journal};
     use crate::spec::Cache;
+    use crate::units::Span;
 
     /// Over 60000 reads of 4 KiB, so many thousandths of them at the device.
     fn at_device(mut invented: Invented, thousandths: u64) -> Invented {
@@ -361,6 +618,38 @@ mod tests {
     }
 
     #[test]
+    fn counters_that_were_read_late_are_allowed_for_and_then_not_compared() {
+        let mut invented = at_device(Invented::reads(), 870);
+        invented.has("cached-below", Severity::Void);
+        let window = invented.trial.record.window;
+        // What was asked in 4 % of the window may be missing, ...
+        invented.counters().late = Span(window.0 / 25);
+        invented.has_none_of(&["cached-below"]);
+        // ... and no more than that.
+        let mut half = at_device(Invented::reads(), 500);
+        half.counters().late = Span(window.0 / 25);
+        half.has("cached-below", Severity::Void);
+        half.counters().late = Span(window.0 / 10);
+        half.has_none_of(&["cached-below", "foreign-io"]);
+        half.is_unchecked("cached-below");
+        half.is_unchecked("foreign-io");
+    }
+
+    #[test]
+    fn a_device_that_does_not_count_proves_nothing() {
+        let mut invented = at_device(Invented::reads(), 0);
+        invented.has("cached-below", Severity::Void);
+        invented.disk().queue.as_mut().unwrap().counts = Some(true);
+        invented.has("cached-below", Severity::Void);
+        invented.disk().queue.as_mut().unwrap().counts = Some(false);
+        invented.has_none_of(&["cached-below", "foreign-io"]);
+        let unchecked = invented.judge().unchecked;
+        let codes: Vec<&str> = unchecked.iter().map(|one| one.code).collect();
+        assert_eq!(codes, ["cached-below", "foreign-io"]);
+        assert!(unchecked[0].why.contains("the I/Os of vda1, vda (its queue/iostats is 0"));
+    }
+
+    #[test]
     fn less_at_the_device_than_asked_is_a_cache() {
         at_device(Invented::reads(), 1000).has_none_of(&["cached-below", "foreign-io"]);
         at_device(Invented::reads(), 900).has_none_of(&["cached-below", "foreign-io"]);
@@ -378,6 +667,95 @@ mod tests {
         invented.device().written_bytes = Bytes(10 << 20);
         let finding = invented.has("foreign-io", Severity::Suspect);
         assert!(finding.evidence.contains("(0 B read, 10 MiB written)"), "{}", finding.evidence);
+    }
+
+    #[test]
+    fn other_io_hides_what_a_cache_answered() {
+        let invented = at_device(Invented::reads(), 1030);
+        invented.has("foreign-io", Severity::Suspect);
+        invented.is_unchecked("cached-below");
+        assert!(at_device(Invented::reads(), 1000).judge().unchecked.is_empty());
+        // What is seen in spite of it is no question.
+        let mut both = at_device(Invented::reads(), 500);
+        both.device().written_bytes = Bytes(100 << 20);
+        both.has("cached-below", Severity::Void);
+        assert!(both.judge().unchecked.is_empty(), "{:?}", both.judge());
+    }
+
+    #[test]
+    fn a_file_system_s_own_writes_are_told_from_those_of_others_as_far_as_it_tells() {
+        let journal = |commits, kib: u64| Journal {
+            file_system: "ext4".to_owned(),
+            device: "vda1".to_owned(),
+            commits,
+            bytes: Bytes(kib << 10),
+        };
+        let mut invented = Invented::writes();
+        let asked = invented.device().written_bytes;
+        invented.device().written_bytes = Bytes(asked.0 + (40 << 20));
+        let finding = invented.has("foreign-io", Severity::Suspect);
+        assert!(
+            finding.evidence.contains("ext4's own, its journal and metadata, or other programs'")
+        );
+        invented.counters().journals = Vec::from([journal(2000, 30 << 10)]);
+        let finding = invented.has("foreign-io", Severity::Note);
+        assert!(
+            finding.evidence.contains("committed 2,000 transactions, which can account for 60 MiB")
+        );
+        invented.is_unchecked("cached-below");
+        invented.counters().journals = Vec::from([journal(12, 100)]);
+        let finding = invented.has("foreign-io", Severity::Suspect);
+        assert!(finding.advice.starts_with("The rest is another program's."), "{finding:?}");
+        // A load that does not write has no journal to blame.
+        let mut reads = Invented::reads();
+        reads.device().written_bytes = Bytes(40 << 20);
+        reads.counters().journals = Vec::from([journal(2000, 30 << 10)]);
+        let finding = reads.has("foreign-io", Severity::Suspect);
+        assert!(!finding.evidence.contains("journal"), "{}", finding.evidence);
+    }
+
+    #[test]
+    fn many_small_ios_of_others_count_however_few_bytes_they_move() {
+        let mut invented = Invented::reads();
+        let ios = 60_000;
+        let in_all = |invented: &mut Invented, reads: u64| invented.device().reads = reads;
+        in_all(&mut invented, ios + 3000);
+        invented.has_none_of(&["foreign-io"]);
+        in_all(&mut invented, ios + 20_000);
+        let finding = invented.has("foreign-io", Severity::Suspect);
+        assert!(finding.evidence.contains("20,000 of the 80,000 I/Os that vda did"), "{finding:?}");
+        assert!(finding.evidence.contains("25 %"), "{}", finding.evidence);
+        invented.is_unchecked("cached-below");
+        // Large blocks that the kernel cuts, and pieces that lie apart, are the load's own.
+        invented.set_block_size(256 << 10);
+        in_all(&mut invented, 2 * ios);
+        invented.disk().queue.as_mut().unwrap().max_segments = Some(32);
+        invented.has_none_of(&["foreign-io"]);
+        invented.disk().queue.as_mut().unwrap().max_segments = None;
+        invented.target().extents.as_mut().unwrap().count = 1_000_000;
+        invented.has_none_of(&["foreign-io"]);
+        // Where nobody knows how a file is cut, I/Os are not counted.
+        invented.target().extents = None;
+        in_all(&mut invented, 20 * ios);
+        invented.has_none_of(&["foreign-io"]);
+    }
+
+    #[test]
+    fn a_resync_is_no_other_program() {
+        let mut invented = array(Invented::reads(), LayerKind::Md, "raid1, 2 disks", [2, 1]);
+        for device in &mut invented.counters().devices {
+            device.written_bytes = Bytes(500 << 20);
+        }
+        invented.has("foreign-io", Severity::Suspect);
+        invented.counters().arrays = Vec::from([ArrayState {
+            name: "array".to_owned(),
+            missing: 0,
+            action: Some("resync".to_owned()),
+        }]);
+        invented.has_none_of(&["foreign-io"]);
+        let unchecked = invented.judge().unchecked;
+        let foreign = unchecked.iter().find(|one| one.code == "foreign-io").unwrap();
+        assert!(foreign.why.starts_with("array was busy with a resync"), "{foreign:?}");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, counted, figure, listed, percent};
-use super::{Judgement, Severity};
+use super::case::{Case, counted, figure, listed, percent, share};
+use super::{Judgement, Severity, machine};
 use crate::calibration::Demand;
-use crate::facts::CpuTime;
+use crate::facts::{Counters, CpuTime};
 use crate::measure::{Flow, Histogram, StartDelay};
 use crate::plan::worker_count;
 use crate::spec::{Pacing, Stream};
@@ -69,14 +69,19 @@ pub(super) fn generator_late(case: &Case, judgement: &mut Judgement) {
                     Span(mean_service as u64),
                     percent(share),
                 ),
-                "Use more workers, leave a CPU free for each, or trust the service time only.",
+                if machine::keeps_from_running(case) {
+                    "Find out first what kept fathom from running: the service time is inflated too, \
+                     because an I/O that was back waited until the worker saw it."
+                } else {
+                    "Use more workers, leave a CPU free for each, or trust the service time only."
+                },
             );
         }
     }
 }
 
-/// A worker of a closed loop that had no CPU left: it sets the pace. In an open loop lateness is
-/// seen directly.
+/// A worker of a closed loop that had no CPU left: it sets the pace, whether it used its CPU itself
+/// or waited while others did. In an open loop lateness is seen directly.
 pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     let window = case.trial.record.window.as_secs_f64();
     let polls = |stream: &Stream| {
@@ -86,32 +91,37 @@ pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     let closed = case.streams().iter().enumerate().filter(|(_, stream)| !stream.pacing.is_open());
     let (polling, closed): (Vec<_>, Vec<_>) = closed.partition(|(_, stream)| polls(stream));
     let workers = closed.into_iter().flat_map(|(index, _)| case.workers(index));
-    let workers: Vec<Option<Span>> = workers.map(|worker| worker.cpu).collect();
+    let workers: Vec<(Option<Span>, Span)> = workers
+        .map(|worker| (worker.cpu, worker.cpu_wait.map_or(Span(0), |wait| wait.time)))
+        .collect();
     if window <= 0.0 {
         return;
     }
     if !polling.is_empty() {
-        judgement.cannot(
+        judgement.cannot_ever(
             "worker-busy",
             "looking for completions takes all of a worker's CPU, however little it has to do",
         );
     }
-    if workers.iter().any(Option::is_none) {
+    if workers.iter().any(|(cpu, _)| cpu.is_none()) {
         judgement.cannot("worker-busy", "this backend cannot tell its workers' CPU time");
         return;
     }
-    let shares = workers.iter().flatten().map(|cpu| cpu.as_secs_f64() / window);
-    let busy = shares.clone().filter(|share| *share > WORKER_BUSY).count();
-    if busy > 0 {
+    let share = |time: Span| (time.as_secs_f64() / window).min(1.0);
+    let shares = workers.iter().map(|&(cpu, wait)| (cpu.unwrap_or(Span(0)), wait));
+    let busy = shares.clone().filter(|&(cpu, wait)| share(cpu + wait) > WORKER_BUSY).count();
+    let busiest = shares.max_by_key(|&(cpu, wait)| cpu + wait);
+    if let Some((cpu, wait)) = busiest.filter(|_| busy > 0) {
         judgement.find(
             "worker-busy",
             Severity::Suspect,
             format!(
-                "{busy} of {} used more than {} of a CPU, the busiest {}: the load generator may \
-                 have set the pace, not the target.",
+                "{busy} of {} ran or waited for a CPU for more than {} of the window, the busiest used \
+                 {} of a CPU and waited for one for {}: the load generator may have set the pace, not the target.",
                 counted(workers.len() as u64, "worker"),
                 percent(WORKER_BUSY),
-                percent(shares.fold(0.0, f64::max)),
+                percent(share(cpu)),
+                percent(share(wait)),
             ),
             "Use more workers, on CPUs that nobody else uses.",
         );
@@ -183,18 +193,7 @@ fn demand(case: &Case, index: usize) -> Demand {
 
 /// All CPUs' time in the window.
 fn cpu_time(case: &Case) -> Option<CpuTime> {
-    let counters = case.trial.counters.as_ref()?;
-    let sum = counters.cpus.iter().fold(CpuTime::default(), |sum, (_, cpu)| CpuTime {
-        user: sum.user + cpu.user,
-        kernel: sum.kernel + cpu.kernel,
-        idle: sum.idle + cpu.idle,
-        steal: sum.steal + cpu.steal,
-    });
-    (sum.total() > Span(0)).then_some(sum)
-}
-
-fn share(part: Span, whole: Span) -> f64 {
-    part.0 as f64 / whole.0 as f64
+    case.trial.counters.as_ref()?.cpu_time(|_| true)
 }
 
 const NO_CPU_TIME: &str = "the CPUs' times in the window are not known";
@@ -228,20 +227,27 @@ pub(super) fn cpu_share(case: &Case, judgement: &mut Judgement) {
     };
     let busy = share(cpu.user + cpu.kernel, cpu.total());
     if busy > CPU_SHARE_MAX {
-        let own = case.trial.counters.as_ref().map(|c| c.process_user + c.process_kernel);
-        let own = own.map_or(String::new(), |own| {
-            format!(", {} by fathom itself", percent(share(own, cpu.total())))
-        });
+        let own = case.trial.counters.as_ref().map(Counters::process).unwrap_or_default();
+        let others = share(cpu.others(own), cpu.total());
+        let own = share(own, cpu.total()).min(busy);
         judgement.find(
             "cpu-share",
             Severity::Note,
             format!(
-                "{} of all CPUs' time was used ({} in programs, {} in the kernel){own}.",
+                "{} of all CPUs' time was used, {} by fathom and {} by others ({} in programs, {} in \
+                 the kernel, all together).",
                 percent(busy),
+                percent(own),
+                percent(others),
                 percent(share(cpu.user, cpu.total())),
                 percent(share(cpu.kernel, cpu.total()))
             ),
-            "An application on this machine would have less CPU to do this I/O with.",
+            if own < others {
+                "Most of it is not the load's: measure when the others are quiet, or tie the workers \
+                 to CPUs that they leave alone (--cpus)."
+            } else {
+                "An application on this machine would have less CPU to do this I/O with."
+            },
         );
     }
 }
@@ -281,8 +287,10 @@ pub(super) fn realtime_stopped(case: &Case, judgement: &mut Judgement) {
     if workers == 0 || window <= Span(0) {
         return;
     }
-    let Some(wait) = case.trial.counters.as_ref().and_then(|counters| counters.realtime_wait)
-    else {
+    let ours = case.streams().iter().enumerate().filter(|(_, stream)| realtime(stream));
+    let waits =
+        ours.flat_map(|(index, _)| case.workers(index)).map(|worker| Some(worker.cpu_wait?.time));
+    let Some(wait) = waits.reduce(|sum, one| Some(sum? + one?)).flatten() else {
         judgement.cannot(CODE, "the kernel does not tell how long ready threads wait for a CPU");
         return;
     };
@@ -410,7 +418,7 @@ pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
 }
 
 /// For each worker, the CPU that it is tied to, if it is.
-fn tied<'a>(case: &'a Case) -> impl Iterator<Item = Option<u32>> + 'a {
+pub(super) fn tied<'a>(case: &'a Case) -> impl Iterator<Item = Option<u32>> + 'a {
     let workers = |stream: &'a Stream| {
         (0..worker_count(stream)).map(move |worker| stream.workplace.cpu(worker))
     };
@@ -456,6 +464,41 @@ mod tests {
         invented.worker().cpu = None;
         invented.has_none_of(&["worker-busy"]);
         invented.is_unchecked("worker-busy");
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_the_rest_of_its_cpu_is_saturated() {
+        let mut invented = Invented::reads();
+        invented.worker().cpu = Some(Span::from_secs(40));
+        invented.set_cpu_wait(Span::from_secs(13));
+        invented.has_none_of(&["worker-busy"]);
+        invented.set_cpu_wait(Span::from_secs(19));
+        let finding = invented.has("worker-busy", Severity::Suspect);
+        let expected = "1 of 1 worker ran or waited for a CPU for more than 90 % of the window, the \
+                        busiest used 67 % of a CPU and waited for one for 32 %";
+        assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
+        invented.worker().cpu_wait = None;
+        invented.has_none_of(&["worker-busy"]);
+    }
+
+    #[test]
+    fn what_others_used_is_told_apart_from_fathoms_own() {
+        let mut invented = Invented::reads();
+        let busy = CpuTime {
+            user: Span::from_secs(50),
+            kernel: Span::from_secs(9),
+            idle: Span::from_secs(1),
+            steal: Span(0),
+        };
+        invented.counters().cpus = Vec::from([(0, busy), (1, busy)]);
+        invented.counters().process_kernel = Span::from_ms(1200);
+        let finding = invented.has("cpu-share", Severity::Note);
+        let expected = "98 % of all CPUs' time was used, 1 % by fathom and 97 % by others";
+        assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
+        assert!(finding.advice.starts_with("Most of it is not the load's"), "{}", finding.advice);
+        invented.counters().process_kernel = Span::from_secs(90);
+        let finding = invented.has("cpu-share", Severity::Note);
+        assert!(finding.advice.starts_with("An application"), "{}", finding.advice);
     }
 
     #[test]
@@ -535,21 +578,21 @@ mod tests {
     fn real_time_priority_that_does_not_help_is_suspect() {
         let mut invented = Invented::open_reads(1000.0);
         let window = invented.trial.record.window;
-        invented.counters().realtime_wait = None;
         invented.has_none_of(&["realtime-stopped"]);
         assert!(invented.judge().unchecked.is_empty());
+        invented.worker().cpu_wait = None;
         if let Pacing::Open { realtime, .. } = &mut invented.stream().pacing {
             *realtime = true;
         }
         invented.is_unchecked("realtime-stopped");
-        invented.counters().realtime_wait = Some(Span(window.0 / 101));
+        invented.set_cpu_wait(Span(window.0 / 101));
         invented.has_none_of(&["realtime-stopped"]);
-        invented.counters().realtime_wait = Some(Span(window.0 / 20));
+        invented.set_cpu_wait(Span(window.0 / 20));
         let finding = invented.has("realtime-stopped", Severity::Suspect);
         assert!(finding.evidence.contains("1 worker with"), "{}", finding.evidence);
         assert!(finding.evidence.contains("waited 3 s of 60 s"), "{}", finding.evidence);
         // Several of them wait for each of them.
-        invented.counters().realtime_wait = Some(Span(window.0 / 60));
+        invented.set_cpu_wait(Span(window.0 / 60));
         invented.has("realtime-stopped", Severity::Suspect);
         invented.stream().workers = Workers::Total(2);
         invented.has_none_of(&["realtime-stopped"]);

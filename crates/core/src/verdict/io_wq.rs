@@ -102,7 +102,8 @@ mod tests {
     fn counted(handed_over: u64) -> Invented {
         let mut invented = Invented::reads();
         let threads = Some(Vec::from([(31, Span::from_ms(1200)), (32, Span::from_ms(300))]));
-        invented.counters().io_wq = Some(IoWq { handed_over: Some(handed_over), threads });
+        invented.counters().io_wq =
+            Some(IoWq { handed_over: Some(handed_over), threads, waits: None });
         invented
     }
 
@@ -112,7 +113,7 @@ mod tests {
         invented.counters().process_user = Span::from_secs(2);
         invented.counters().process_kernel = Span::from_secs(8);
         let threads = Some(Vec::from([(31, cpu)]));
-        invented.counters().io_wq = Some(IoWq { handed_over: None, threads });
+        invented.counters().io_wq = Some(IoWq { handed_over: None, threads, waits: None });
         invented
     }
 

@@ -1,17 +1,14 @@
-//! Whether the load was what was asked, and whether it lasted long enough and stayed the same.
+//! Whether the load was what was asked, and whether it lasted long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::case::{Case, counted, figure, listed, percent};
+use super::case::{Case, counted, figure, is_buffered, listed, percent};
 use super::{Judgement, Severity};
 use crate::experiment::Role;
-use crate::facts::Layer;
-use crate::measure::{Direction, Ledger, Upkeep};
+use crate::facts::{Layer, Target};
+use crate::measure::{Direction, Ledger, Upkeep, WorkerRecord};
 use crate::spec::{Active, Pacing, Rests, Stream};
-use crate::stats::{
-    EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, Slice, WarmUp, carries, iops_series, linear_trend,
-    mean, mser5, rounds, slices, steady_state,
-};
+use crate::stats::carries;
 use crate::units::{Quantile, Span, count};
 
 /// An achieved load this much below the offered one is no longer the one that was asked.
@@ -20,26 +17,8 @@ const SHORTFALL_MAX: f64 = 0.03;
 const UNSTARTED_MAX: f64 = 0.01;
 /// How far the achieved depth may be below the asked one, or the asked one above the admitted one.
 const DEPTH_TOLERANCE: f64 = 0.05;
-/// The range of five independent values of variance 1 stays below this in 99.9 % of cases (the
-/// studentized range's table, five groups). A map asks this of hundreds of cells: what one in
-/// twenty has by chance would stand under every map.
-const CHANCE_RANGE: f64 = 5.484;
-/// The same for the excursion of their best-fit line: 3.291 x 4 / sqrt(10).
-const CHANCE_EXCURSION: f64 = 4.163;
-/// Fewer I/Os in a fifth of the window tell nothing about its rate: their counts are not even spread
-/// as the limits above take them to be.
-const FEW: f64 = 10.0;
-
-/// A beginning that differs from the rest by less than this share of it does not matter, ...
-const BEGINNING_MAX: f64 = 0.05;
-/// ... and neither does one within this many half-widths: the place of the cut was chosen, of many,
-/// where the two differ most, so it takes more than the one that suffices for a place that was given.
-const BEGINNING_CHANCE: f64 = 2.0;
-/// From this share of the window on the result is that of the warm-up as much as of the rest.
-const BEGINNING_SHARE_MAX: f64 = 0.2;
-/// ... and differs by more than this share: what a trend may be before it is no steady state.
-const BEGINNING_GRAVE: f64 = 0.1;
-
+/// A load that is whole for a shorter time has no depth to speak of.
+const WHOLE_MIN: Span = Span::from_ms(1);
 /// An open loop whose target is slower than the offered load.
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
     let seconds = case.trial.record.window.as_secs_f64();
@@ -98,196 +77,57 @@ fn left_over(ledger: &Ledger) -> u64 {
     ledger.unstarted + ledger.in_flight + ledger.lost + ledger.failed
 }
 
-/// A closed loop that did not keep as many I/Os in flight as it should.
+/// A closed loop that did not keep as many I/Os in flight as it should, while its load was whole: at
+/// the end of a limited one ever fewer are left.
 pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
     for (index, stream) in case.streams().iter().enumerate() {
         let Pacing::Closed { queue_depth } = stream.pacing else { continue };
         // The queue empties before each flush, and in a rest, as was asked.
-        if stream.flush.is_some() || stream.rests != Rests::None || !stream.is_always_active() {
+        if stream.flush.is_some() || stream.rests != Rests::None || stream.active != Active::ALWAYS
+        {
             continue;
         }
         let mut workers = case.workers(index).peekable();
         if workers.peek().is_none() || case.workers(index).any(|worker| worker.gave_up) {
             continue;
         }
-        let achieved: f64 = workers.map(|worker| worker.queue_depth).sum();
+        let whole = case.trial.record.whole(|worker| worker.stream as usize == index);
+        let of_stream = case.of_stream(stream);
+        // Results of versions that did not look know of no drain.
+        let is_known = stream.limit.is_none() || whole.is_some();
+        if !is_known || whole.is_some_and(|whole| whole < WHOLE_MIN) {
+            judgement.cannot_ever(
+                "depth-not-reached",
+                format!("all that the load{of_stream} was to do was started at once, or it is not known when"),
+            );
+            continue;
+        }
+        let depth =
+            |worker: &WorkerRecord| worker.whole.map_or(worker.queue_depth, |w| w.queue_depth);
+        let achieved: f64 = workers.map(depth).sum();
         let asked = f64::from(queue_depth);
         if achieved < (1.0 - DEPTH_TOLERANCE) * asked {
+            let when = match whole {
+                Some(whole) => format!(" in the {whole} until the last ones were started"),
+                None => String::new(),
+            };
             judgement.find(
                 "depth-not-reached",
                 Severity::Suspect,
                 format!(
-                    "{} I/Os{} were in flight on average, {} below the queue depth of {queue_depth}.",
+                    "{} I/Os{of_stream} were in flight on average{when}, {} below the queue depth of \
+                     {queue_depth}.",
                     figure(achieved),
-                    case.of_stream(stream),
                     percent(1.0 - achieved / asked),
                 ),
-                "The load generator or a submission that blocks holds the load back: use direct \
-                 access, more workers or larger blocks.",
+                format!(
+                    "The load generator or a submission that blocks holds the load back: use {}more \
+                     workers or larger blocks.",
+                    if is_buffered(stream) { "direct access, " } else { "" }
+                ),
             );
         }
     }
-}
-
-/// The steady-state rule over five equal parts of the window, by IOPS.
-pub(super) fn not_steady(case: &Case, judgement: &mut Judgement) {
-    let record = &case.trial.record;
-    for (index, stream) in case.streams().iter().enumerate() {
-        let own = record.series.iter().filter(|interval| interval.stream as usize == index);
-        let slices = slices(own);
-        let series = iops_series(&slices, None);
-        if changes_by_itself(case, stream, "not-steady", judgement) {
-            continue;
-        }
-        let Some(state) = rounds(&series).as_ref().and_then(|rounds| steady_state(rounds)) else {
-            judgement.cannot(
-                "not-steady",
-                format!(
-                    "the window{} has {}, and a steady state shows in no less than {ROUNDS}",
-                    case.of_stream(stream),
-                    counted(slices.len() as u64, "interval"),
-                ),
-            );
-            continue;
-        };
-        let seconds: f64 = slices.iter().map(|slice| slice.length.as_secs_f64()).sum();
-        let round_seconds = seconds / ROUNDS as f64;
-        if state.mean <= 0.0 || round_seconds <= 0.0 {
-            continue;
-        }
-        let each = state.mean * round_seconds;
-        if each < FEW {
-            too_few(case, stream, (each * ROUNDS as f64).round() as u64, judgement);
-            continue;
-        }
-        // Few I/Os differ from round to round by chance alone, as a count's root does.
-        let chance = (state.mean / round_seconds).sqrt();
-        let ranges = state.range > (RANGE_MAX * state.mean).max(CHANCE_RANGE * chance);
-        let drifts = state.excursion > (EXCURSION_MAX * state.mean).max(CHANCE_EXCURSION * chance);
-        let trend = linear_trend(&series).filter(|trend| drifts && trend.is_significant());
-        let of_stream = case.of_stream(stream);
-        if let Some(trend) = trend {
-            judgement.find(
-                "trend",
-                Severity::Suspect,
-                format!(
-                    "IOPS{of_stream} {} from {} to {} over the window: {} of the mean, and more than \
-                     {} is no steady state.",
-                    if trend.slope < 0.0 { "fell" } else { "rose" },
-                    figure(trend.first.max(0.0)),
-                    figure(trend.last.max(0.0)),
-                    percent(state.excursion / state.mean),
-                    percent(EXCURSION_MAX),
-                ),
-                "Warm up longer, precondition the target, or let it rest if it is throttled or out of \
-                 burst credit; then measure longer.",
-            );
-        } else if ranges || drifts {
-            judgement.find(
-                "not-steady",
-                Severity::Suspect,
-                format!(
-                    "IOPS{of_stream} over {ROUNDS} parts of the window differ by {} of their mean {} \
-                     (at most {}), and their line drifts by {} (at most {}).",
-                    percent(state.range / state.mean),
-                    figure(state.mean),
-                    percent(RANGE_MAX),
-                    percent(state.excursion / state.mean),
-                    percent(EXCURSION_MAX),
-                ),
-                "Measure longer, warm up longer, and see whether somebody else uses the device.",
-            );
-        }
-    }
-}
-
-/// So few I/Os do not tell whether their rate was steady.
-fn too_few(case: &Case, stream: &Stream, ios: u64, judgement: &mut Judgement) {
-    judgement.cannot(
-        "not-steady",
-        format!(
-            "{}{} completed in the window, which is too few for its parts to be compared",
-            counted(ios, "I/O"),
-            case.of_stream(stream),
-        ),
-    );
-}
-
-/// A first part of the window that still belongs to the warm-up, by MSER-5 over IOPS.
-pub(super) fn warm_up_too_short(case: &Case, judgement: &mut Judgement) {
-    let record = &case.trial.record;
-    for (index, stream) in case.streams().iter().enumerate() {
-        let own = record.series.iter().filter(|interval| interval.stream as usize == index);
-        let slices = slices(own);
-        let series = iops_series(&slices, None);
-        let of_stream = case.of_stream(stream);
-        if changes_by_itself(case, stream, "warm-up-too-short", judgement) {
-            continue;
-        }
-        let Some(warm_up) = mser5(&series) else {
-            judgement.cannot(
-                "warm-up-too-short",
-                format!(
-                    "the window{of_stream} has {}, and a warm-up shows in no less than {MSER_MIN}",
-                    counted(slices.len() as u64, "interval"),
-                ),
-            );
-            continue;
-        };
-        let Some((beginning, rest)) = beginning(&series, warm_up) else { continue };
-        let seconds = |slices: &[Slice]| slices.iter().map(|s| s.length.as_secs_f64()).sum::<f64>();
-        let (lasted, window) = (seconds(&slices[..warm_up.truncate]), seconds(&slices));
-        let is_long = !warm_up.settled || lasted > BEGINNING_SHARE_MAX * window;
-        let grave = is_long && (beginning - rest).abs() > BEGINNING_GRAVE * rest;
-        let settled = match warm_up.settled {
-            true => "settled only then",
-            false => "had not settled even then",
-        };
-        judgement.find(
-            "warm-up-too-short",
-            if grave { Severity::Suspect } else { Severity::Note },
-            format!(
-                "IOPS{of_stream} were {} in the first {} s of the {} s and {} after them, and \
-                 {settled} (MSER-5).",
-                figure(beginning),
-                figure(lasted),
-                figure(window),
-                figure(rest),
-            ),
-            match warm_up.settled {
-                true => format!("Warm up for at least {} s more.", lasted.ceil()),
-                false => "Warm up longer, or measure longer if the target changes for ever.".into(),
-            },
-        );
-    }
-}
-
-/// Whether a stream's load changes over time because that is what was asked for: then what its IOPS
-/// did says nothing about the target.
-fn changes_by_itself(
-    case: &Case,
-    stream: &Stream,
-    code: &'static str,
-    judgement: &mut Judgement,
-) -> bool {
-    let was_done = stream.limit.is_some() && case.streams().len() > 1;
-    let changes = stream.course.is_some() || stream.active != Active::ALWAYS || was_done;
-    if changes {
-        let of_stream = case.of_stream(stream);
-        judgement.cannot(code, format!("the load{of_stream} changes over time as asked"));
-    }
-    changes
-}
-
-/// What the part that MSER-5 leaves out and the rest come to, where they really differ.
-fn beginning(series: &[f64], warm_up: WarmUp) -> Option<(f64, f64)> {
-    let (left_out, kept) = series.split_at(warm_up.truncate);
-    let (beginning, rest) = (mean(left_out)?.value, mean(kept)?);
-    let ratio = kept.len() as f64 / left_out.len() as f64;
-    // Of the beginning's own mean, which rests on fewer intervals, and of the rest's.
-    let chance = rest.half_width? * (1.0 + ratio).sqrt() * BEGINNING_CHANCE;
-    let differs = (beginning - rest.value).abs() > (BEGINNING_MAX * rest.value).max(chance);
-    differs.then_some((beginning, rest.value))
 }
 
 /// A window too short for its tails.
@@ -323,10 +163,10 @@ struct Queued<'a> {
 pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
     let mut groups: BTreeMap<BTreeSet<&str>, Queued> = BTreeMap::new();
     for (place, target) in case.used() {
-        let names: BTreeSet<&str> = target.disks().map(|disk| disk.name.as_str()).collect();
-        let group = groups
-            .entry(names)
-            .or_insert_with(|| Queued { disks: target.disks().collect(), requests: 0.0 });
+        let narrowest = narrowest(target);
+        let names: BTreeSet<&str> = narrowest.iter().map(|layer| layer.name.as_str()).collect();
+        let group =
+            groups.entry(names).or_insert_with(|| Queued { disks: narrowest, requests: 0.0 });
         for (index, stream) in case.streams().iter().enumerate() {
             group.requests +=
                 depth_at(case, index, stream, place) * requests_for_one(&group.disks, stream);
@@ -334,16 +174,7 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
     }
     let mut known = false;
     for group in groups.values() {
-        let limits = [
-            ("the device", device_depth as fn(&Layer) -> Option<u64>),
-            ("the request queue", queued_requests),
-        ];
-        let told = limits.iter().filter_map(|(whose, limit)| {
-            // An array takes what its disks take together.
-            let sum: Option<u64> = group.disks.iter().map(|disk| limit(disk)).sum();
-            sum.filter(|sum| *sum > 0).map(|sum| (*whose, sum))
-        });
-        let Some((whose, limit)) = told.min_by_key(|(_, limit)| *limit) else { continue };
+        let Some((whose, limit)) = admitted(&group.disks) else { continue };
         known = true;
         if group.requests > limit as f64 * (1.0 + DEPTH_TOLERANCE) {
             judgement.find(
@@ -362,6 +193,37 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
     if !known {
         judgement.cannot("queue-too-deep", "no disk below tells how many commands it admits");
     }
+}
+
+/// Where the fewest requests of a target are admitted: at its disks together, or at one layer above them
+/// that everything passes, such as a loop device.
+fn narrowest(target: &Target) -> Vec<&Layer> {
+    let mut narrowest: Vec<&Layer> = target.disks().collect();
+    let mut layer = target.layers.first();
+    for _ in &target.layers {
+        let Some((one, &[member])) = layer.map(|one| (one, one.members.as_slice())) else { break };
+        let admits = |layers: &[&Layer]| admitted(layers).map(|(_, limit)| limit);
+        if let Some(own) = admits(&[one])
+            && admits(&narrowest).is_none_or(|limit| own < limit)
+        {
+            narrowest = Vec::from([one]);
+        }
+        layer = target.layers.get(member);
+    }
+    narrowest
+}
+
+/// How many requests layers side by side take together, and what sets that; none where none tells.
+fn admitted(layers: &[&Layer]) -> Option<(&'static str, u64)> {
+    let limits = [
+        ("the device", device_depth as fn(&Layer) -> Option<u64>),
+        ("the request queue", queued_requests),
+    ];
+    let told = limits.iter().filter_map(|(whose, limit)| {
+        let sum: Option<u64> = layers.iter().map(|layer| limit(layer)).sum();
+        sum.filter(|sum| *sum > 0).map(|sum| (*whose, sum))
+    });
+    told.min_by_key(|(_, limit)| *limit)
 }
 
 /// The I/Os that a stream keeps in flight at a target: what a closed loop asks for, what an open one
@@ -404,7 +266,8 @@ fn queued_requests(disk: &Layer) -> Option<u64> {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::stats::testing::Chance;
+    use crate::facts::Queue;
+    use crate::measure::Whole;
     use crate::units::Span;
 
     #[test]
@@ -466,103 +329,28 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_a_trend_and_a_jump_is_not_steady() {
+    fn a_limited_load_is_judged_while_it_is_whole() {
         let mut invented = Invented::reads();
-        // 9 % over the five rounds, then 14 %.
-        invented.set_series((0..60).map(|k| 10_000 + k * 18));
-        invented.has_none_of(&["trend", "not-steady"]);
-        invented.set_series((0..60).map(|k| 10_000 - k * 30));
-        let finding = invented.has("trend", Severity::Suspect);
-        assert!(
-            finding.evidence.starts_with("IOPS fell from 10,000 to 8,230"),
-            "{}",
-            finding.evidence
+        invented.stream().pacing = Pacing::Closed { queue_depth: 256 };
+        invented.stream().limit = Some(crate::spec::Limit::Ios(1000));
+        // Of such results nobody knows when the last one was started.
+        invented.worker().queue_depth = 42.7;
+        invented.has_none_of(&["depth-not-reached"]);
+        invented.is_unchecked("depth-not-reached");
+        let whole = |queue_depth| {
+            Some(Whole { length: Span::from_secs(2), queue_depth, ..Whole::default() })
+        };
+        invented.worker().whole = whole(255.9);
+        invented.has_none_of(&["depth-not-reached"]);
+        invented.worker().whole = whole(42.7);
+        let finding = invented.has("depth-not-reached", Severity::Suspect);
+        assert_eq!(
+            finding.evidence,
+            "42.7 I/Os were in flight on average in the 2 s until the last ones were started, 83 % \
+             below the queue depth of 256."
         );
-        invented.has_none_of(&["not-steady"]);
-        // A dip in the third of five rounds: no slope, but a range of 19 % or of 25 %.
-        let dip = |depth: u64| (0..60).map(move |k| if k / 12 == 2 { depth } else { 10_000 });
-        invented.set_series(dip(8200));
-        invented.has_none_of(&["trend", "not-steady"]);
-        invented.set_series(dip(7600));
-        invented.has("not-steady", Severity::Suspect);
-        invented.has_none_of(&["trend"]);
-    }
-
-    #[test]
-    fn chance_alone_is_not_unsteady() {
-        // 5 I/Os a second: rounds of 60 that differ by 30 % are what chance gives.
-        let mut invented = Invented::reads();
-        invented.set_series((0..60).map(|k| if k / 12 == 2 { 4 } else { 5 }));
-        invented.has_none_of(&["trend", "not-steady"]);
-        invented.set_series((0..60).map(|k| if k / 12 == 2 { 1 } else { 5 }));
-        invented.has("not-steady", Severity::Suspect);
-        // None in the first fifth and twenty in the last are no rise, if there are 40 in all.
-        invented.set_series((0..60).map(|k| u64::from(k % 12 < k / 12 * 4)));
-        invented.has_none_of(&["trend", "not-steady"]);
-    }
-
-    #[test]
-    fn a_beginning_that_is_slower_or_faster_is_a_warm_up() {
-        let ramp = |end: u64, from: u64| (0..100).map(move |k| if k < end { from } else { 10_000 });
-        let wiggly = |series: &mut dyn Iterator<Item = u64>| -> Vec<u64> {
-            series.enumerate().map(|(k, ios)| ios + k as u64 * 7919 % 300).collect()
-        };
-        let mut invented = Invented::reads();
-        for from in [7000, 13_000] {
-            invented.set_series(wiggly(&mut ramp(10, from)));
-            let finding = invented.has("warm-up-too-short", Severity::Note);
-            assert_eq!(finding.advice, "Warm up for at least 10 s more.");
-            invented.set_series(wiggly(&mut ramp(30, from)));
-            let finding = invented.has("warm-up-too-short", Severity::Suspect);
-            assert!(finding.evidence.contains("in the first 30.0 s of the 100 s"));
-        }
-        // One that differs by 7 % is worth knowing, however long it is, and one by 3 % is none.
-        invented.set_series(wiggly(&mut ramp(30, 9200)));
-        invented.has("warm-up-too-short", Severity::Note);
-        invented.set_series(wiggly(&mut ramp(30, 9700)));
-        invented.has_none_of(&["warm-up-too-short"]);
-        // One that takes more than half.
-        invented.set_series(wiggly(&mut (0..100u64).map(|k| 100_000 / (1 + k / 10))));
-        let finding = invented.has("warm-up-too-short", Severity::Suspect);
-        assert!(finding.evidence.contains("had not settled even then"), "{}", finding.evidence);
-    }
-
-    #[test]
-    fn noise_is_no_warm_up() {
-        let found = |correlation: f64, length: usize| {
-            let runs = 2000;
-            let innovation = (1.0 - correlation * correlation).sqrt();
-            let found = (0..runs).filter(|&seed| {
-                let mut chance = Chance(seed * 7919 + 3);
-                let mut state = chance.normal();
-                let mut next = || {
-                    state = correlation * state + innovation * chance.normal();
-                    1000.0 + 150.0 * state
-                };
-                let series: Vec<f64> = (0..length).map(|_| next()).collect();
-                mser5(&series).and_then(|warm_up| beginning(&series, warm_up)).is_some()
-            });
-            found.count() as f64 / runs as f64
-        };
-        for length in [20, 60, 100, 300] {
-            let independent = found(0.0, length);
-            assert!(independent < 0.01, "{independent} of {length}");
-            let correlated = found(0.5, length);
-            assert!(correlated < 0.03, "{correlated} of {length}");
-        }
-    }
-
-    #[test]
-    fn four_intervals_say_nothing_about_a_steady_state() {
-        let mut invented = Invented::reads();
-        invented.set_series([10, 20, 30, 40]);
-        invented.has_none_of(&["trend", "not-steady"]);
-        invented.is_unchecked("not-steady");
-        invented.is_unchecked("warm-up-too-short");
-        invented.set_series([10, 20, 30, 40, 50]);
-        assert!(invented.judge().unchecked.iter().all(|one| one.code != "not-steady"));
-        invented.set_series([1000; 20]);
-        assert!(invented.judge().unchecked.is_empty());
+        invented.worker().whole = Some(Whole::default());
+        invented.is_unchecked("depth-not-reached");
     }
 
     #[test]
@@ -595,6 +383,24 @@ mod tests {
         invented.disk().queue = None;
         invented.has_none_of(&["queue-too-deep"]);
         invented.is_unchecked("queue-too-deep");
+    }
+
+    #[test]
+    fn a_layer_above_the_disks_may_be_the_narrowest() {
+        let mut invented = Invented::reads();
+        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.worker().queue_depth = 64.0;
+        invented.has_none_of(&["queue-too-deep"]);
+        // Above the disk's 256 requests a loop device that takes 4, as everything passes it.
+        let disk = invented.disk().clone();
+        let queue = disk.queue.clone().map(|queue| Queue { nr_requests: Some(4), ..queue });
+        invented.target().layers[0] =
+            Layer { name: "loop0".to_owned(), queue, disk: None, members: Vec::from([1]), ..disk };
+        let finding = invented.has("queue-too-deep", Severity::Suspect);
+        assert!(finding.evidence.contains("queue of loop0 admits 4"), "{}", finding.evidence);
+        // It has no queue of its own, as what only passes I/Os on.
+        invented.target().layers[0].queue = None;
+        invented.has_none_of(&["queue-too-deep"]);
     }
 
     #[test]

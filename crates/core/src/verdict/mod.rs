@@ -4,11 +4,20 @@
 //! function over the same `Case`; the table of their codes and bounds is in METHOD.md.
 
 mod case;
+mod change;
+mod content;
 mod device_bytes;
+mod durability;
 mod failures;
 mod generator;
 mod io_wq;
+mod layers;
+mod level;
+mod limits;
 mod load;
+mod machine;
+mod others;
+mod outside;
 mod rated;
 mod storage;
 #[cfg(test)]
@@ -19,21 +28,35 @@ use crate::facts::{Host, Target};
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
 
+pub use content::{reduced, repeating_pool, repeats};
+
 use case::Case;
 
 /// The codes that a finding can have: they are for programs, and do not change.
-pub const CODES: [&str; 42] = [
+pub const CODES: &[&str] = &[
     "allocating-writes",
+    "array-degraded",
+    "array-resync",
+    "barriers-off",
+    "below-rated",
     "cached-below",
+    "cgroup-limit",
     "compression",
+    "concurrent-fathom",
     "copy-on-write",
+    "copy-up",
+    "cpu-contention",
     "cpu-share",
     "cpu-steal",
     "cpu-throttled",
+    "credit-exhausted",
+    "data-reduction",
     "depth-not-reached",
     "device-gone",
     "faster-than-rated",
+    "few-flushes",
     "few-samples",
+    "file-system-full",
     "foreign-io",
     "gave-up",
     "generator-ceiling",
@@ -42,7 +65,13 @@ pub const CODES: [&str; 42] = [
     "io-errors",
     "io-priority-ignored",
     "io-wq",
+    "level-change",
+    "loop-buffered",
     "lost-ios",
+    "low-priority",
+    "machine-paused",
+    "many-extents",
+    "memory-pressure",
     "memory-target",
     "misaligned",
     "more-workers-than-cpus",
@@ -52,12 +81,23 @@ pub const CODES: [&str; 42] = [
     "overload",
     "page-cache",
     "partial-stripes",
+    "periodic-stalls",
+    "process-stopped",
     "queue-too-deep",
+    "rate-limited",
     "realtime-stopped",
+    "repeating-content",
     "repeating-data-faster",
+    "repeating-payload",
+    "shared-extents",
     "short-ios",
+    "slow-outside-device",
     "small-footprint",
+    "stall",
     "submission-threads-crowded",
+    "target-replaced",
+    "target-written-by-others",
+    "top-of-stack",
     "trace-incomplete",
     "trend",
     "trimmed-reads",
@@ -69,11 +109,20 @@ pub const CODES: [&str; 42] = [
 
 /// What a load has that is more than the targets can do: a backlog that grows, IOPS that are those of
 /// the backlog, and every slot in use.
-const OF_TOO_MUCH_LOAD: [&str; 5] =
-    ["not-steady", "overload", "queue-too-deep", "trend", "warm-up-too-short"];
+const OF_TOO_MUCH_LOAD: &[&str] = &[
+    "credit-exhausted",
+    "level-change",
+    "not-steady",
+    "overload",
+    "queue-too-deep",
+    "trend",
+    "warm-up-too-short",
+];
 
-/// What the IOPS of a target have that changes over the window.
-const OF_CHANGE: [&str; 3] = ["not-steady", "trend", "warm-up-too-short"];
+/// What the IOPS of a target have that changes over the window. A stall is none of it: then nothing is
+/// served, whatever is asked.
+const OF_CHANGE: &[&str] =
+    &["credit-exhausted", "level-change", "not-steady", "trend", "warm-up-too-short"];
 
 /// What the findings come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +166,18 @@ pub struct Unchecked {
     pub code: &'static str,
     /// Why it could not be made.
     pub why: String,
+    /// What stands in the way.
+    pub obstacle: Obstacle,
+}
+
+/// What stands in the way of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// This machine: its kernel, its devices, or what the process may see. On another one the check
+    /// could have been made, so that it is missing here.
+    Machine,
+    /// What is measured and how: no machine could check it, or there is nothing to check.
+    Load,
 }
 
 /// Everything that was found about a trial.
@@ -151,12 +212,18 @@ impl Judgement {
     /// Makes notes of what follows from too much load, where that was meant, for this reason. What
     /// may have other causes stays: errors, other load, a generator that was late.
     pub fn excuse_overload(&mut self, why: &str) {
-        self.excuse(&OF_TOO_MUCH_LOAD, why);
+        self.excuse(OF_TOO_MUCH_LOAD, why);
     }
 
     /// Makes notes of changes over the window, where they are what was to be seen, for this reason.
     pub fn excuse_change(&mut self, why: &str) {
-        self.excuse(&OF_CHANGE, why);
+        self.excuse(OF_CHANGE, why);
+    }
+
+    /// Makes a note of data that repeats itself, where it was written to see what becomes of it, for
+    /// this reason.
+    pub fn excuse_repetition(&mut self, why: &str) {
+        self.excuse(&["repeating-payload"], why);
     }
 
     fn excuse(&mut self, codes: &[&str], why: &str) {
@@ -180,9 +247,19 @@ impl Judgement {
         self.findings.push(Finding { code, severity, evidence, advice: advice.into() });
     }
 
+    /// A check that could have been made on another machine.
     fn cannot(&mut self, code: &'static str, why: impl Into<String>) {
+        self.left_unchecked(code, why.into(), Obstacle::Machine);
+    }
+
+    /// A check that no machine could make for such a load.
+    fn cannot_ever(&mut self, code: &'static str, why: impl Into<String>) {
+        self.left_unchecked(code, why.into(), Obstacle::Load);
+    }
+
+    fn left_unchecked(&mut self, code: &'static str, why: String, obstacle: Obstacle) {
         debug_assert!(CODES.contains(&code), "{code} is not in the table");
-        self.unchecked.push(Unchecked { code, why: why.into() });
+        self.unchecked.push(Unchecked { code, why, obstacle });
     }
 }
 
@@ -190,29 +267,39 @@ impl Judgement {
 type Check = fn(&Case, &mut Judgement);
 
 /// The checks of what the trial itself says; they hold for simulated targets too.
-const OF_EVERY_TRIAL: [Check; 11] = [
+const OF_EVERY_TRIAL: &[Check] = &[
     failures::io_errors,
     failures::gave_up,
     failures::interrupted,
     failures::nothing_completed,
     load::overload,
     load::depth_not_reached,
-    load::not_steady,
-    load::warm_up_too_short,
+    change::changes,
     load::few_samples,
-    rated::faster_than_rated,
+    rated::rated,
+    content::repeating_payload,
+    content::data_reduction,
     failures::trace_incomplete,
 ];
 
 /// The checks of the host and the storage, which a simulated target has not.
-const OF_REAL_TARGETS: [Check; 23] = [
+const OF_REAL_TARGETS: &[Check] = &[
     storage::unwritten,
     storage::trimmed_reads,
+    others::at_the_targets,
+    content::repeating_content,
     storage::memory_target,
     storage::page_cache,
     device_bytes::device_bytes,
+    limits::limits,
     generator::generator_late,
     generator::worker_busy,
+    machine::cpu_contention,
+    machine::process_stopped,
+    machine::machine_paused,
+    machine::memory_pressure,
+    outside::slow_outside_device,
+    outside::one_after_the_other,
     io_wq::io_wq,
     generator::generator_ceiling,
     generator::cpu_steal,
@@ -222,13 +309,23 @@ const OF_REAL_TARGETS: [Check; 23] = [
     storage::compression,
     storage::copy_on_write,
     storage::volatile_write_cache,
+    durability::few_flushes,
+    durability::barriers_off,
     storage::alignment,
+    layers::arrays,
+    layers::loops,
+    layers::top_of_stack,
+    layers::overlay,
+    layers::extents,
+    layers::file_system_full,
+    layers::begins_across,
     storage::small_footprint,
     generator::more_workers_than_cpus,
     generator::submission_threads_crowded,
     generator::numa_remote,
     generator::cpu_share,
     storage::io_priority,
+    machine::low_priority,
 ];
 
 /// Judges a trial by what is known about the host and the targets. A region's target is a place in
@@ -246,19 +343,31 @@ pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
 }
 
 /// The checks that need no trial, only what is asked for and the facts.
-const FORESEEN: [Check; 12] = [
+const FORESEEN: &[Check] = &[
+    content::repeating_payload,
+    content::data_reduction,
     storage::unwritten,
     storage::memory_target,
     storage::page_cache,
+    limits::foreseen,
     storage::compression,
     storage::copy_on_write,
     storage::volatile_write_cache,
+    durability::barriers_off,
     storage::alignment,
+    layers::arrays,
+    layers::loops,
+    layers::top_of_stack,
+    layers::overlay,
+    layers::extents,
+    layers::file_system_full,
+    layers::begins_across,
     storage::small_footprint,
     generator::more_workers_than_cpus,
     generator::submission_threads_crowded,
     generator::numa_remote,
     storage::io_priority,
+    machine::low_priority,
 ];
 
 /// What can be said of a point before it runs: what its trial will be doubted for whatever happens.
@@ -313,7 +422,7 @@ mod tests {
         };
         let mut invented = Invented::writes();
         assert_eq!(foreseen(&invented), [""; 0]);
-        invented.set_region(0, 1 << 30);
+        invented.set_region(0, 1 << 28);
         invented.disk().queue.as_mut().unwrap().volatile_write_cache = Some(true);
         assert_eq!(foreseen(&invented), ["volatile-write-cache", "small-footprint"]);
         invented.simulate();
@@ -331,7 +440,7 @@ mod tests {
     #[test]
     fn the_gravest_finding_comes_first_and_decides() {
         let mut invented = Invented::reads();
-        invented.set_region(0, 1 << 30);
+        invented.set_region(0, 1 << 28);
         assert_eq!(invented.codes(), ["small-footprint"]);
         assert_eq!(invented.judge().verdict(), Verdict::Sound);
         invented.trial.record.interrupted = true;
@@ -366,6 +475,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_machine_does_not_tell_is_missing_and_what_no_machine_could_is_not() {
+        let mut invented = Invented::reads();
+        invented.counters().cpus.clear();
+        invented.set_series([1000; 3]);
+        let judgement = invented.judge();
+        let of = |code: &str| {
+            let mut all = judgement.unchecked.iter();
+            all.find(|one| one.code == code).map(|one| one.obstacle)
+        };
+        assert_eq!(of("cpu-steal"), Some(Obstacle::Machine));
+        assert_eq!(of("not-steady"), Some(Obstacle::Load), "a longer window is no other machine");
+    }
+
+    #[test]
     fn an_empty_trial_and_wrong_facts_do_not_panic() {
         let mut invented = Invented::reads();
         invented.trial.record.workers.clear();
@@ -390,7 +513,7 @@ mod tests {
             .collect();
         assert_eq!(listed.iter().filter(|code| !CODES.contains(code)).count(), 0, "{listed:?}");
         for code in CODES {
-            assert!(listed.contains(&code), "{code} is missing in METHOD.md");
+            assert!(listed.contains(code), "{code} is missing in METHOD.md");
         }
         assert!(CODES.is_sorted());
     }

@@ -1,5 +1,6 @@
 //! Whether the targets were faster than they are rated at, which storage is not by itself: a cache,
-//! compression or a burst credit was measured.
+//! compression or a burst credit was measured. And whether they were so far from it that the rating
+//! itself may be another one, in another unit.
 
 use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
@@ -11,43 +12,76 @@ use crate::units::Bytes;
 const TOLERANCE: f64 = 0.03;
 /// So much more than the limit is not the medium, whatever else it is.
 const IMPOSSIBLE: f64 = 0.25;
+/// Below this share of the limit the trial says next to nothing about it, and the limit may be wrong.
+const FAR_BELOW: f64 = 0.5;
+/// A factor that is so near to one between two units may be one.
+const NEAR: f64 = 0.1;
 
-/// More than the user says that the targets can do.
-pub(super) fn faster_than_rated(case: &Case, judgement: &mut Judgement) {
+/// More, or far less, than the user says that the targets can do.
+pub(super) fn rated(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     let rated = case.trial.point.rated;
-    let one = |limit: Option<f64>, shown: Option<Estimate>, words: &dyn Fn(f64) -> String| {
-        let (limit, shown) = (limit.filter(|limit| 0.0 < *limit)?, shown?);
-        let lowest = shown.value - shown.half_width.unwrap_or(0.0);
-        let more = shown.value / limit - 1.0;
-        if lowest <= limit * (1.0 + TOLERANCE) {
-            return None;
-        }
-        let evidence = format!(
-            "{} is {} more than the {} that it is rated at.",
-            words(shown.value),
-            percent(more),
-            words(limit)
-        );
-        Some((more, evidence))
-    };
     let in_iops = |value: f64| format!("{} IOPS", figure(value));
     let in_bytes =
         |value: f64| format!("{}/s ({} MB/s)", Bytes(value as u64), figure((value / 1e6).round()));
-    let found = [
-        one(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops),
-        one(rated.bandwidth.map(|b| b.0 as f64), bandwidth(record, None, None), &in_bytes),
-    ];
-    for (more, evidence) in found.into_iter().flatten() {
+    compare(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops, judgement);
+    let limit = rated.bandwidth.map(|bandwidth| bandwidth.0 as f64);
+    compare(limit, bandwidth(record, None, None), &in_bytes, judgement);
+}
+
+fn compare(
+    limit: Option<f64>,
+    shown: Option<Estimate>,
+    words: &dyn Fn(f64) -> String,
+    judgement: &mut Judgement,
+) {
+    let Some((limit, shown)) = limit.filter(|limit| 0.0 < *limit).zip(shown) else { return };
+    let half_width = shown.half_width.unwrap_or(0.0);
+    let (lowest, highest) = (shown.value - half_width, shown.value + half_width);
+    let unit = |factor: f64| unit_mistake(factor).map_or(String::new(), |hint| format!(" {hint}"));
+    if limit * (1.0 + TOLERANCE) < lowest {
+        let more = shown.value / limit - 1.0;
         let severity = if IMPOSSIBLE < more { Severity::Void } else { Severity::Suspect };
         judgement.find(
             "faster-than-rated",
             severity,
-            evidence,
+            format!(
+                "{} is {} more than the {} that it is rated at.{}",
+                words(shown.value),
+                percent(more),
+                words(limit),
+                unit(shown.value / limit)
+            ),
             "A cache, compression or a burst credit answers instead of the medium, or the limit is \
              another one: write random data, over more than the caches hold and for longer, and \
              look the limit up.",
         );
+    } else if 0.0 < shown.value && highest < limit * FAR_BELOW {
+        judgement.find(
+            "below-rated",
+            Severity::Note,
+            format!(
+                "{} is {} of the {} that it is rated at.{}",
+                words(shown.value),
+                percent(shown.value / limit),
+                words(limit),
+                unit(limit / shown.value)
+            ),
+            "That nothing was faster than rated says little here: look up the rating and its unit, \
+             or find with `fathom peak` what the target can do.",
+        );
+    }
+}
+
+/// What a factor between a rating and what was measured suggests, if it is one between two units.
+fn unit_mistake(factor: f64) -> Option<&'static str> {
+    let near = |unit: f64| (unit * (1.0 - NEAR)..=unit * (1.0 + NEAR)).contains(&factor);
+    if near(8.0) {
+        Some("The factor is about 8, as between bits and bytes.")
+    } else if near(1000.0) || near(1024.0) {
+        Some("The factor is about 1000, as between two units such as kB and MB.")
+    } else {
+        None
     }
 }
 
@@ -86,6 +120,28 @@ mod tests {
         let (verdict, evidence) = rated(None, Some(2_000_000));
         assert_eq!(verdict, Verdict::Void);
         assert!(evidence.contains("(4.00 MB/s) is 105 % more than the"), "{evidence}");
+    }
+
+    #[test]
+    fn far_below_is_a_note_and_names_a_mistake_of_units() {
+        for (iops, hint) in [
+            (2100.0, None),
+            (5000.0, None),
+            (8000.0, Some("bits and bytes")),
+            (1e6, Some("kB and MB")),
+            (1.03e6, Some("kB and MB")),
+            (1.2e6, None),
+        ] {
+            let (verdict, evidence) = rated(Some(iops), None);
+            assert_eq!(verdict, Verdict::Sound);
+            assert!(evidence.starts_with("1,000 IOPS is "), "{iops}: {evidence}");
+            assert_eq!(evidence.contains("The factor is"), hint.is_some(), "{iops}: {evidence}");
+            assert!(evidence.contains(hint.unwrap_or("")), "{iops}: {evidence}");
+        }
+        // 4.096 MB/s that somebody gave as 4.096 Mb/s.
+        let (verdict, evidence) = rated(None, Some(4_096_000 / 8));
+        assert_eq!(verdict, Verdict::Void);
+        assert!(evidence.contains("bits and bytes"), "{evidence}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::case::{Case, is_buffered, listed, percent, stream_does};
 use super::device_bytes::reached;
 use super::{Judgement, Severity};
-use crate::facts::{Layer, LayerKind, Target, TargetKind};
+use crate::facts::{Extents, Layer, LayerKind, Target, TargetKind};
 use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
 use crate::typed::typed_path;
@@ -13,8 +13,15 @@ use crate::units::Bytes;
 
 /// From this share of never written blocks on, the reads are void; below it they are suspect.
 const UNWRITTEN_VOID: f64 = 0.01;
-/// A footprint below this may fit into a device's own cache.
-const FOOTPRINT_MIN: Bytes = Bytes(40_000_000_000);
+/// What a disk has of memory at least, as far as anybody but its maker knows: disks that turn have up to
+/// so much, and SSDs without memory of their own take as much from the host.
+const CACHE_MIN: Bytes = Bytes(256_000_000);
+/// Of its size, the share that an SSD has of memory: 1 GB per TB, 4 bytes for each block of 4 KiB.
+const CACHE_SHARE: u64 = 1000;
+/// The cache of an array's controllers: tens of GB.
+const ARRAY_CACHE: Bytes = Bytes(64_000_000_000);
+/// A footprint that is so many times as large finds at most half of its data in a cache.
+const CACHE_FACTOR: u64 = 2;
 /// What fits into memory twice over is not measured through the page cache.
 const MEMORY_FACTOR: u64 = 2;
 
@@ -28,11 +35,19 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
         if !is_storage {
             continue;
         }
-        let read = case.footprint(place, |stream| stream_does(stream, Direction::Read));
-        let written = case.footprint(place, |stream| stream_does(stream, Direction::Write));
-        let Some(extents) = target.extents else {
+        let reads = case.ranges(place, |stream| stream_does(stream, Direction::Read));
+        let writes = case.ranges(place, |stream| stream_does(stream, Direction::Write));
+        let size = |ranges: &[(u64, u64)]| Bytes(ranges.iter().map(|(from, to)| to - from).sum());
+        let (read, written) = (size(&reads), size(&writes));
+        let Some(extents) = &target.extents else {
             if read > Bytes(0) {
-                judgement.cannot("unwritten-reads", unknown_extents(target));
+                match target.kind {
+                    // No block device tells.
+                    TargetKind::File => {
+                        judgement.cannot("unwritten-reads", unknown_extents(target))
+                    }
+                    _ => judgement.cannot_ever("unwritten-reads", unknown_extents(target)),
+                }
             }
             continue;
         };
@@ -40,38 +55,20 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
         if never == 0 {
             continue;
         }
-        // The extents are of the whole file: of the region, so much at least was never written.
-        let surely = read.0.saturating_sub(extents.written.0).min(never);
         if read > Bytes(0) {
-            let share = surely as f64 / read.0 as f64;
-            let severity = if share < UNWRITTEN_VOID { Severity::Suspect } else { Severity::Void };
-            judgement.find(
-                "unwritten-reads",
-                severity,
-                format!(
-                    "{} of {} was never written ({} reserved, {} in holes); of the {read} that is \
-                     read, at least {} ({}).",
-                    Bytes(never),
-                    target.name,
-                    extents.unwritten,
-                    extents.holes,
-                    Bytes(surely),
-                    percent(share)
-                ),
-                format!(
-                    "Such reads are answered with zeros and do not touch the medium: write the file \
-                     first{}.",
-                    by_command(target)
-                ),
-            );
+            never_written_is_read((target, extents), &reads, read, judgement);
         } else if written > Bytes(0) {
+            let known = extents.never_written_of(&writes);
+            if known == Some(Bytes(0)) {
+                continue;
+            }
             judgement.find(
                 "allocating-writes",
                 Severity::Note,
                 format!(
                     "{} of {} was never written: the first write to each of them also measures the \
                      file system's allocation.",
-                    Bytes(never),
+                    known.unwrap_or(Bytes(never)),
                     target.name
                 ),
                 format!("For overwrites, write the file first{}.", by_command(target)),
@@ -80,7 +77,46 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Reads of a target that the run itself trims.
+/// Says how much of what is read of a target was never written, of these ranges and so many bytes.
+fn never_written_is_read(
+    (target, extents): (&Target, &Extents),
+    reads: &[(u64, u64)],
+    read: Bytes,
+    judgement: &mut Judgement,
+) {
+    let never = extents.unwritten.0 + extents.holes.0;
+    // Where it is not known where they are, so much at least of the region was never written.
+    let known = extents.never_written_of(reads);
+    let at_least = read.0.saturating_sub(extents.written.0).min(never);
+    let surely = known.map_or(at_least, |bytes| bytes.0);
+    if known == Some(Bytes(0)) {
+        return;
+    }
+    let at_least = if known.is_some() { "" } else { "at least " };
+    let share = surely as f64 / read.0 as f64;
+    let severity = if share < UNWRITTEN_VOID { Severity::Suspect } else { Severity::Void };
+    judgement.find(
+        "unwritten-reads",
+        severity,
+        format!(
+            "{} of {} was never written ({} reserved, {} in holes); of the {read} that is \
+             read, {at_least}{} ({}).",
+            Bytes(never),
+            target.name,
+            extents.unwritten,
+            extents.holes,
+            Bytes(surely),
+            percent(share)
+        ),
+        format!(
+            "Such reads are answered with zeros and do not touch the medium: write the file \
+             first{}.",
+            by_command(target)
+        ),
+    );
+}
+
+/// Reads of ranges that the run itself trims.
 pub(super) fn trimmed_reads(case: &Case, judgement: &mut Judgement) {
     if !case.reads_what_it_trims() {
         return;
@@ -192,32 +228,70 @@ pub(super) fn page_cache(case: &Case, judgement: &mut Judgement) {
             Bytes(footprint),
             Bytes(enough)
         ),
-        format!(
-            "Use direct access to measure the storage, or at least {} to measure both.",
-            Bytes(enough)
-        ),
+        match footprint < enough {
+            true => format!(
+                "Use direct access to measure the storage, or at least {} to measure both.",
+                Bytes(enough)
+            ),
+            false => "Use direct access to measure the storage.".to_owned(),
+        },
     );
 }
 
-/// A footprint that a cache below us may hold.
+/// A footprint that the caches of the disks may hold.
 pub(super) fn small_footprint(case: &Case, judgement: &mut Judgement) {
-    let storage = case.used().filter(|(_, target)| target.kind != TargetKind::CharacterDevice);
-    let footprint: u64 = storage.map(|(place, _)| case.footprint(place, |_| true).0).sum();
-    let memory = Bytes(case.host.memory.0.saturating_mul(MEMORY_FACTOR));
-    let enough = FOOTPRINT_MIN.max(memory);
-    if footprint > 0 && footprint < enough.0 {
-        judgement.find(
-            "small-footprint",
-            Severity::Note,
-            format!(
-                "The load addressed {}, less than {enough}: a cache of the device, the controller or \
-                 the hypervisor may hold much of it.",
-                Bytes(footprint)
-            ),
-            "For the medium itself, use a larger file or region; the numbers hold for data of this \
-             size.",
-        );
+    for (place, target) in case.used() {
+        let footprint = case.footprint(place, |_| true);
+        let caches: Option<u64> = target.disks().map(cache).sum();
+        let Some(cache) = caches.filter(|cache| 0 < *cache) else { continue };
+        let enough = Bytes(cache.saturating_mul(CACHE_FACTOR));
+        if Bytes(0) < footprint && footprint < enough {
+            judgement.find(
+                "small-footprint",
+                Severity::Note,
+                format!(
+                    "The load addressed {footprint} of {}, less than {enough}: caches in the disks \
+                     below, of {} or so, may hold much of it.",
+                    target.name,
+                    Bytes(cache)
+                ),
+                "For the medium itself, use a larger file or region; the numbers hold for data of \
+                 this size.",
+            );
+        }
     }
+}
+
+/// What a disk may keep in memory of its own, in bytes; none where anything may be behind it.
+fn cache(disk: &Layer) -> Option<u64> {
+    if disk.kind != LayerKind::Disk || disk.is_virtual() || is_memory(disk) {
+        return None;
+    }
+    let facts = disk.disk.as_ref();
+    let model = facts.and_then(|facts| facts.model.as_deref()).unwrap_or_default();
+    let transport = facts.and_then(|facts| facts.transport.as_deref());
+    // How the disks of RAID controllers and storage arrays call themselves.
+    let arrays = [
+        "PERC",
+        "MR9",
+        "MegaRAID",
+        "LOGICAL VOLUME",
+        "ServeRAID",
+        "NETAPP",
+        "COMPELNT",
+        "PURE",
+        "3PAR",
+        "DGC",
+        "SYMMETRIX",
+        "OPEN-V",
+        "MSA",
+        "Nimble",
+        "LUN",
+    ];
+    let is_array =
+        matches!(transport, Some("fc" | "iscsi")) || arrays.iter().any(|name| model.contains(name));
+    let own = (disk.size.0 / CACHE_SHARE).max(CACHE_MIN.0);
+    Some(if is_array { own.max(ARRAY_CACHE.0) } else { own })
 }
 
 /// Blocks that do not fit the sectors or the stripes.
@@ -429,7 +503,46 @@ mod tests {
 
     fn extents(written: u64, unwritten: u64, holes: u64) -> Option<Extents> {
         let [written, unwritten, holes] = [written, unwritten, holes].map(|gib| Bytes(gib * GIB));
-        Some(Extents { written, unwritten, holes, count: 3 })
+        Some(Extents { written, unwritten, holes, count: 3, ..Extents::default() })
+    }
+
+    #[test]
+    fn trims_are_a_doubt_of_the_ranges_that_they_empty() {
+        let mut invented = Invented::reads();
+        invented.set_region(0, 40 * GIB);
+        let mut trims = invented.stream().clone();
+        trims.trim_share = 1.0;
+        trims.regions[0].offset = Bytes(40 * GIB);
+        invented.trial.point.streams.push(trims);
+        invented.has_none_of(&["trimmed-reads"]);
+        // A block of both.
+        invented.set_region(0, 40 * GIB + 4096);
+        invented.has("trimmed-reads", Severity::Suspect);
+        // What only trims reads nothing.
+        invented.trial.point.streams.remove(0);
+        invented.has_none_of(&["trimmed-reads"]);
+    }
+
+    #[test]
+    fn a_hole_beside_the_region_is_none_in_it() {
+        let mut invented = Invented::reads();
+        let mut with_holes = extents(90, 0, 10).unwrap();
+        with_holes.never_written = Some(Vec::from([(90 * GIB, 100 * GIB)]));
+        invented.target().extents = Some(with_holes.clone());
+        let finding = invented.has("unwritten-reads", Severity::Void);
+        assert!(finding.evidence.ends_with("that is read, 10 GiB (10 %)."), "{}", finding.evidence);
+        invented.set_region(0, 90 * GIB);
+        invented.has_none_of(&["unwritten-reads"]);
+        // A hole of half a percent of what is read.
+        invented.set_region(0, 90 * GIB + GIB / 2);
+        invented.has("unwritten-reads", Severity::Suspect);
+        invented.set_region(85 * GIB, 10 * GIB);
+        invented.has("unwritten-reads", Severity::Void);
+        let mut writes = Invented::writes();
+        writes.target().extents = Some(with_holes);
+        writes.has("allocating-writes", Severity::Note);
+        writes.set_region(0, 90 * GIB);
+        writes.has_none_of(&["allocating-writes"]);
     }
 
     #[test]
@@ -502,27 +615,39 @@ mod tests {
     }
 
     #[test]
-    fn a_small_footprint_is_a_note() {
+    fn a_footprint_that_the_disks_caches_may_hold_is_a_note() {
         let mut invented = Invented::reads();
-        invented.set_region(0, 40_000_000_000);
+        // A disk of 107 GB: 256 MB are taken for its cache.
+        invented.set_region(0, 512_000_000);
         invented.has_none_of(&["small-footprint"]);
-        invented.set_region(0, 39_999_995_904);
+        invented.set_region(0, 511_995_904);
+        let finding = invented.has("small-footprint", Severity::Note);
+        assert!(finding.evidence.contains("of data.bin, less than 488.28 MiB"), "{finding:?}");
+        // 4 TB have 4 GB, and an array has more.
+        invented.disk().size = Bytes(4_000_000_000_000);
+        invented.set_region(0, 8_000_000_000);
+        invented.has_none_of(&["small-footprint"]);
+        invented.set_region(0, 7_999_995_904);
         invented.has("small-footprint", Severity::Note);
-        invented.set_region(0, 60 * GIB);
-        invented.host.memory = Bytes(32 * GIB);
+        invented.set_region(0, 100_000_000_000);
+        invented.has_none_of(&["small-footprint"]);
+        invented.disk().disk.as_mut().unwrap().model = Some("DELL PERC H740P".to_owned());
         invented.has("small-footprint", Severity::Note);
+        // What a virtual disk has behind it nobody knows: it would be said of every run.
+        invented.disk().disk.as_mut().unwrap().model = Some("QEMU HARDDISK".to_owned());
+        invented.has_none_of(&["small-footprint"]);
     }
 
     #[test]
     fn what_two_streams_share_is_counted_once() {
         let mut invented = Invented::reads();
-        invented.set_region(0, 30_000_000_000);
+        invented.set_region(0, 400_000_000);
         let mut other = invented.stream().clone();
-        other.regions[0].offset = Bytes(15_000_000_000);
+        other.regions[0].offset = Bytes(200_000_000);
         invented.trial.point.streams.push(other.clone());
-        // 45 GB together, as the other one begins in the middle.
+        // 600 MB together, as the other one begins in the middle.
         invented.has_none_of(&["small-footprint"]);
-        invented.trial.point.streams[1].regions[0].offset = Bytes(5_000_000_000);
+        invented.trial.point.streams[1].regions[0].offset = Bytes(50_000_000);
         invented.has("small-footprint", Severity::Note);
     }
 

@@ -4,11 +4,11 @@ use super::{Finding, Judgement, Severity, judge};
 use crate::calibration::{Ceiling, Cost, NullTarget};
 use crate::experiment::{Place, Trial};
 use crate::facts::{
-    Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer, LayerKind,
-    Queue, Target, TargetKind,
+    Content, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer,
+    LayerKind, Memory, Others, Pauses, Queue, Seen, Target, TargetKind,
 };
 use crate::measure::{
-    Cell, Direction, Errors, Flow, Interval, Ledger, Record, Spread, WorkerRecord,
+    Cell, CpuWait, Direction, Errors, Flow, Interval, Ledger, Record, Spread, WorkerRecord,
 };
 use crate::spec::{Arrivals, BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
 use crate::units::{Bytes, Rate, Span};
@@ -126,6 +126,11 @@ impl Invented {
         self.trial.counters.as_mut().expect("this trial has counters")
     }
 
+    /// How long the worker waited for a CPU, few times.
+    pub(crate) fn set_cpu_wait(&mut self, time: Span) {
+        self.worker().cpu_wait = Some(CpuWait { time, runs: 100 });
+    }
+
     /// The disk's counters.
     pub(crate) fn device(&mut self) -> &mut DeviceCounters {
         &mut self.counters().devices[0]
@@ -144,6 +149,13 @@ impl Invented {
             }
         }
         self.worker().cells[0].flows[direction] = flow;
+        // At the device it was the same, and a little faster.
+        let Some(device) = self.trial.counters.as_mut().and_then(|c| c.devices.first_mut()) else {
+            return;
+        };
+        let counted = if direction == 0 { &mut device.reads } else { &mut device.writes };
+        *counted = ios;
+        device.under_way = Some([Span(ios * (service_ns - service_ns / 16)); 2]);
     }
 
     /// A second of the series for each number of I/Os.
@@ -206,8 +218,22 @@ impl Invented {
 
 /// What a target is, rather than how much of something it has.
 fn is_qualitative(code: &str) -> bool {
-    ["memory-target", "volatile-write-cache", "copy-on-write", "compression", "io-priority-ignored"]
-        .contains(&code)
+    [
+        "repeating-payload",
+        "barriers-off",
+        "memory-target",
+        "volatile-write-cache",
+        "copy-on-write",
+        "copy-up",
+        "compression",
+        "io-priority-ignored",
+        "top-of-stack",
+        "loop-buffered",
+        "array-resync",
+        "target-replaced",
+        "concurrent-fathom",
+    ]
+    .contains(&code)
 }
 
 fn worker(pacing: Pacing) -> WorkerRecord {
@@ -225,14 +251,17 @@ fn worker(pacing: Pacing) -> WorkerRecord {
         queue_depth: 0.99,
         start_delay: None,
         cpu: Some(Span::from_secs(6)),
+        cpu_wait: Some(CpuWait { time: Span::from_ms(60), runs: IOS }),
         gave_up: false,
         waits: None,
         lag: None,
+        whole: None,
     }
 }
 
 fn counters(direction: Direction) -> Counters {
     let bytes = |one| if direction == one { Bytes(IOS * BLOCK) } else { Bytes(0) };
+    let ios = |one| if direction == one { IOS } else { 0 };
     let cpu = CpuTime {
         user: Span::from_secs(3),
         kernel: Span::from_secs(6),
@@ -246,11 +275,20 @@ fn counters(direction: Direction) -> Counters {
             device: (254, 0),
             read_bytes: bytes(Direction::Read),
             written_bytes: bytes(Direction::Write),
+            reads: ios(Direction::Read),
+            writes: ios(Direction::Write),
+            under_way: Some([Span::from_us(850 * IOS); 2]),
             ..DeviceCounters::default()
         }]),
         throttled: Some(Span(0)),
-        realtime_wait: None,
-        io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
+        io_wq: Some(IoWq {
+            handed_over: Some(0),
+            threads: Some(Vec::new()),
+            waits: Some(Vec::new()),
+        }),
+        memory: Memory { major_faults: Some(3), stalled: Some(Span(0)), ..Memory::default() },
+        pauses: Some(Pauses { tells_waiting: true, ..Pauses::default() }),
+        targets: Vec::from([Some(Seen { others: Some(Others::default()), ..Seen::default() })]),
         ..Counters::default()
     }
 }
@@ -283,6 +321,7 @@ fn target() -> Target {
         ..Layer::default()
     };
     Target {
+        reduction: None,
         name: "data.bin".to_owned(),
         path: "/mnt/data.bin".to_owned(),
         kind: TargetKind::File,
@@ -290,8 +329,10 @@ fn target() -> Target {
         direct_alignment: Some(Bytes(512)),
         file_system: Some(FileSystem { kind: "ext4".to_owned(), ..FileSystem::default() }),
         extents: Some(Extents { written: SIZE, count: 800, ..Extents::default() }),
+        content: Some(Content { samples: 128, block: Bytes(4096), ..Content::default() }),
         layers: Vec::from([partition, disk]),
         in_use: Vec::new(),
         namespace: None,
+        limits: Vec::new(),
     }
 }

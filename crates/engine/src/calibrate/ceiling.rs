@@ -18,7 +18,7 @@ use fathom_core::{Instant, Span, plan};
 use super::{SIZE, open_zeros, point};
 use crate::aio::Aio;
 use crate::backend::{RealBackend, Shape};
-use crate::pacer;
+use crate::host::{ThreadTime, own_cpu};
 use crate::pattern::Pointers;
 use crate::run_point::drive_plan;
 use crate::sync::Sync;
@@ -109,7 +109,8 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
                 interval: WINDOW,
                 buckets: None,
             },
-            cpu: || Some(pacer::cpu_time()),
+            // Nobody asks how long it waited, and these milliseconds are its own.
+            cpu: || Some(ThreadTime { cpu: own_cpu(), wait: None }),
             ends_early: &|| false,
             stopped: &|| false,
             agree_on_end: &|now: Instant| now,
@@ -117,7 +118,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
         };
         let outcome = drive_plan(&job, stream, &pointers, &mut backend, &mut Forget);
         let ios = outcome.ledger.completed;
-        let per_io_ns = outcome.cpu.filter(|_| ios > 0).map(|cpu| cpu.0 as f64 / ios as f64);
+        let per_io_ns = outcome.cpu.filter(|_| ios > 0).map(|cpu| cpu.cpu.0 as f64 / ios as f64);
         found = per_io_ns.map(|per_io_ns| Cost { queue_depth, per_io_ns }).or(found);
         if ios >= ENOUGH {
             break;

@@ -2,7 +2,9 @@
 //! says what is so and what to do about it, and nothing is said that the facts do not show.
 
 use fathom_core::Bytes;
-use fathom_core::facts::{FileSystem, Host, InUse, Layer, LayerKind, Target, TargetKind};
+use fathom_core::facts::{
+    FileSystem, Host, InUse, Layer, LayerKind, OverlayLayer, Target, TargetKind,
+};
 
 /// What somebody who wants to measure this target should know, most important first.
 pub fn advice(host: &Host, target: &Target) -> Vec<String> {
@@ -60,7 +62,7 @@ fn data(target: &Target, found: &mut Vec<String>) {
     if target.size.0 == 0 && target.kind != TargetKind::Folder {
         found.push("It has no data, so there is nothing to measure.".to_owned());
     }
-    let Some(extents) = target.extents else { return };
+    let Some(extents) = &target.extents else { return };
     let never = Bytes(extents.unwritten.0 + extents.holes.0);
     if 0 < never.0 {
         found.push(format!(
@@ -102,7 +104,7 @@ fn about_file_system(target: &Target, file_system: &FileSystem, found: &mut Vec<
                  server's, so use a region larger than the server's memory to measure its disks."
             ));
         }
-        "overlay" => found.push(
+        "overlay" if file_system.overlay != Some(OverlayLayer::Upper) => found.push(
             "An overlay copies a file of a lower layer when it is first written to: measure on a \
              volume, or on a file that was created here."
                 .to_owned(),
@@ -213,10 +215,14 @@ fn layers(target: &Target, found: &mut Vec<String>) {
             ));
         }
         match layer.kind {
-            LayerKind::Loop => found.push(format!(
-                "{} presents a file as a disk: that file's cache takes part unless it was made with \
-                 `losetup --direct-io=on`.",
-                layer.name
+            LayerKind::Loop if layer.direct != Some(true) => found.push(format!(
+                "{} presents a file as a disk: that file's cache takes part{} with `losetup \
+                 --direct-io=on`.",
+                layer.name,
+                match layer.direct {
+                    Some(_) => ", because its direct I/O is off; switch it on",
+                    None => " unless it was made",
+                }
             )),
             LayerKind::Zram => found.push(format!(
                 "{} is compressed memory: its speed is the CPU's, and depends on the data.",
@@ -247,14 +253,7 @@ fn disks(host: &Host, target: &Target, found: &mut Vec<String>) {
              --write-through to measure durable writes."
         ));
     }
-    let is_virtual = |layer: &Layer| {
-        let disk = layer.disk.as_ref();
-        let transport = disk.and_then(|disk| disk.transport.as_deref());
-        let model = disk.and_then(|disk| disk.model.as_deref()).unwrap_or_default();
-        let marks = ["QEMU", "VBOX", "Virtual", "VMware", "Amazon", "Google", "Msft"];
-        transport == Some("virtio") || marks.iter().any(|mark| model.contains(mark))
-    };
-    if let Some(names) = names(&is_virtual) {
+    if let Some(names) = names(&Layer::is_virtual) {
         let around =
             host.virtualization.as_deref().map_or(String::new(), |kind| format!(" ({kind})"));
         found.push(format!(
@@ -262,20 +261,13 @@ fn disks(host: &Host, target: &Target, found: &mut Vec<String>) {
              from here: measure for longer than a burst can last, and repeat."
         ));
     }
-    // What a virtual disk says about turning is a default.
-    let turns = |layer: &Layer| {
-        !is_virtual(layer) && layer.disk.as_ref().is_some_and(|disk| disk.rotational == Some(true))
-    };
-    if let Some(names) = names(&turns) {
+    if let Some(names) = names(&|layer: &Layer| layer.turns() == Some(true)) {
         found.push(format!(
             "{names}: a disk that turns. Its beginning is about twice as fast as its end, and random \
              I/O is faster in a smaller region: compare only equal regions."
         ));
     }
-    let flash = |layer: &Layer| {
-        !is_virtual(layer) && layer.disk.as_ref().is_some_and(|disk| disk.rotational == Some(false))
-    };
-    if let Some(names) = names(&flash) {
+    if let Some(names) = names(&|layer: &Layer| layer.turns() == Some(false)) {
         found.push(format!(
             "{names}: flash writes fast until its cache and its free blocks are used up. Measure writes \
              until they are steady."
@@ -403,7 +395,7 @@ mod tests {
         let extents = |unwritten: u64, holes: u64, count: u64| {
             let (unwritten, holes) = (Bytes(unwritten), Bytes(holes));
             changed(&|target| {
-                target.extents = Some(Extents { written: Bytes(0), unwritten, holes, count });
+                target.extents = Some(Extents { unwritten, holes, count, ..Extents::default() });
             })
         };
         let on = |kind: &str, change: &dyn Fn(&mut FileSystem)| {

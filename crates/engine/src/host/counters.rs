@@ -1,18 +1,22 @@
 //! What the kernel counts: CPU time, the devices' I/Os, this process's own time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_core::facts::{Counters, CpuTime, DeviceCounters, Target};
+use fathom_core::facts::{
+    ArrayState, Counters, CpuTime, DeviceCounters, Journal, LayerKind, Memory, Target,
+};
 use fathom_core::{Bytes, Span};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::cgroup::Groups;
+use super::stack::array_state;
 use super::system::{Device, Number, System};
 
 /// The counters now, with those of the devices of these targets.
 pub(crate) fn counters(system: &System, targets: &[Target]) -> Counters {
     let (process_user, process_kernel) = process_time(system);
     Counters {
+        late: Span(0),
         cpus: cpus(system),
         devices: wanted(targets)
             .into_iter()
@@ -21,34 +25,109 @@ pub(crate) fn counters(system: &System, targets: &[Target]) -> Counters {
         process_user,
         process_kernel,
         throttled: Groups::read(system).throttled(),
-        realtime_wait: None,
         io_wq: None,
+        arrays: arrays(system, targets),
+        journals: journals(system, targets),
+        targets: Vec::new(),
+        memory: memory(system),
+        tracer: tracer(system),
+        pauses: None,
     }
 }
 
-/// How long the threads of this process that have real-time priority (SCHED_FIFO) were ready to run
-/// and did not, since they began. None where there is no such thread, or the kernel does not say.
-pub(super) fn realtime_wait(system: &System) -> Option<Span> {
-    let waits = system.names("proc/self/task").into_iter().filter_map(|id| {
-        // The name in brackets may contain anything; the fields begin behind its end.
-        let stat = system.text(format!("proc/self/task/{id}/stat"))?;
-        let policy = stat.rsplit_once(')')?.1.split_whitespace().nth(POLICY)?.parse();
-        (policy == Ok(libc::SCHED_FIFO)).then_some(id)
-    });
-    waits.map(|id| waited(system, &id)).reduce(|sum, one| Some(sum? + one?)).flatten()
+/// The software RAID arrays of all stacks.
+fn arrays(system: &System, targets: &[Target]) -> Vec<ArrayState> {
+    let layers = targets.iter().flat_map(|target| &target.layers);
+    let numbers: BTreeSet<Number> =
+        layers.filter(|l| l.kind == LayerKind::Md).filter_map(|layer| layer.device).collect();
+    numbers.into_iter().filter_map(|number| array_state(&system.device(number)?)).collect()
 }
 
-/// Where a thread's `stat` has its policy, behind its name.
-const POLICY: usize = 38;
+/// The journals of the file systems that the targets are on, of those that tell.
+fn journals(system: &System, targets: &[Target]) -> Vec<Journal> {
+    let mut found: Vec<Journal> = Vec::new();
+    for target in targets {
+        let (Some(fs), Some(top)) = (&target.file_system, target.layers.first()) else { continue };
+        let known = found.iter().any(|journal| journal.device == top.name);
+        let (commits, bytes) = match fs.kind.as_str() {
+            _ if known => continue,
+            "ext3" | "ext4" => match jbd2(system, &top.name) {
+                Some(told) => told,
+                None => continue,
+            },
+            "xfs" => match xfs_log(system, &top.name) {
+                Some(told) => told,
+                None => continue,
+            },
+            _ => continue,
+        };
+        let (file_system, device) = (fs.kind.clone(), top.name.clone());
+        found.push(Journal { file_system, device, commits, bytes: Bytes(bytes) });
+    }
+    found
+}
 
-/// Time that a thread waited for a CPU while it was ready to run.
-fn waited(system: &System, id: &str) -> Option<Span> {
-    let text = system.text(format!("proc/self/task/{id}/schedstat"))?;
-    // Time on a CPU, time that it waited for one, how often it ran. All are zero where the kernel
-    // was built without them.
-    let mut fields = text.split_whitespace().map(|field| field.parse().ok());
-    let (used, waited): (u64, u64) = (fields.next()??, fields.next()??);
-    (used > 0).then_some(Span(waited))
+/// A block of ext4's journal, as nearly every file system has them.
+const JOURNAL_BLOCK: u64 = 4096;
+
+/// Transactions of the journal on a device, and what they wrote: one block more than what was logged
+/// ends each of them. "/proc/fs/jbd2/sda1-8/info".
+fn jbd2(system: &System, device: &str) -> Option<(u64, u64)> {
+    let inside = format!("{device}-");
+    let folder = system.names("proc/fs/jbd2").into_iter().find(|n| n.starts_with(&inside))?;
+    let text = system.text(format!("proc/fs/jbd2/{folder}/info"))?;
+    let before = |words: &str| {
+        let line = text.lines().find_map(|line| line.split_once(words))?;
+        line.0.trim().parse::<u64>().ok()
+    };
+    let commits = before(" transactions (")?;
+    let logged = before(" logged blocks per transaction").unwrap_or(0);
+    Some((commits, commits.saturating_mul(logged + 1).saturating_mul(JOURNAL_BLOCK)))
+}
+
+/// Writes of the log of an xfs, and their bytes: "log 2 128 0 1 2" in its statistics.
+fn xfs_log(system: &System, device: &str) -> Option<(u64, u64)> {
+    let text = system.text(format!("sys/fs/xfs/{device}/stats/stats"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("log "))?;
+    let mut fields = line.split_whitespace().map(|field| field.parse::<u64>().ok());
+    Some((fields.next()??, fields.next()??.saturating_mul(512)))
+}
+
+/// What memory has cost so far.
+fn memory(system: &System) -> Memory {
+    let vmstat = system.text("proc/vmstat").unwrap_or_default();
+    let pages = |name: &str| {
+        let line = vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        let pages: u64 = line.trim().parse().ok()?;
+        Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
+    };
+    Memory {
+        major_faults: own_stat(system, MAJOR_FAULTS),
+        swapped_in: pages("pswpin"),
+        swapped_out: pages("pswpout"),
+        stalled: Groups::read(system).memory_stalled(system),
+    }
+}
+
+/// The process that traces this one, if one does.
+fn tracer(system: &System) -> Option<String> {
+    let status = system.text("proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    let id: u32 = line.trim().parse().ok().filter(|id| *id > 0)?;
+    let name = system.text(format!("proc/{id}/comm")).unwrap_or_else(|| "a process".to_owned());
+    Some(format!("{name} ({id})"))
+}
+
+/// Where a process's `stat` has, behind its name, the pages that had to be read for it, ...
+const MAJOR_FAULTS: usize = 9;
+/// ... and the ticks that it was in the kernel.
+const KERNEL_TICKS: usize = 12;
+
+/// A number of this process's `stat`, by its place behind the name.
+fn own_stat(system: &System, place: usize) -> Option<u64> {
+    let text = system.text("proc/self/stat")?;
+    // The name in brackets may contain anything; the fields begin behind its end.
+    text.rsplit_once(')')?.1.split_whitespace().nth(place)?.parse().ok()
 }
 
 /// The device that each target is or lies on, and the disks at the bottom.
@@ -66,6 +145,10 @@ fn device(device: &Device, name: String) -> Option<DeviceCounters> {
     if fields.len() < 11 {
         return None;
     }
+    // orig_data_size, compr_data_size, ...: only zram has it.
+    let held = device
+        .text("mm_stat")
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok().map(Bytes));
     Some(DeviceCounters {
         name,
         device: device.number,
@@ -73,7 +156,10 @@ fn device(device: &Device, name: String) -> Option<DeviceCounters> {
         read_bytes: Bytes(fields[2].wrapping_mul(512)),
         writes: fields[4],
         written_bytes: Bytes(fields[6].wrapping_mul(512)),
+        under_way: Some([Span::from_ms(fields[3]), Span::from_ms(fields[7])]),
+        merged: Some([fields[1], fields[5]]),
         flushes: fields.get(15).copied().unwrap_or(0),
+        held,
     })
 }
 
@@ -111,10 +197,6 @@ pub(super) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
 fn process_time(system: &System) -> (Span, Span) {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     let total = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-    let text = system.text("proc/self/stat").unwrap_or_default();
-    // The name in brackets may contain anything; the fields begin behind its end.
-    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = |place: usize| rest.split_whitespace().nth(place)?.parse::<u64>().ok();
-    let kernel = ticks(12).unwrap_or(0).saturating_mul(tick()).min(total);
+    let kernel = own_stat(system, KERNEL_TICKS).unwrap_or(0).saturating_mul(tick()).min(total);
     (Span(total - kernel), Span(kernel))
 }

@@ -12,6 +12,29 @@ use super::fiemap;
 /// The most extents that are looked at: two seconds' worth. A file in more pieces counts as unknown.
 const MOST: u64 = 2_000_000;
 
+/// The most ranges that are kept of one kind; of a file with more only the sums are known.
+const RANGES_MAX: usize = 100_000;
+
+/// Ranges in order, as long as there are not too many.
+struct Ranges(Option<Vec<(u64, u64)>>);
+
+impl Ranges {
+    fn empty() -> Self {
+        Self(Some(Vec::new()))
+    }
+
+    /// Adds a range behind the others.
+    fn add(&mut self, from: u64, to: u64) {
+        let Some(ranges) = self.0.as_mut().filter(|_| from < to) else { return };
+        let full = ranges.len() == RANGES_MAX;
+        match ranges.last_mut() {
+            Some(last) if last.1 == from => last.1 = to,
+            _ if full => self.0 = None,
+            _ => ranges.push((from, to)),
+        }
+    }
+}
+
 /// What of a file was ever written; none if its file system cannot tell.
 pub(crate) fn extents(file: &File, size: u64, file_system: &str) -> Option<Extents> {
     match file_system {
@@ -23,6 +46,7 @@ pub(crate) fn extents(file: &File, size: u64, file_system: &str) -> Option<Exten
 
 fn by_map(file: &File, size: u64) -> Option<Extents> {
     let mut found = Extents::default();
+    let (mut never, mut shared) = (Ranges::empty(), Ranges::empty());
     let mut at = 0;
     while found.count <= MOST {
         let batch = fiemap::extents(file, at).ok()?;
@@ -36,15 +60,26 @@ fn by_map(file: &File, size: u64) -> Option<Extents> {
                 continue;
             }
             found.count += 1;
+            let from = extent.start.max(at);
+            never.add(at, from);
             match extent.written {
                 true => found.written.0 += bytes,
                 false => found.unwritten.0 += bytes,
+            }
+            if !extent.written {
+                never.add(from, end);
+            }
+            if extent.shared {
+                found.shared.0 += bytes;
+                shared.add(from, end);
             }
             at = end;
         }
         // Without progress, what is left was reserved beyond the end of the file.
         if at == before || size <= at || batch.last().is_none_or(|extent| extent.last) {
+            never.add(at, size);
             found.holes = Bytes(size - found.written.0 - found.unwritten.0);
+            (found.never_written, found.shared_at) = (never.0, shared.0);
             return Some(found);
         }
     }
@@ -53,6 +88,7 @@ fn by_map(file: &File, size: u64) -> Option<Extents> {
 
 fn by_seeking(file: &File, size: u64) -> Option<Extents> {
     let mut found = Extents::default();
+    let mut never = Ranges::empty();
     let mut at = 0;
     while at < size && found.count <= MOST {
         let start = match seek(file, SeekFrom::Data(at)) {
@@ -60,6 +96,7 @@ fn by_seeking(file: &File, size: u64) -> Option<Extents> {
             Err(rustix::io::Errno::NXIO) => size,
             Err(_) => return None,
         };
+        never.add(at, start);
         if start == size {
             break;
         }
@@ -70,6 +107,7 @@ fn by_seeking(file: &File, size: u64) -> Option<Extents> {
     }
     (found.count <= MOST).then(|| {
         found.holes = Bytes(size - found.written.0);
+        (found.never_written, found.shared_at) = (never.0, Some(Vec::new()));
         found
     })
 }
@@ -109,6 +147,9 @@ mod tests {
         assert_eq!(found.unwritten.0, 2 * MIB, "{found:?}");
         assert_eq!(found.holes.0, 5 * MIB, "{found:?}");
         assert!(2 <= found.count);
+        let never = found.never_written.as_ref().unwrap();
+        assert_eq!(*never, [(0, MIB), (2 * MIB, 8 * MIB)], "what is reserved beside what is not");
+        assert_eq!((found.shared, found.shared_at.unwrap()), (Bytes(0), Vec::new()));
         // The size that counts is the one that was asked for, not a whole number of blocks.
         let shorter = extents(&file, MIB + 100, "other").unwrap();
         assert_eq!((shorter.written.0, shorter.holes.0), (100, MIB));
@@ -131,6 +172,9 @@ mod tests {
         assert_eq!(found.written.0 + found.unwritten.0 + found.holes.0, size);
         assert!(PIECES * 4096 <= found.written.0, "{found:?}");
         assert!(PIECES <= found.count, "{found:?}");
+        // The batches fit together: nothing is counted twice, and nothing is missing.
+        let never: u64 = found.never_written.unwrap().iter().map(|(from, to)| to - from).sum();
+        assert_eq!(never, found.unwritten.0 + found.holes.0);
     }
 
     #[test]
@@ -146,5 +190,6 @@ mod tests {
         file.write_all(&Vec::from([7; MIB as usize])).unwrap();
         let found = extents(&file, 4 * MIB, "tmpfs").unwrap();
         assert_eq!((found.written.0, found.holes.0), (MIB, 3 * MIB));
+        assert_eq!(found.never_written.unwrap(), [(0, MIB), (2 * MIB, 4 * MIB)]);
     }
 }

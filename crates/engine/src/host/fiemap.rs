@@ -20,6 +20,9 @@ const EXTENT_LAST: u32 = 0x1;
 /// Reserved, and never written.
 const EXTENT_UNWRITTEN: u32 = 0x800;
 
+/// Another file, a snapshot or another place of the file has a part in it.
+const EXTENT_SHARED: u32 = 0x2000;
+
 /// An extent of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -29,6 +32,8 @@ pub(crate) struct Extent {
     pub(crate) length: u64,
     /// Whether it was ever written.
     pub(crate) written: bool,
+    /// Whether it is shared with others.
+    pub(crate) shared: bool,
     /// Whether the file system says that it is the file's last.
     pub(crate) last: bool,
 }
@@ -109,6 +114,7 @@ pub(crate) fn extents(file: &File, start: u64) -> Result<Vec<Extent>> {
         start: raw.logical,
         length: raw.length,
         written: raw.flags & EXTENT_UNWRITTEN == 0,
+        shared: raw.flags & EXTENT_SHARED != 0,
         last: raw.flags & EXTENT_LAST != 0,
     };
     Ok(mapped.iter().map(extent).collect())

@@ -18,6 +18,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::system::System;
+use super::thread_time::wait_of;
 
 /// Where the tracepoint's number stands, below tracefs.
 const TRACEPOINT: &str = "events/io_uring/io_uring_queue_async_work/id";
@@ -25,6 +26,8 @@ const TRACEPOINT: &str = "events/io_uring/io_uring_queue_async_work/id";
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// How the kernel names those threads: with the number of the thread that submits behind it.
 const NAME: &str = "iou-wrk-";
+/// And those that submit what is in a ring.
+const SUBMITTER: &str = "iou-sqp-";
 /// The longest filter that names every thread; the kernel takes less than a page.
 const FILTER_MAX: usize = 4000;
 
@@ -95,6 +98,7 @@ impl IoWqWatch {
                 false => sum(&self.events).ok(),
             },
             threads: shows_threads.then(|| threads(&System::real())),
+            waits: shows_threads.then(|| waits(&System::real())),
         }
     }
 }
@@ -227,18 +231,30 @@ fn thread_ids() -> Vec<u32> {
     System::real().names("proc/self/task").iter().filter_map(|name| name.parse().ok()).collect()
 }
 
+/// Threads of this process whose name begins so.
+fn named(system: &System, name: &str) -> Vec<u32> {
+    let ids = system.names("proc/self/task").into_iter().filter_map(|name| name.parse().ok());
+    let is_named = |id: &u32| {
+        let own = system.text(format!("proc/self/task/{id}/comm"));
+        own.is_some_and(|own| own.starts_with(name))
+    };
+    ids.filter(is_named).collect()
+}
+
+/// How long each of the rings' threads was ready to run and did not, as far as the kernel says.
+fn waits(system: &System) -> Vec<(u32, Span)> {
+    let ids = [named(system, NAME), named(system, SUBMITTER)].concat();
+    ids.into_iter().filter_map(|id| Some((id, wait_of(system, id)?.time))).collect()
+}
+
 /// The ring's own threads and their CPU time.
 fn threads(system: &System) -> Vec<(u32, Span)> {
-    let ids = system.names("proc/self/task").into_iter().filter_map(|name| name.parse().ok());
-    let ours = ids.filter(|id: &u32| {
-        system.text(format!("proc/self/task/{id}/comm")).is_some_and(|name| name.starts_with(NAME))
-    });
     // Time on a CPU, time that it waited for one, how often it ran.
     let cpu = |id: u32| -> Option<Span> {
         let text = system.text(format!("proc/self/task/{id}/schedstat"))?;
         Some(Span(text.split_whitespace().next()?.parse().ok()?))
     };
-    ours.filter_map(|id| Some((id, cpu(id)?))).collect()
+    named(system, NAME).into_iter().filter_map(|id| Some((id, cpu(id)?))).collect()
 }
 
 fn online_cpus(system: &System) -> Vec<u32> {
@@ -281,9 +297,12 @@ mod tests {
         }
         let found = threads(&System::at(folder.path()));
         assert_eq!(found, [(102, Span(1200)), (103, Span(300))]);
+        let waited = waits(&System::at(folder.path()));
+        assert_eq!(waited, [(102, Span(34)), (103, Span(0)), (104, Span(1))]);
         // It ended between its name and its time.
         fs::remove_file(tasks.join("102/schedstat")).unwrap();
         assert_eq!(threads(&System::at(folder.path())), [(103, Span(300))]);
+        assert_eq!(waits(&System::at(folder.path())), [(103, Span(0)), (104, Span(1))]);
     }
 
     /// Operations that do nothing, handed over on purpose.

@@ -1,10 +1,11 @@
 //! The machine that generates the load.
 
 use fathom_core::Bytes;
-use fathom_core::facts::{Clock, CpuPlace, Host};
+use fathom_core::facts::{Clock, CpuPlace, Host, Rank};
 
 use super::cgroup::Groups;
 use super::system::System;
+use crate::workplace;
 
 /// What is known about a machine. The clock is left for the caller, who measures it.
 pub(crate) fn host(system: &System) -> Host {
@@ -26,8 +27,36 @@ pub(crate) fn host(system: &System) -> Host {
         root: rustix::process::geteuid().is_root(),
         clock: Clock::default(),
         ceiling: None,
+        rank: rank(system, &groups),
     }
 }
+
+/// How this process ranks against others.
+fn rank(system: &System, groups: &Groups) -> Rank {
+    // The name in brackets may contain anything; the fields begin behind its end.
+    let stat = system.text("proc/self/stat").unwrap_or_default();
+    let behind = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = |place: usize| behind.split_whitespace().nth(place)?.parse::<i32>().ok();
+    let grouped = system.text("proc/sys/kernel/sched_autogroup_enabled");
+    let session = system.text("proc/self/autogroup").filter(|_| grouped.as_deref() == Some("1"));
+    Rank {
+        nice: field(NICE).unwrap_or(0),
+        policy: match field(POLICY) {
+            Some(libc::SCHED_BATCH) => Some("batch".to_owned()),
+            Some(libc::SCHED_IDLE) => Some("idle".to_owned()),
+            _ => None,
+        },
+        io: workplace::own_io_priority(),
+        // "/autogroup-11 nice 0".
+        session_nice: session.and_then(|text| text.rsplit_once(' ')?.1.parse().ok()),
+        cpu_weight: groups.cpu_weight(),
+    }
+}
+
+/// Where a process's `stat` has, behind its name, its nice value, ...
+const NICE: usize = 16;
+/// ... and the policy of the scheduler.
+const POLICY: usize = 38;
 
 /// The CPUs that this process may run on.
 fn cpus() -> u32 {

@@ -3,6 +3,7 @@
 
 mod advice;
 mod cgroup;
+mod content;
 mod counters;
 mod extents;
 mod fiemap;
@@ -10,9 +11,12 @@ mod io_wq;
 mod machine;
 mod mounts;
 pub(crate) mod nvme;
+mod pauses;
+mod presence;
 mod signature;
 mod stack;
 mod system;
+mod thread_time;
 mod usage;
 
 use std::fs::{self, File, OpenOptions};
@@ -20,16 +24,21 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use fathom_core::facts::{Counters, FileSystem, Host, Layer, Target, TargetKind};
-use fathom_core::{Bytes, Span};
-use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, ioctl_getflags, statfs, statx};
+use fathom_core::Bytes;
+use fathom_core::facts::{Counters, Extents, FileSystem, Host, Layer, Target, TargetKind};
+use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, fgetxattr, ioctl_getflags, statfs, statx};
 
+use self::cgroup::Groups;
 use self::mounts::{Mount, mount_of, mounts};
 use self::system::{System, split_number};
 use crate::target::TargetError;
 
 pub use advice::advice;
+pub use content::{Extent, contents, of_pool};
 pub use io_wq::IoWqWatch;
+pub use pauses::PauseWatch;
+pub use presence::Presence;
+pub(crate) use thread_time::{ThreadTime, own_cpu};
 
 /// What /dev/zero and the like count as: they have no size, and a region needs one.
 pub const CHARACTER_DEVICE_SIZE: Bytes = Bytes(1 << 40);
@@ -43,12 +52,6 @@ pub fn host() -> Host {
 /// disks below, of this process.
 pub fn counters(targets: &[Target]) -> Counters {
     counters::counters(&System::real(), targets)
-}
-
-/// How long the threads of this process that have real-time priority were ready to run and did not,
-/// since they began, all together. None where there is no such thread, or the kernel does not say.
-pub fn realtime_wait() -> Option<Span> {
-    counters::realtime_wait(&System::real())
 }
 
 /// What a file or device is, down its device stack. Opens nothing for writing.
@@ -89,10 +92,20 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     if let Ok(file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         let kind = target.file_system.as_ref().map_or("", |found| &found.kind);
         target.extents = extents::extents(&file, metadata.len(), kind);
-        without_copy_on_write(&mut target, &file);
+        attributes(&mut target, &file);
     }
     target.in_use = usage::of_file(&system, path);
+    target.limits = Groups::read(&system).io_limits(&target.layers);
     Ok(target)
+}
+
+/// What of a target was ever written by now; none where that cannot be told.
+pub fn extents_of(target: &Target) -> Option<Extents> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(&target.path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let kind = target.file_system.as_ref().map_or("", |found| &found.kind);
+    metadata.is_file().then(|| extents::extents(&file, metadata.len(), kind)).flatten()
 }
 
 /// What is known about the place of files that do not exist yet: the file system of a folder and
@@ -111,8 +124,9 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
     add_file_system(&system, &mut target, &metadata);
     refuse_pseudo(&target)?;
     target.size = target.file_system.as_ref().map_or(Bytes(0), |found| found.available);
+    target.limits = Groups::read(&system).io_limits(&target.layers);
     if let Ok(file) = File::open(&target.path) {
-        without_copy_on_write(&mut target, &file);
+        attributes(&mut target, &file);
     }
     Ok(target)
 }
@@ -152,9 +166,12 @@ fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
         direct_alignment: None,
         file_system: None,
         extents: None,
+        content: None,
+        reduction: None,
         layers: Vec::new(),
         in_use: Vec::new(),
         namespace: None,
+        limits: Vec::new(),
     };
     Ok((target, metadata))
 }
@@ -191,6 +208,7 @@ fn block_device(
     target.layers = stack::of_device(system, &device);
     target.direct_alignment = statx_alignment(path).or_else(|| sector(&target.layers));
     target.in_use = usage::of_device(system, &device, path);
+    target.limits = Groups::read(system).io_limits(&target.layers);
     Ok(target)
 }
 
@@ -204,6 +222,15 @@ fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata
     let mount = mount_of(&mounts, path, id);
     target.layers = stack::of_mount(system, mount, split_number(metadata.dev()));
     target.file_system = mount.map(|mount| file_system(mount, path));
+    let overlay = mount.filter(|mount| mount.kind == "overlay");
+    if let Some((layer, folder)) =
+        overlay.and_then(|mount| stack::overlay_layer(system, mount, path))
+    {
+        target.layers = stack::of_folder(system, &folder);
+        if let Some(fs) = &mut target.file_system {
+            fs.overlay = Some(layer);
+        }
+    }
     target.direct_alignment = statx_alignment(path).or_else(|| {
         let own = match mount.map(|mount| mount.kind.as_str()) {
             Some("btrfs" | "bcachefs" | "zfs") => 4096,
@@ -259,6 +286,7 @@ fn file_system(mount: &Mount, path: &Path) -> FileSystem {
             .find_map(|name| mount.option(name))
             .map(|algorithm| if algorithm.is_empty() { "on" } else { algorithm }.to_owned())
             .filter(|algorithm| !matches!(algorithm.as_str(), "no" | "none" | "off")),
+        overlay: None,
     }
 }
 
@@ -276,16 +304,36 @@ fn copies_on_write(mount: &Mount) -> bool {
     matches!(mount.kind.as_str(), "btrfs" | "zfs" | "bcachefs" | "nilfs2") && !switched_off
 }
 
-/// btrfs can be told for one file, or for a folder's new files, to overwrite in place, and then
-/// does not compress.
-fn without_copy_on_write(target: &mut Target, file: &File) {
+/// The flag against compression, of linux/fs.h, which rustix has no name for.
+const FS_NOCOMP_FL: u32 = 0x400;
+
+/// btrfs and others can be told for one file, or for a folder's new files, to compress (`btrfs property
+/// set`, `chattr +c`) or not to, or to overwrite in place, and then they do not compress.
+fn attributes(target: &mut Target, file: &File) {
     let Some(file_system) = target.file_system.as_mut() else { return };
-    let in_place = file_system.copy_on_write
-        && ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW));
-    if in_place {
+    let Ok(flags) = ioctl_getflags(file) else { return };
+    if file_system.copy_on_write && flags.contains(IFlags::NOCOW) {
         file_system.copy_on_write = false;
         file_system.compression = None;
+    } else if flags.contains(IFlags::COMPRESSED) && compresses(&file_system.kind) {
+        let mut algorithm = [0; 16];
+        let length = fgetxattr(file, "btrfs.compression", &mut algorithm).unwrap_or(0);
+        let algorithm = String::from_utf8_lossy(&algorithm[..length.min(16)]).into_owned();
+        let own = if algorithm.is_empty() { "on" } else { &algorithm };
+        file_system.compression = Some(format!("{own}, a property of the file"));
+    } else if flags.bits() & FS_NOCOMP_FL != 0 && !is_forced(&file_system.options) {
+        file_system.compression = None;
     }
+}
+
+/// Whether the flag that asks for compression does something there: ext4 and XFS keep it and do nothing.
+fn compresses(kind: &str) -> bool {
+    matches!(kind, "btrfs" | "f2fs" | "bcachefs" | "jffs2" | "ubifs" | "nilfs2")
+}
+
+/// Whether every file is compressed, whatever is said of it.
+fn is_forced(options: &str) -> bool {
+    options.split(',').any(|option| option.starts_with("compress-force"))
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
-use fathom_core::facts::{Disk, Layer, LayerKind, Queue, Stripe};
+use fathom_core::facts::{ArrayState, Disk, Layer, LayerKind, OverlayLayer, Queue, Stripe};
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::system::{Device, Number, System, read_names, read_text, split_number};
@@ -79,6 +79,33 @@ pub(crate) fn of_mount(system: &System, mount: Option<&Mount>, device: Number) -
     builder.finish()
 }
 
+/// In which layer of an overlay a file lies, and the folder that is that layer. None where it cannot be
+/// seen: in a container the folders are not.
+pub(crate) fn overlay_layer(
+    system: &System,
+    mount: &Mount,
+    path: &Path,
+) -> Option<(OverlayLayer, PathBuf)> {
+    let below = path.strip_prefix(&mount.point).ok()?;
+    let holds = |folder: &str| {
+        let folder = system.path(folder);
+        folder.join(below).symlink_metadata().is_ok().then_some(folder)
+    };
+    if let Some(folder) = mount.option("upperdir").and_then(holds) {
+        return Some((OverlayLayer::Upper, folder));
+    }
+    let lower = mount.option("lowerdir")?;
+    let folder = lower.split(':').filter(|folder| !folder.is_empty()).find_map(holds)?;
+    Some((OverlayLayer::Lower, folder))
+}
+
+/// The layers below a file of an overlay that lies in this folder.
+pub(crate) fn of_folder(system: &System, folder: &Path) -> Vec<Layer> {
+    let mut builder = Builder::new(system);
+    builder.add_folder(folder);
+    builder.finish()
+}
+
 /// Collects layers from the bottom up, so that reversing them puts each before its members even
 /// where two partitions share a disk.
 struct Builder<'a> {
@@ -137,6 +164,10 @@ impl<'a> Builder<'a> {
         let Some(file) = device.text("loop/backing_file") else { return Vec::new() };
         let file = self.system.path(file);
         match fs::metadata(&file) {
+            // A loop device may lie on a device as well.
+            Ok(metadata) if metadata.file_type().is_block_device() => {
+                self.add_numbers(&[split_number(metadata.rdev())])
+            }
             Ok(metadata) => {
                 let mounts = mounts(self.system);
                 let mount = mount_of(&mounts, &file, None);
@@ -160,9 +191,18 @@ impl<'a> Builder<'a> {
                     None => self.add_numbers(&sources),
                 }
             }
+            // Of a folder or a file that lies nowhere to be seen: what is written goes to the upper one.
             "overlay" => self.add_upper(mount),
             _ => self.add_numbers(&sources),
         }
+    }
+
+    /// The file system that a folder is on.
+    fn add_folder(&mut self, folder: &Path) -> Vec<usize> {
+        let Ok(metadata) = fs::metadata(folder) else { return Vec::new() };
+        let mounts = mounts(self.system);
+        let below = mount_of(&mounts, folder, None).filter(|below| below.kind != "overlay");
+        self.add_file_system(below, split_number(metadata.dev()))
     }
 
     fn add_numbers(&mut self, numbers: &[Number]) -> Vec<usize> {
@@ -222,6 +262,15 @@ fn layer(system: &System, device: &Device) -> Layer {
             _ => None,
         },
         detail: detail(system, device, kind),
+        begins_at: match kind {
+            LayerKind::Partition => {
+                device.parse::<u64>("start").map(|sector| Bytes(sector.saturating_mul(512)))
+            }
+            LayerKind::Loop => device.parse("loop/offset").map(Bytes),
+            _ => None,
+        },
+        direct: device.parse::<u32>("loop/dio").map(|direct| direct != 0),
+        array: array_state(device),
         queue,
         disk: (kind == LayerKind::Disk).then(|| disk(device)),
     }
@@ -259,15 +308,25 @@ fn md_detail(device: &Device) -> Option<String> {
     if let Some(disks) = device.parse::<u32>("md/raid_disks") {
         detail += &format!(", {disks} disks");
     }
-    match device.parse::<u32>("md/degraded") {
-        Some(missing) if 0 < missing => detail += &format!(", degraded: {missing} missing"),
-        _ => {}
+    let state = array_state(device)?;
+    if 0 < state.missing {
+        detail += &format!(", degraded: {} missing", state.missing);
     }
-    match device.text("md/sync_action") {
-        Some(action) if action != "idle" => detail += &format!(", {action} is going on"),
-        _ => {}
+    if let Some(action) = state.action {
+        detail += &format!(", {action} is going on");
     }
     Some(detail)
+}
+
+/// Whether an array is whole and at rest; none if the device is none.
+pub(crate) fn array_state(device: &Device) -> Option<ArrayState> {
+    device.has("md").then(|| ArrayState {
+        name: device.name.clone(),
+        missing: device.parse("md/degraded").unwrap_or(0),
+        action: device
+            .text("md/sync_action")
+            .filter(|action| !matches!(action.as_str(), "idle" | "frozen")),
+    })
 }
 
 fn md_stripe(device: &Device) -> Option<Stripe> {
@@ -358,10 +417,41 @@ fn queue(device: &Device) -> Queue {
         minimum_io: bytes("minimum_io_size").filter(|size| 0 < size.0),
         optimal_io: bytes("optimal_io_size").filter(|size| 0 < size.0),
         max_request: bytes("max_sectors_kb").map(|kib| Bytes(kib.0.saturating_mul(1024))),
+        max_segments: device.parse("queue/max_segments").filter(|most| 0 < *most),
         volatile_write_cache: device.text("queue/write_cache").map(|text| text == "write back"),
+        write_cache_told: write_cache_told(device),
+        fua: device.parse::<u32>("queue/fua").map(|fua| fua != 0),
         discard_max: bytes("discard_max_bytes"),
         polling: device.parse::<u32>("queue/io_poll").map(|polls| polls != 0),
+        counts: counts(device),
     }
+}
+
+/// Whether the kernel counts the device's I/Os. A RAM disk's it does not count, whatever older kernels
+/// say of its queue.
+fn counts(device: &Device) -> Option<bool> {
+    let is_ram = device
+        .name
+        .strip_prefix("ram")
+        .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    match is_ram {
+        true => Some(false),
+        false => device.parse::<u32>("queue/iostats").map(|counts| counts != 0),
+    }
+}
+
+/// What the device or its driver says about a volatile write cache, beside queue/write_cache, into
+/// which anybody may write: virtio's and SCSI's cache_type. A loop device always begins with one if it
+/// can be written to, because its file has one.
+fn write_cache_told(device: &Device) -> Option<bool> {
+    let folder = device.folder.join("device/scsi_disk");
+    let scsi = read_names(&folder)
+        .iter()
+        .find_map(|name| read_text(&folder.join(name).join("cache_type")));
+    let told = device.text("cache_type").or(scsi);
+    let is_loop = device.text("loop/backing_file").is_some()
+        && device.text("ro").is_some_and(|read_only| read_only == "0");
+    told.map(|text| text.contains("write back")).or(is_loop.then_some(true))
 }
 
 fn disk(device: &Device) -> Disk {

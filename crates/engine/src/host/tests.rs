@@ -4,9 +4,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use fathom_core::facts::{InUse, Layer, Target, TargetKind};
+use fathom_core::facts::{
+    ArrayState, Counters, FileSystem, InUse, IoLimit, Layer, Memory, Rank, Target, TargetKind,
+};
 use fathom_core::{Bytes, Span};
 
+use super::cgroup::Groups;
 use super::system::{Device, System};
 use super::{counters, machine, mounts, nvme, stack, usage};
 use crate::target::TargetError;
@@ -510,6 +513,46 @@ fn limits_of_control_groups_count_on_every_level() {
 }
 
 #[test]
+fn limits_of_devices_are_those_of_the_groups_that_the_kernel_looks_at() {
+    let disk = |name: &str, minor| Layer {
+        name: name.to_owned(),
+        device: Some((8, minor)),
+        ..Layer::default()
+    };
+    let partition = Layer { members: Vec::from([1]), ..disk("sda1", 1) };
+    let layers = [partition, disk("sda", 0)];
+    let found = |machine: &str| {
+        let machine = Machine::unpack(machine);
+        let limits = Groups::read(&machine.system).io_limits(&layers);
+        let root = machine.root.display().to_string();
+        let line = |limit: &IoLimit| {
+            let file = limit.file.strip_prefix(&root).unwrap();
+            format!("{} {} {} {file}", limit.device, limit.kind.name(), limit.value)
+        };
+        limits.iter().map(line).collect::<Vec<_>>()
+    };
+    // Of version 1 the group itself alone: the kernel gives the limits of its parents no effect.
+    assert_eq!(
+        found("cgroup1.txt"),
+        [
+            "sda read-bandwidth 10485760 /sys/fs/cgroup/blkio/a/blkio.throttle.read_bps_device",
+            "sda write-iops 500 /sys/fs/cgroup/blkio/a/blkio.throttle.write_iops_device",
+        ]
+    );
+    assert_eq!(
+        found("container.txt"),
+        [
+            "sda read-bandwidth 2097152 /sys/fs/cgroup/inner/io.max",
+            "sda read-iops 120 /sys/fs/cgroup/inner/io.max",
+            "sda latency 75000 /sys/fs/cgroup/inner/io.latency",
+            "sda weight 50 /sys/fs/cgroup/inner/io.weight",
+            "sda write-bandwidth 1048576 /sys/fs/cgroup/io.max",
+        ]
+    );
+    assert_eq!(found("raid.txt"), [""; 0]);
+}
+
+#[test]
 fn counters_are_those_of_the_target_and_of_the_disks_below() {
     let machine = Machine::unpack("raid.txt");
     let target = |name: &str| Target {
@@ -522,12 +565,50 @@ fn counters_are_those_of_the_target_and_of_the_disks_below() {
     let disk = &partition.devices[0];
     assert_eq!((disk.reads, disk.read_bytes), (100, Bytes(2048 * 512)));
     assert_eq!((disk.writes, disk.written_bytes), (200, Bytes(4096 * 512)));
+    assert_eq!(disk.merged, Some([5, 6]));
     assert_eq!((disk.flushes, disk.device), (17, (8, 0)));
+    assert!(disk.under_way.is_some(), "every line has the time of its I/Os");
     assert_eq!(partition.devices[1].flushes, 0, "an older kernel's line ends before the flushes");
     // Between the volume and the disk nothing is counted twice; disks without counters are left out.
     let volume = counters::counters(&machine.system, &[target("dm-1")]);
     let names: Vec<&str> = volume.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["sda", "dm-1"]);
+}
+
+#[test]
+fn arrays_and_journals_are_looked_at_beside_the_counters() {
+    let machine = Machine::unpack("raid.txt");
+    let on = |kind: &str, name: &str| Target {
+        layers: machine.layers(name),
+        file_system: Some(FileSystem { kind: kind.to_owned(), ..FileSystem::default() }),
+        ..Target::simulated(name, Bytes(1 << 30))
+    };
+    let info = "12 transactions (9 requested), each up to 8192 blocks\\naverage: \\n  0ms waiting\\n\
+                  4 handles per transaction\\n  5 blocks per transaction\\n  \
+                  6 logged blocks per transaction";
+    machine.write(&machine.root.join("proc/fs/jbd2/sda2-8/info"), info);
+    machine.write(
+        &machine.root.join("sys/fs/xfs/dm-1/stats/stats"),
+        "ig 1 2\\nlog 3 40 0 1 2\\nrw 1 2",
+    );
+    let targets = [on("ext4", "sda2"), on("ext4", "sda2"), on("xfs", "dm-1"), on("btrfs", "sda2")];
+    let journals = counters::counters(&machine.system, &targets).journals;
+    let told: Vec<_> = journals.iter().map(|j| (&*j.device, j.commits, j.bytes.0)).collect();
+    assert_eq!(told, [("sda2", 12, 12 * 7 * 4096), ("dm-1", 3, 40 * 512)]);
+    // An array that was resynchronized for a part of the time was not at rest in it.
+    let array = |missing, action: Option<&str>| Counters {
+        arrays: Vec::from([ArrayState {
+            name: "md0".to_owned(),
+            missing,
+            action: action.map(ToOwned::to_owned),
+        }]),
+        ..Counters::default()
+    };
+    let over = |then: &Counters, now: &Counters| now.since(then).arrays;
+    let (idle, busy) = (array(0, None), array(1, Some("recover")));
+    assert_eq!(over(&busy, &idle), busy.arrays);
+    assert_eq!(over(&idle, &busy), busy.arrays);
+    assert_eq!(over(&idle, &idle), idle.arrays);
 }
 
 #[test]
@@ -542,6 +623,76 @@ fn cpu_time_is_split_as_the_kernel_counts_it() {
     assert_eq!((cpu.user, cpu.kernel), (ms(5000), ms(2500)));
     assert_eq!((cpu.idle, cpu.steal), (ms(35_000), ms(70)));
     assert!(Span(0) < found.process_user + found.process_kernel);
+}
+
+#[test]
+fn how_a_process_ranks_is_read_from_itself_and_its_groups() {
+    let container = Machine::unpack("container.txt");
+    let rank = |machine: &Machine| machine::host(&machine.system).rank;
+    assert_eq!(rank(&container), Rank { io: rank(&container).io, ..Rank::default() });
+    // Nice is field 19 and the policy field 41; the name may look like anything.
+    let between = vec!["0"; 21].join(" ");
+    let stat = format!("1 (a) 9 (b) S {} 5 {between} {} 0 0", vec!["0"; 15].join(" "), 3);
+    let own = container.root.join("proc/self");
+    container.write(&own.join("stat"), &stat);
+    container.write(&own.join("autogroup"), "/autogroup-11 nice 7");
+    assert_eq!(rank(&container).session_nice, None, "the kernel does not group");
+    let kernel = container.root.join("proc/sys/kernel");
+    container.write(&kernel.join("sched_autogroup_enabled"), "1");
+    let groups = container.root.join("sys/fs/cgroup");
+    container.write(&groups.join("cpu.weight"), "100");
+    container.write(&groups.join("inner/cpu.weight"), "10");
+    let found = rank(&container);
+    assert_eq!((found.nice, found.session_nice), (5, Some(7)));
+    assert_eq!(found.policy.as_deref(), Some("batch"));
+    assert_eq!(found.cpu_weight, Some(0.1));
+    container.write(&groups.join("cpu.idle"), "1");
+    assert_eq!(rank(&container).cpu_weight, Some(0.0));
+    let first = Machine::unpack("cgroup1.txt");
+    let mounts = mounts::mounts(&first.system);
+    let mount = mounts.iter().find(|mount| mount.option("cpu").is_some()).unwrap();
+    let shares = first.system.path(&mount.point).join("cpu.shares");
+    first.write(&shares, "256");
+    assert_eq!(rank(&first).cpu_weight, Some(0.25));
+}
+
+#[test]
+fn what_memory_cost_is_that_of_the_own_group_where_it_tells() {
+    let machine = Machine::unpack("container.txt");
+    let memory = || counters::counters(&machine.system, &[]).memory;
+    assert_eq!(memory(), Memory::default());
+    let page = rustix::param::page_size() as u64;
+    machine.write(&machine.root.join("proc/vmstat"), "pgfault 9\\npswpin 3\\npswpout 70");
+    let stat = format!("1 (a) S {} 42 0 0 0", ["0"; 8].join(" "));
+    machine.write(&machine.root.join("proc/self/stat"), &stat);
+    let pressure = |total: u32| {
+        format!("some avg10=0.00 avg60=1.00 avg300=0.00 total={total}\\nfull avg10=0 total=1")
+    };
+    machine.write(&machine.root.join("proc/pressure/memory"), &pressure(5000));
+    let expected = Memory {
+        major_faults: Some(42),
+        swapped_in: Some(Bytes(3 * page)),
+        swapped_out: Some(Bytes(70 * page)),
+        stalled: Some(Span::from_ms(5)),
+    };
+    assert_eq!(memory(), expected);
+    let own = machine.root.join("sys/fs/cgroup/inner/memory.pressure");
+    machine.write(&own, &pressure(7));
+    assert_eq!(memory().stalled, Some(Span::from_us(7)));
+}
+
+#[test]
+fn who_traces_the_process_is_named() {
+    let machine = Machine::unpack("container.txt");
+    let tracer = || counters::counters(&machine.system, &[]).tracer;
+    assert_eq!(tracer(), None);
+    let status = machine.root.join("proc/self/status");
+    machine.write(&status, "Name:\\tfathom\\nTracerPid:\\t0");
+    assert_eq!(tracer(), None);
+    machine.write(&status, "Name:\\tfathom\\nTracerPid:\\t4711");
+    assert_eq!(tracer().as_deref(), Some("a process (4711)"));
+    machine.write(&machine.root.join("proc/4711/comm"), "gdb");
+    assert_eq!(tracer().as_deref(), Some("gdb (4711)"));
 }
 
 #[test]
@@ -565,26 +716,4 @@ fn this_machine_is_described_without_a_panic() {
 fn blocks_are_counted_in_fragments_where_there_are_such() {
     assert_eq!(super::block_unit(4096, 1 << 20), 4096);
     assert_eq!(super::block_unit(0, 4096), 4096);
-}
-
-#[test]
-fn threads_with_real_time_priority_tell_how_long_they_were_kept_waiting() {
-    let machine = Machine::unpack("container.txt");
-    let wait = || counters::realtime_wait(&machine.system);
-    assert_eq!(wait(), None);
-    let task = |id: u32, name: &str, policy: u32, schedstat: &str| {
-        let folder = machine.root.join(format!("proc/self/task/{id}"));
-        // The policy is field 41; the name may look like anything.
-        let fields = vec!["0"; 37].join(" ");
-        machine.write(&folder.join("stat"), &format!("{id} ({name}) S {fields} {policy} 0 0"));
-        machine.write(&folder.join("schedstat"), schedstat);
-    };
-    task(1, "fathom", 0, "5000000 9000000 7");
-    assert_eq!(wait(), None);
-    task(2, "fathom-0) S 1 (", 1, "5000000 1200 7");
-    task(3, "fathom-1", 1, "5000000 34 7");
-    assert_eq!(wait(), Some(Span(1234)));
-    // A kernel that does not count.
-    task(3, "fathom-1", 1, "0 0 0");
-    assert_eq!(wait(), None);
 }

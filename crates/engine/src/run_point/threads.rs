@@ -19,7 +19,8 @@ use crate::backend::{Mapped, RealBackend, Shape};
 use crate::buffers::memory::NoLargePages;
 use crate::clock::{self, Clock};
 use crate::collector::{Collector, empty_tally};
-use crate::pacer::{self, Pace};
+use crate::host::ThreadTime;
+use crate::pacer::Pace;
 use crate::pattern::Pointers;
 use crate::payload::Content;
 use crate::realtime;
@@ -27,6 +28,9 @@ use crate::target::OpenTarget;
 use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
 use crate::worker::{Job, Outcome, Sink, Timetable};
 use crate::workplace;
+
+/// As small as a buffer may be.
+const PAGE: u32 = 4096;
 
 /// From the moment when all workers are ready to their common start.
 const LEAD: Span = Span::from_ms(2);
@@ -245,7 +249,11 @@ impl Run<'_> {
         let (targets, local) = self.own_targets(plan);
         let shape = Shape {
             slots: plan.pacing.queue_depth(),
-            block_size: stream.block_sizes.largest().0 as u32,
+            // A trim moves no data, and may be much longer than what could have a buffer.
+            block_size: match stream.trims_alone() {
+                true => PAGE,
+                false => stream.block_sizes.largest().0 as u32,
+            },
             reads: stream.read_share > 0.0,
             writes: stream.read_share < 1.0,
             seed: plan.seed,
@@ -279,7 +287,7 @@ impl Run<'_> {
             plan: &local,
             writes: shape.writes,
             timetable,
-            cpu: || Some(pacer::cpu_time()),
+            cpu: || Some(ThreadTime::own()),
             ends_early: &|| stopped() || end.get().is_some(),
             stopped: &stopped,
             agree_on_end: &|now| end.agree(now + STOP_LEAD),

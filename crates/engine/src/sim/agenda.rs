@@ -208,11 +208,12 @@ impl Agenda {
 mod tests {
     use super::*;
     use crate::sim::chance::Chance;
+    use crate::sim::noise::Noise;
 
     #[test]
     fn what_stands_in_line_and_what_is_in_the_heap_happen_in_one_order() {
         for spread in [1, 10, 1_000] {
-            let mut agenda = Agenda::new(200, Warp::new(None, 0.0, 1), None);
+            let mut agenda = Agenda::new(200, Warp::new(None, &Noise::default(), 1, Span(0)), None);
             let mut chance = Chance::new(spread, 0);
             let (mut entered, mut happened) = (Vec::new(), Vec::new());
             for token in 0..5_000 {

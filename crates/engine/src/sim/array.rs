@@ -4,27 +4,38 @@
 //!
 //! ```text
 //! raid0    disk k mod n
-//! raid1    reads: disk k mod n; writes: all disks
-//! raid10   pair k mod n/2; reads from one disk of the pair in turn, writes to both
+//! raid1    reads: one disk; writes: all disks
+//! raid10   pair k mod n/2; reads from one disk of the pair, writes to both
 //! raid5    d = n - 1, p = 1; raid6: d = n - 2, p = 2. The parity moves on by a disk with each row.
 //!          A write of a whole row writes n chunks. Of any other row it first reads the old data and
 //!          the old parity, then writes both (read, modify, write): 2 (1 + p) I/Os for one chunk.
 //! ```
+//!
+//! Of mirrors, chunks are read from the SSDs in turn, and from that hard disk whose head is nearest, as
+//! Linux's md does it: one that reads a sequence goes on with it.
 //!
 //! An I/O is done when its last part is. Each disk works off its parts in the order of arrival:
 //!
 //! ```text
 //! ssd   16 parts at once, 80 us for a read and 20 us for a write, then its length at 500 MB/s, one
 //!       part after the other
-//! hdd   one part after the other: length at 150 MB/s, and before it, unless it begins where the last
-//!       one ended, a seek of 0.8 ms + 14.2 ms x the root of the share of the disk moved over, and a
-//!       turn of up to 8.33 ms
+//! hdd   one part after the other: length at 150 MB/s, and before it
+//!       - where it begins up to a turn behind the end of the last one (1.25 MB), which went the same
+//!         way: what lies between at 150 MB/s, because the medium passes under the head. Such a
+//!         sequence is read ahead by up to 8 MiB.
+//!       - otherwise a seek of 0.8 ms + 14.2 ms x the root of the share of the disk moved over, and a
+//!         turn of up to 8.33 ms
+//!       and 50 us more until it is with the host
 //! most, random parts of one chunk, with x I/Os per second of a disk:
 //!       reads n x;  writes raid0 n x, raid1 x, raid10 n x / 2, raid5 n x / 4, raid6 n x / 6
 //! most, sequential, whole rows, with b bytes per second of a disk:
-//!       reads n b (raid5: (n - 1) b to n b);  writes raid0 n b, raid1 b, raid10 n b / 2, raid5
-//!       (n - 1) b, raid6 (n - 2) b
+//!       reads of s streams: raid0 n b; of SSDs n b; of hard disks raid5 (n - 1) b and raid6 (n - 2) b,
+//!       because they pass over the parity, raid1 b and raid10 n b / 2 for one stream, and n b for as
+//!       many as there are mirrors;  writes raid0 n b, raid1 b, raid10 n b / 2, raid5 (n - 1) b, raid6
+//!       (n - 2) b
 //! ```
+
+use std::ops::Range;
 
 use fathom_core::facts::{self, Layer, LayerKind, Stripe};
 use fathom_core::measure::Direction;
@@ -47,11 +58,14 @@ pub struct Options {
     pub chunk: Bytes,
     /// What each disk is.
     pub disk: Disk,
+    /// The controller's cache; nothing for none.
+    pub cache: Bytes,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: Level::Raid0, disks: 4, chunk: Bytes(64 * Bytes::KIB), disk: Disk::Ssd }
+        let chunk = Bytes(64 * Bytes::KIB);
+        Self { level: Level::Raid0, disks: 4, chunk, disk: Disk::Ssd, cache: Bytes(0) }
     }
 }
 
@@ -125,7 +139,10 @@ impl Word for Disk {
     const ALL: &'static [(Self, &'static str)] = &[(Self::Ssd, "ssd"), (Self::Hdd, "hdd")];
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
+/// The largest cache of a controller.
+const CACHE_MAX: Bytes = Bytes(16 * Bytes::GIB);
+
+pub(super) const PARAMETERS: [Parameter<Options>; 5] = [
     Parameter {
         name: "level",
         meaning: "how the data lies on the disks",
@@ -142,6 +159,12 @@ pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
         field: |o| Field::Size(&mut o.chunk, Bytes(4096), Bytes(Bytes::GIB)),
     },
     Parameter { name: "disk", meaning: "what each disk is", field: |o| Field::Word(&mut o.disk) },
+    Parameter {
+        name: "cache",
+        meaning: "a controller's cache: writes are acknowledged from it until it is full, reads of \
+                  what is in it never get to the disks; 0 for none, or at least 1m",
+        field: |o| Field::Size(&mut o.cache, Bytes(0), CACHE_MAX),
+    },
 ];
 
 impl Options {
@@ -156,6 +179,9 @@ impl Options {
                 "disks={}: raid10 has pairs of disks; make it an even number",
                 self.disks
             ));
+        }
+        if 0 < self.cache.0 && self.cache.0 < Bytes::MIB {
+            return Err(format!("cache={}: make it 0, for none, or at least 1m", self.cache));
         }
         Ok(())
     }
@@ -191,6 +217,13 @@ impl Options {
 /// Parts that an SSD of an array works on at once.
 const UNITS: usize = 16;
 
+/// Nanoseconds that a hard disk needs for a byte, and for a turn.
+const HDD_BYTE: f64 = 1e9 / 150e6;
+const TURN: f64 = 60e9 / 7200.0;
+
+/// Bytes of a sequence that a hard disk reads before they are asked for.
+const READ_AHEAD: f64 = (8 * Bytes::MIB) as f64;
+
 /// A disk of the array. All times are nanoseconds.
 #[derive(Clone, Debug)]
 struct Member {
@@ -200,8 +233,9 @@ struct Member {
     units: [f64; UNITS],
     /// When its interface is free.
     interface: f64,
-    /// Where the last part ended.
+    /// Where the last part ended, and which way it went.
     end: u64,
+    direction: Direction,
 }
 
 impl Member {
@@ -216,18 +250,25 @@ impl Member {
                 self.interface = self.interface.max(*unit) + part.length as f64 * 2.0;
                 self.interface
             }
-            Disk::Hdd => {
-                let moved = part.offset.abs_diff(self.end) as f64 / self.size;
-                let approach = match part.offset == self.end {
-                    true => 0.0,
-                    false => 0.8e6 + 14.2e6 * moved.min(1.0).sqrt() + chance.unit() * 60e9 / 7200.0,
-                };
-                self.end = part.offset + part.length;
-                self.units[0] =
-                    self.units[0].max(now) + approach + part.length as f64 * 1e9 / 150e6;
-                self.units[0]
-            }
+            Disk::Hdd => self.turn_to(direction, part, now, chance),
         }
+    }
+
+    /// Serves a part on the one arm of a hard disk, and gives when it is done.
+    fn turn_to(&mut self, direction: Direction, part: Part, now: f64, chance: &mut Chance) -> f64 {
+        let ahead = part.offset.checked_sub(self.end).map(|between| between as f64 * HDD_BYTE);
+        let ahead = ahead.filter(|time| *time <= TURN && direction == self.direction);
+        let from = match (ahead, direction) {
+            (Some(_), Direction::Read) => self.units[0].max(now - READ_AHEAD * HDD_BYTE),
+            _ => self.units[0].max(now),
+        };
+        let approach = ahead.unwrap_or_else(|| {
+            let moved = part.offset.abs_diff(self.end) as f64 / self.size;
+            0.8e6 + 14.2e6 * moved.min(1.0).sqrt() + chance.unit() * TURN
+        });
+        (self.end, self.direction) = (part.offset + part.length, direction);
+        self.units[0] = from + approach + part.length as f64 * HDD_BYTE;
+        self.units[0].max(now) + 50e3
     }
 }
 
@@ -258,6 +299,7 @@ impl Array {
             units: [0.0; UNITS],
             interface: 0.0,
             end: 0,
+            direction: Direction::Read,
         };
         Self {
             level: options.level,
@@ -298,10 +340,10 @@ impl Array {
         for (number, within, length) in self.chunks(offset, length) {
             let (disk, row) = match self.level {
                 Level::Raid0 => (number % disks, number / disks),
-                Level::Raid1 => (number % disks, number),
+                Level::Raid1 => (self.mirror(0..disks, number, within), number),
                 Level::Raid10 => {
                     let (pair, row) = (number % (disks / 2), number / (disks / 2));
-                    (2 * pair + row % 2, row)
+                    (self.mirror(2 * pair..2 * pair + 2, row, within), row)
                 }
                 Level::Raid5 | Level::Raid6 => {
                     let (row, disk, _) = self.in_row(number);
@@ -312,6 +354,17 @@ impl Array {
             end = self.serve(disk, Direction::Read, part, now, end);
         }
         end
+    }
+
+    /// Which of these, which all hold it, reads from a chunk in this row.
+    fn mirror(&self, of: Range<u64>, row: u64, within: u64) -> u64 {
+        let turn = of.start + row % (of.end - of.start);
+        let offset = row * self.chunk + within;
+        let way = |disk: &u64| self.members[*disk as usize].end.abs_diff(offset);
+        match self.members[turn as usize].kind {
+            Disk::Ssd => turn,
+            Disk::Hdd => of.min_by_key(way).unwrap_or(turn),
+        }
     }
 
     /// Writes to striped and mirrored disks.
@@ -373,20 +426,44 @@ impl Array {
     }
 }
 
+impl Array {
+    /// What is written as cheaply as it can be only when all of it is: a row of an array with parity.
+    pub fn row(&self) -> u64 {
+        match self.level.parity() {
+            0 => 1,
+            parity => (self.members.len() as u64 - parity) * self.chunk,
+        }
+    }
+
+    /// Begins a write. Gives when it is done, or when what is old has been read and it goes on.
+    pub fn begins_write(&mut self, offset: u64, length: u64, now: f64) -> (f64, bool) {
+        if self.level.parity() == 0 {
+            return (self.write(offset, length, now), false);
+        }
+        match self.with_parity(offset, length, Direction::Read, now) {
+            (read, true) => (read, true),
+            (_, false) => (self.ends_write(offset, length, now), false),
+        }
+    }
+
+    /// Goes on with a write with parity, and gives when it is done.
+    pub fn ends_write(&mut self, offset: u64, length: u64, now: f64) -> f64 {
+        self.with_parity(offset, length, Direction::Write, now).0
+    }
+}
+
 impl Device for Array {
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
         let (offset, length, at) = (io.offset, u64::from(io.length), now.0 as f64);
-        let end = match (io.direction, self.level.parity()) {
-            (Direction::Read, _) => self.read(offset, length, at),
-            (Direction::Write, 0) => self.write(offset, length, at),
-            (Direction::Write, _) => {
-                let (read, any) = self.with_parity(offset, length, Direction::Read, at);
-                if any {
+        let end = match io.direction {
+            Direction::Read => self.read(offset, length, at),
+            Direction::Write => match self.begins_write(offset, length, at) {
+                (end, false) => end,
+                (read, true) => {
                     self.writes[io.slot as usize] = (offset, length);
                     return agenda.resumes(io.slot, Instant(read.ceil() as u64));
                 }
-                self.with_parity(offset, length, Direction::Write, at).0
-            }
+            },
         };
         agenda.completes(io.slot, Instant(end.ceil() as u64).max(now + Span(1)));
     }
@@ -394,7 +471,7 @@ impl Device for Array {
     /// What was old has been read.
     fn resumes(&mut self, slot: u32, now: Instant, agenda: &mut Agenda) {
         let (offset, length) = self.writes[slot as usize];
-        let (end, _) = self.with_parity(offset, length, Direction::Write, now.0 as f64);
+        let end = self.ends_write(offset, length, now.0 as f64);
         agenda.completes(slot, Instant(end.ceil() as u64));
     }
 }

@@ -1,5 +1,5 @@
 //! What goes wrong on request. Failing changes an I/O's result and never its time: a failed I/O
-//! takes as long as a good one. Stalls and noise change its time, in `warp`; a hang keeps every
+//! takes as long as a good one. Stalls change its time, in `warp`; a hang keeps every
 //! completion from then on away, in `agenda`.
 //!
 //! One draw u, uniform in [0, 1), decides each I/O: it fails with EIO if u < error, gives zero
@@ -35,19 +35,17 @@ pub struct Faults {
     pub stall: Option<Stall>,
     /// From when on the device answers nothing for ever.
     pub hang_after: Option<Span>,
-    /// Standard deviation of the device's speed from one second to the next.
-    pub noise: f64,
 }
 
 impl Faults {
-    /// Whether the device is another one at some times than at others, whatever it is asked.
+    /// Whether the device answers at some times and not at others, whatever it is asked.
     pub fn change_over_time(&self) -> bool {
-        self.stall.is_some() || self.hang_after.is_some() || self.noise > 0.0
+        self.stall.is_some() || self.hang_after.is_some()
     }
 }
 
 /// Times count from the opening of the device, warm-up included.
-pub(super) const PARAMETERS: [Parameter<Faults>; 7] = [
+pub(super) const PARAMETERS: [Parameter<Faults>; 6] = [
     Parameter {
         name: "error",
         meaning: "share of I/Os that fail with EIO",
@@ -77,11 +75,6 @@ pub(super) const PARAMETERS: [Parameter<Faults>; 7] = [
         name: "hang-after",
         meaning: "nothing completes any more, this long after the opening",
         field: |o| Field::After(&mut o.hang_after),
-    },
-    Parameter {
-        name: "noise",
-        meaning: "standard deviation of the device's speed from second to second",
-        field: |o| Field::Share(&mut o.noise, 0.5),
     },
 ];
 

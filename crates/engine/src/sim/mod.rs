@@ -7,12 +7,14 @@
 mod agenda;
 mod array;
 mod burst;
+mod cache;
 mod chance;
 mod curve;
 mod faults;
 mod grid;
 mod hdd;
 mod mix;
+mod noise;
 mod options;
 mod parameters;
 mod queue;
@@ -31,6 +33,7 @@ use crate::backend::{Backend, Completion, Io, Task};
 use agenda::{Agenda, What};
 use array::Array;
 use burst::Burst;
+use cache::Cached;
 use faults::Outcomes;
 use grid::Grid;
 use hdd::Hdd;
@@ -47,8 +50,9 @@ pub use curve::Curve;
 pub use faults::Faults;
 pub use grid::{Map, Options as GridOptions};
 pub use hdd::Options as HddOptions;
+pub use noise::Noise;
 pub use options::{Model, Options, help};
-pub use parameters::{Distribution, Stall};
+pub use parameters::{Distribution, Drift, Stall};
 pub use queue::Options as QueueOptions;
 pub use ssd::Options as SsdOptions;
 pub use table::{Options as TableOptions, WriteConcurrency};
@@ -87,8 +91,8 @@ pub struct Sim {
     results: Vec<Option<i32>>,
     /// By slot: the share of the bytes of a write that the device moves.
     moved: Box<[f64]>,
-    /// What it saves of what could be saved.
-    compresses: f64,
+    /// What it saves of what could be saved, of duplicates, and of zeros.
+    saves: [f64; 3],
 }
 
 /// The model at work.
@@ -98,6 +102,7 @@ enum Machine {
     Ssd(Ssd),
     Hdd(Hdd),
     Array(Array),
+    Cached(Box<Cached>),
     Burst(Burst),
     Table(Table),
     Grid(Box<Grid>),
@@ -112,7 +117,13 @@ impl Machine {
             Model::Queue(queue) => Self::Queue(Queue::new(queue, *seed)),
             Model::Ssd(ssd) => Self::Ssd(Ssd::new(ssd, slots, *seed)),
             Model::Hdd(hdd) => Self::Hdd(Hdd::new(hdd, *size, slots, *seed)),
-            Model::Array(array) => Self::Array(Array::new(array, *size, slots, *seed)),
+            Model::Array(options) => {
+                let array = Array::new(options, *size, slots, *seed);
+                match options.cache.0 {
+                    0 => Self::Array(array),
+                    _ => Self::Cached(Box::new(Cached::new(array, options.cache, slots))),
+                }
+            }
             Model::Burst(burst) => Self::Burst(Burst::new(burst)),
             Model::Table(table) => Self::Table(Table::new(table, slots, *seed)),
             Model::Grid(grid) => Self::Grid(Box::new(Grid::new(grid, *seed))),
@@ -137,6 +148,7 @@ impl Machine {
             Self::Table(_) => 1,
             Self::Ssd(ssd) => ssd.own_events(),
             Self::Hdd(hdd) => hdd.own_events(),
+            Self::Cached(cached) => cached.own_events(),
         }
     }
 
@@ -146,6 +158,7 @@ impl Machine {
             Self::Ssd(ssd) => ssd,
             Self::Hdd(hdd) => hdd,
             Self::Array(array) => array,
+            Self::Cached(cached) => &mut **cached,
             Self::Burst(burst) => burst,
             Self::Table(table) => table,
             Self::Grid(grid) => &mut **grid,
@@ -158,10 +171,10 @@ impl Machine {
 impl Sim {
     /// Opens a device for at most so many I/Os in flight.
     pub fn open(options: &Options, slots: u32) -> Self {
-        let Options { size, seed, faults, .. } = options;
+        let Options { size, seed, faults, noise, began, .. } = options;
         let machine = Machine::new(options, slots);
         let events = slots as usize + machine.own_events();
-        let warp = Warp::new(faults.stall, faults.noise, *seed);
+        let warp = Warp::new(faults.stall, noise, *seed, *began);
         Self {
             agenda: Agenda::new(events, warp, faults.hang_after),
             outcomes: Outcomes::new(faults, size.0, *seed),
@@ -173,19 +186,22 @@ impl Sim {
             writes: (0..slots).map(|_| None).collect(),
             written: 0,
             moved: vec![1.0; slots as usize].into(),
-            compresses: options.compresses,
+            saves: [options.compresses, options.deduplicates, options.skips_zeros],
         }
     }
 
     /// Says what these slots will write. Until then it is what nothing can be saved of.
     pub fn writes(&mut self, slots: Range<u32>, payload: &Payload) {
-        let saved = match payload {
-            Payload::Zeros | Payload::Pattern(_) => 1.0,
-            Payload::Random { compressible, dedup } => compressible + (1.0 - compressible) * dedup,
+        // What a compressor could save of it, of duplicates, and of zeros.
+        let could = match payload {
+            Payload::Zeros => [1.0, 1.0, 1.0],
+            Payload::Pattern(_) => [1.0, 1.0, 0.0],
+            Payload::Random { compressible, dedup } => [*compressible, *dedup, 0.0],
             // What is in a file, nobody knows here.
-            Payload::Pool { .. } => 0.0,
+            Payload::Pool { .. } => [0.0; 3],
         };
-        let moved = 1.0 - self.compresses * saved;
+        let moved: f64 = self.saves.iter().zip(could).map(|(saves, of)| 1.0 - saves * of).product();
+        let saved = 1.0 - could.iter().map(|of| 1.0 - of).product::<f64>();
         self.moved[slots.start as usize..slots.end as usize].fill(moved);
         self.machine.device().writes(slots, saved);
     }

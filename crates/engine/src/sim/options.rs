@@ -9,6 +9,7 @@ use fathom_core::facts::Layer;
 use fathom_core::{Bytes, Span};
 
 use super::faults::{self, Faults};
+use super::noise::{self, Noise};
 use super::parameters::{Field, Parameter, unknown};
 use super::{array, burst, grid, hdd, mix, queue, ssd, table, times};
 
@@ -24,10 +25,19 @@ pub struct Options {
     pub seed: u64,
     /// What serves the I/Os.
     pub model: Model,
-    /// The share of what could be saved of written data, as of zeros, that it saves.
+    /// The share of what a compressor could save of written data, as of zeros, that it saves.
     pub compresses: f64,
+    /// The share of the blocks of 4 KiB that equal others, as those of zeros, that it does not move.
+    pub deduplicates: f64,
+    /// The share of blocks of zeros that it does not move.
+    pub skips_zeros: f64,
     /// What goes wrong.
     pub faults: Faults,
+    /// How its speed changes.
+    pub noise: Noise,
+    /// The time of the session at which it is opened; zero unless who runs trials says so. It is not
+    /// typed: see [`Options::at`].
+    pub began: Span,
 }
 
 /// What serves the I/Os of a simulated device.
@@ -56,7 +66,7 @@ pub enum Model {
 }
 
 /// The parameters that every device has, besides its faults.
-const COMMON: [Parameter<Options>; 3] = [
+const COMMON: [Parameter<Options>; 5] = [
     Parameter {
         name: "size",
         meaning: "how large the device is, a multiple of 512 bytes",
@@ -69,8 +79,18 @@ const COMMON: [Parameter<Options>; 3] = [
     },
     Parameter {
         name: "compresses",
-        meaning: "saves so much of what could be saved of written data; of zeros all could",
+        meaning: "saves so much of what a compressor could save of written data; of zeros that is all",
         field: |o| Field::Share(&mut o.compresses, 0.99),
+    },
+    Parameter {
+        name: "deduplicates",
+        meaning: "moves so much less of written blocks that equal others, as those of zeros do",
+        field: |o| Field::Share(&mut o.deduplicates, 0.99),
+    },
+    Parameter {
+        name: "skips-zeros",
+        meaning: "moves so much less of written zeros",
+        field: |o| Field::Share(&mut o.skips_zeros, 0.99),
     },
 ];
 
@@ -216,7 +236,20 @@ impl Options {
             }
             _ => return None,
         };
-        Some(Self { size, seed: 1, model, compresses: 0.0, faults: Faults::default() })
+        let (faults, noise) = (Faults::default(), Noise::default());
+        let (compresses, deduplicates, skips_zeros) = (0.0, 0.0, 0.0);
+        let (seed, began) = (1, Span(0));
+        Some(Self {
+            size,
+            seed,
+            model,
+            compresses,
+            deduplicates,
+            skips_zeros,
+            faults,
+            noise,
+            began,
+        })
     }
 
     /// How much is written from one time to the next that the device does something rare, which shows in
@@ -238,6 +271,16 @@ impl Options {
         Self { seed: z ^ (z >> 31), ..self.clone() }
     }
 
+    /// The same device at a later time of its session: drift and foreign load go on from there.
+    pub fn at(&self, began: Span) -> Self {
+        Self { began, ..self.clone() }
+    }
+
+    /// Whether the device is another one at some times of a run than at others, whatever it is asked.
+    pub fn changes_over_time(&self) -> bool {
+        self.faults.change_over_time() || self.noise.changes_within_a_run()
+    }
+
     /// What it is made of, as the layers of a real target tell it; nothing of what is one disk.
     pub fn layers(&self) -> Vec<Layer> {
         match &self.model {
@@ -250,11 +293,13 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         set(&COMMON, self, name, value)
             .or_else(|| set(&faults::PARAMETERS, &mut self.faults, name, value))
+            .or_else(|| set(&noise::PARAMETERS, &mut self.noise, name, value))
             .or_else(|| self.model.own().set(name, value))
             .unwrap_or_else(|| {
                 let mut known = self.model.own().names();
                 known.extend(names(&COMMON));
                 known.extend(names(&faults::PARAMETERS));
+                known.extend(names(&noise::PARAMETERS));
                 Err(unknown(&format!("parameter of sim:{}", self.model.name()), name, &known))
             })
     }
@@ -264,6 +309,7 @@ impl Options {
         let mut all = self.model.typed();
         all.extend(typed(&COMMON, self));
         all.extend(typed(&faults::PARAMETERS, &self.faults));
+        all.extend(typed(&noise::PARAMETERS, &self.noise));
         all
     }
 
@@ -352,6 +398,7 @@ pub fn help() -> String {
     let any = Options::new(Model::ALL[0].0).expect("a model's name is a device");
     text += &format!("\nEvery device:\n{}", help_on(&COMMON[1..], &any));
     text += &help_on(&faults::PARAMETERS, &any.faults);
+    text += &help_on(&noise::PARAMETERS, &any.noise);
     text
 }
 
@@ -402,10 +449,13 @@ mod tests {
             "queue,size=1t,seed=7,error=0.01,error-every=100,short=0.5,zero=0.25",
             "queue,stall=5s+1s,hang-after=30s,noise=0.03",
             "queue,stall=5s+100ms/1s",
+            "queue,noise=0.03,noise-every=200ms,noise-correlation=0.8,noise-between=0.1",
+            "queue,drift=-0.1/1h,foreign=5s+1s/10s,foreign-share=0.3",
             "ssd",
             "ssd,channels=4,page=4k,jitter=0,read-bandwidth=1GB/s,collect-time=0ns",
             "hdd,rpm=5400,seek-min=0ns,ncq=1,buffer=0,size=1t",
             "array,level=raid6,disks=6,chunk=256k,disk=hdd,compresses=0.5",
+            "array,disk=hdd,cache=256m",
             "burst,rate=100,burst=200,credit=6s",
             "table,points=1:565MB/s+2:897MB/s,run-noise=0.03",
             "grid,p50-noise=0.04,write-time=1ms",
@@ -459,6 +509,10 @@ mod tests {
             ("queue,error=0.5,zero=0.6", &["add up to 1.1"]),
             ("queue,error-every=0", &["error-every=0", "never, or 1 and more"]),
             ("queue,noise=60%", &["0 to 0.5, or 0% to 50%"]),
+            ("queue,drift=-10%", &["drift=-10%", "CHANGE/TIME"]),
+            ("queue,drift=-100%/1h", &["-99% to 1000%"]),
+            ("queue,drift=5%/0s", &["in no time"]),
+            ("queue,noise-correlation=1", &["noise-correlation=1", "0 to 0.99"]),
             ("queue,stall=5s", &["stall=5s", "START+LENGTH"]),
             ("queue,stall=5s+0s", &["no length"]),
             ("queue,stall=5s+2s/1s", &["would never end"]),
@@ -466,6 +520,7 @@ mod tests {
             ("array,level=raid4", &["'raid4'", "did you mean", "raid5"]),
             ("array,level=raid6,disks=3", &["raid6", "at least 4"]),
             ("array,level=raid10,disks=5", &["even number"]),
+            ("array,cache=64k", &["cache=64 KiB", "at least 1m"]),
             ("burst,burst=500", &["not more than rate=500"]),
             ("table,points=2:1MB/s+1:2MB/s", &["has to rise", "1:500MB/s+8:900MB/s"]),
             ("grid,file=/no/such/file", &["cannot be read"]),

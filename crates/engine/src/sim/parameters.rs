@@ -46,6 +46,8 @@ pub(super) enum Field<'a> {
     After(&'a mut Option<Span>),
     /// In these times, or never.
     Stall(&'a mut Option<Stall>),
+    /// By so much in so long, or never.
+    Drift(&'a mut Option<Drift>),
 }
 
 /// How service times spread around their mean.
@@ -115,6 +117,28 @@ pub struct Stall {
     pub length: Span,
     /// From the start of one to the start of the next; one stall only if absent.
     pub every: Option<Span>,
+}
+
+impl Stall {
+    /// How much of the time until then it takes up, in nanoseconds.
+    pub(super) fn until(self, at: u64) -> u64 {
+        let Self { start, length, every } = self;
+        let Some(since) = at.checked_sub(start.0) else { return 0 };
+        let (begun, within) = match every {
+            Some(Span(every)) => (since / every, since % every),
+            None => (0, since),
+        };
+        begun * length.0 + within.min(length.0)
+    }
+}
+
+/// By how much a device becomes faster or slower, and in what time: twice the time, twice the power.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The change of the speed as a share of it, above -1.
+    pub change: f64,
+    /// In which it happens.
+    pub over: Span,
 }
 
 /// What no value of an optional parameter is called.
@@ -199,6 +223,8 @@ impl Field<'_> {
             Self::After(value) => **value = Some(time(text)?),
             Self::Stall(value) if text == NEVER => **value = None,
             Self::Stall(value) => **value = Some(stall(text)?),
+            Self::Drift(value) if text == NEVER => **value = None,
+            Self::Drift(value) => **value = Some(drift(text)?),
         }
         Ok(())
     }
@@ -215,6 +241,7 @@ impl Field<'_> {
             Self::Curve(_) => "N:SIZE/s[+N:SIZE/s]...",
             Self::Map(_) => "PATH",
             Self::Stall(_) => "START+LENGTH[/EVERY]",
+            Self::Drift(_) => "CHANGE/TIME",
         }
     }
 
@@ -239,6 +266,7 @@ impl Field<'_> {
             Self::Every(_) => format!("{NEVER}, or 1 and more"),
             Self::After(_) => format!("{NEVER}, or a time such as 30s"),
             Self::Stall(_) => format!("{NEVER}, or times such as 5s+1s or 5s+100ms/1s"),
+            Self::Drift(_) => format!("{NEVER}, or a change and its time such as -10%/1h"),
         }
     }
 }
@@ -265,7 +293,12 @@ impl fmt::Display for Field<'_> {
                     None => Ok(()),
                 }
             }
-            Self::Every(None) | Self::After(None) | Self::Stall(None) => f.write_str(NEVER),
+            Self::Drift(Some(Drift { change, over })) => {
+                write!(f, "{change}/{}", show_time(*over))
+            }
+            Self::Every(None) | Self::After(None) | Self::Stall(None) | Self::Drift(None) => {
+                f.write_str(NEVER)
+            }
         }
     }
 }
@@ -303,6 +336,18 @@ fn stall(text: &str) -> Result<Stall, String> {
             show_time(every)
         )),
         _ => Ok(stall),
+    }
+}
+
+/// Reads `-10%/1h`.
+fn drift(text: &str) -> Result<Drift, String> {
+    let form = "write CHANGE/TIME such as -10%/1h, the change from -99% to 1000%";
+    let (change, over) = text.split_once('/').ok_or_else(|| form.to_owned())?;
+    let change = share(change).filter(|change| (-0.99..=10.0).contains(change));
+    let drift = Drift { change: change.ok_or_else(|| form.to_owned())?, over: time(over)? };
+    match drift.over {
+        Span(0) => Err(format!("a change in no time has no speed; {form}")),
+        _ => Ok(drift),
     }
 }
 

@@ -10,74 +10,57 @@
 //!      = u + L (floor((u - S) / (E - L)) + 1)       else
 //! ```
 //!
-//! Noise then makes the clock run at a speed f that is drawn anew for each second of u:
-//! f = exp(s z - s^2 / 2) with z normal, so that its mean is 1 and its standard deviation is s to
-//! first order. Throughput over whole seconds varies as f does.
+//! Noise then makes the clock run at a speed that is another one in each stretch of u, such as a second:
+//! `noise` says which. Throughput over whole stretches varies as the speed does.
 
 use fathom_core::{Instant, Span};
 
-use super::chance::Chance;
+use super::noise::{Noise, Speeds};
 use super::parameters::Stall;
-
-/// How long a speed lasts.
-const EPOCH_NS: u64 = 1_000_000_000;
 
 /// Turns virtual time into device time and back.
 #[derive(Debug)]
 pub(super) struct Warp {
     stall: Option<Stall>,
-    noise: Option<Noise>,
+    pace: Option<Pace>,
 }
 
-/// The second that the device is in, with its speed.
-#[derive(Debug)]
-struct Noise {
-    seed: u64,
-    deviation: f64,
-    epoch: u64,
-    /// Device time when the epoch began.
+/// The stretch that the device is in, with its speed.
+#[derive(Clone, Debug)]
+struct Pace {
+    speeds: Speeds,
+    /// Device time when the stretch began.
     base: u64,
-    speed: f64,
 }
 
 impl Warp {
-    /// The identity, unless there are stalls or noise.
-    pub fn new(stall: Option<Stall>, noise: f64, seed: u64) -> Self {
-        let noise = (noise > 0.0).then(|| {
-            let speed = speed(seed, 0, noise);
-            Noise { seed, deviation: noise, epoch: 0, base: 0, speed }
-        });
-        Self { stall, noise }
+    /// The identity, unless there are stalls or noise. The run begins so long after its session.
+    pub fn new(stall: Option<Stall>, noise: &Noise, seed: u64, began: Span) -> Self {
+        let pace =
+            (!noise.is_none()).then(|| Pace { speeds: Speeds::new(noise, seed, began), base: 0 });
+        Self { stall, pace }
     }
 
     /// Whether device time is virtual time.
     pub fn is_identity(&self) -> bool {
-        self.stall.is_none() && self.noise.is_none()
+        self.stall.is_none() && self.pace.is_none()
     }
 
     /// The device time of a virtual time that is not before any asked for earlier.
     pub fn device_time_at(&mut self, at: Instant) -> Instant {
         let awake = self.stall.map_or(at.0, |stall| without_stalls(stall, at.0));
-        Instant(self.noise.as_mut().map_or(awake, |noise| noise.advance(awake)))
+        Instant(self.pace.as_mut().map_or(awake, |pace| pace.advance(awake)))
     }
 
     /// The virtual time of a device time that is not before the latest `device_time_at`.
     pub fn virtual_time_at(&self, at: Instant) -> Instant {
-        let awake = self.noise.as_ref().map_or(at.0, |noise| noise.invert(at.0));
+        let awake = self.pace.as_ref().map_or(at.0, |pace| pace.invert(at.0));
         Instant(self.stall.map_or(awake, |stall| with_stalls(stall, awake)))
     }
 }
 
-fn without_stalls(Stall { start, length, every }: Stall, at: u64) -> u64 {
-    if at < start.0 {
-        return at;
-    }
-    let since = at - start.0;
-    let (begun, within) = match every {
-        Some(Span(every)) => (since / every, since % every),
-        None => (0, since),
-    };
-    at - begun * length.0 - within.min(length.0)
+fn without_stalls(stall: Stall, at: u64) -> u64 {
+    at - stall.until(at)
 }
 
 fn with_stalls(Stall { start, length, every }: Stall, awake: u64) -> u64 {
@@ -91,34 +74,30 @@ fn with_stalls(Stall { start, length, every }: Stall, awake: u64) -> u64 {
     awake.saturating_add(begun.saturating_mul(length.0))
 }
 
-/// The speed of an epoch depends on nothing but its number: it is the same whoever asks, when.
-fn speed(seed: u64, epoch: u64, deviation: f64) -> f64 {
-    Chance::new(seed, 1_000 + epoch).speed(deviation)
-}
-
-/// How far device time gets in an epoch.
-fn epoch_length(speed: f64) -> u64 {
-    (EPOCH_NS as f64 * speed) as u64
-}
-
-impl Noise {
+impl Pace {
     fn advance(&mut self, awake: u64) -> u64 {
-        while awake / EPOCH_NS > self.epoch {
-            self.base += epoch_length(self.speed);
-            self.epoch += 1;
-            self.speed = speed(self.seed, self.epoch, self.deviation);
+        let every = self.speeds.every();
+        while awake / every > self.speeds.stretch() {
+            self.base += self.speeds.length();
+            self.speeds.advance();
         }
-        self.base + ((awake % EPOCH_NS) as f64 * self.speed) as u64
+        self.base + ((awake % every) as f64 * self.speeds.speed()) as u64
     }
 
     fn invert(&self, device_time: u64) -> u64 {
-        let (mut epoch, mut base, mut now) = (self.epoch, self.base, self.speed);
-        while device_time - base >= epoch_length(now) {
-            base += epoch_length(now);
-            epoch += 1;
-            now = speed(self.seed, epoch, self.deviation);
+        let within = |speeds: &Speeds, base: u64| {
+            speeds.stretch() * speeds.every()
+                + ((device_time - base) as f64 / speeds.speed()).ceil() as u64
+        };
+        if device_time - self.base < self.speeds.length() {
+            return within(&self.speeds, self.base);
         }
-        epoch * EPOCH_NS + ((device_time - base) as f64 / now).ceil() as u64
+        let Self { mut speeds, mut base } = self.clone();
+        while device_time - base >= speeds.length() {
+            base += speeds.length();
+            speeds.advance();
+        }
+        within(&speeds, base)
     }
 }
 
@@ -135,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_stalled_clock_stands_still() {
-        let mut warp = Warp::new(Some(stall(10, 5, Some(20))), 0.0, 1);
+        let mut warp = Warp::new(Some(stall(10, 5, Some(20))), &Noise::default(), 1, Span(0));
         let device: Vec<u64> = [0, 9, 10, 12, 15, 16, 30, 33, 35, 36]
             .map(|t| warp.device_time_at(Instant(t * MS)).0 / MS)
             .into();
@@ -147,20 +126,21 @@ mod tests {
 
     #[test]
     fn one_stall_happens_once() {
-        let mut warp = Warp::new(Some(stall(10, 5, None)), 0.0, 1);
+        let mut warp = Warp::new(Some(stall(10, 5, None)), &Noise::default(), 1, Span(0));
         assert_eq!(warp.device_time_at(Instant(1_000 * MS)), Instant(995 * MS));
         assert_eq!(warp.virtual_time_at(Instant(995 * MS)), Instant(1_000 * MS));
     }
 
     #[test]
     fn noise_turns_back_to_within_its_rounding() {
-        let mut warp = Warp::new(None, 0.2, 7);
+        let noise = Noise { within: 0.2, correlation: 0.5, ..Noise::default() };
+        let mut warp = Warp::new(None, &noise, 7, Span(0));
         let ahead: Vec<Instant> = (0..50).map(|i| Instant(i * 333 * MS)).collect();
         let there: Vec<Instant> = ahead
             .iter()
             .map(|&u| (u, warp.virtual_time_at(u)))
             .map(|(u, t)| {
-                let mut fresh = Warp::new(None, 0.2, 7);
+                let mut fresh = Warp::new(None, &noise, 7, Span(0));
                 let back = fresh.device_time_at(t);
                 assert!(back.0.abs_diff(u.0) <= 2, "{u:?} became {back:?}");
                 t
@@ -171,14 +151,5 @@ mod tests {
         // Asking from a later epoch gives the same answer.
         warp.device_time_at(Instant(5_000 * MS));
         assert_eq!(warp.virtual_time_at(ahead[49]), there[49]);
-    }
-
-    #[test]
-    fn noise_has_its_mean_and_deviation() {
-        let speeds: Vec<f64> = (0..20_000).map(|epoch| speed(3, epoch, 0.1)).collect();
-        let mean = speeds.iter().sum::<f64>() / 20_000.0;
-        let variance = speeds.iter().map(|f| (f - mean).powi(2)).sum::<f64>() / 19_999.0;
-        assert!((mean - 1.0).abs() < 0.003, "{mean}");
-        assert!((variance.sqrt() - 0.1).abs() < 0.003, "{}", variance.sqrt());
     }
 }

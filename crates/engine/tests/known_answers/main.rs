@@ -4,6 +4,7 @@
 //! machine, however busy, and an hour of load takes seconds. A tolerance is that of the question,
 //! and several standard deviations of the figure wide where chance is in it.
 
+mod change;
 mod looks;
 mod models;
 mod pacing;

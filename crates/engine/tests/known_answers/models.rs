@@ -1,6 +1,6 @@
 //! The simulated devices that experiments are tried on: what they say of themselves is what they do.
 
-use fathom_core::spec::{Payload, Workers};
+use fathom_core::spec::{Limit, Payload, Workers};
 
 use super::*;
 
@@ -118,22 +118,27 @@ fn a_write_cache_that_is_full_is_a_cliff() {
 }
 
 #[test]
-fn a_device_that_compresses_is_faster_by_what_it_saves() {
-    let device = "ssd,cache=64g,write-bandwidth=1GB/s,collect-time=0ns,overhead=0ns,compresses=0.6";
-    let of = |payload: Payload| {
+fn a_device_that_saves_is_faster_by_what_it_saves() {
+    let of = |saves: &str, payload: Payload| {
+        let device =
+            format!("ssd,cache=64g,write-bandwidth=1GB/s,collect-time=0ns,overhead=0ns,{saves}");
         let point = sequential(writes(blocks(MIB, lasting(2, closed(8)))));
-        bandwidth(&run(device, &with(point, |stream| stream.payload = payload)))
+        bandwidth(&run(&device, &with(point, |stream| stream.payload = payload)))
     };
     let half = |compressible, dedup| Payload::Random { compressible, dedup };
-    for (payload, saved) in [
-        (Payload::UNIQUE, 0.0),
-        (Payload::Zeros, 1.0),
-        (Payload::ramp(), 1.0),
-        (half(0.5, 0.0), 0.5),
-        (half(0.5, 0.5), 0.75),
+    // What is moved of each byte by who compresses, who deduplicates, and who skips zeros.
+    for (payload, moved) in [
+        (Payload::UNIQUE, [1.0, 1.0, 1.0]),
+        (Payload::Zeros, [0.4, 0.4, 0.4]),
+        (Payload::ramp(), [0.4, 0.4, 1.0]),
+        (half(0.5, 0.0), [0.7, 1.0, 1.0]),
+        (half(0.5, 0.5), [0.7, 0.7, 1.0]),
     ] {
-        assert_near(of(payload), 1e9 / (1.0 - 0.6 * saved), 0.01);
+        for (saves, moved) in ["compresses", "deduplicates", "skips-zeros"].into_iter().zip(moved) {
+            assert_near(of(&format!("{saves}=0.6"), payload.clone()), 1e9 / moved, 0.01);
+        }
     }
+    assert_near(of("compresses=0.6,deduplicates=0.5", half(0.5, 0.5)), 1e9 / (0.7 * 0.75), 0.01);
 }
 
 // Arrays.
@@ -200,6 +205,106 @@ fn whole_rows_on_an_array_go_at_the_speed_of_its_data_disks() {
             assert_near(disks, share, 0.05);
         }
     }
+}
+
+/// How many times a disk of its kind an array reads, with so many streams that each have a zone of it.
+fn reads_of_a_disk(array: &str, streams: u32, in_flight: u32, block: u64) -> f64 {
+    let one_of_them = |device: &str| {
+        let streams = if device.contains("disks=1,") { 1 } else { streams };
+        let mut point = lasting(5, sequential(closed(in_flight)));
+        point.warm_up = Span::from_secs(2);
+        let stream = point.streams.pop().expect("a point has a stream");
+        let zone = |nth: u32| {
+            let mut stream = stream.clone();
+            stream.block_sizes = BlockSizes::one(Bytes(block));
+            stream.regions[0].offset = Bytes(u64::from(nth) * 100_000_000_000);
+            stream.regions[0].length = Bytes(block * 1_000_000);
+            stream
+        };
+        point.streams = (0..streams).map(zone).collect();
+        bandwidth(&of_cell(device, &point))
+    };
+    of_a_disk(array, "hdd", one_of_them)
+}
+
+#[test]
+fn hard_disks_of_an_array_read_sequences_as_fast_as_those_that_hold_the_data() {
+    for (array, disks) in [
+        ("level=raid0,disks=4", 4.0),
+        ("level=raid1,disks=2", 1.0),
+        ("level=raid10,disks=4", 2.0),
+        // They pass over the parity.
+        ("level=raid5,disks=4", 3.0),
+        ("level=raid6,disks=6", 4.0),
+    ] {
+        // Large blocks, and one small one at a time, which is there before it is asked for.
+        assert_near(reads_of_a_disk(array, 1, 8, 1 << 20), disks, 0.02);
+        assert_near(reads_of_a_disk(array, 1, 1, 64 * KIB), disks, 0.02);
+    }
+    // Of mirrors, each stream has one to itself.
+    assert_near(reads_of_a_disk("level=raid1,disks=2", 2, 8, 1 << 20), 2.0, 0.02);
+    assert_near(reads_of_a_disk("level=raid1,disks=3", 3, 8, 1 << 20), 3.0, 0.02);
+    assert_near(reads_of_a_disk("level=raid10,disks=4", 2, 8, 1 << 20), 4.0, 0.02);
+    // Streams that take turns on the same disks cost seeks.
+    for array in ["level=raid0,disks=4", "level=raid5,disks=4"] {
+        let [one, two] = [1, 2].map(|streams| reads_of_a_disk(array, streams, 1, 64 * KIB));
+        assert!(two < one / 2.0, "{array}: {one} and {two}");
+    }
+}
+
+/// Hard disks behind a controller's cache of 64 MiB.
+const CACHED: &str = "array,level=raid5,disks=4,disk=hdd,cache=64m";
+
+#[test]
+fn a_cache_takes_its_size_at_once_and_then_what_the_disks_take() {
+    // Whole rows of 192 KiB: 3 x 150 MB/s, and 64 MiB more than that.
+    let point = sequential(writes(blocks(16 * 192 * KIB, lasting(10, closed(8)))));
+    let bytes = run(CACHED, &point).total(None).bytes.0 as f64;
+    assert_near(bytes, 10.0 * 450e6 + 64.0 * MIB as f64, 0.01);
+    // What fits is acknowledged by the link alone: 20 us, and 64 KiB at 4 GB/s.
+    let small = with(writes(blocks(64 * KIB, closed(1))), |stream| {
+        stream.limit = Some(Limit::Bytes(Bytes(32 * MIB)));
+    });
+    let times = run(CACHED, &lasting(60, small)).total(None).service_time.clone();
+    assert_near(times.quantile(Quantile(1.0)).unwrap() as f64, 20e3 + 65_536.0 / 4.0, 0.01);
+}
+
+#[test]
+fn a_cache_makes_rows_of_small_sequential_writes() {
+    let steady = |device: &str| {
+        let mut point = sequential(writes(blocks(64 * KIB, lasting(5, closed(1)))));
+        point.streams[0].regions[0].length = Bytes(100_000_000_000);
+        point.warm_up = Span::from_secs(2);
+        bandwidth(&run(device, &point))
+    };
+    assert_near(steady(CACHED), 450e6, 0.02);
+    let without = steady("array,level=raid5,disks=4,disk=hdd");
+    assert!(without < 10e6, "{without}");
+    // What is no row is read first, whether it was acknowledged early or not.
+    let random = |device: &str| {
+        let point = with(writes(blocks(64 * KIB, lasting(60, closed(32)))), |stream| {
+            stream.regions[0].length = Bytes(100_000_000_000);
+        });
+        iops(&run(device, &Point { warm_up: Span::from_secs(60), ..point }))
+    };
+    assert_near(random(CACHED) / random("array,level=raid5,disks=4,disk=hdd"), 1.0, 0.1);
+}
+
+#[test]
+fn reads_of_what_is_in_a_cache_never_get_to_the_disks() {
+    let hits = |region: u64| {
+        let mut point = with(blocks(4 * KIB, lasting(60, closed(1))), |stream| {
+            stream.regions[0].length = Bytes(region * MIB);
+        });
+        point.warm_up = Span::from_secs(60);
+        let times = run("array,disk=hdd,cache=1m", &point).total(None).service_time.clone();
+        // 20 us and 4 KiB at 4 GB/s; the disks need 50 us at least.
+        let is_fast = |share: &f64| times.quantile(Quantile(*share)).unwrap() < 30_000;
+        (1..=1000).map(|nth| f64::from(nth) / 1000.0).filter(is_fast).count() as f64 / 1000.0
+    };
+    assert_eq!(hits(1), 1.0);
+    assert_near(hits(2), 0.5, 0.05);
+    assert_near(hits(4), 0.25, 0.1);
 }
 
 // Maps.

@@ -4,7 +4,7 @@
 //! told that -4k is no size, not that there is no option -4.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{
@@ -50,6 +50,17 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The words that this process was started with. Under the name of diskspd, as a link gives it, it is
+/// what scripts call by that name.
+fn words_of_this_process() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let name = words.first().and_then(|name| Path::new(name).file_stem());
+    if name.is_some_and(|name| name.eq_ignore_ascii_case("diskspd")) {
+        words.splice(..1, ["fathom", "diskspd"].map(OsString::from));
+    }
+    words
 }
 
 /// Examples and exit codes, in the order in which people need them.
@@ -112,11 +123,12 @@ pub struct Diskspd {
     disable_version_flag = true,
     max_term_width = 100,
     override_usage = "fathom diskspd [OPTIONS] ARGS",
-    after_help = "\
-ARGS is a command line of DiskSpd 2.2 without the program's name, as it stands in scripts: options
-such as -b4K -r -o32 -t4 -w30 -d60 -Sh -L, then the targets; or -Xprofile.xml and the targets of its
-templates. It runs, and DiskSpd's result is printed, with -Rxml as XML. -Rp prints what it resolves
-to, -Rpxml as an XML profile, and nothing runs."
+    after_help = concat!("\
+ARGS is a command line of DiskSpd 2.2, as it stands in scripts; its name may stand in front, and a
+link to fathom that is named diskspd needs nothing in front. It runs, and DiskSpd's result is printed.
+Stderr is silent unless there is a warning, somebody looks at it, or -v asks for more.
+
+", include_str!("../dialect/diskspd/help.txt"))
 )]
 pub struct DiskspdOwn {
     /// Where a drive, volume, disk or share of Windows is here: 'G:=/mnt/g', '#1=/dev/sdb'
@@ -141,6 +153,9 @@ pub struct Results {
     /// Write the figures as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the series over time as CSV: a row for each trial, stream, interval and direction
+    #[arg(long, value_name = "FILE")]
+    pub csv_series: Option<PathBuf>,
     /// Write every single I/O as a line of a table (CSV), best on another device than the targets
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -294,7 +309,8 @@ pub struct SweepArgs {
     /// Cut short what is clearly worse than the best, and do not repeat it
     #[arg(long)]
     pub cut_off: bool,
-    /// Measure what has this value on an axis only once, when everything else is done: payload=zeros
+    /// Measure what has this value on an axis only once, beside the same settings with another value, in
+    /// a pass by chance: payload=zeros
     #[arg(long, value_name = "NAME=VALUE", value_parser = axes::value)]
     pub once: Vec<(String, String)>,
     /// The share of the best throughput that is enough: what is called saturated [default: 95%]
@@ -380,7 +396,7 @@ impl Typed {
 impl Args {
     /// Reads the command line of this process; ends the process if that cannot be read.
     pub fn read() -> Self {
-        let read = Self::from_matches(&Self::command().get_matches());
+        let read = Self::from_matches(&Self::command().get_matches_from(words_of_this_process()));
         read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
     }
 
@@ -462,7 +478,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "100%", value_parser = values::share)]
     pub read_share: f64,
-    /// Share of trims of all I/Os: 5%; the read share is of the others. A trim punches a hole into a
+    /// Share of trims of all I/Os: 5%, or 100% for trims alone; the read share is of the others. A trim punches a hole into a
     /// file, or discards a range of a block device: what it holds is lost
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "0%", value_parser = values::share)]
@@ -718,6 +734,22 @@ pub struct Map {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
           value_parser = values::share, help_heading = "Map")]
     pub tolerance: f64,
+    /// The share by which the target may be behind what is offered in a cell that it carries [default:
+    /// 3%; 15% for a disk that turns]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share,
+          help_heading = "Map")]
+    pub allowed_error: Option<f64>,
+    /// How often all that the map addresses is written before it, from beginning to end in blocks of
+    /// 128 KiB, so that no read finds what was never written [default: none]
+    #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
+          value_parser = values::passes, help_heading = "Map")]
+    pub prefill: Option<Passes>,
+    /// Beside the writes, sequential trims of so much of what is written: 100%, as Diskplorer has them. They
+    /// follow the writes of their cell by the load before its window (--ramp); reads then have the first
+    /// half of what the map addresses, writes and trims the second one [default: none]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share,
+          help_heading = "Map")]
+    pub trim_share: Option<f64>,
     /// The end of the write axis, such as 800MB/s [default: what writes alone reach]
     #[arg(long, value_name = "BANDWIDTH", value_parser = rates::offered, help_heading = "Map")]
     pub write_max: Option<Offered>,
@@ -774,8 +806,24 @@ pub struct Map {
 /// `fathom inspect`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Inspect {
-    /// A file, a folder or a block device
+    /// A file, a folder or a block device; with --probe a simulated device too
     pub target: PathBuf,
+    /// See by writing whether it compresses, deduplicates or skips zeros: unique data, data of which
+    /// something can be saved and zeros in turns, at most 3.25 GiB within 128 MiB, for about 13 s. What
+    /// is there is lost, so that it has to be allowed
+    #[arg(long)]
+    pub probe: bool,
+    /// Where the probe begins to write [default: at the beginning]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "probe",
+          value_parser = values::size)]
+    pub offset: Option<Bytes>,
+    /// What the probe may write to from there on [default: 128 MiB, which is the most]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "probe",
+          value_parser = values::size)]
+    pub size: Option<Bytes>,
+    /// What may be written to.
+    #[command(flatten)]
+    pub consent: Consent,
 }
 
 /// `fathom prepare`.
@@ -877,6 +925,10 @@ pub struct Report {
     /// Write the figures of every trial as CSV instead of showing it
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the series over time as CSV instead of showing it: a row for each trial, stream, interval
+    /// and direction
+    #[arg(long, value_name = "FILE")]
+    pub csv_series: Option<PathBuf>,
     /// Write the cells of a latency map as CSV instead of showing it
     #[arg(long, value_name = "FILE")]
     pub cells: Option<PathBuf>,

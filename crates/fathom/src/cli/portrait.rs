@@ -1,5 +1,6 @@
 //! What `quick` measures, and how large its scratch file is. Pure.
 
+use fathom_core::experiment::ReductionProbe;
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Access, BackendKind, BlockSizes, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Span};
@@ -54,6 +55,9 @@ pub struct Portrait {
     pub spec: Spec,
     /// Steps that would write to what the user did not name as one to be overwritten.
     pub left_out: usize,
+    /// What is seen by writing before that: whether the target saves on data. None where nothing may be
+    /// written, or only to the page cache.
+    pub probe: Option<ReductionProbe>,
 }
 
 /// Whose the target is.
@@ -121,6 +125,11 @@ pub fn portrait(
             ..Point::of(Vec::from([stream]), args.duration)
         });
     }
+    let room = Region { target: 0, offset: start, length: Bytes(target.size.0 - start.0) };
+    let probe = (free_to_write && !args.buffered)
+        // The data of its trials is to be none that the steps write.
+        .then(|| ReductionProbe::new(room, &target, access, !seed))
+        .flatten();
     let consent = match owner {
         // fathom made it and holds it: whatever else is of just its size, nobody counts on it.
         Owner::Scratch { .. } => {
@@ -139,7 +148,7 @@ pub fn portrait(
         backend: if simulated { Backend::Named(BackendKind::Sim) } else { args.backend },
         consent,
     };
-    Ok(Portrait { left_out: SHAPES.len() - shapes.len(), spec })
+    Ok(Portrait { left_out: SHAPES.len() - shapes.len(), probe, spec })
 }
 
 fn consents(args: &Quick) -> bool {

@@ -248,11 +248,44 @@ fn rate(text: &str, or_nothing: bool) -> Result<TypedRate, String> {
     Ok(TypedRate { load, per })
 }
 
+/// What a rate in bits comes to in bytes, as it can be typed; none if it is in no bits. A small `b`
+/// means bits wherever a unit is written with care (IEC 80000-13), as do `bit` and `bps`: taking it
+/// for bytes would be wrong by a factor of 8 without a word.
+fn meant_in_bits(text: &str) -> Option<String> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim();
+    let prefix = ["bits/s", "bit/s", "bps", "b/s"].iter().find_map(|end| {
+        let prefix = unit.strip_suffix(end).or_else(|| {
+            // However it is written, except for the small b itself.
+            let at = unit.len().checked_sub(end.len()).filter(|_| *end != "b/s")?;
+            unit.get(at..)?.eq_ignore_ascii_case(end).then(|| &unit[..at])
+        })?;
+        ["", "k", "m", "g", "t", "ki", "mi", "gi", "ti"]
+            .contains(&&*prefix.to_ascii_lowercase())
+            .then_some(prefix)
+    })?;
+    let bytes = number.parse::<f64>().ok()? / 8.0;
+    let prefix = match prefix.to_ascii_lowercase().as_str() {
+        "k" => "k".to_owned(),
+        lower => {
+            lower.replace(['m', 'g', 't', 'k'], &prefix.get(..1).unwrap_or("").to_ascii_uppercase())
+        }
+    };
+    Some(format!("{bytes}{prefix}B/s"))
+}
+
 /// Reads `10k`, `2500`, `10kIOPS` (powers of ten) and `100MiB/s`, `1GB/s`.
 fn load(text: &str) -> Result<Load, String> {
     let usage = "write 10k for I/Os per second, or 100MiB/s";
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
+    if let Some(bytes) = meant_in_bits(text) {
+        return Err(format!(
+            "'{text}' is in bits per second, which storage is not measured in: write {bytes} if \
+             bits were meant, or MB/s or MiB/s with a capital B for bytes"
+        ));
+    }
     if let Some(size) = lower.strip_suffix("/s") {
         if !size.ends_with('b') {
             return Err(format!(
@@ -307,6 +340,30 @@ mod tests {
         }
         for text in ["10k/s", "100MiB", "0", "-5", "", "k", "0B/s", "fast", "1e300", "nan"] {
             assert!(offered(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bits_are_not_taken_for_bytes() {
+        for (text, bytes) in [
+            ("1Mb/s", "0.125MB/s"),
+            ("8Kb/s", "1kB/s"),
+            ("8kb/s", "1kB/s"),
+            ("10Gbit/s", "1.25GB/s"),
+            ("10gbits/s", "1.25GB/s"),
+            ("100Mbps", "12.5MB/s"),
+            ("800MBPS", "100MB/s"),
+            ("16Mib/s", "2MiB/s"),
+            ("8000b/s", "1000B/s"),
+            ("4mb/s/worker", "0.5MB/s"),
+            ("1Mb/s for 10s, 2MB/s", "0.125MB/s"),
+        ] {
+            let refusal = offered(text).unwrap_err();
+            assert!(refusal.contains(&format!("write {bytes} ")), "{text}: {refusal}");
+        }
+        assert!(rated_bandwidth("800Mb/s").unwrap_err().contains("write 100MB/s"));
+        for text in ["1MB/s", "1mB/s", "1MiB/s", "1mib/s", "1kB/s", "512B/s"] {
+            assert!(offered(text).is_err() == (text == "1mib/s"), "{text}");
         }
     }
 

@@ -503,6 +503,11 @@ pub fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
             "interlocked workers start together, at one pointer",
             "drop it, or use --pattern sequential",
         )),
+        (false, Some(Bytes(0)), Pattern::Sequential(_)) => Err(Error::option(
+            "--start-distance 0",
+            "all workers would do the same I/Os",
+            "write a distance such as 1g",
+        )),
         (true, None, _) => Ok(Pattern::Shuffled),
         (false, Some(distance), Pattern::Sequential(sequence)) => {
             let starts = Starts::Apart(distance);
@@ -687,12 +692,6 @@ fn trims(args: &StreamArgs, targets: &[Target], sizes: &BlockSizes) -> Result<()
     }
     let refuse =
         |problem: String, remedy: &str| Err(Error::option("--trim-share", problem, remedy));
-    if args.load.trim_share == 1.0 {
-        return refuse(
-            "the figures of a run are of reads and writes, and there would be none".to_owned(),
-            "choose less than 100%",
-        );
-    }
     if args.access.backend == Backend::Named(BackendKind::Aio) {
         return refuse(
             "native AIO has no trims".to_owned(),

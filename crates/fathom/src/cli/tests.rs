@@ -346,8 +346,8 @@ const RUN: &[Row] = &[
     ("buffered", &["f", "--buffered", "-b", "100"], |s| {
         stream(s).block_sizes.only() == Some(Bytes(100))
     }),
-    ("trim-share", &["f", "--trim-share", "5%", "--overwrite"], |s| {
-        stream(s).trim_share == 0.05 && s.writes()
+    ("trim-share", &["f", "--trim-share", "100%", "--overwrite"], |s| {
+        stream(s).trims_alone() && s.writes() && stream(s).load_in_words() == "random trim 4 KiB"
     }),
     ("fsync", &["f", "--fsync", "4", "--read-share", "0", "--overwrite"], |s| {
         stream(s).flush == Some(Flush { every: 4, data_only: false, barrier: true })
@@ -499,7 +499,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--interval", "7s"], &["no whole number of intervals of 7 s", "28 s or 35 s"]),
     (&["f", "--write-through"], &["--write-through", "all I/Os are reads", "drop it"]),
     (&["f", "--trim-share", "5%"], &["f: the load writes", "--overwrite"]),
-    (&["f", "--trim-share", "100%"], &["--trim-share", "reads and writes", "less than"]),
+    (&["f", "--trim-share", "100%"], &["f: the load writes", "--overwrite"]),
     (&["f", "--trim-share", "5%", "--backend", "aio"], &["--trim-share", "native AIO"]),
     (&["f", "--trim-share", "5%", "--polled"], &["--trim-share", "drop --polled"]),
     (&["sim:queue", "--trim-share", "5%"], &["--trim-share", "simulated", "drop it"]),
@@ -761,12 +761,13 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 12] = [
+const END_TO_END: [&str; 13] = [
     "workload",
     "set",
     "out",
     "html",
     "csv",
+    "csv-series",
     "trace",
     "json",
     "help",

@@ -5,7 +5,7 @@ mod run;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -38,12 +38,12 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     let paths = PathMap::new(&own.map)?;
     let request =
         diskspd::read(&theirs, shared::fresh_seed() as u32, &mut |path| load(path, &paths))?;
-    let mut refusals = tell(&request, &paths);
+    let stderr = Stderr::of(&request.profile);
+    let mut refusals = tell(&request, &paths, stderr);
     let profile = &request.profile;
     if request.profile_only {
         for refusal in &refusals {
-            let told = output::printable(&refusal.to_string());
-            output::note(&format!("note: it cannot run here: {told}"));
+            stderr.warn(&format!("it cannot run here: {refusal}"));
         }
         let indent = 0;
         output::print(described(profile, &theirs, indent).as_bytes())?;
@@ -56,25 +56,60 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
         }
         return Err(first.into());
     }
-    run::perform(profile, &described(profile, &theirs, 2), &paths, &own)
+    run::perform(&request, &described(profile, &theirs, 2), &paths, (&own, stderr))
+}
+
+/// What stderr is told. Scripts often have both outputs in one file (`-Rxml > r.xml 2>&1`), so that
+/// only warnings go there, unless somebody looks at it or asked for more with -v.
+#[derive(Clone, Copy, Debug)]
+struct Stderr {
+    /// Notes, progress and the names of files go there too.
+    all: bool,
+    /// A warning has to be well-formed XML, because it may stand before the result.
+    comments: bool,
+}
+
+impl Stderr {
+    fn of(profile: &Profile) -> Self {
+        let seen = std::io::stderr().is_terminal();
+        let comments = !seen && profile.result_format == ResultFormat::Xml;
+        Self { all: seen || profile.verbose, comments }
+    }
+
+    fn note(self, text: &str) {
+        if self.all {
+            self.tell(&format!("note: {text}"));
+        }
+    }
+
+    fn warn(self, text: &str) {
+        self.tell(&format!("warning: {text}"));
+    }
+
+    fn tell(self, text: &str) {
+        let text = output::printable(text);
+        output::note(&match self.comments {
+            // Two hyphens end a comment.
+            true => format!("<!-- {} -->", text.replace("--", "- -")),
+            false => text,
+        });
+    }
 }
 
 /// Says what is done otherwise than by DiskSpd, and gives what cannot run here.
-fn tell(request: &diskspd::Request, paths: &PathMap) -> Vec<Refusal> {
+fn tell(request: &diskspd::Request, paths: &PathMap, stderr: Stderr) -> Vec<Refusal> {
     let judgement = linux::judge(request, paths);
     let mut refusals = judgement.refusals;
     let mut notes = Notes::default();
     request.notes.iter().chain(&judgement.notes).for_each(|Note(note)| notes.add(note));
     for span in &request.profile.time_spans {
-        for gap in point::gaps(span, &mut notes) {
+        for gap in point::gaps(span, &request.speech, &mut notes) {
             if !refusals.contains(&gap) {
                 refusals.push(gap);
             }
         }
     }
-    for Note(note) in notes.into_vec() {
-        output::note(&format!("note: {}", output::printable(&note)));
-    }
+    notes.into_vec().iter().for_each(|Note(note)| stderr.note(note));
     refusals
 }
 

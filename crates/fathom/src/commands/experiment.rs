@@ -5,13 +5,14 @@ use std::io::{self, IsTerminal, Write};
 
 use fathom_core::experiment::{Experiment, Forecast, Planned, Trial};
 use fathom_core::facts::{Host, Target, TargetKind};
-use fathom_core::spec::{BackendKind, Point};
+use fathom_core::spec::{BackendKind, Point, Stream};
 use fathom_core::verdict::{self, foresee};
 use fathom_core::{Bytes, typed_path};
 use fathom_engine::Devices;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
 
+use super::probe::Probing;
 use super::shared::{self, Opened, Outputs, Place};
 use super::{preview, report};
 use crate::cli::args::{Results, StartArgs};
@@ -20,7 +21,7 @@ use crate::error::{Error, exit};
 use crate::journal::Journal;
 use crate::live::{Live, clock};
 use crate::session::{self, Carrier, Course, Outcome, Session};
-use crate::{output, signals};
+use crate::{contents, output, signals};
 
 /// More lines of a kind than this are counted, not shown.
 const SHOWN: usize = 8;
@@ -56,8 +57,12 @@ pub struct Prepared {
     pub seed: u64,
     /// What it is, in words, a line each: what varies, what is sought.
     pub about: Vec<String>,
+    /// Whether all that it addresses is written before it is read.
+    pub written_before: bool,
     /// What it writes at most; none if it only reads.
     pub writes: Option<Writes>,
+    /// What is seen by writing before all else: whether targets of the first ground save on data.
+    pub probes: Vec<Probing>,
     /// Why it may not start: what the user has not allowed.
     pub refusal: Option<Error>,
 }
@@ -77,6 +82,14 @@ impl Prepared {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
+        let mut points = self.grounds.iter().flat_map(|ground| &ground.spec.points);
+        if points.any(|point| point.streams.iter().all(Stream::trims_alone)) {
+            return Err(Error::option(
+                "--trim-share 100%",
+                "an experiment compares reads and writes, and there would be none",
+                "use `fathom run`, or have a stream that reads or writes beside it",
+            ));
+        }
         self.grounds.iter().try_for_each(|ground| shared::judge(&ground.place, &ground.spec))
     }
 }
@@ -94,7 +107,7 @@ pub struct Writes {
 }
 
 /// How it is known how much is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
     /// A schedule or a limit says so.
     #[default]
@@ -122,6 +135,16 @@ impl Writes {
         let size = |target: &u32| targets[*target as usize].size.0;
         sum.written = written.iter().map(size).sum();
         (!written.is_empty()).then_some(sum)
+    }
+
+    /// Bytes that are written at most.
+    pub fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// The same where not all of it may be run.
+    pub fn or_less(self) -> Self {
+        Self { known: self.known.max(Known::AtMost), ..self }
     }
 
     /// The same with so much more, which is known exactly.
@@ -189,14 +212,10 @@ impl Writes {
 /// What a target of this kind writes at most, in bytes per second.
 fn ordinary(target: &Target) -> (f64, &'static str) {
     let disks = target.layers.iter().filter_map(|layer| layer.disk.as_ref());
-    let mut turns = disks.clone().filter_map(|disk| disk.rotational).peekable();
-    // What a hypervisor shows often says that it turns, and does not.
-    let is_real = disks.clone().all(|disk| disk.transport.as_deref() != Some("virtio"));
-    let is_disk = is_real && turns.peek().is_some() && turns.all(|turns| turns);
     let nvme = disks.clone().any(|disk| disk.transport.as_deref() == Some("nvme"));
     match disks.clone().count() {
         _ if nvme => (8e9, "8 GB/s for NVMe (PCIe 4.0 x4)"),
-        1 if is_disk => (3e8, "300 MB/s for a disk that turns"),
+        1 if target.turns() => (3e8, "300 MB/s for a disk that turns"),
         _ => (2e9, "2 GB/s"),
     }
 }
@@ -224,12 +243,28 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
     // Each point opens what it needs by itself: a device that is claimed can be open only once.
     drop(first);
+    if let Err(error) = probe(&mut prepared) {
+        shared::after_failure(journal);
+        return Err(error);
+    }
     let points = prepared.experiment.forecast().points;
+    let specs = prepared.grounds.iter().map(|one| (&*one.spec.targets, &*one.spec.points));
+    prepared.targets = contents::looked_at(&prepared.targets, specs, prepared.seed);
     let header = (&host, prepared.targets.as_slice());
     let described = Some(&prepared.described);
     session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
     let outcome = run(&mut prepared, &host, (None, Course::new(outputs.trace())), &mut journal);
     finish(outcome, &outputs, journal)
+}
+
+/// Sees by writing whether targets save on data.
+fn probe(prepared: &mut Prepared) -> Result<(), Error> {
+    let consent = prepared.grounds[0].spec.consent.clone();
+    for probing in std::mem::take(&mut prepared.probes) {
+        let target = probing.target();
+        prepared.targets[target].reduction = Some(probing.perform(consent.clone())?);
+    }
+    Ok(())
 }
 
 /// Goes on with an experiment whose trials so far are in the file: the last of them, which it has not
@@ -339,6 +374,8 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
         say(format!("         and {} more", prepared.targets.len() - SHOWN))?;
     }
     say(format!("takes    {}; seed {}", forecast(&prepared.experiment.forecast()), prepared.seed))?;
+    let probes = prepared.probes.iter();
+    probes.map(Probing::announcement).try_for_each(say)?;
     if prepared.is_simulated() {
         return output::say(
             "needs    nothing: the target is simulated, in virtual time, and new at each point",
@@ -408,7 +445,13 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
         };
         for point in &spec.points {
             for finding in foresee(point, backend, &prepared.host, &spec.targets).findings {
-                if found.iter().all(|known| known.code != finding.code) {
+                // What was never written is, by then.
+                let is_past = prepared.written_before
+                    && matches!(finding.code, "unwritten-reads" | "allocating-writes");
+                // Where the payload is what varies, what repeats itself is meant.
+                let meant = finding.code == "repeating-payload"
+                    && prepared.described.axes.iter().any(|axis| axis.name.ends_with("payload"));
+                if !(meant || is_past) && found.iter().all(|known| known.code != finding.code) {
                     found.push(finding);
                 }
             }

@@ -1,10 +1,17 @@
 //! `fathom inspect`: what a target is, down its device stack, and what follows for a test.
 
+use fathom_core::Bytes;
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Payload, Region};
+use fathom_core::verdict;
 use fathom_engine::host;
 use fathom_report::{document, terminal};
 
-use super::shared;
+use super::probe::Probing;
+use super::shared::{self, Place};
 use crate::cli::args::Inspect;
+use crate::cli::resolve;
+use crate::cli::values::Backend;
 use crate::error::{Error, exit};
 use crate::output;
 
@@ -12,20 +19,79 @@ use crate::output;
 ///
 /// # Errors
 ///
-/// When the target cannot be looked at.
+/// When the target cannot be looked at, or must not be written to by the probe.
 pub fn perform(args: &Inspect) -> Result<u8, Error> {
-    if shared::simulated(&args.target).is_some() {
-        return Err(Error::target(
-            args.target.display().to_string(),
-            "a simulated device has nothing below it",
-            "see `fathom run sim:help` for what it does",
-        ));
+    let typed =
+        [("--overwrite", args.consent.overwrite), ("--destroy", !args.consent.destroy.is_empty())];
+    if let Some((option, _)) = typed.iter().find(|(_, typed)| *typed && !args.probe) {
+        let problem = "to look at a target writes nothing";
+        return Err(Error::option(*option, problem, "drop it, or add --probe"));
     }
-    let looked =
-        if args.target.is_dir() { host::folder(&args.target) } else { host::target(&args.target) };
-    let facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
-    let advice = host::advice(&host::host(), &facts);
+    let is_simulated = shared::simulated(&args.target).is_some();
+    let mut facts = match is_simulated {
+        true if args.probe => Place::find(std::slice::from_ref(&args.target))?.facts().remove(0),
+        true => {
+            return Err(Error::target(
+                args.target.display().to_string(),
+                "a simulated device has nothing below it",
+                "see `fathom run sim:help` for what it does, or see by --probe what it saves on",
+            ));
+        }
+        false => looked_at(args)?,
+    };
+    let mut advice = match is_simulated {
+        true => Vec::new(),
+        false => host::advice(&host::host(), &facts),
+    };
+    if args.probe {
+        let reduction = probed(args, &facts)?;
+        let found = verdict::reduced(&facts, &reduction, &Payload::UNIQUE);
+        advice.extend(found.map(|found| format!("{} {}", found.evidence, found.advice)));
+        facts.reduction = Some(reduction);
+    }
     let shown = terminal::target(&document::Target::from(&facts), &advice, &shared::style());
     output::say(shown.trim_end_matches('\n'))?;
     Ok(exit::MEASURED)
+}
+
+fn looked_at(args: &Inspect) -> Result<Target, Error> {
+    let looked =
+        if args.target.is_dir() { host::folder(&args.target) } else { host::target(&args.target) };
+    let mut facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    facts.content = host::contents(&[(&facts, Vec::from([(0, facts.size.0)]))], 1).remove(0);
+    Ok(facts)
+}
+
+/// What writing to it tells, within the region that was named.
+fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reduction, Error> {
+    if facts.kind == TargetKind::Folder {
+        return Err(Error::option(
+            "--probe",
+            format!("{} is a folder", facts.name),
+            "name a file in it that may be overwritten, or let `fathom quick` probe it with a \
+             scratch file",
+        ));
+    }
+    let offset = args.offset.unwrap_or(Bytes(0));
+    let room = Bytes(facts.size.0.saturating_sub(offset.0));
+    let length = args.size.unwrap_or(room);
+    if room < length {
+        return Err(Error::option(
+            format!("--size {length}"),
+            format!("{} has {room} from offset {offset} on", facts.name),
+            "choose less",
+        ));
+    }
+    let region = Region { target: 0, offset, length };
+    let place = Place::find(std::slice::from_ref(&args.target))?;
+    let probing = Probing::new(region, place, Backend::Auto, shared::fresh_seed())?;
+    output::say_folded(&output::printable(&probing.announcement()))?;
+    let is_simulated = facts.kind == TargetKind::Simulated;
+    if is_simulated && (args.consent.overwrite || !args.consent.destroy.is_empty()) {
+        let problem = "it has no effect on a simulated device";
+        return Err(Error::option("--overwrite, --destroy", problem, "drop it"));
+    }
+    let targets = std::slice::from_ref(facts);
+    let consent = resolve::permission(&args.consent, |_| true, |_| None, targets)?;
+    probing.perform(consent)
 }

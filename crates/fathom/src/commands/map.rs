@@ -2,24 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::Span;
 use fathom_core::experiment::map::{
-    ByCount, Map, SearchOptions, Settings, Shape, Surface, cells_at_most,
+    ByCount, Map, SearchOptions, Settings, Shape, Surface, Trims, cells_at_most,
 };
 use fathom_core::experiment::{Axis, Scale};
 use fathom_core::facts::Target;
-use fathom_core::spec::{Point, Stream};
-use fathom_core::{Bytes, Quantile};
+use fathom_core::spec::Point;
+use fathom_core::{Bytes, Quantile, Span, count};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::shared::{self, Place};
-use crate::cli::args::Map as Args;
+use crate::cli::args::{AccessArgs, Map as Args};
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
 use crate::cli::resolve::{self, Spec};
 use crate::error::{Error, exit};
-use crate::live::grouped;
 use crate::output;
 use crate::workload::keys;
 
@@ -64,6 +62,12 @@ const SHORTEST_CELL: Span = Span::from_secs(1);
 /// A longer one is a run by itself.
 const LONGEST_CELL: Span = Span::from_secs(24 * 3600);
 
+/// Long ones, of which a device does one after the other.
+const TRIMS_IN_FLIGHT: &str = "4";
+
+/// A target that does only half of what is offered carries nothing.
+const ALLOWED_MOST: f64 = 0.5;
+
 /// The tolerance of further quantiles in multiples of that of the median: tails are noisier.
 const TOLERANCES: [(f64, f64); 3] = [(0.5, 1.0), (0.95, 2.0), (1.0, 4.0)];
 
@@ -100,11 +104,26 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let (spec, refusal) = resolve::permitted(spec, &described);
     let refusal = refusal.map(in_words_of_a_map);
     let settings = settings(args, &spec, by_count(args, &place))?;
+    if settings.trims.is_some() && args.ramp == Span(0) {
+        return Err(Error::option(
+            "--trim-share",
+            "trims follow the writes by the load before the window, and --ramp 0s has none",
+            "choose a longer --ramp, such as 5s",
+        ));
+    }
+    if 0 < settings.prefill && matches!(place, Place::Simulated { .. }) {
+        return Err(Error::option(
+            "--prefill",
+            "it has no effect on a simulated device, which is new at each point",
+            "drop it",
+        ));
+    }
     let map = Map::new(settings.clone());
     Ok(Prepared {
         command: Command::Map,
         writes: writes(&map, &settings, &spec.targets),
-        about: about(&settings),
+        about: about(&map, &settings),
+        written_before: 0 < settings.prefill,
         described: in_the_document(args, &settings),
         seed: settings.base.seed,
         targets: spec.targets.clone(),
@@ -112,6 +131,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         which: Box::new(|_| 0),
         experiment: Box::new(map),
         host,
+        probes: Vec::new(),
         refusal,
     })
 }
@@ -119,14 +139,17 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
 /// What it writes at most: by the end of the write axis where that was given, and otherwise by what
 /// such a target can do.
 fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> {
-    let time = map.full_writing();
+    let (time, before) = (map.full_writing(), map.prefilling());
+    let known_before = || (Bytes(0) < before).then(|| Writes::exactly(before, targets));
     if let Some(bandwidth) = settings.write_max {
         let bytes = Bytes((bandwidth * time.as_secs_f64()) as u64);
-        return (Bytes(0) < bytes).then(|| Writes::at_most(bytes, targets));
+        let writes = (Bytes(0) < bytes).then(|| Writes::at_most(bytes, targets).beside(before));
+        return writes.or_else(known_before);
     }
     let long =
         Point { warm_up: Span(0), cool_down: Span(0), window: time, ..settings.base.clone() };
-    Writes::of(std::iter::once((&long, 1)), targets)
+    let writes = Writes::of(std::iter::once((&long, 1)), targets);
+    writes.map(|writes| writes.beside(before)).or_else(known_before)
 }
 
 /// A map cannot be asked to read only, as other loads can.
@@ -146,7 +169,8 @@ fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
     // In virtual time one thread keeps up with any device.
     let usual = if matches!(place, Place::Simulated { .. }) { 1 } else { 2 };
     let readers = args.workers.unwrap_or(usual);
-    let stream = |name: &str, words: &[String]| -> Result<StreamArgs, Error> {
+    let [first, second] = halves(args, place);
+    let stream = |name: &str, words: &[String], access: &AccessArgs| -> Result<StreamArgs, Error> {
         let (load, _) = keys::read(words).map_err(|why| {
             Error::option("fathom map", why, "change the option that it is about")
         })?;
@@ -155,7 +179,7 @@ fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
             name: Some(name.to_owned()),
             aims: Vec::from([aim]),
             load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: Some(args.ramp), ..load },
-            access: args.access.clone(),
+            access: access.clone(),
             copy: ONLY,
         })
     };
@@ -172,21 +196,49 @@ fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
         word("queue-depth", &args.queue_depth.to_string()),
         word("workers", &format!("{readers}/total")),
     ];
+    let mut streams =
+        Vec::from([stream("writer", &writer, &second)?, stream("readers", &reader, &first)?]);
+    if trim_share(args).is_some() {
+        let trims = [
+            word("block-size", &args.write_block_size.0.to_string()),
+            word("read-share", "0%"),
+            word("trim-share", "100%"),
+            word("pattern", "sequential"),
+            word("queue-depth", TRIMS_IN_FLIGHT),
+            word("workers", "1/total"),
+        ];
+        streams.push(stream("trims", &trims, &second)?);
+    }
     Ok(Described {
         name: Some("latency map".to_owned()),
-        streams: Vec::from([stream("writer", &writer)?, stream("readers", &reader)?]),
+        streams,
         consent: args.consent.clone(),
         folders: Vec::new(),
     })
 }
 
-/// Whether the target is a disk that turns. What a hypervisor shows often says so, and does not.
-fn turns(target: &Target) -> bool {
-    let mut disks = target.layers.iter().filter_map(|layer| layer.disk.as_ref()).peekable();
-    disks.peek().is_some()
-        && disks.all(|disk| {
-            disk.rotational == Some(true) && disk.transport.as_deref() != Some("virtio")
-        })
+/// How much of what is written is trimmed, if anything is.
+fn trim_share(args: &Args) -> Option<f64> {
+    args.trim_share.filter(|share| 0.0 < *share)
+}
+
+/// Where reads go, and where writes do. With trims each have a half: reads of what was trimmed would
+/// touch no medium.
+fn halves(args: &Args, place: &Place) -> [AccessArgs; 2] {
+    let access = &args.access;
+    if trim_share(args).is_none() {
+        return [access.clone(), access.clone()];
+    }
+    let rest =
+        place.facts().first().map_or(0, |target| target.size.0.saturating_sub(access.offset.0));
+    let unit = args.write_block_size.0.max(args.block_size.0).max(1);
+    let half = access.size.map_or(rest, |size| size.0) / 2 / unit * unit;
+    let at = |offset: u64| AccessArgs {
+        offset: Bytes(offset),
+        size: Some(Bytes(half)),
+        ..access.clone()
+    };
+    [at(access.offset.0), at(access.offset.0.saturating_add(half))]
 }
 
 /// When cells end by the number of their I/Os: on a simulated device that was asked for no change over
@@ -195,11 +247,11 @@ fn by_count(args: &Args, place: &Place) -> Option<ByCount> {
     let Place::Simulated { options, .. } = place else { return None };
     let is_usual = args.cell_time.is_none() && args.cell_time_max.is_none();
     let written = Bytes(options.rarely().0.saturating_mul(RARELY));
-    (is_usual && !options.faults.change_over_time()).then_some(ByCount { written, ..BY_COUNT })
+    (is_usual && !options.changes_over_time()).then_some(ByCount { written, ..BY_COUNT })
 }
 
 fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Settings, Error> {
-    let cells = if turns(&spec.targets[0]) { TURNING } else { QUICK };
+    let cells = if spec.targets[0].turns() { TURNING } else { QUICK };
     let (window, window_max) = times(args, &cells)?;
     let maximum = |option: &str, typed: &Option<Offered>, block: Bytes| {
         let Some(offered) = typed else { return Ok(None) };
@@ -219,11 +271,14 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
     let surfaces = surfaces(args)?;
     let interval = by_count.map_or(resolve::SHORTEST_INTERVAL, |_| COUNTED_INTERVAL);
     let point = &spec.points[0];
-    let [writer, reader]: [Stream; 2] =
-        point.streams.clone().try_into().expect("a writer and readers were described");
+    let mut streams = point.streams.iter().cloned();
+    let mut next = || streams.next().expect("a writer and readers were described");
+    let (writer, reader) = (next(), next());
+    let trims = streams.next().zip(trim_share(args));
     Ok(Settings {
         base: Point { interval, ..point.clone() },
         writer,
+        trims: trims.map(|(stream, share)| Trims { stream, share }),
         reader,
         search: SearchOptions {
             shape,
@@ -232,15 +287,29 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
             cells_at_most: cells_at_most(shape),
             seed: point.seed,
         },
+        prefill: args.prefill.map_or(0, |typed| typed.0),
         write_max: write_max.map(|rate| rate * args.write_block_size.0 as f64),
         read_max,
         ramp: args.ramp,
         window,
         window_max,
         give_up_from: Span((window.0 as f64 * cells.give_up_from) as u64),
-        behind: cells.behind,
+        behind: allowed_error(args, &cells)?,
         by_count,
     })
+}
+
+/// The share by which the target may be behind in a cell that it carries.
+fn allowed_error(args: &Args, cells: &Cells) -> Result<f64, Error> {
+    let share = args.allowed_error.unwrap_or(cells.behind);
+    match 0.0 < share && share <= ALLOWED_MOST {
+        true => Ok(share),
+        false => Err(Error::option(
+            format!("--allowed-error {} %", share * 100.0),
+            "some I/Os are always under way, and a target that is far behind carries no load",
+            "choose more than 0 % and at most 50 %, such as 3%",
+        )),
+    }
 }
 
 /// How long a cell is measured, and how long at most.
@@ -298,7 +367,7 @@ fn surface(quantile: Quantile, tolerance: f64) -> Surface {
 }
 
 /// What it does, in words.
-fn about(settings: &Settings) -> Vec<String> {
+fn about(map: &Map, settings: &Settings) -> Vec<String> {
     let Shape { writes, reads, .. } = settings.search.shape;
     let cells = match settings.search.exhaustive {
         true => format!("all {} cells", writes * reads),
@@ -307,15 +376,30 @@ fn about(settings: &Settings) -> Vec<String> {
             format!("{} of {all} cells at most", settings.search.cells_at_most.min(all))
         }
     };
-    let mut about = Vec::from([
-        format!("latency map: {writes} x {reads} steps of write load and read load"),
-        format!(
-            "cells    {cells}, each {} after {}, up to {} until it is exact enough",
-            settings.window, settings.ramp, settings.window_max
-        ),
-    ]);
+    let mut about =
+        Vec::from([format!("latency map: {writes} x {reads} steps of write load and read load")]);
+    if 0 < settings.prefill {
+        about.push(format!(
+            "before   everything is written {} in blocks of 128 KiB, {} in all",
+            experiment::times(settings.prefill),
+            map.prefilling()
+        ));
+    }
+    about.push(format!(
+        "cells    {cells}, each {} after {}, up to {} until it is exact enough",
+        settings.window, settings.ramp, settings.window_max
+    ));
+    if let Some(Trims { stream, share }) = &settings.trims {
+        about.push(format!(
+            "trims    {} % of what is written, {} behind it, in {} from offset {}",
+            share * 100.0,
+            settings.ramp,
+            stream.regions[0].length,
+            stream.regions[0].offset
+        ));
+    }
     if let Some(ByCount { known, most, written, .. }) = settings.by_count {
-        let [known, most] = [known, most].map(|count| grouped(count as f64));
+        let [known, most] = [known, most].map(count);
         let and = if written.0 > 0 { format!(", and {written} written") } else { String::new() };
         about.push(format!("         simulated: after {known} reads or {most} I/Os{and}"));
     }
@@ -348,7 +432,9 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
         ("cell-time", settings.window.to_string()),
         ("cell-time-max", settings.window_max.to_string()),
         ("ramp", settings.ramp.to_string()),
-        ("behind", settings.behind.to_string()),
+        ("allowed-error", settings.behind.to_string()),
+        ("trim-share", args.trim_share.unwrap_or(0.0).to_string()),
+        ("prefill", settings.prefill.to_string()),
         ("exhaustive", settings.search.exhaustive.to_string()),
         ("write-max", maximum(settings.write_max)),
         ("read-max", maximum(settings.read_max)),

@@ -12,6 +12,7 @@ pub mod peak;
 pub mod plan;
 pub mod prepare;
 mod preview;
+mod probe;
 pub mod quick;
 pub mod report;
 pub mod resume;

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use fathom_core::experiment::{
-    BestPractice, Circumstances, Experiment, Peak, Search, Vary, lowest,
+    BestPractice, Circumstances, Experiment, Peak, Search, Vary, lowest, tied,
 };
-use fathom_core::facts::{Target, TargetKind};
+use fathom_core::facts::{Content, Target, TargetKind};
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{Pacing, Point, Workers};
-use fathom_core::{Rate, Span};
+use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::shared;
+use super::{probe, shared};
 
 use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
@@ -22,9 +22,9 @@ use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
 use crate::cli::values::{self, Backend, Depth};
 use crate::error::Error;
 use crate::live::grouped;
-use crate::output;
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
+use crate::{contents, output};
 
 /// The share of the best throughput that is enough, unless told otherwise.
 const ENOUGH: f64 = 0.95;
@@ -92,18 +92,40 @@ pub fn prepare_best_practice(
     }
     let host = shared::this_host();
     let cpus = shared::machine(&host).cpus;
-    if let [stream] = asked.described.streams.as_mut_slice() {
+    if let [stream] = asked.described.streams.as_mut_slice()
+        && !is_typed(args, "workers")
+    {
         stream.load.workers = Workers::Total(cpus);
     }
     let official = args.search.official.0;
     let prepared = settle(args, asked, (seed, true), |peak, base, targets| {
         let is_simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
         let memory = (!is_simulated).then_some(host.memory);
-        let circumstances = Circumstances { cpus, memory, official };
+        let content = content(base, targets);
+        let circumstances = Circumstances { cpus, memory, content, official };
         Box::new(BestPractice::new(peak, base.clone(), circumstances))
     })?;
+    let point = &prepared.grounds[0].spec.points[0];
+    let threads: u32 = point.streams.iter().map(worker_count).sum();
+    let on = match tied(point) {
+        0 => format!("{} on {}", counted(threads, "thread"), counted(cpus, "CPU")),
+        tied => {
+            let all = counted(cpus, "CPU");
+            format!("{} tied to {tied} of {all}", counted(threads, "thread"))
+        }
+    };
     let mut about = prepared.about;
-    about.insert(0, format!("{workload}: DiskSpd's guide, {cpus} threads for as many CPUs"));
+    about.insert(0, format!("{workload}: DiskSpd's guide, {on}"));
+    let addressed: u64 =
+        point.streams.iter().flat_map(|one| &one.regions).map(|one| one.length.0).sum();
+    let targets = counted(prepared.targets.len() as u32, "target");
+    about.insert(
+        1,
+        format!(
+            "guide    a test file of 100 GB on each of 4 to 8 LUNs; here {targets}, {} in all",
+            Bytes(addressed)
+        ),
+    );
     Ok(Prepared { about, ..prepared })
 }
 
@@ -124,8 +146,11 @@ fn settle(
         stream.load.seed = seed.or(stream.load.seed);
     }
     let (place, host, spec) = shared::settle(&mut asked)?;
-    let (spec, refusal) = resolve::permitted(spec, &asked.described);
+    let (mut spec, refusal) = resolve::permitted(spec, &asked.described);
     let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
+    if small_steps && !is_typed(args, "workers") {
+        a_thread_for_each_cpu(&mut spec.points[0]);
+    }
     let base = spec.points[0].clone();
     let official = args.search.official.0;
     if let Some(window) = official {
@@ -140,10 +165,18 @@ fn settle(
     let about = about(&peak, &base, &search, official);
     let axis = document::Axis::from(&peak.axis());
     let experiment = experiment(peak, &base, &spec.targets);
+    let probes = match official {
+        Some(_) => probe::before(&base, &place, spec.backend),
+        None => Vec::new(),
+    };
+    let probed = probes.iter().map(|probe| probe.writes_at_most().0).sum();
+    let writes = Writes::of(std::iter::once((&long, 1)), &spec.targets);
     Ok(Prepared {
         command: Command::Peak,
-        writes: Writes::of(std::iter::once((&long, 1)), &spec.targets),
+        writes: writes.map(|writes| writes.beside(Bytes(probed))),
+        probes,
         about,
+        written_before: false,
         described: document::Experiment {
             name: asked.source().unwrap_or("peak").to_owned(),
             base: document::Point::from(&base),
@@ -158,6 +191,38 @@ fn settle(
         host,
         refusal,
     })
+}
+
+/// What samples of all that a point reads are like, together.
+fn content(point: &Point, targets: &[Target]) -> Option<Content> {
+    let points = std::slice::from_ref(point);
+    let known = contents::looked_at(targets, [(targets, points)], point.seed);
+    let each = known.iter().filter_map(|target| target.content.filter(|one| 0 < one.samples));
+    each.reduce(|sum, one| Content {
+        samples: sum.samples + one.samples,
+        zeros: sum.zeros + one.zeros,
+        patterned: sum.patterned + one.patterned,
+        equal: sum.equal + one.equal,
+        ..sum
+    })
+}
+
+/// "1 CPU", "2 CPUs".
+fn counted(number: u32, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+fn is_typed(args: &Args, option: &str) -> bool {
+    args.request.typed.iter().any(|typed| typed.name == option)
+}
+
+/// By the guide there are as many threads as CPUs: as those that they are tied to, where they are.
+fn a_thread_for_each_cpu(point: &mut Point) {
+    if let (tied @ 1.., [stream]) = (tied(point), point.streams.as_mut_slice()) {
+        stream.workers = Workers::Total(tied);
+        let queue_depth = stream.pacing.queue_depth().max(tied);
+        stream.pacing = Pacing::Closed { queue_depth };
+    }
 }
 
 /// What cannot be, whatever the targets are.

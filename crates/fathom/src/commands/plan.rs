@@ -2,6 +2,7 @@
 //! nothing; ends as `run` would where that would be refused.
 
 use fathom_core::facts::Host;
+use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
 use fathom_core::verdict::foresee;
 use fathom_engine::sim;
@@ -72,7 +73,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
         if TARGETS_SHOWN < stream.regions.len() {
             say(format!("         and {} more", stream.regions.len() - TARGETS_SHOWN))?;
         }
-        let writes = match stream.read_share < 1.0 {
+        let writes = match stream.does(Direction::Write) {
             true => preview::amount(point, stream),
             false => "nothing".to_owned(),
         };

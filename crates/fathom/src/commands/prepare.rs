@@ -203,7 +203,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
             "{name} is used as it is: {} that were all written before, and {} are wanted{}",
             facts.size,
             args.size,
-            match facts.extents {
+            match &facts.extents {
                 Some(_) => "",
                 None => " (its file system does not tell what of it was written)",
             }
@@ -219,7 +219,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     }
     let folder = args.file.parent().map_or(PathBuf::from("/"), Path::to_owned);
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-    let written = facts.extents.map_or(facts.size, |extents| extents.written);
+    let written = facts.extents.as_ref().map_or(facts.size, |extents| extents.written);
     enough_space(&folder, args.size.max(facts.size), written, &name)?;
     let opening = Opening {
         access: Access::BUFFERED,
@@ -255,7 +255,7 @@ fn what_is_missing(facts: &Target, wanted: Bytes) -> Option<String> {
     if facts.size < wanted {
         return Some(format!("it has {}, and {wanted} are wanted", facts.size));
     }
-    let extents = facts.extents?;
+    let extents = facts.extents.as_ref()?;
     let never = Bytes(extents.unwritten.0 + extents.holes.0);
     (never > Bytes(0)).then(|| format!("{never} of its {} were never written", facts.size))
 }

@@ -1,6 +1,7 @@
 //! What a run will do, in words: `run` says it before it starts, `plan` says it instead.
 
 use fathom_core::facts::Target;
+use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Span};
@@ -113,12 +114,18 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
             false => "from several offsets".to_owned(),
         };
         let payload = figures::payload(&document::Payload::from(&stream.payload));
+        let amount = match stream.trims_alone() {
+            true => "nothing".to_owned(),
+            false => amount(point, stream),
+        };
         format!(
-            "OVERWRITES {}: {}, anywhere in {} {place}{}{}",
+            "OVERWRITES {}: {amount}, anywhere in {} {place}{}{}",
             targets(spec, stream),
-            amount(point, stream),
             Bytes(length),
-            payload.map(|payload| format!("; writes {payload}")).unwrap_or_default(),
+            payload
+                .filter(|_| stream.does(Direction::Write))
+                .map(|payload| format!("; writes {payload}"))
+                .unwrap_or_default(),
             if stream.trims() { "; its trims empty parts of it" } else { "" }
         )
     };

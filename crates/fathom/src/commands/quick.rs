@@ -11,6 +11,7 @@ use fathom_engine::target::OpenTarget;
 use fathom_report::document::{Command, Document};
 
 use super::fill::{self, Limit};
+use super::probe;
 use super::shared::{self, Opened, Outputs, Place, Work};
 use crate::cli::args::Quick;
 use crate::cli::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
@@ -142,10 +143,16 @@ fn measure(
     live: &mut Live,
 ) -> Result<Outcome, Error> {
     let points: Vec<Point> = portrait.spec.points.clone();
+    let mut spec = portrait.spec.clone();
+    if let Some(mut probe) = portrait.probe.clone() {
+        let mut carrier = opened;
+        let found = probe::perform(&mut probe, (host, &spec.targets), &mut carrier, live)?;
+        spec.targets[0].reduction = Some(found);
+    }
     let work = Work {
         command: Command::Quick,
         host,
-        spec: &portrait.spec,
+        spec: &spec,
         opened,
         seed: points[0].seed,
         experiment: &mut Sequence::new(points),
@@ -195,6 +202,9 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     ))?;
     for line in more {
         output::say(line)?;
+    }
+    if let Some(probe) = &portrait.probe {
+        output::say_folded(&probe::announcement(probe))?;
     }
     if spec.writes() && more.is_empty() && shared::simulated(Path::new(&target.name)).is_none() {
         output::say(&format!(

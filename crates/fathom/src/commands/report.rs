@@ -17,14 +17,15 @@ use crate::{journal, output};
 ///
 /// When the result cannot be read, or a report not be written.
 pub fn perform(args: &Report) -> Result<u8, Error> {
-    let files = [&args.html, &args.csv, &args.cells, &args.svg, &args.png];
+    let files = [&args.html, &args.csv, &args.csv_series, &args.cells, &args.svg, &args.png];
     let writes = files.iter().any(|file| file.is_some());
     check(args, writes)?;
     shared::distinct(files)?;
     let document = shared::read(&args.result)?;
     let images = images(args, &document)?;
     let cells = cells(args, &document)?;
-    shared::write_reports(&document, args.html.as_deref(), args.csv.as_deref())?;
+    let tables = (args.csv.as_deref(), args.csv_series.as_deref());
+    shared::write_reports(&document, args.html.as_deref(), tables)?;
     if let Some((path, table)) = cells {
         journal::write_new(path, table)?;
         output::say(&format!("cells   {}", path.display()))?;

@@ -44,6 +44,10 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         return Err(refuse(format!("the experiment is another one now: {found}")));
     }
     let done = document.trials.iter().take_while(|trial| !trial.interrupted).count();
+    for (target, then) in prepared.targets.iter_mut().zip(&document.header.targets) {
+        // Probed at its beginning, and not again.
+        target.reduction = then.reduction.as_ref().map(document::Reduction::to_core);
+    }
     say(&document, done)?;
     let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
     // The header's line, and one for each trial.
@@ -169,11 +173,12 @@ fn replay(
             let found = found.unwrap_or_default();
             return Err(format!("trial {number} would be another one now: {found}"));
         }
-        course.take(match trial.verdict {
+        let verdict = match trial.verdict {
             document::Verdict::Sound => Verdict::Sound,
             document::Verdict::Suspect => Verdict::Suspect,
             document::Verdict::Void => Verdict::Void,
-        });
+        };
+        course.take(verdict, planned.point.time());
         last = Some(Trial {
             point: planned.point,
             place: planned.place,

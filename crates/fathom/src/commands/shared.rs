@@ -30,7 +30,7 @@ use crate::scratch::{self, Leftover};
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::workload::Asked;
-use crate::{output, signals};
+use crate::{contents, output, signals};
 
 /// How every simulated target's name begins.
 const SIMULATED: &str = "sim:";
@@ -43,7 +43,7 @@ pub enum Place {
         /// What is known about it.
         facts: Box<Target>,
         /// What it does.
-        options: sim::Options,
+        options: Box<sim::Options>,
     },
     /// Files and devices.
     Real(Vec<Target>),
@@ -93,7 +93,7 @@ impl Place {
                 let layers = options.layers();
                 let facts = Target { layers, ..Target::simulated(&name, options.size) };
                 let facts = Box::new(facts);
-                return Ok(Self::Simulated { facts, options });
+                return Ok(Self::Simulated { facts, options: Box::new(options) });
             }
             let facts =
                 host::target(path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
@@ -261,7 +261,7 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
 #[derive(Debug)]
 pub enum Opened {
     /// A simulated device.
-    Simulated(sim::Options),
+    Simulated(Box<sim::Options>),
     /// Files and devices.
     Real {
         /// For each stream, an open target for each of its regions.
@@ -475,8 +475,9 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     signals::be_orderly();
     let host = Host { ceiling: opened.ceiling(), ..host.clone() };
     let points = experiment.forecast().points;
-    session::begin(journal, command, (&host, &spec.targets), seed, points, None)?;
-    let mut session = Session { host: &host, targets: &spec.targets, carrier: &mut opened };
+    let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
+    session::begin(journal, command, (&host, &targets), seed, points, None)?;
+    let mut session = Session { host: &host, targets: &targets, carrier: &mut opened };
     let outcome = session.run(experiment, Course::new(trace), journal, live);
     live.finish();
     outcome
@@ -508,14 +509,15 @@ pub fn measure_each(
                 return Err(error);
             }
         };
+        let seed = spec.points[0].seed;
+        let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
         if index == 0 {
             let host = Host { ceiling: opened.ceiling(), ..host.clone() };
-            let seed = spec.points[0].seed;
             let points = specs.len() as u32;
-            session::begin(journal, command, (&host, &spec.targets), seed, points, None)?;
+            session::begin(journal, command, (&host, &targets), seed, points, None)?;
         }
         let mut carrier = &opened;
-        let mut session = Session { host, targets: &spec.targets, carrier: &mut carrier };
+        let mut session = Session { host, targets: &targets, carrier: &mut carrier };
         let mut experiment = Sequence::new(spec.points.clone());
         ended = session.trials(&mut experiment, None, &mut course, journal, live)?;
         if ended.0 != Ended::Completed {
@@ -546,6 +548,7 @@ pub fn style() -> terminal::Style {
 pub struct Outputs {
     html: Option<PathBuf>,
     csv: Option<PathBuf>,
+    series: Option<PathBuf>,
     trace: Option<TraceFile>,
 }
 
@@ -579,8 +582,8 @@ impl Outputs {
     ) -> Result<(Self, Journal), Error> {
         let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
         let html = typed.html.clone().or(beside);
-        distinct([&typed.out, &html, &typed.csv, &typed.trace])?;
-        for path in html.iter().chain(&typed.csv) {
+        distinct([&typed.out, &html, &typed.csv, &typed.csv_series, &typed.trace])?;
+        for path in html.iter().chain(&typed.csv).chain(&typed.csv_series) {
             free(path)?;
         }
         let (out, journal) = match &typed.out {
@@ -593,7 +596,10 @@ impl Outputs {
             .map_or(Ok(()), free)
             .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
         match trace {
-            Ok(trace) => Ok((Self { html, csv: typed.csv.clone(), trace }, journal)),
+            Ok(trace) => {
+                let (csv, series) = (typed.csv.clone(), typed.csv_series.clone());
+                Ok((Self { html, csv, series, trace }, journal))
+            }
             Err(taken) => {
                 journal.discard();
                 Err(taken)
@@ -620,7 +626,8 @@ impl Outputs {
             ));
             None
         };
-        Self { html: free(&typed.html), csv: free(&typed.csv), trace: None }
+        let series = free(&typed.csv_series);
+        Self { html: free(&typed.html), csv: free(&typed.csv), series, trace: None }
     }
 
     /// Shows and writes what the result file holds.
@@ -645,7 +652,8 @@ impl Outputs {
     /// When a report cannot be written.
     pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
         output::say(&format!("\nresult  {}", journal.path().display()))?;
-        write_reports(document, self.html.as_deref(), self.csv.as_deref())?;
+        let tables = (self.csv.as_deref(), self.series.as_deref());
+        write_reports(document, self.html.as_deref(), tables)?;
         match &self.trace {
             Some(trace) => output::say(&trace.close()?),
             None => Ok(()),
@@ -676,7 +684,7 @@ pub fn after_failure(journal: Journal) {
 pub fn write_reports(
     document: &Document,
     html: Option<&Path>,
-    csv: Option<&Path>,
+    (csv, series): (Option<&Path>, Option<&Path>),
 ) -> Result<(), Error> {
     let page = html.map_or(Ok(()), |path| {
         journal::write_new(path, html::document(document))?;
@@ -686,7 +694,11 @@ pub fn write_reports(
         journal::write_new(path, csv::document(document))?;
         output::say(&format!("table   {}", path.display()))
     });
-    page.and(table)
+    let series = series.map_or(Ok(()), |path| {
+        journal::write_new(path, csv::series::document(document))?;
+        output::say(&format!("series  {}", path.display()))
+    });
+    page.and(table).and(series)
 }
 
 /// Refuses two results in the same file, however its name is written.

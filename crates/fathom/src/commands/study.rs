@@ -65,9 +65,14 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     };
     let prepared = match which {
         StudyOf::WriteConcurrency(sweep) => {
+            let sweep = by_threads(sweep)?;
             let template = Template::read_or(&sweep.request, Some("write-concurrency"))?;
-            let settled = sweep::settle(sweep, &template, None, seed)?;
-            settled.prepared(|sweep, _| Box::new(Study::new(sweep, Question::WriteConcurrency)))
+            let settled = sweep::settle(&sweep, &template, None, seed)?;
+            settled.prepared(|sweep, targets| {
+                let study = Study::new(sweep, Question::WriteConcurrency);
+                let stripes = targets.first().and_then(|target| target.array()?.stripe);
+                Box::new(study.over_stripes(stripes.map(|stripe| stripe.full)))
+            })
         }
         StudyOf::MultiStream(sweep) => {
             side_by_side("multi-stream", sweep, seed, Question::MultiStream)?
@@ -78,6 +83,19 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     };
     let (_, results) = common(which);
     Ok((Prepared { command: Command::Study, ..prepared }, results.clone()))
+}
+
+/// The same, with one I/O of each thread in flight where the number of threads is what varies.
+fn by_threads(args: &Sweep) -> Result<Sweep, Error> {
+    let mut args = args.clone();
+    let has = |name: &str| args.axis.iter().any(|axis| axis.name == name);
+    if has("workers") && !has("queue-depth") {
+        let each = AxisArg::new("queue-depth", &["1/worker"]);
+        let each =
+            each.map_err(|why| Error::option("--axis workers", why, "give queue-depth as well"))?;
+        args.axis.push(each);
+    }
+    Ok(args)
 }
 
 /// A sweep over each of the targets that were named, one after the other.

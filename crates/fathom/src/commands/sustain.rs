@@ -86,6 +86,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         command: Command::Sustain,
         writes: writes(&sustain, &spec.targets),
         about: about(&sustain, test, &settings),
+        written_before: 0 < settings.passes,
         described: document::Experiment {
             name: test.name().to_owned(),
             base: document::Point::from(&base),
@@ -101,6 +102,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         }),
         experiment: Box::new(sustain),
         host,
+        probes: Vec::new(),
         refusal,
     })
 }

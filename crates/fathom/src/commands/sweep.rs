@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use fathom_core::Span;
 use fathom_core::experiment::{
     Axis, Candidate, Coordinate, Experiment, Order, Planned, Precondition, Role, Sweep,
-    SweepSettings,
+    SweepSettings, again_at_most,
 };
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
@@ -145,7 +145,7 @@ impl SettledSweep {
             axes: axes.iter().map(document::Axis::from).collect(),
             settings: settings_in_words(&settings, &once),
         };
-        let writes = writes(&candidates, &settings, &targets);
+        let writes = writes((&axes, &candidates), &settings, &targets);
         let Grounds { list, of } = grounds;
         let which = move |planned: &Planned| {
             let role = match planned.place.role {
@@ -164,25 +164,43 @@ impl SettledSweep {
             described,
             seed: base.seed,
             about,
+            written_before: 0 < settings.prepare,
             writes,
+            probes: Vec::new(),
             refusal,
         }
     }
 }
 
-/// What all trials write, and what is written before each.
+/// What all trials write, and what is written before each: those that may be measured again among them,
+/// which are taken for the ones that write most.
 fn writes(
-    candidates: &[Candidate],
+    (axes, candidates): (&[Axis], &[Candidate]),
     settings: &SweepSettings,
     targets: &[Target],
 ) -> Option<Writes> {
     let pass = |one: &Candidate| Precondition::new(&one.point, settings.prepare).next();
-    let passes: Vec<Point> = candidates.iter().filter_map(pass).collect();
-    let times = |one: &Candidate| if one.once { 1 } else { settings.repeats };
-    let prepared = passes.iter().zip(candidates);
-    let prepared = prepared.map(|(point, one)| (point, settings.prepare * times(one)));
-    let measured = candidates.iter().map(|one| (&one.point, times(one)));
-    Writes::of(measured.chain(prepared), targets)
+    let passes: Vec<Option<Point>> = candidates.iter().map(pass).collect();
+    let alone = |place: usize| {
+        let before = passes[place].iter().map(|pass| (pass, settings.prepare));
+        let all = before.chain(std::iter::once((&candidates[place].point, 1)));
+        Writes::of(all, targets).map_or(0.0, |writes| writes.bytes())
+    };
+    let mut most: Vec<(f64, usize)> = (0..candidates.len())
+        .filter(|place| !candidates[*place].once)
+        .map(|place| (alone(place), place))
+        .collect();
+    most.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut times: Vec<u32> =
+        candidates.iter().map(|one| if one.once { 1 } else { settings.repeats }).collect();
+    let (count, again) = again_at_most(axes, candidates);
+    most.iter().take(count).for_each(|(_, place)| times[*place] += again);
+    let measured = candidates.iter().zip(&times).map(|(one, times)| (&one.point, *times));
+    let prepared = passes.iter().zip(&times);
+    let prepared =
+        prepared.filter_map(|(pass, times)| Some((pass.as_ref()?, settings.prepare * times)));
+    let all = Writes::of(measured.chain(prepared), targets)?;
+    Some(if count > 0 { all.or_less() } else { all })
 }
 
 fn labels(coordinates: &[Coordinate]) -> Vec<String> {
@@ -218,7 +236,11 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
         prepare: args.course.prepare.or(file.prepare),
         cut_off: args.course.cut_off || file.cut_off,
         enough: args.course.enough.or(file.enough),
-        once: if args.course.once.is_empty() { file.once } else { args.course.once.clone() },
+        once: match args.course.once.is_empty() {
+            // An axis that was typed may have taken the value away with the one of the file.
+            true => file.once.into_iter().filter(|once| !is_taken_away(args, once)).collect(),
+            false => args.course.once.clone(),
+        },
     };
     for (name, value) in &course.once {
         let has = |axis: &AxisArg| axis.name == *name && axis.labels.contains(value);
@@ -235,6 +257,11 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
         return Err(Error::option(option, "everything is enough then", "choose 95%"));
     }
     Ok((table.axes, course))
+}
+
+/// Whether an axis was typed that has not this value any more.
+fn is_taken_away(args: &Args, (name, value): &(String, String)) -> bool {
+    args.axis.iter().any(|axis| axis.name == *name && !axis.labels.contains(value))
 }
 
 fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
@@ -285,7 +312,7 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
     let repeats = match settings.repeats {
         1 => String::new(),
         n if once.is_empty() => format!(", {n} times each"),
-        n => format!(", {n} times each; then once {}", once.join(" and ")),
+        n => format!(", {n} times each; once {}, beside the others", once.join(" and ")),
     };
     let order = match settings.order {
         Order::Shuffled => "in shuffled order",

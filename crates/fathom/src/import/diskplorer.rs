@@ -108,7 +108,7 @@ pub fn map(
     };
     let measured = [CellKind::Measured, CellKind::Imprecise, CellKind::Overloaded];
     let measured = found.cells.iter().filter(|cell| measured.contains(&cell.kind)).count();
-    let sentences = sentences(&found, measured);
+    let sentences = sentences(&found, measured, &|_| None);
     Ok(Some((Found::from(&core::Found::Map(found)), sentences)))
 }
 

@@ -140,8 +140,8 @@ struct SustainWords {
 }
 
 /// What is said on the command line alone: consent, how it begins, and where results go.
-const NEVER_IN_A_FILE: [&str; 9] =
-    ["overwrite", "destroy", "yes", "plan", "out", "html", "csv", "trace", "json"];
+const NEVER_IN_A_FILE: [&str; 10] =
+    ["overwrite", "destroy", "yes", "plan", "out", "html", "csv", "csv-series", "trace", "json"];
 
 /// A table of a workload file whose keys are the options of an experiment. That of a sweep has axes
 /// besides and is none of these.

@@ -375,17 +375,22 @@ impl Loaded {
         )
     }
 
-    /// The options of the whole run that were typed, as words.
+    /// The options that were typed and go before what the file says, as words: those of the whole run,
+    /// and where there is but one stream it is clear whose the others are.
     fn typed(&self, args: &Request) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let names = keys::names();
         let mut words = BTreeMap::new();
         for typed in args.typed.iter().filter(|typed| names.contains(&typed.name)) {
-            if !is_common(&typed.name) {
-                return Err(Error::option(
-                    format!("--{}", typed.name),
-                    format!("{} says it for each of its streams", self.name()),
-                    "say it there; or have it read a variable, and give that with --set",
-                ));
+            let refuse = |problem: String| {
+                let remedy = "say it there; or have it read a variable, and give that with --set";
+                Err(Error::option(format!("--{}", typed.name), problem, remedy))
+            };
+            if !is_common(&typed.name) && self.streams.len() > 1 {
+                return refuse(format!("{} says it for each of its streams", self.name()));
+            }
+            // There are several of it, and they belong together.
+            if typed.name == "part" {
+                return refuse(format!("{} says what its I/Os are", self.name()));
             }
             words.insert(typed.name.clone(), Vec::from([typed.word()]));
         }

@@ -163,6 +163,16 @@ fn streams_have_their_own_targets_regions_and_access() {
     request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
     let refusal = settle_request(&request).unwrap_err();
     assert!(refusal.contains("--block-size") && refusal.contains("--set"), "{refusal}");
+    // Of a single stream it is clear whose the others are.
+    let files = Files::one("targets = 'f'\nblock-size = '8k'\nread-share = '70%'\n");
+    let mut request = self::request(&[files.path().as_str(), "--overwrite"]);
+    request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
+    let point = settle_request(&request).unwrap().points.remove(0);
+    let [stream] = point.streams.as_slice() else { panic!("{point:#?}") };
+    assert_eq!((stream.block_sizes.largest(), stream.read_share), (Bytes(4096), 0.7));
+    let part = "50% block-size=8k".to_owned();
+    request.typed.push(Typed { name: "part".to_owned(), value: Some(part) });
+    assert!(settle_request(&request).unwrap_err().contains("--part"));
 }
 
 #[test]

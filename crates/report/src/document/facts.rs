@@ -5,7 +5,7 @@ use fathom_core::{Bytes, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Ceiling;
+use super::{Ceiling, Reduction};
 
 /// The machine that generated the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// CPUs that the process could run on.
     pub cpus: u32,
+    /// Where each of them is; none in results of versions before 0.1.0 was finished.
+    #[serde(default)]
+    pub cpu_places: Vec<CpuPlace>,
     /// NUMA nodes.
     pub numa_nodes: u32,
     /// Memory of the machine.
@@ -37,6 +40,38 @@ pub struct Host {
     /// What the load generator could do here at most, measured before the first I/O; none where it
     /// was not measured.
     pub ceiling: Option<Ceiling>,
+    /// How the process ranked against others; none in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
+}
+
+/// How the process ranked against others where they wanted the same CPU or disk.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rank {
+    /// Its nice value: 0 unless somebody chose another one, 19 is the last.
+    pub nice: i32,
+    /// The policy of the scheduler, if it is one that gives way to others: "batch", "idle".
+    pub policy: Option<String>,
+    /// The priority of its I/Os, if one was set, such as "idle" or "best-effort:7".
+    pub io_priority: Option<String>,
+    /// The nice value of its session, where the kernel groups the sessions (autogroup).
+    pub session_nice: Option<i32>,
+    /// The least weight of its cgroups for CPU time, as a share of the default; none if it was the
+    /// default or not told.
+    pub cpu_weight: Option<f64>,
+}
+
+/// Where a CPU is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuPlace {
+    /// Its number.
+    pub number: u32,
+    /// Its package, which is its socket.
+    pub package: Option<u32>,
+    /// Its core in the package: CPUs that share both are siblings on one core.
+    pub core: Option<u32>,
+    /// Its NUMA node.
+    pub node: Option<u32>,
 }
 
 /// The clock that stamped the I/Os.
@@ -85,10 +120,34 @@ pub struct Target {
     pub file_system: Option<FileSystem>,
     /// What of the file was ever written, if it is a file and its file system can tell.
     pub extents: Option<Extents>,
+    /// What samples of what was read are like, taken before the run; none where none were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// What a probe of writes has told of what it makes of data of which something can be saved; none
+    /// where there was no probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduction: Option<Reduction>,
     /// The devices below, from the top to the bottom; a layer comes before what it consists of.
     pub layers: Vec<Layer>,
     /// Who used the target, if it is a block device.
     pub in_use: Vec<InUse>,
+    /// What the control groups of the process allowed it at the devices below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<IoLimit>,
+}
+
+/// What a control group allowed the process at a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IoLimit {
+    /// The kernel's name of the device.
+    pub device: String,
+    /// What was limited: "read-bandwidth", "write-bandwidth" (bytes per second), "read-iops",
+    /// "write-iops" (per second), "latency" (microseconds) or "weight".
+    pub kind: String,
+    /// The figure.
+    pub value: u64,
+    /// The file that said so.
+    pub file: String,
 }
 
 /// The file system that a file is on.
@@ -125,6 +184,31 @@ pub struct Extents {
     pub holes_bytes: u64,
     /// How many extents there are.
     pub count: u64,
+    /// Bytes in which other files, snapshots or other places of the file had a part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shared_bytes: u64,
+}
+
+/// What older files do not have is not written where there is nothing of it.
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+/// What samples of a target's content are like, taken before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Content {
+    /// Blocks that were read, each at another place.
+    pub samples: u32,
+    /// How large each was.
+    pub block_bytes: u64,
+    /// Those of zeros alone.
+    pub zeros: u32,
+    /// Those full of a pattern of at most 512 bytes that is not zeros.
+    pub patterned: u32,
+    /// Those of the others that equal another one.
+    pub equal: u32,
+    /// The share of what is neither that an entropy coder saves, in the mean, from 0 to 1.
+    pub compressible: f64,
 }
 
 /// What a layer of a target's device stack is.
@@ -164,6 +248,12 @@ pub struct Layer {
     pub stripe: Option<Stripe>,
     /// Free words on the kind, such as "raid6" or "crypt" or a loop device's file.
     pub detail: Option<String>,
+    /// Where it began on what it consists of, if it was a partition or a loop device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_at_bytes: Option<u64>,
+    /// Whether a loop device went past the page cache to its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<bool>,
     /// The request queue, for every whole device.
     pub queue: Option<Queue>,
     /// The hardware, for disks.
@@ -200,10 +290,19 @@ pub struct Queue {
     pub max_request_bytes: Option<u64>,
     /// Whether there is a volatile write cache ("write back").
     pub volatile_write_cache: Option<bool>,
+    /// Whether there is one by what the device itself or its driver says, where that can be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache_told: Option<bool>,
+    /// Whether writes can be made durable one by one (FUA).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fua: Option<bool>,
     /// The most that can be discarded at once; zero means not at all.
     pub discard_max_bytes: Option<u64>,
     /// Whether the kernel may poll it.
     pub polling: Option<bool>,
+    /// Whether the kernel counted its I/Os.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<bool>,
 }
 
 /// A disk's hardware.
@@ -213,7 +312,7 @@ pub struct Disk {
     pub model: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// Whether it says that it turns.
+    /// Whether it turns, where that is known: what a virtual disk says of it is a default.
     pub rotational: Option<bool>,
     /// The NUMA node it is attached to.
     pub numa_node: Option<u32>,
@@ -271,6 +370,18 @@ fn bytes(bytes: Option<Bytes>) -> Option<u64> {
     bytes.map(|bytes| bytes.0)
 }
 
+impl From<&facts::CpuPlace> for CpuPlace {
+    fn from(place: &facts::CpuPlace) -> Self {
+        let facts::CpuPlace { number, core, node } = *place;
+        Self {
+            number,
+            package: core.map(|(package, _)| package),
+            core: core.map(|(_, core)| core),
+            node,
+        }
+    }
+}
+
 impl From<&facts::Host> for Host {
     fn from(host: &facts::Host) -> Self {
         Self {
@@ -279,6 +390,7 @@ impl From<&facts::Host> for Host {
             os: host.os.clone(),
             cpu_model: host.cpu_model.clone(),
             cpus: host.cpus,
+            cpu_places: host.cpu_places.iter().map(CpuPlace::from).collect(),
             numa_nodes: host.numa_nodes,
             memory_bytes: host.memory.0,
             memory_limit_bytes: bytes(host.memory_limit),
@@ -291,6 +403,13 @@ impl From<&facts::Host> for Host {
                 cost_ns: host.clock.cost_ns,
             },
             ceiling: host.ceiling.as_ref().map(Ceiling::from),
+            rank: Some(Rank {
+                nice: host.rank.nice,
+                policy: host.rank.policy.clone(),
+                io_priority: host.rank.io.map(|priority| priority.to_string()),
+                session_nice: host.rank.session_nice,
+                cpu_weight: host.rank.cpu_weight,
+            }),
         }
     }
 }
@@ -312,8 +431,22 @@ impl From<&facts::Target> for Target {
             direct_alignment_bytes: bytes(target.direct_alignment),
             file_system: target.file_system.as_ref().map(FileSystem::from),
             extents: target.extents.as_ref().map(Extents::from),
+            content: target.content.as_ref().map(Content::from),
+            reduction: target.reduction.as_ref().map(Reduction::from),
             layers: target.layers.iter().map(Layer::from).collect(),
             in_use: target.in_use.iter().map(InUse::from).collect(),
+            limits: target.limits.iter().map(IoLimit::from).collect(),
+        }
+    }
+}
+
+impl From<&facts::IoLimit> for IoLimit {
+    fn from(limit: &facts::IoLimit) -> Self {
+        Self {
+            device: limit.device.clone(),
+            kind: limit.kind.name().to_owned(),
+            value: limit.value,
+            file: limit.file.clone(),
         }
     }
 }
@@ -334,6 +467,19 @@ impl From<&facts::FileSystem> for FileSystem {
     }
 }
 
+impl From<&facts::Content> for Content {
+    fn from(content: &facts::Content) -> Self {
+        Self {
+            samples: content.samples,
+            block_bytes: content.block.0,
+            zeros: content.zeros,
+            patterned: content.patterned,
+            equal: content.equal,
+            compressible: content.compressible,
+        }
+    }
+}
+
 impl From<&facts::Extents> for Extents {
     fn from(extents: &facts::Extents) -> Self {
         Self {
@@ -341,6 +487,7 @@ impl From<&facts::Extents> for Extents {
             unwritten_bytes: extents.unwritten.0,
             holes_bytes: extents.holes.0,
             count: extents.count,
+            shared_bytes: extents.shared.0,
         }
     }
 }
@@ -363,8 +510,13 @@ impl From<&facts::Layer> for Layer {
             members: layer.members.clone(),
             stripe: layer.stripe.map(|s| Stripe { chunk_bytes: s.chunk.0, full_bytes: s.full.0 }),
             detail: layer.detail.clone(),
+            begins_at_bytes: bytes(layer.begins_at),
+            direct: layer.direct,
             queue: layer.queue.as_ref().map(Queue::from),
-            disk: layer.disk.as_ref().map(Disk::from),
+            disk: layer
+                .disk
+                .as_ref()
+                .map(|disk| Disk { rotational: layer.turns(), ..Disk::from(disk) }),
         }
     }
 }
@@ -381,8 +533,11 @@ impl From<&facts::Queue> for Queue {
             optimal_io_bytes: bytes(queue.optimal_io),
             max_request_bytes: bytes(queue.max_request),
             volatile_write_cache: queue.volatile_write_cache,
+            write_cache_told: queue.write_cache_told,
+            fua: queue.fua,
             discard_max_bytes: bytes(queue.discard_max),
             polling: queue.polling,
+            counts: queue.counts,
         }
     }
 }

@@ -109,6 +109,13 @@ pub struct Worker {
     pub start_delay: Option<StartDelay>,
     /// CPU time that the worker's own thread used in the window; none where it cannot be told.
     pub cpu_ns: Option<u64>,
+    /// Time in the window in which that thread was ready to run and was not on a CPU, because others
+    /// were; none where it cannot be told, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_wait_ns: Option<u64>,
+    /// How often that thread was put on a CPU in the window; none as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_runs: Option<u64>,
     /// It stopped early because every one of a long row of I/Os failed.
     pub gave_up: bool,
     /// How it waited; none of a simulated target.
@@ -121,6 +128,40 @@ pub struct Worker {
     /// The CPU that it was tied to; none if it ran on any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_cpu: Option<u32>,
+    /// What it did until it had started the last of a limited number of I/Os; none where its load went
+    /// on until the window's end, and in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+}
+
+/// What a worker did while its load was whole, before the drain in which ever fewer are in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Whole {
+    /// How long that was, from the start of the window.
+    pub length_ns: u64,
+    /// Reads that completed in that time.
+    pub reads: u64,
+    /// Writes that completed in that time.
+    pub writes: u64,
+    /// What those reads read.
+    pub read_bytes: u64,
+    /// What those writes wrote.
+    pub written_bytes: u64,
+    /// I/Os in flight, averaged over that time.
+    pub queue_depth: f64,
+}
+
+impl From<measure::Whole> for Whole {
+    fn from(whole: measure::Whole) -> Self {
+        Self {
+            length_ns: whole.length.0,
+            reads: whole.ios[0],
+            writes: whole.ios[1],
+            read_bytes: whole.bytes[0].0,
+            written_bytes: whole.bytes[1].0,
+            queue_depth: whole.queue_depth,
+        }
+    }
 }
 
 /// How a worker passed the time until something completed or fell due.
@@ -271,6 +312,10 @@ pub struct IntervalFlow {
 /// What the host counted during the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
+    /// How far from the window's two ends they were read at most, both together; none in results of
+    /// versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
     /// One for each CPU that was online.
     pub cpus: Vec<Cpu>,
     /// One for each device at the bottom of a target.
@@ -281,14 +326,71 @@ pub struct Counters {
     pub process_kernel_ns: u64,
     /// Time that the cgroup kept the process off the CPUs.
     pub throttled_ns: Option<u64>,
-    /// Time that workers with real-time priority were ready to run and did not, added up; none where
-    /// none had it or the kernel does not say, and in results of versions that did not look.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub realtime_wait_ns: Option<u64>,
     /// What io_uring's own threads did; none where another backend carried the I/Os, and in results
     /// of versions that did not look.
     #[serde(default)]
     pub io_wq: Option<IoWq>,
+    /// What memory cost; none in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// Who traced the process, such as "gdb (4711)", if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracer: Option<String>,
+    /// When the process or the machine did not run; none where nobody watched, and in results of
+    /// versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Vec<Pause>>,
+}
+
+/// What memory cost during the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// Pages of the process that had to be read before it could go on; none if not told.
+    pub major_faults: Option<u64>,
+    /// What the machine read from swap.
+    pub swapped_in_bytes: Option<u64>,
+    /// What it wrote there.
+    pub swapped_out_bytes: Option<u64>,
+    /// Time in which some thread of the cgroup, or of the machine where that is not told, waited for
+    /// memory.
+    pub stalled_ns: Option<u64>,
+}
+
+/// A time in the window in which nothing of the process ran, though it did not wait for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// What stood still.
+    pub kind: PauseKind,
+    /// When it began, from the start of the window: at the earliest, and at most 50 ms before it did.
+    pub after_ns: u64,
+    /// How long it was at least; at most 50 ms less than it was.
+    pub length_ns: u64,
+}
+
+/// What stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseKind {
+    /// The process was stopped: by a signal, a freezer, a debugger.
+    Process,
+    /// The machine, or a CPU of it, did not run.
+    Machine,
+    /// The machine slept.
+    Suspended,
+}
+
+impl From<&facts::Pause> for Pause {
+    fn from(pause: &facts::Pause) -> Self {
+        Self {
+            kind: match pause.kind {
+                facts::PauseKind::Process => PauseKind::Process,
+                facts::PauseKind::Machine => PauseKind::Machine,
+                facts::PauseKind::Suspended => PauseKind::Suspended,
+            },
+            after_ns: pause.after.0,
+            length_ns: pause.length.0,
+        }
+    }
 }
 
 /// What io_uring's own threads (io-wq) did for the process during the window. The kernel hands them
@@ -333,8 +435,42 @@ pub struct Device {
     pub writes: u64,
     /// What they wrote.
     pub written_bytes: u64,
+    /// For how long its reads were under way in the block layer, added up, in whole milliseconds;
+    /// none in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_time_ns: Option<u64>,
+    /// The same of its writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_time_ns: Option<u64>,
+    /// Reads that the block layer joined to a neighbor, so that they are counted with it as one; none in
+    /// results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_reads: Option<u64>,
+    /// The same of its writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_writes: Option<u64>,
     /// Flushes that completed.
     pub flushes: u64,
+}
+
+impl Device {
+    /// "1,000 reads (62.5 MiB; 3,000 more were merged into them), 0 writes (0 B), 0 flushes".
+    pub fn in_words(&self) -> String {
+        let merged = |count: Option<u64>| match count {
+            None | Some(0) => String::new(),
+            Some(count) => format!("; {} more were merged into them", crate::figures::count(count)),
+        };
+        format!(
+            "{} reads ({}{}), {} writes ({}{}), {} flushes",
+            crate::figures::count(self.reads),
+            Bytes(self.read_bytes),
+            merged(self.merged_reads),
+            crate::figures::count(self.writes),
+            Bytes(self.written_bytes),
+            merged(self.merged_writes),
+            crate::figures::count(self.flushes)
+        )
+    }
 }
 
 impl Distribution {
@@ -461,6 +597,8 @@ impl Worker {
                 target: Distribution::from(&delay.target),
             }),
             cpu_ns: worker.cpu.map(|cpu| cpu.0),
+            cpu_wait_ns: worker.cpu_wait.map(|wait| wait.time.0),
+            cpu_runs: worker.cpu_wait.map(|wait| wait.runs),
             gave_up: worker.gave_up,
             pinned_cpu: None,
             waits: worker.waits.map(|waits| Waits {
@@ -468,6 +606,7 @@ impl Worker {
                 spin_in_flight_ns: waits.spin_in_flight.0,
             }),
             lag_ns: worker.lag.map(|lag| lag.0),
+            whole: worker.whole.map(Whole::from),
         }
     }
 }
@@ -606,20 +745,64 @@ impl From<&facts::Counters> for Counters {
             read_bytes: device.read_bytes.0,
             writes: device.writes,
             written_bytes: device.written_bytes.0,
+            read_time_ns: device.under_way.map(|times| times[0].0),
+            write_time_ns: device.under_way.map(|times| times[1].0),
+            merged_reads: device.merged.map(|merged| merged[0]),
+            merged_writes: device.merged.map(|merged| merged[1]),
             flushes: device.flushes,
         };
         Self {
+            late_ns: Some(counters.late.0),
             cpus: counters.cpus.iter().map(cpu).collect(),
             devices: counters.devices.iter().map(device).collect(),
             process_user_ns: counters.process_user.0,
             process_kernel_ns: counters.process_kernel.0,
             throttled_ns: counters.throttled.map(|throttled| throttled.0),
-            realtime_wait_ns: counters.realtime_wait.map(|wait| wait.0),
+            memory: Some(Memory {
+                major_faults: counters.memory.major_faults,
+                swapped_in_bytes: counters.memory.swapped_in.map(|bytes| bytes.0),
+                swapped_out_bytes: counters.memory.swapped_out.map(|bytes| bytes.0),
+                stalled_ns: counters.memory.stalled.map(|time| time.0),
+            }),
+            tracer: counters.tracer.clone(),
+            pauses: counters
+                .pauses
+                .as_ref()
+                .map(|pauses| pauses.found.iter().map(Pause::from).collect()),
             io_wq: counters.io_wq.as_ref().map(|io_wq| IoWq {
                 handed_over: io_wq.handed_over,
                 threads: io_wq.threads.as_ref().map(|threads| threads.len() as u32),
                 cpu_ns: io_wq.cpu().map(|cpu| cpu.0),
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_tells_what_the_block_layer_merged_where_it_was_looked() {
+        let counted = |merged| facts::DeviceCounters {
+            name: "sda".to_owned(),
+            reads: 500,
+            read_bytes: Bytes(2000 << 16),
+            merged,
+            ..facts::DeviceCounters::default()
+        };
+        let in_words = |merged| {
+            let counters = facts::Counters {
+                devices: Vec::from([counted(merged)]),
+                ..facts::Counters::default()
+            };
+            Counters::from(&counters).devices[0].in_words()
+        };
+        let merged =
+            "500 reads (125 MiB; 1,500 more were merged into them), 0 writes (0 B), 0 flushes";
+        assert_eq!(in_words(Some([1500, 0])), merged);
+        for nothing in [None, Some([0, 0])] {
+            assert_eq!(in_words(nothing), "500 reads (125 MiB), 0 writes (0 B), 0 flushes");
         }
     }
 }

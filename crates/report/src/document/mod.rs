@@ -14,6 +14,7 @@ mod measure;
 mod pattern;
 mod read;
 mod record;
+mod reduction;
 mod rows;
 mod spec;
 mod write;
@@ -33,16 +34,18 @@ pub use experiment::{
     Probe, Role, Round, Scale, Steadiness, SustainFound, SweepFound, Validation,
 };
 pub use facts::{
-    Clock, Disk, Extents, FileSystem, Host, InUse, Layer, LayerKind, Queue, Stripe, Target,
-    TargetKind,
+    Clock, Content, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer, LayerKind, Queue,
+    Stripe, Target, TargetKind,
 };
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
     Buckets, Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval,
-    IntervalFlow, IoDirection, IoError, IoWq, Ledger, Spread, StartDelay, Waits, Worker,
+    IntervalFlow, IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay,
+    Waits, Worker,
 };
 pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, read, read_from};
+pub use reduction::{Answer, Ratio, Reduction, Saving};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
     Access, Arrivals, Backend, Cache, Hint, IoPriority, Kind, Limit, Pacing, Payload, Point,
@@ -272,6 +275,9 @@ pub struct Unchecked {
     pub code: String,
     /// Why it could not be made.
     pub why: String,
+    /// Whether it could have been made on another machine, so that it is missing here.
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// How the run ended and what it found.
@@ -574,7 +580,11 @@ impl From<&verdict::Finding> for Finding {
 
 impl From<&verdict::Unchecked> for Unchecked {
     fn from(unchecked: &verdict::Unchecked) -> Self {
-        Self { code: unchecked.code.to_owned(), why: unchecked.why.clone() }
+        Self {
+            code: unchecked.code.to_owned(),
+            why: unchecked.why.clone(),
+            missing: unchecked.obstacle == verdict::Obstacle::Machine,
+        }
     }
 }
 

@@ -447,6 +447,13 @@ fn check_worker(worker: &Worker) -> Result<(), String> {
         [l.due, l.completed_in_warm_up, l.completed, l.failed, l.in_flight, l.lost, l.unstarted];
     check(parts.iter().all(|&n| n < COUNT_LIMIT), too_large)?;
     check(worker.errors.count < COUNT_LIMIT, too_large)?;
+    if let Some(whole) = &worker.whole {
+        let counts = [whole.reads, whole.writes];
+        let bytes = [whole.length_ns, whole.read_bytes, whole.written_bytes];
+        check(counts.iter().all(|&n| n < COUNT_LIMIT), too_large)?;
+        check(bytes.iter().all(|&n| n < LIMIT), too_large)?;
+        check(whole.queue_depth.is_finite(), too_large)?;
+    }
     check(worker.queue_depth.is_finite(), too_large)
 }
 

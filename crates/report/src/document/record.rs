@@ -40,7 +40,17 @@ fn worker(worker: &Worker) -> measure::WorkerRecord {
             target: histogram(&delay.target),
         }),
         lag: worker.lag_ns.map(Span),
+        whole: worker.whole.map(|whole| measure::Whole {
+            length: Span(whole.length_ns),
+            ios: [whole.reads, whole.writes],
+            bytes: [whole.read_bytes, whole.written_bytes].map(Bytes),
+            queue_depth: whole.queue_depth,
+        }),
         cpu: worker.cpu_ns.map(Span),
+        cpu_wait: worker
+            .cpu_wait_ns
+            .zip(worker.cpu_runs)
+            .map(|(ns, runs)| measure::CpuWait { time: Span(ns), runs }),
         gave_up: worker.gave_up,
         waits: worker.waits.map(|waits| measure::Waits {
             margin: Span(waits.margin_ns),

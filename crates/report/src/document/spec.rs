@@ -550,6 +550,22 @@ impl From<&spec::Kind> for Kind {
     }
 }
 
+impl Stream {
+    /// Whether any of its I/Os is of that direction.
+    pub fn does(&self, direction: Direction) -> bool {
+        let share = match direction {
+            Direction::Read => self.read_share,
+            Direction::Write => 1.0 - self.read_share,
+        };
+        share > 0.0 && !self.trims_alone()
+    }
+
+    /// Whether it does nothing but trim.
+    pub fn trims_alone(&self) -> bool {
+        self.trim_share >= 1.0
+    }
+}
+
 impl From<&spec::Stream> for Stream {
     fn from(stream: &spec::Stream) -> Self {
         let region = |region: &spec::Region| Region {

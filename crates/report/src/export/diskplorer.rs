@@ -4,7 +4,10 @@
 //! The script looks at a job's name, its rates, and four percentiles of `clat_ns`, and leaves a cell
 //! out whose rates are more than 3 % below those in its name, or that has no percentiles. `clat_ns`
 //! holds what a map is of: the response time. Every cell of the grid is there, because the script
-//! takes the axes from the cells; what fio has no word for stands under "fathom", which other readers
+//! takes the axes from the cells. It scales the colors of a chart by the values in it, and fails with
+//! "Invalid vmin or vmax" where there is none, or a zero: so a percentile that no cell at all is known at
+//! (with few I/Os, or in a map of others) gets in each cell the largest value that the cell is known at
+//! further in, which it is no less than. What fio has no word for stands under "fathom", which other readers
 //! skip: how a cell is known, the exact steps of the axes, what was withheld, the doubts.
 
 use fathom_core::measure::{Direction, Flow, Histogram};
@@ -30,7 +33,9 @@ pub fn diskplorer(document: &Document) -> Option<String> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     let Some(Found::Map(found)) = found else { return None };
     let header = &document.header;
-    let jobs: Vec<Value> = found.cells.iter().map(|cell| job(document, found, cell)).collect();
+    let nowhere = nowhere(document, found);
+    let job = |cell| job((document, found), cell, &nowhere);
+    let jobs: Vec<Value> = found.cells.iter().map(job).collect();
     let targets: Vec<&str> = header.targets.iter().map(|target| target.name.as_str()).collect();
     let output = json!({
         "fio version": format!("fathom {}", header.fathom_version),
@@ -43,8 +48,36 @@ pub fn diskplorer(document: &Document) -> Option<String> {
     Some(format!("{output}\n"))
 }
 
+/// The percentiles that the script cannot do without and of which no cell has a value.
+fn nowhere(document: &Document, found: &MapFound) -> Vec<f64> {
+    let carried = |cell: &&MapCell| !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+    let known = |percent: f64, cell: &MapCell| {
+        let step = |steps: &[f64], place: u32| steps.get(place as usize).copied();
+        let loads =
+            step(&found.write_bandwidths, cell.write).zip(step(&found.read_rates, cell.read));
+        let trial = loads.and_then(|(write, read)| trial_of(document, write, read));
+        let is_told = trial.is_some_and(|trial| sum(trial, Direction::Read).ios() > 0);
+        is_told || known_at(found, cell).any(|(known, _)| same(known, percent))
+    };
+    let missing = |percent: &f64| {
+        let mut cells = found.cells.iter().filter(carried);
+        !cells.any(|cell| known(*percent, cell))
+    };
+    NEEDED.into_iter().filter(missing).collect()
+}
+
+/// What a cell is known at: percentiles with their response times in nanoseconds.
+fn known_at<'f>(found: &'f MapFound, cell: &'f MapCell) -> impl Iterator<Item = (f64, f64)> + 'f {
+    let times = found.quantiles.iter().zip(&cell.response_time_ns);
+    times.filter_map(|(quantile, time)| Some((quantile * 100.0, (*time)?.value)))
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-9
+}
+
 /// The cell as fio would have told of it.
-fn job(document: &Document, found: &MapFound, cell: &MapCell) -> Value {
+fn job((document, found): (&Document, &MapFound), cell: &MapCell, nowhere: &[f64]) -> Value {
     let step = |steps: &[f64], place: u32| steps.get(place as usize).copied().unwrap_or(0.0);
     let write = step(&found.write_bandwidths, cell.write);
     let read = step(&found.read_rates, cell.read);
@@ -56,7 +89,7 @@ fn job(document: &Document, found: &MapFound, cell: &MapCell) -> Value {
         write as u64,
         read.ceil() as u64
     );
-    let told = Told::of(found, cell, trial);
+    let told = Told::of(found, cell, trial, nowhere);
     let own = json!({
         "kind": cell.kind.name(),
         "write_bandwidth_bytes": write,
@@ -96,7 +129,7 @@ struct Told {
 }
 
 impl Told {
-    fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>) -> Self {
+    fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>, nowhere: &[f64]) -> Self {
         let times = || found.quantiles.iter().zip(&cell.response_time_ns);
         let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| *quantile);
         if matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond) {
@@ -104,17 +137,22 @@ impl Told {
         }
         let all = trial.map(|trial| sum(trial, Direction::Read));
         let value = |percent: f64| -> Option<Value> {
-            let same = |quantile: f64| (quantile * 100.0 - percent).abs() < 1e-9;
-            let known = times().find(|(quantile, time)| same(**quantile) && time.is_some());
-            if let Some((_, Some(time))) = known {
-                return Some(json!(time.value.round() as u64));
+            // A zero has no logarithm, and no I/O takes no time.
+            let whole = |ns: f64| json!((ns.round() as u64).max(1));
+            if let Some((_, ns)) = known_at(found, cell).find(|(known, _)| same(*known, percent)) {
+                return Some(whole(ns));
             }
             // As fio tells them, however few values lie beyond.
             let all = all
                 .as_ref()
                 .and_then(|all| all.response_time().quantile(Quantile(percent / 100.0)));
             match all {
-                Some(ns) => Some(json!(ns)),
+                Some(ns) => Some(whole(ns as f64)),
+                None if nowhere.contains(&percent) => {
+                    let further_in = known_at(found, cell).filter(|(known, _)| *known < percent);
+                    let largest = further_in.map(|(_, ns)| ns).max_by(f64::total_cmp);
+                    Some(largest.map_or_else(|| json!("nan"), whole))
+                }
                 // Python reads it as a number that is none, and so leaves the cell white.
                 None => NEEDED.contains(&percent).then(|| json!("nan")),
             }
@@ -139,11 +177,10 @@ fn sum(trial: &Trial, direction: Direction) -> Flow {
 
 /// The share of what was due that was done in a direction. One I/O that has just begun is not behind.
 fn done(trial: &Trial, direction: Direction) -> f64 {
-    let reads = |stream: u32| {
+    let own = |stream: u32| {
         let stream = trial.point.streams.get(stream as usize);
-        stream.is_some_and(|stream| stream.read_share > 0.0)
+        stream.is_some_and(|stream| stream.does(direction))
     };
-    let own = |stream: u32| reads(stream) == (direction == Direction::Read);
     let ledgers = trial.workers.iter().filter(|one| own(one.stream)).map(|one| one.ledger);
     let (due, waiting, lost) = ledgers.fold((0, 0, 0), |sum, one| {
         (sum.0 + one.due, sum.1 + one.unstarted + one.in_flight, sum.2 + one.lost + one.failed)

@@ -11,7 +11,7 @@ use fathom_core::Span;
 use fathom_core::measure::{self, Direction, Histogram};
 
 use super::{diskspd_text, diskspd_xml};
-use crate::document::{Cell, Counters, Document, Trial};
+use crate::document::{Cell, Counters, Document, Host, Trial};
 
 /// What was asked for, as far as DiskSpd prints it and the document does not know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,6 +277,52 @@ impl Cpu {
     }
 }
 
+/// Which CPUs are in which socket, node and core, each by its place in a list.
+pub(super) struct Topology {
+    /// By their packages' numbers.
+    pub sockets: Vec<Group>,
+    /// By their numbers.
+    pub nodes: Vec<Group>,
+    /// By their packages' and their own numbers.
+    pub cores: Vec<Group>,
+}
+
+/// CPUs that are together somewhere.
+pub(super) struct Group {
+    /// What the system calls it: for a core its package first.
+    name: (u32, u32),
+    pub cpus: Vec<u32>,
+}
+
+impl Topology {
+    /// None where it is not known of every CPU.
+    pub fn of(host: &Host) -> Option<Self> {
+        let mut topology = Self { sockets: Vec::new(), nodes: Vec::new(), cores: Vec::new() };
+        for place in &host.cpu_places {
+            let (package, core) = (place.package?, place.core?);
+            for (groups, name) in [
+                (&mut topology.sockets, (package, 0)),
+                (&mut topology.nodes, (place.node.unwrap_or(0), 0)),
+                (&mut topology.cores, (package, core)),
+            ] {
+                match groups.iter_mut().find(|group| group.name == name) {
+                    Some(group) => group.cpus.push(place.number),
+                    None => groups.push(Group { name, cpus: Vec::from([place.number]) }),
+                }
+            }
+        }
+        let lists = [&mut topology.sockets, &mut topology.nodes, &mut topology.cores];
+        lists.into_iter().for_each(|groups| groups.sort_by_key(|group| group.name));
+        (!topology.cores.is_empty()).then_some(topology)
+    }
+
+    /// The places of the socket, the node and the core that hold this CPU.
+    pub fn place(&self, cpu: u32) -> Option<[usize; 3]> {
+        let of = |groups: &[Group]| groups.iter().position(|group| group.cpus.contains(&cpu));
+        Some([of(&self.sockets)?, of(&self.nodes)?, of(&self.cores)?])
+    }
+}
+
 /// Every CPU, and the mean of all.
 pub(super) fn cpus(counters: &Counters) -> (Vec<Cpu>, Cpu) {
     let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 };
@@ -316,4 +362,18 @@ pub(super) fn percentile(times: &Histogram, billionths: u64) -> Option<u64> {
 /// Nanoseconds as milliseconds.
 pub(super) fn ms(ns: f64) -> f64 {
     ns / 1e6
+}
+
+/// A size for people, as DiskSpd prints it: `64KiB` where a unit fits, two decimals where none does
+/// (`1.50KiB`), and below 1 KiB the bytes alone.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 5] =
+        [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, name)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
+        return bytes.to_string();
+    };
+    match bytes.trailing_zeros() >= shift {
+        true => format!("{}{name}", bytes >> shift),
+        false => format!("{:.2}{name}", bytes as f64 / (1u64 << shift) as f64),
+    }
 }

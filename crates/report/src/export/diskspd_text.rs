@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use fathom_core::measure::{Direction, Histogram};
 
-use super::diskspd::{self, Distribution, Profile, Row, Sum, TimeSpan, ms};
+use super::diskspd::{self, Distribution, Profile, Row, Sum, TimeSpan, Topology, ms, size};
 use crate::document::{Document, Trial};
 use crate::terminal::clean;
 
@@ -58,11 +58,18 @@ fn system(out: &mut String, document: &Document) {
     let _ = write!(
         out,
         "System information:\n\n\tcomputer name: {}\n\tstart time: {start} UTC\n\n\
-         \tcpu count:\t\t{}\n\tgroup count:\t\t1\n\tnode count:\t\t{}\n",
+         \tcpu count:\t\t{}\n",
         clean(&host.name),
         host.cpus,
-        host.numa_nodes
     );
+    let topology = Topology::of(&host);
+    if let Some(topology) = &topology {
+        let _ = writeln!(out, "\tcore count:\t\t{}", topology.cores.len());
+    }
+    let _ = write!(out, "\tgroup count:\t\t1\n\tnode count:\t\t{}\n", host.numa_nodes);
+    if let Some(topology) = &topology {
+        let _ = writeln!(out, "\tsocket count:\t\t{}", topology.sockets.len());
+    }
 }
 
 fn time_span(out: &mut String, document: &Document, trial: &Trial, span: &TimeSpan) {
@@ -265,25 +272,22 @@ fn totals(out: &mut String, document: &Document, profile: &Profile) {
     let _ = writeln!(out, "total test time:\t{seconds:.2}s");
 }
 
-/// A size as DiskSpd shows it: in its largest unit, with two decimals at most.
-fn size(bytes: u64) -> String {
-    const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let Some((shift, name)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
-        return format!("{bytes}B");
-    };
-    let text = format!("{:.2}", bytes as f64 / (1u64 << shift) as f64);
-    format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn sizes_and_threads_are_shown_as_diskspd_does() {
-        for (bytes, shown) in
-            [(0, "0B"), (1000, "1000B"), (8 << 10, "8KiB"), (1536, "1.5KiB"), (1 << 30, "1GiB")]
-        {
+        for (bytes, shown) in [
+            (0, "0"),
+            (1000, "1000"),
+            (8 << 10, "8KiB"),
+            (1536, "1.50KiB"),
+            (1 << 30, "1GiB"),
+            (2000 << 10, "1.95MiB"),
+            (12_341_234, "11.77MiB"),
+            (1023, "1023"),
+        ] {
             assert_eq!(size(bytes), shown);
         }
         assert_eq!(thread_list(&[0]), " 0");

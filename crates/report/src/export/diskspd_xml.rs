@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use fathom_core::measure::{Direction, Histogram};
 
-use super::diskspd::{self, BucketTimes, Cpu, Iops, Profile, Row, TimeSpan, ms};
+use super::diskspd::{self, BucketTimes, Cpu, Iops, Profile, Row, TimeSpan, Topology, ms};
 use crate::document::{Document, Trial};
 
 /// All of it, without a declaration in front, as DiskSpd has it.
@@ -50,8 +50,29 @@ fn system(out: &mut Out, document: &Document) {
             out.line(&format!(
                 "<Group Group=\"0\" MaximumProcessors=\"{cpus}\" ActiveProcessors=\"{cpus}\"{mask}/>"
             ));
+            if let Some(topology) = Topology::of(&host) {
+                self::topology(out, &topology);
+            }
         });
     });
+}
+
+/// The nodes, sockets and cores, each with the CPUs that it holds as a mask.
+fn topology(out: &mut Out, topology: &Topology) {
+    // Only the CPUs of the first group of Windows, which has 64, are in its mask.
+    let group = |cpus: &[u32]| {
+        let mask = cpus.iter().filter(|&&cpu| cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
+        format!("Group=\"0\" Processors=\"0x{mask:x}\"")
+    };
+    for (number, node) in topology.nodes.iter().enumerate() {
+        out.line(&format!("<Node Node=\"{number}\" {}/>", group(&node.cpus)));
+    }
+    for socket in &topology.sockets {
+        out.within("Socket", |out| out.line(&format!("<Group {}/>", group(&socket.cpus))));
+    }
+    for (number, core) in topology.cores.iter().enumerate() {
+        out.line(&format!("<Core Core=\"{number}\" {}/>", group(&core.cpus)));
+    }
 }
 
 fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan) {
@@ -59,7 +80,8 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
     out.value("ThreadCount", span.threads);
     out.value("RequestCount", span.requests.unwrap_or(0));
     out.value("ProcCount", document.header.host.as_ref().map_or(0, |host| host.cpus));
-    cpu_utilization(out, trial);
+    let host = document.header.host.as_ref();
+    cpu_utilization(out, trial, host.and_then(Topology::of).as_ref());
     let rows = diskspd::rows(document, trial, span);
     if span.service_times {
         service_times(out, &rows);
@@ -83,7 +105,7 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
     }
 }
 
-fn cpu_utilization(out: &mut Out, trial: &Trial) {
+fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
     let Some(counters) = &trial.counters else { return };
     let percent = |out: &mut Out, cpu: &Cpu| {
         for (name, share) in [
@@ -99,7 +121,15 @@ fn cpu_utilization(out: &mut Out, trial: &Trial) {
     out.within("CpuUtilization", |out| {
         for cpu in &cpus {
             out.within("CPU", |out| {
+                let place = topology.and_then(|topology| topology.place(cpu.number));
+                if let Some([socket, node, _]) = place {
+                    out.value("Socket", socket);
+                    out.value("Node", node);
+                }
                 out.value("Group", 0);
+                if let Some([.., core]) = place {
+                    out.value("Core", core);
+                }
                 out.value("Id", cpu.number);
                 percent(out, cpu);
             });

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::measure::{Direction, Histogram, SparseHistogram};
+use fathom_core::measure::{Direction, Histogram, Interval, SparseHistogram};
 use fathom_core::{Quantile, Span, stats};
 use serde_json::{Value, json};
 
@@ -232,10 +232,68 @@ fn rates(trial: &Trial, id: &str) -> Value {
             "hovertemplate": "%{y:,.0f} failed in a second, at %{x:.1f} s",
         }));
     }
+    data.extend(changes(trial));
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
         "yaxis": {"title": {"text": "IOPS"}, "rangemode": "tozero"},
     }})
+}
+
+/// Where the trial is doubted for what changed: a line at each level, and a mark at each stall.
+fn changes(trial: &Trial) -> Vec<Value> {
+    let told = |codes: &[&str]| trial.findings.iter().any(|one| codes.contains(&&*one.code));
+    let levels = told(&["credit-exhausted", "level-change"]);
+    let stalls = told(&["stall", "periodic-stalls"]);
+    if !levels && !stalls {
+        return Vec::new();
+    }
+    let mut data = Vec::new();
+    for (place, stream) in trial.point.streams.iter().enumerate() {
+        let own = |number: u32| number as usize == place;
+        let times = trial.flow(None, |worker, _| own(worker.stream));
+        let series: Vec<Interval> = trial.intervals().filter(|one| own(one.stream)).collect();
+        let changes = stats::Changes::of(&series, times.response_time(), stream.pacing.is_open());
+        let of_stream = match trial.point.streams.len() {
+            1 => String::new(),
+            _ => format!(" of {}", plain(&stream.name)),
+        };
+        if levels && changes.levels.len() > 1 {
+            data.push(level_lines(&changes.levels, &of_stream));
+        }
+        if stalls && !changes.stalls.each.is_empty() {
+            data.push(stall_marks(&changes.stalls.each, &of_stream));
+        }
+    }
+    data
+}
+
+/// A line at each level, from its beginning to its end.
+fn level_lines(levels: &[stats::Plateau], of_stream: &str) -> Value {
+    let ends = |level: &stats::Plateau| {
+        let at = |instant: Span| Some((instant.as_secs_f64() * 1e3).round() / 1e3);
+        [at(level.start), at(level.end), None]
+    };
+    let tenths = |level: &stats::Plateau| Some((level.mean * 10.0).round() / 10.0);
+    let x: Vec<Option<f64>> = levels.iter().flat_map(ends).collect();
+    let y: Vec<Option<f64>> =
+        levels.iter().flat_map(|level| [tenths(level), tenths(level), None]).collect();
+    json!({
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": format!("level{of_stream}"),
+        "line": {"color": "@suspect", "width": 2, "dash": "dash"},
+        "hovertemplate": "level %{y:,.0f} IOPS",
+    })
+}
+
+/// A mark in the middle of each stall.
+fn stall_marks(stalls: &[stats::Stall], of_stream: &str) -> Value {
+    let x: Vec<f64> = stalls.iter().map(|stall| seconds(stall.start, stall.length)).collect();
+    let lengths: Vec<String> = stalls.iter().map(|stall| stall.length.to_string()).collect();
+    json!({
+        "type": "scatter", "mode": "markers", "x": x, "y": vec![0; x.len()], "text": lengths,
+        "name": format!("stall{of_stream}"),
+        "marker": {"color": "@void", "size": 10, "symbol": "triangle-up"},
+        "hovertemplate": "nothing completed for %{text}, at %{x:.1f} s",
+    })
 }
 
 /// The load that was offered over time, where it changed: of all open loops together.

@@ -111,7 +111,11 @@ fn verdict(out: &mut String, document: &Document) {
         Verdict::Suspect => "Suspect",
         Verdict::Void => "Void",
     });
-    put!(out, "<strong>{name}</strong>\n<p>{says}</p>\n");
+    let open = match worst {
+        Some(Verdict::Sound) => figures::left_open(&document.trials),
+        _ => String::new(),
+    };
+    put!(out, "<strong>{name}{open}</strong>\n<p>{says}</p>\n");
     endings(out, document);
     let doubts = figures::doubts(&document.trials);
     if !doubts.is_empty() {
@@ -554,9 +558,11 @@ fn processors(out: &mut String, document: &Document, trial: &Trial) {
     let per_io = (ios > 0).then(|| used / ios as f64);
     let io_wq = figures::io_wq_cpu(counters)
         .map_or(String::new(), |cpu| format!("; {cpu} of it in io_uring's own threads"));
+    let others = figures::others_cpu(counters, &trial.workers)
+        .map_or(String::new(), |others| format!("; {others}"));
     put!(
         out,
-        "<p>fathom used {} user and {} kernel time: {} for each I/O{io_wq}.</p>\n",
+        "<p>fathom used {} user and {} kernel time: {} for each I/O{io_wq}{others}.</p>\n",
         figures::time(counters.process_user_ns as f64),
         figures::time(counters.process_kernel_ns as f64),
         time(per_io)
@@ -574,15 +580,7 @@ fn processors(out: &mut String, document: &Document, trial: &Trial) {
     }
     out.push_str("</tbody></table></div>\n");
     for device in &counters.devices {
-        let text = format!(
-            "{}: the kernel counted {} reads ({}), {} writes ({}), {} flushes.",
-            device.name,
-            figures::count(device.reads),
-            Bytes(device.read_bytes),
-            figures::count(device.writes),
-            Bytes(device.written_bytes),
-            figures::count(device.flushes)
-        );
+        let text = format!("{}: the kernel counted {}.", device.name, device.in_words());
         put!(out, "<p>{}</p>\n", escape(&text));
     }
     out.push_str("</details>\n");

@@ -7,7 +7,7 @@ use fathom_core::{Bytes, Quantile, Span};
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, head, tail, unchecked, verdict_tint};
-use crate::document::{Cell, Document, Stream, Trial, Worker};
+use crate::document::{Cell, Document, Stream, Trial, Verdict, Worker};
 use crate::figures::{self, Part, direction_name, plus_minus};
 
 /// More rows than this are summed by target, unless the style asks for all workers.
@@ -84,7 +84,12 @@ fn shortened(names: &[&str]) -> String {
 fn verdict(out: &mut String, trial: &Trial, style: &Style) {
     let name = verdict_tint(trial.verdict).paint(trial.verdict.name(), style);
     let why = if trial.findings.is_empty() { ": nothing speaks against the numbers" } else { "" };
-    push_line(out, &format!("verdict {name}{why}"));
+    // A doubt says to read on; that nothing was found says so only with this.
+    let open = match trial.verdict {
+        Verdict::Sound => figures::left_open([trial]),
+        Verdict::Suspect | Verdict::Void => String::new(),
+    };
+    push_line(out, &format!("verdict {name}{open}{why}"));
     for one in &trial.findings {
         finding(out, one, "", style);
     }
@@ -178,7 +183,7 @@ fn sums(table: &mut Table, part: Part<'_>) {
 }
 
 fn deviation(trial: &Trial) -> String {
-    match figures::iops_deviation(trial, None) {
+    match figures::iops_deviation(trial, None).filter(|_| trial.total(None).ios() > 0) {
         Some(deviation) => format!(
             "; IOPS vary by {} over intervals of {}",
             figures::rate(deviation),
@@ -434,6 +439,9 @@ fn cpu(out: &mut String, trial: &Trial, style: &Style) {
         text +=
             &format!("; its cgroup kept it off the CPUs for {}", figures::time(throttled as f64));
     }
+    if let Some(others) = figures::others_cpu(counters, &trial.workers) {
+        text += &format!("; {others}");
+    }
     wrap(out, "CPU          ", &text, Tint::Plain, style);
     let mut table = Table::new(&[
         (Align::Left, 13),
@@ -464,19 +472,52 @@ fn cpu(out: &mut String, trial: &Trial, style: &Style) {
     if hidden > 0 {
         push_line(out, &format!("             and {hidden} cores that were less busy"));
     }
+    threads(out, trial, style);
+}
+
+/// How much of a CPU each worker used, and for how long it had to wait for one. Of more than can be
+/// shown the busiest: where one of them has no more to give, it limits what its stream can do.
+fn threads(out: &mut String, trial: &Trial, style: &Style) {
+    let share = |ns: Option<u64>| {
+        let window = trial.window_ns.max(1) as f64;
+        ns.map_or("-".to_owned(), |ns| figures::percent((ns as f64 / window).min(1.0)))
+    };
+    let mut workers: Vec<_> = trial.workers.iter().filter(|one| one.cpu_ns.is_some()).collect();
+    let all = workers.len();
+    if all == 0 {
+        return;
+    }
+    if all > ROWS_SHOWN && !style.all_workers {
+        workers.sort_by_key(|worker| std::cmp::Reverse(worker.cpu_ns));
+        workers.truncate(ROWS_SHOWN);
+        workers.sort_by_key(|worker| (worker.stream, worker.worker));
+    }
+    let mut columns = [(Align::Right, 2); 4];
+    columns[0] = (Align::Left, 13);
+    let mut table = Table::new(&columns);
+    table.row(Tint::Dim, ["thread", "tied to", "busy", "waited"].map(str::to_owned));
+    for worker in &workers {
+        let name = match trial.point.streams.get(worker.stream as usize) {
+            Some(stream) if trial.point.streams.len() > 1 => {
+                format!("{}, {}", stream.name, worker.worker)
+            }
+            _ => worker.worker.to_string(),
+        };
+        let tied = worker.pinned_cpu.map_or("any".to_owned(), |cpu| format!("CPU {cpu}"));
+        table.row(Tint::Plain, [name, tied, share(worker.cpu_ns), share(worker.cpu_wait_ns)]);
+    }
+    table.render(out, style);
+    if workers.len() < all {
+        push_line(
+            out,
+            &format!("             and {} threads that were less busy", all - workers.len()),
+        );
+    }
 }
 
 fn devices(out: &mut String, trial: &Trial, style: &Style) {
     for device in trial.counters.iter().flat_map(|counters| &counters.devices) {
-        let text = format!(
-            "{}: {} reads ({}), {} writes ({}), {} flushes, as the kernel counted",
-            device.name,
-            figures::count(device.reads),
-            Bytes(device.read_bytes),
-            figures::count(device.writes),
-            Bytes(device.written_bytes),
-            figures::count(device.flushes)
-        );
+        let text = format!("{}: {}, as the kernel counted", device.name, device.in_words());
         wrap(out, "device       ", &text, Tint::Plain, style);
     }
 }

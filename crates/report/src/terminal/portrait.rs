@@ -1,6 +1,7 @@
 //! The portrait of a storage: one table, a row for each step, then the doubts, each said once.
 
 use fathom_core::Quantile;
+use fathom_core::facts::{Answer, Reduction};
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, tail, verdict_tint};
@@ -19,6 +20,15 @@ pub fn portrait(document: &Document, style: &Style) -> String {
     for target in &document.header.targets {
         wrap(&mut out, "", figures::place_name(target), Tint::Bold, style);
         wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
+        // What it saves on stands with the doubts about each step.
+        let reduction = target.reduction.map(|reduction| reduction.to_core());
+        for sentence in reduction
+            .filter(|one| one.reduces() != Answer::Yes)
+            .iter()
+            .flat_map(Reduction::sentences)
+        {
+            wrap(&mut out, "", &sentence, Tint::Dim, style);
+        }
     }
     push_line(&mut out, "");
     if !document.trials.is_empty() {
@@ -135,12 +145,19 @@ pub(super) fn doubts(out: &mut String, trials: &[Trial], style: &Style) {
     let groups = figures::doubts(trials);
     if groups.is_empty() {
         let all = trials.iter().flat_map(|trial| &trial.unchecked).count();
-        let text = if all == 0 { "No doubts." } else { "No doubts in what could be checked." };
-        wrap(out, "", text, Tint::Good, style);
+        let text = if all == 0 { "No doubts" } else { "No doubts in what could be checked" };
+        let text = format!("{text}{}.", figures::left_open(trials));
+        wrap(out, "", &text, Tint::Good, style);
         return;
     }
     push_line(out, &Tint::Bold.paint("doubts", style));
     for doubt in groups {
         finding(out, doubt.finding, &doubt.whose, style);
+    }
+    let missing = figures::missing_checks(trials);
+    if !missing.is_empty() {
+        let text =
+            format!("not checked: {}; `fathom report --details` says why.", missing.join(", "));
+        wrap(out, "  ", &text, Tint::Dim, style);
     }
 }

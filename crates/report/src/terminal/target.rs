@@ -4,7 +4,7 @@ use fathom_core::Bytes;
 
 use super::Style;
 use super::text::{Tint, push_line, wrap};
-use crate::document::{Extents, FileSystem, InUse, Layer, Queue, Target, TargetKind};
+use crate::document::{Content, Extents, FileSystem, InUse, Layer, Queue, Target, TargetKind};
 
 /// What a target is, down its device stack, and what follows from it for a test.
 pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
@@ -32,6 +32,14 @@ pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
     }
     if let Some(extents) = &target.extents {
         line("extents", &about_extents(extents));
+    }
+    if let Some(content) = &target.content {
+        line("content", &about_content(content));
+    }
+    if let Some(reduction) = &target.reduction {
+        for sentence in reduction.to_core().sentences() {
+            line("reduction", &sentence);
+        }
     }
     for in_use in &target.in_use {
         line("in use", &about_use(in_use));
@@ -63,6 +71,25 @@ fn about_file_system(file_system: &FileSystem) -> String {
     text
 }
 
+fn about_content(content: &Content) -> String {
+    let Content { samples, block_bytes, zeros, patterned, equal, compressible } = *content;
+    let mut text = format!("{samples} samples of {}", Bytes(block_bytes));
+    for (number, what) in
+        [(zeros, "zeros"), (patterned, "one short pattern over and over"), (equal, "equal others")]
+    {
+        if number > 0 {
+            text += &format!(", {number} {what}");
+        }
+    }
+    match (zeros + patterned + equal, compressible) {
+        (0, 0.0) => text + ", all different; nothing to compress",
+        (_, 0.0) => text,
+        (_, share) => {
+            text + &format!("; {:.0} % of the others can be compressed away", share * 100.0)
+        }
+    }
+}
+
 fn about_extents(extents: &Extents) -> String {
     let mut text = format!("{}: {} written", extents.count, Bytes(extents.written_bytes));
     if extents.unwritten_bytes > 0 {
@@ -70,6 +97,9 @@ fn about_extents(extents: &Extents) -> String {
     }
     if extents.holes_bytes > 0 {
         text += &format!(", {} in holes", Bytes(extents.holes_bytes));
+    }
+    if extents.shared_bytes > 0 {
+        text += &format!(", {} shared with other files or snapshots", Bytes(extents.shared_bytes));
     }
     text
 }
@@ -123,6 +153,13 @@ fn facts(layer: &Layer) -> Vec<String> {
         let (chunk, full) = (Bytes(stripe.chunk_bytes), Bytes(stripe.full_bytes));
         lines.push(format!("chunk {chunk}, full stripe {full}"));
     }
+    if let Some(offset) = layer.begins_at_bytes.filter(|offset| *offset > 0) {
+        lines.push(format!("begins at {} ({offset} bytes)", Bytes(offset)));
+    }
+    lines.extend(layer.direct.map(|direct| {
+        if direct { "direct I/O to its file" } else { "through the page cache to its file" }
+            .to_owned()
+    }));
     if let Some(disk) = &layer.disk {
         let mut parts = Vec::new();
         parts.extend(disk.model.clone());

@@ -6,19 +6,19 @@ pub mod experiments;
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{
-    Clock, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse, IoWq, Layer,
-    LayerKind, Queue, Target, TargetKind,
+    Clock, Counters, CpuPlace, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse,
+    IoWq, Layer, LayerKind, Memory, Pauses, Queue, Rank, Target, TargetKind,
 };
 use fathom_core::measure::{
-    Cell, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record, SparseHistogram,
-    Spread, StartDelay, Stretch, Waits, WorkerRecord,
+    Cell, CpuWait, Direction, ErrorKind, Errors, Flow, Interval, IoError, Ledger, Record,
+    SparseHistogram, Spread, StartDelay, Stretch, Waits, WorkerRecord,
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
     Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region, Stage,
     Stream, SyncMode, Workers,
 };
-use fathom_core::verdict::{Finding, Judgement, Severity, Unchecked};
+use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{
     self, Command, Conclusion, Document, Ended, Header, HeaderInput, Line,
@@ -72,7 +72,9 @@ pub fn host() -> Host {
         os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
         cpu_model: Some("AMD EPYC 7543 32-Core Processor".to_owned()),
         cpus: 8,
-        cpu_places: Vec::new(),
+        cpu_places: (0..8)
+            .map(|number| CpuPlace { number, core: Some((0, number % 4)), node: Some(0) })
+            .collect(),
         numa_nodes: 1,
         memory: Bytes(32 << 30),
         memory_limit: None,
@@ -87,6 +89,7 @@ pub fn host() -> Host {
                 .map(|(queue_depth, per_io_ns)| Cost { queue_depth, per_io_ns })
                 .to_vec(),
         }),
+        rank: Rank::default(),
     }
 }
 
@@ -105,9 +108,13 @@ pub fn nvme() -> Layer {
             minimum_io: Some(Bytes(4096)),
             optimal_io: None,
             max_request: Some(Bytes(128 << 10)),
+            max_segments: None,
             volatile_write_cache: Some(true),
+            write_cache_told: None,
+            fua: None,
             discard_max: Some(Bytes(2 << 40)),
             polling: Some(false),
+            counts: None,
         }),
         disk: Some(Disk {
             model: Some("SAMSUNG MZQL2960HCJR-00A07".to_owned()),
@@ -149,9 +156,12 @@ pub fn file(name: &str) -> Target {
             ..FileSystem::default()
         }),
         extents: Some(Extents { written: Bytes(8 << 30), count: 64, ..Extents::default() }),
+        content: None,
+        reduction: None,
         layers: Vec::from([partition(), nvme()]),
         in_use: Vec::new(),
         namespace: None,
+        limits: Vec::new(),
     }
 }
 
@@ -200,8 +210,10 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         queue_depth: 0.0,
         start_delay: plan.pacing.is_open().then(StartDelay::default),
         cpu: Some(Span::from_ms(300)),
+        cpu_wait: Some(CpuWait { time: Span::from_us(1800), runs: 900 }),
         gave_up: false,
         lag: None,
+        whole: None,
         waits: Some(Waits {
             margin: Span::from_us(60),
             spin_in_flight: Span::from_us(if open { 1500 } else { 0 }),
@@ -283,6 +295,7 @@ fn counters(window: Span) -> Counters {
         steal: Span(0),
     };
     Counters {
+        late: Span::from_ms(2),
         cpus: (0..8).map(|number| (number, cpu(u64::from(number % 4) + 1))).collect(),
         devices: Vec::from([DeviceCounters {
             name: "nvme0n1".to_owned(),
@@ -291,13 +304,30 @@ fn counters(window: Span) -> Counters {
             read_bytes: Bytes(50_000 * 4096),
             writes: 120,
             written_bytes: Bytes(120 * 4096),
+            under_way: Some([Span::from_secs(5), Span::from_ms(12)]),
+            merged: None,
             flushes: 3,
+            held: None,
         }]),
         process_user: Span(window.0 / 20),
         process_kernel: Span(window.0 / 10),
         throttled: Some(Span(0)),
-        realtime_wait: None,
-        io_wq: Some(IoWq { handed_over: Some(0), threads: Some(Vec::new()) }),
+        arrays: Vec::new(),
+        journals: Vec::new(),
+        targets: Vec::new(),
+        io_wq: Some(IoWq {
+            handed_over: Some(0),
+            threads: Some(Vec::new()),
+            waits: Some(Vec::new()),
+        }),
+        memory: Memory {
+            major_faults: Some(0),
+            swapped_in: Some(Bytes(0)),
+            swapped_out: Some(Bytes(0)),
+            stalled: Some(Span(0)),
+        },
+        tracer: None,
+        pauses: Some(Pauses { tells_waiting: true, ..Pauses::default() }),
     }
 }
 
@@ -340,6 +370,7 @@ fn unchecked() -> Unchecked {
     Unchecked {
         code: "device-cache",
         why: "the device does not say how large its cache is".to_owned(),
+        obstacle: Obstacle::Machine,
     }
 }
 
@@ -423,7 +454,7 @@ pub fn open() -> Document {
     }
     if let Some(counters) = &mut trial.counters {
         let threads = Vec::from([(4711, Span::from_ms(7)), (4712, Span::from_ms(2))]);
-        counters.io_wq = Some(IoWq { handed_over: Some(812), threads: Some(threads) });
+        counters.io_wq = Some(IoWq { handed_over: Some(812), threads: Some(threads), waits: None });
     }
     let findings = Vec::from([
         finding(
@@ -524,6 +555,7 @@ pub fn void() -> Document {
         unchecked: Vec::from([Unchecked {
             code: "other-load",
             why: "the kernel's counters could not be read".to_owned(),
+            obstacle: Obstacle::Machine,
         }]),
     };
     let line = ["fathom", "run", EVIL[0], EVIL[1], "--read-share", "0", "--workers", "24"];

@@ -3,12 +3,13 @@
 
 use super::search::{Ask, Options, Reading, SENTINELS, Search, Shape, Surface};
 use super::{doubts, words};
+use crate::experiment::precondition::Precondition;
 use crate::experiment::{
     Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, MapFound, Place, Planned, Role,
     Step, Trial, bandwidth, iops, response_time,
 };
 use crate::measure::{Direction, Ledger, Record};
-use crate::spec::{Arrivals, Pacing, Point, Stream, Workers};
+use crate::spec::{Active, Arrivals, BlockSizes, Pacing, Point, Stream, Workers};
 use crate::stats::Estimate;
 use crate::units::{Bytes, Quantile, Rate, Span};
 
@@ -26,10 +27,14 @@ pub struct Settings {
     pub base: Point,
     /// What writes: one block size; its pacing is set for each cell.
     pub writer: Stream,
+    /// What trims what was written, if anything does.
+    pub trims: Option<Trims>,
     /// What reads: one block size; its pacing is set for each cell, and its most in flight is kept.
     pub reader: Stream,
     /// The cells.
     pub search: Options,
+    /// How often everything that they address is written before all else.
+    pub prefill: u32,
     /// The maximum of the write load in bytes per second; found if none.
     pub write_max: Option<f64>,
     /// The maximum of the read load in I/Os per second; found if none.
@@ -46,6 +51,15 @@ pub struct Settings {
     pub behind: f64,
     /// When a cell ends by what was counted, before its time; never on a real target.
     pub by_count: Option<ByCount>,
+}
+
+/// Trims beside the writes: each goes over what its cell has written a ramp before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trims {
+    /// What trims: its pacing and its blocks are set for each cell.
+    pub stream: Stream,
+    /// How much of what is written is trimmed, from above 0 to 1.
+    pub share: f64,
 }
 
 /// When a cell ends by the number of its I/Os, before its time.
@@ -120,6 +134,8 @@ pub struct Map {
 
 #[derive(Clone, Debug)]
 enum Stage {
+    /// Writing everything.
+    Prefill(Precondition),
     /// Probing for a maximum.
     Climb(Climb),
     /// Measuring cells.
@@ -160,15 +176,16 @@ impl Map {
     ///
     /// Without a cell or a quantile, which resolving the options rules out.
     pub fn new(settings: Settings) -> Self {
-        let climb = |direction, write_max| Stage::Climb(Climb::new(direction, write_max));
-        let stage = match (settings.write_max, settings.read_max) {
-            (Some(write_max), Some(read_max)) => {
-                Stage::cells(&settings, (write_max, read_max), None)
-            }
-            (None, _) => climb(Direction::Write, None),
-            (write_max, None) => climb(Direction::Read, write_max),
+        let stage = match settings.prefill {
+            0 => Stage::first(&settings),
+            _ => Stage::Prefill(prefill(&settings)),
         };
         Self { settings, stage }
+    }
+
+    /// Bytes that are written before all else.
+    pub fn prefilling(&self) -> Bytes {
+        Bytes(prefill(&self.settings).bytes())
     }
 
     /// How long it writes at most, if all that it writes went at the full write load: the probes for
@@ -190,6 +207,7 @@ impl Map {
     fn take(&mut self, trial: &Trial) {
         let Self { settings, stage } = self;
         match stage {
+            Stage::Prefill(left) => left.take(&trial.record),
             Stage::Climb(climb) => {
                 let found = climb.measured(&trial.record);
                 let gain = found / climb.best - 1.0;
@@ -230,18 +248,36 @@ impl Map {
 
     fn conclude(&self) -> Conclusion {
         match &self.stage {
-            Stage::Climb(_) => Conclusion::default(),
+            Stage::Prefill(_) | Stage::Climb(_) => Conclusion::default(),
             Stage::Nothing(why) => Conclusion { sentences: Vec::from([why.clone()]), found: None },
             Stage::Cells(cells) => {
                 let found = cells.found(&self.settings);
-                let sentences = words::sentences(&found, cells.search.measured());
+                let sentences = words::sentences(&found, cells.search.measured(), &|place| {
+                    cells.search.scatter(place)
+                });
                 Conclusion { sentences, found: Some(Found::Map(found)) }
             }
         }
     }
 }
 
+/// All that the cells address, written so often.
+fn prefill(settings: &Settings) -> Precondition {
+    let streams = Vec::from([settings.writer.clone(), settings.reader.clone()]);
+    Precondition::new(&Point { streams, ..settings.base.clone() }, settings.prefill)
+}
+
 impl Stage {
+    /// What comes once everything is written that is to be.
+    fn first(settings: &Settings) -> Self {
+        let climb = |direction, write_max| Self::Climb(Climb::new(direction, write_max));
+        match (settings.write_max, settings.read_max) {
+            (Some(write_max), Some(read_max)) => Self::cells(settings, (write_max, read_max), None),
+            (None, _) => climb(Direction::Write, None),
+            (write_max, None) => climb(Direction::Read, write_max),
+        }
+    }
+
     fn cells(settings: &Settings, (write_max, read_max): (f64, f64), calm: Option<f64>) -> Self {
         let search = Search::new(settings.search.clone());
         Self::Cells(Box::new(Cells { write_max, read_max, search, calm, running: None }))
@@ -253,7 +289,15 @@ impl Experiment for Map {
         if let Some(trial) = last {
             self.take(trial);
         }
+        if let Stage::Prefill(left) = &self.stage {
+            if let Some(point) = left.next() {
+                let place = Place { role: Role::Preparation, ..Place::default() };
+                return Step::Run(Box::new(Planned { point, place, rest: Span(0) }));
+            }
+            self.stage = Stage::first(&self.settings);
+        }
         let planned = match &mut self.stage {
+            Stage::Prefill(_) => None,
             Stage::Climb(climb) => Some(climb.planned(&self.settings)),
             Stage::Cells(cells) => {
                 cells.running = cells.search.ask();
@@ -274,7 +318,7 @@ impl Experiment for Map {
                     Before { shortest: cells.shortest(), ramp: cells.ramp(ask, &self.settings) };
                 enough(&self.settings, before, so_far)
             }),
-            Stage::Climb(_) | Stage::Nothing(_) => false,
+            Stage::Prefill(_) | Stage::Climb(_) | Stage::Nothing(_) => false,
         }
     }
 
@@ -309,7 +353,7 @@ impl Experiment for Map {
                     (true, true) => None,
                 }
             }
-            Stage::Nothing(_) => None,
+            Stage::Prefill(_) | Stage::Nothing(_) => None,
         }
     }
 
@@ -317,12 +361,20 @@ impl Experiment for Map {
         let settings = &self.settings;
         let (cells, cells_at_most) = match &self.stage {
             Stage::Cells(cells) => cells.search.ahead(),
-            Stage::Climb(_) => Search::new(settings.search.clone()).ahead(),
+            Stage::Prefill(_) | Stage::Climb(_) => Search::new(settings.search.clone()).ahead(),
             Stage::Nothing(_) => (0, 0),
         };
         let probes = match &self.stage {
+            Stage::Prefill(_) => match Stage::first(settings) {
+                Stage::Climb(climb) => climb.ahead(settings),
+                _ => 0,
+            },
             Stage::Climb(climb) => climb.ahead(settings),
             Stage::Cells(_) | Stage::Nothing(_) => 0,
+        };
+        let (stretches, [before, before_at_most]) = match &self.stage {
+            Stage::Prefill(left) => (left.stretches(), <[Span; 2]>::from(left.time())),
+            _ => (0, [Span(0); 2]),
         };
         let time = |cells: usize, window: Span| {
             Span(
@@ -331,10 +383,10 @@ impl Experiment for Map {
             )
         };
         Forecast {
-            points: (cells + probes) as u32,
-            points_at_most: (cells_at_most + probes) as u32,
-            time: time(cells, settings.window),
-            time_at_most: time(cells_at_most, settings.window_max),
+            points: (cells + probes) as u32 + stretches,
+            points_at_most: (cells_at_most + probes) as u32 + stretches.saturating_mul(6),
+            time: time(cells, settings.window) + before,
+            time_at_most: time(cells_at_most, settings.window_max) + before_at_most,
         }
     }
 
@@ -463,6 +515,7 @@ impl Cells {
         if spot.write > 0 {
             let block = settings.writer.block_sizes.largest().0 as f64;
             streams.push(open(&settings.writer, bandwidth / block, Arrivals::Uniform));
+            streams.extend(trimmer(settings, bandwidth));
         }
         // A single worker is enough for single reads, and one of many would read once a second.
         let mut reader = open(&settings.reader, rate.max(SINGLE_READS), Arrivals::Poisson);
@@ -527,6 +580,32 @@ impl Cells {
             cells,
         }
     }
+}
+
+/// The longest trim: what a device does in one go is no longer spread over the cell.
+const LONGEST_TRIM: u64 = 256 * Bytes::MIB;
+
+/// What trims beside writes of so many bytes per second. It begins with the window, at the same place
+/// as the writes did with the ramp, so it follows them by as much as they do in a ramp; its blocks are
+/// half of that, so that none goes over what is not written yet.
+fn trimmer(settings: &Settings, bandwidth: f64) -> Option<Stream> {
+    let Trims { stream, share } = settings.trims.as_ref()?;
+    let unit = settings.writer.block_sizes.largest().0;
+    let ahead = bandwidth * settings.ramp.as_secs_f64();
+    let region = stream.regions.iter().map(|region| region.length.0).min().unwrap_or(unit);
+    let most = LONGEST_TRIM.min(region).max(unit);
+    let block = ((ahead / 2.0) as u64).clamp(unit, most) / unit * unit;
+    Some(Stream {
+        block_sizes: BlockSizes::one(Bytes(block)),
+        pacing: Pacing::Open {
+            offered_load: Rate(share * bandwidth / block as f64),
+            arrivals: Arrivals::Uniform,
+            queue_depth_max: stream.pacing.queue_depth(),
+            realtime: false,
+        },
+        active: Active { start: Some(Span(0)), ..Active::ALWAYS },
+        ..stream.clone()
+    })
 }
 
 /// What is known of a cell before its window.
@@ -677,6 +756,7 @@ mod tests {
     use super::*;
     use crate::experiment::CellKind;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
+    use crate::spec::Region;
     use crate::verdict::testing::Invented;
 
     fn settings() -> Settings {
@@ -696,6 +776,8 @@ mod tests {
                 cells_at_most: super::super::cells_at_most(shape),
                 seed: 7,
             },
+            prefill: 0,
+            trims: None,
             write_max: None,
             read_max: None,
             ramp: Span::from_secs(1),
@@ -774,6 +856,60 @@ mod tests {
             // 60,000 samples do not carry p99.9 as far as a map wants it.
             assert_eq!(cell.response_time_ns[2], None);
         }
+    }
+
+    #[test]
+    fn everything_is_written_before_the_map_as_often_as_was_asked_for() {
+        let mut settings = Settings { prefill: 2, ..settings() };
+        let region = Region { length: Bytes(512 << 20), ..settings.writer.regions[0] };
+        settings.writer.regions = Vec::from([region]);
+        settings.reader.regions = Vec::from([region]);
+        let map = Map::new(settings.clone());
+        assert_eq!(map.prefilling(), Bytes(1 << 30), "what both address counts once");
+        let plain = Map::new(Settings { prefill: 0, ..settings }).forecast();
+        let ahead = map.forecast();
+        assert!(plain.points < ahead.points && plain.time < ahead.time);
+        let (planned, conclusion) = run(map, |_, _| true);
+        let is_before = |one: &&Planned| one.place.role == Role::Preparation;
+        let before: Vec<&Planned> = planned.iter().take_while(is_before).collect();
+        assert!(!before.is_empty() && planned.iter().filter(is_before).count() == before.len());
+        for one in before {
+            assert!(one.point.streams.iter().all(|stream| stream.read_share == 0.0));
+        }
+        assert_eq!(planned.iter().find(|one| !is_before(one)).unwrap().place.role, Role::Probe);
+        assert!(matches!(conclusion.found, Some(Found::Map(_))));
+    }
+
+    #[test]
+    fn trims_follow_the_writes_of_their_cell_by_a_ramp() {
+        let mut settings = settings();
+        let stream =
+            Stream { trim_share: 1.0, name: "trims".to_owned(), ..settings.writer.clone() };
+        settings.trims = Some(Trims { stream, share: 0.5 });
+        let (planned, _) = run(Map::new(settings), |_, _| true);
+        let is_cell = |one: &&Planned| matches!(one.place.role, Role::Result | Role::Validation);
+        let mut trimmed = 0;
+        for one in planned.iter().filter(is_cell) {
+            let bandwidth = one.place.coordinates[0].value.unwrap();
+            let trims = one.point.streams.iter().filter(|stream| stream.trims_alone());
+            let trims: Vec<&Stream> = trims.collect();
+            assert_eq!(trims.len(), usize::from(bandwidth > 0.0), "{}", one.point.name);
+            for stream in trims {
+                trimmed += 1;
+                assert_eq!(stream.active.start, Some(Span(0)), "it begins with the window");
+                let block = stream.block_sizes.largest().0 as f64;
+                let rate = stream.offered(Span(0), one.point.window).unwrap();
+                let share = rate * block / (bandwidth * one.point.window.as_secs_f64());
+                assert!((share - 0.5).abs() < 1e-9, "{share}");
+                // No longer than half of what the writer is ahead by.
+                assert!(block <= bandwidth * one.point.warm_up.as_secs_f64() / 2.0, "{block}");
+            }
+            assert!(one.point.streams.last().unwrap().does(Direction::Read));
+        }
+        assert!(trimmed > 4);
+        assert!(planned.iter().filter(|one| !is_cell(one)).all(|one| {
+            one.place.role != Role::Probe || one.point.streams.iter().all(|stream| !stream.trims())
+        }));
     }
 
     #[test]

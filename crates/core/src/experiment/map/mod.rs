@@ -8,7 +8,7 @@ mod search;
 mod surface;
 mod words;
 
-pub use cells::{ByCount, Map, READS, Settings, WRITES};
+pub use cells::{ByCount, Map, READS, Settings, Trims, WRITES};
 pub use doubts::doubts;
 pub use search::{
     Ask, Options as SearchOptions, Reading, Search, Shape, Spot, Surface, cells_at_most,

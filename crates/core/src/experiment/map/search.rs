@@ -501,7 +501,9 @@ impl Search {
     }
 
     /// By how much the response times of the first quantile had changed at the end, in the mean of
-    /// the cells that were measured again: the logarithm, and its standard error.
+    /// the cells that were measured again: the logarithm, and half of its half-width. That is of what
+    /// the cells say of themselves, or of how much their changes differ, whichever is more: what two
+    /// measurements of a cell differ by anyway is no drift.
     pub(super) fn drift(&self) -> Option<(f64, f64)> {
         let changes: Vec<(f64, f64)> = self
             .again
@@ -514,7 +516,26 @@ impl Search {
         let count = changes.len() as f64;
         let (sum, variance) =
             changes.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        (count > 0.0).then(|| (sum / count, variance.sqrt() / count))
+        let mean = sum / count;
+        let squares: f64 = changes.iter().map(|one| (one.0 - mean).powi(2)).sum();
+        // Of three alike by chance one of ten has a mean that is three of these from nothing.
+        let among = match changes.len() {
+            0 | 1 => 0.0,
+            _ => 1.5 * (squares / (count - 1.0) / count).sqrt(),
+        };
+        (count > 0.0).then(|| (mean, (variance.sqrt() / count).max(among)))
+    }
+
+    /// What two measurements of a cell differ by at a quantile, as a standard deviation of one of their
+    /// logarithms: what the half-widths of single measurements do not know. None where no cell was
+    /// measured again.
+    pub(super) fn scatter(&self, place: usize) -> Option<f64> {
+        let change = |(first, last): &(Reading, Reading)| {
+            Some((last.known(place)?.ln - first.known(place)?.ln).powi(2))
+        };
+        let changes: Vec<f64> = self.again.iter().filter_map(change).collect();
+        let mean = changes.iter().sum::<f64>() / changes.len() as f64;
+        (!changes.is_empty()).then(|| (mean / 2.0).sqrt())
     }
 
     /// Of the measured neighbors the share at which more load makes the median much shorter, by more

@@ -1,8 +1,7 @@
 //! What a latency map says in words: what the target carries, and how fast its reads stay.
 
 use crate::experiment::throughput::percent;
-use crate::experiment::{CellKind, MapFound, Validation, bandwidth_in_words};
-use crate::stats::Estimate;
+use crate::experiment::{CellKind, MapCell, MapFound, Validation, bandwidth_in_words};
 
 /// "850 MB/s", as people type it.
 pub fn bandwidth(bytes_per_second: f64) -> String {
@@ -57,8 +56,13 @@ fn round_up(ns: f64) -> f64 {
 const BOUNDS: [f64; 2] = [1.5, 5.0];
 
 /// The sentences of a map: what was measured, how far reads stay fast beside writes, and what is to
-/// be doubted.
-pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
+/// be doubted. `scatter` gives what two measurements of a cell differ by at a quantile, by its place, as a
+/// standard deviation of their logarithms.
+pub fn sentences(
+    found: &MapFound,
+    measured: usize,
+    scatter: &dyn Fn(usize) -> Option<f64>,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     let count =
         |wanted: &[CellKind]| found.cells.iter().filter(|cell| wanted.contains(&cell.kind)).count();
@@ -92,7 +96,8 @@ pub fn sentences(found: &MapFound, measured: usize) -> Vec<String> {
     if shortest.is_finite() {
         let mut bounds = BOUNDS.map(|times| round_up(times * shortest)).to_vec();
         bounds.dedup();
-        sentences.extend(bounds.into_iter().map(|bound| reach(found, place, bound)));
+        let scatter = scatter(place).unwrap_or(0.0);
+        sentences.extend(bounds.into_iter().map(|bound| reach(found, place, bound, scatter)));
     }
     sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
@@ -120,9 +125,9 @@ fn checks(validation: &[Validation]) -> Option<String> {
     ))
 }
 
-/// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s beside 500 MB/s of
-/// writes, and not at all beside 1 GB/s."
-fn reach(found: &MapFound, place: usize, bound: f64) -> String {
+/// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s (perhaps 60k/s) beside
+/// 500 MB/s of writes, and not at all beside 1 GB/s."
+fn reach(found: &MapFound, place: usize, bound: f64, scatter: f64) -> String {
     let last = found.write_bandwidths.len() - 1;
     let mut columns = Vec::from([0, last / 2, last]);
     columns.dedup();
@@ -136,9 +141,19 @@ fn reach(found: &MapFound, place: usize, bound: f64) -> String {
                     format!("beside {writes} of writes")
                 }
             };
-            match highest(found, write, place, bound) {
-                Some(read) => format!("up to {} reads/s {beside}", rate(found.read_rates[read])),
-                None => format!("not at all {beside}"),
+            let up_to = |side| highest(found, (write, place), bound, (side, scatter));
+            let rate = |read: usize| rate(found.read_rates[read]);
+            match (up_to(Side::Unfavorable), up_to(Side::Favorable)) {
+                (Some(sure), Some(perhaps)) if sure < perhaps => format!(
+                    "up to {} reads/s (perhaps up to {} reads/s) {beside}",
+                    rate(sure),
+                    rate(perhaps)
+                ),
+                (Some(sure), _) => format!("up to {} reads/s {beside}", rate(sure)),
+                (None, Some(perhaps)) => {
+                    format!("perhaps up to {} reads/s {beside}", rate(perhaps))
+                }
+                (None, None) => format!("not at all {beside}"),
             }
         })
         .collect();
@@ -146,12 +161,45 @@ fn reach(found: &MapFound, place: usize, bound: f64) -> String {
     format!("Reads at {quantile} <= {} are possible {}.", time(bound), parts.join(", "))
 }
 
-/// The highest read step of a column up to which no cell is slower than the bound.
-fn highest(found: &MapFound, write: usize, place: usize, bound: f64) -> Option<usize> {
+/// The end of an interval that is taken.
+#[derive(Clone, Copy)]
+enum Side {
+    Favorable,
+    Unfavorable,
+}
+
+/// Half of a 95 % interval is so many standard deviations.
+const Z_95: f64 = 1.96;
+
+/// The highest read step of a column up to which no cell is slower than the bound, at one end of its
+/// interval: that of its own half-width, of what measurements of a cell differ by, and, if it was filled
+/// in, of what others that were filled in are off by.
+fn highest(
+    found: &MapFound,
+    (write, place): (usize, usize),
+    bound: f64,
+    (side, scatter): (Side, f64),
+) -> Option<usize> {
     let column = found.cells.iter().filter(|cell| cell.write as usize == write && cell.read > 0);
-    let meets = |time: Option<Estimate>| time.is_some_and(|time| time.value <= bound);
+    let quantile = found.quantiles[place];
+    let checks = found.validation.iter().find(|one| one.quantile == quantile);
+    // The median of what is normal is two thirds of its standard deviation.
+    let filled = checks.map_or(0.0, |checks| checks.median_error / 0.674);
+    let end = |cell: &MapCell| {
+        let time = cell.response_time_ns[place]?;
+        let own = time.half_width.unwrap_or(0.0) / time.value;
+        let error = match cell.kind {
+            CellKind::Filled => filled.max(scatter),
+            _ => scatter,
+        };
+        let margin = own.hypot(Z_95 * error);
+        Some(match side {
+            Side::Favorable => time.value * (-margin).exp(),
+            Side::Unfavorable => time.value * margin.exp(),
+        })
+    };
     column
-        .take_while(|cell| meets(cell.response_time_ns[place]))
+        .take_while(|cell| end(cell).is_some_and(|time| time <= bound))
         .map(|cell| cell.read as usize)
         .last()
 }
@@ -159,7 +207,7 @@ fn highest(found: &MapFound, write: usize, place: usize, bound: f64) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::MapCell;
+    use crate::stats::Estimate;
     use crate::units::Quantile;
 
     #[test]
@@ -201,8 +249,18 @@ mod tests {
             drift: None,
             doubts: Vec::from(["it drifts.".to_owned()]),
         };
+        // What measurements of a cell differ by leaves open what is near the bound.
+        let doubtful = sentences(&found, 12, &|_| Some(0.1));
+        assert!(
+            doubtful[1].ends_with(
+                " up to 10k reads/s (perhaps up to 20k reads/s) without writes, perhaps up to 10k \
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 (1000 MB/s) of writes."
+            ),
+            "{doubtful:?}"
+        );
         assert_eq!(
-            sentences(&found, 12),
+            sentences(&found, 12, &|_| None),
             [
                 "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
                  carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",

@@ -6,13 +6,22 @@
 //! the noise leaves open at these two is probed again.
 
 use super::knee::{PROBES_MAX, REPEATS_MAX};
-use super::probed::{CERTAIN, Probed};
+use super::probed::{self, Probed, Scatter};
 
 /// How far the first steps go.
 const STRIDE: f64 = 4.0;
 
 /// With fewer I/Os in flight than this in the mean, none waits for another: less load is not faster.
 const ALONE: f64 = 0.01;
+
+/// The normal distribution's two-sided 95 % quantile: the answer may be too low and too high.
+const Z_95: f64 = 1.96;
+
+/// A gap of so many tolerances beside what is told is looked into.
+const WIDE: i32 = 4;
+
+/// So often are the two loads probed that the answer lies between.
+const CONFIRMED: usize = 2;
 
 /// The search for the highest load that meets an objective.
 #[derive(Clone, Debug)]
@@ -66,7 +75,7 @@ impl Highest {
         if self.probes() >= PROBES_MAX {
             return None;
         }
-        self.unexplored().or_else(|| self.doubtful())
+        self.unexplored().or_else(|| self.doubtful()).or_else(|| self.gap())
     }
 
     /// Takes what a load showed: the response time at the objective's quantile with its standard
@@ -112,16 +121,54 @@ impl Highest {
     /// included, rising.
     pub fn equals(&self) -> Vec<f64> {
         let Some(choice) = self.bracket().meets else { return Vec::new() };
-        let may_miss = |seen: &&Seen| seen.load <= choice && self.is_open(seen);
-        let may_meet = |seen: &&Seen| choice < seen.load && self.is_open(seen);
-        let below = self.seen.iter().rev().skip_while(|seen| choice < seen.load);
-        // If the answer misses after all, it is the one below it.
-        let passed = below.clone().take_while(may_miss).count();
-        let mut equals: Vec<f64> = below.take(passed + 1).map(|seen| seen.load).collect();
-        equals.reverse();
-        let above = self.seen.iter().skip_while(|seen| seen.load <= choice);
-        equals.extend(above.take_while(may_meet).map(|seen| seen.load));
-        equals
+        let told = self.told();
+        let is_between = |load: f64| {
+            told.meets.is_none_or(|meets| meets <= load)
+                && told.misses.is_none_or(|misses| load < misses)
+        };
+        let all = self.seen.iter().map(|seen| seen.load);
+        all.filter(|load| is_between(*load) || *load == choice).collect()
+    }
+
+    /// Between which loads the answer lies: the highest that is told to meet the objective, because less
+    /// load is not slower, and the lowest that is told to miss it.
+    pub fn told(&self) -> Bracket {
+        let meets = self.seen.iter().rev().find(|seen| self.is_told(seen) && self.is_met(seen));
+        let misses = self.seen.iter().find(|seen| self.is_told(seen) && !self.is_met(seen));
+        Bracket { meets: meets.map(|seen| seen.load), misses: misses.map(|seen| seen.load) }
+    }
+
+    /// What the repeats tell of how much probes of one load differ.
+    pub fn scatter(&self) -> Scatter {
+        probed::scatter(self.seen.iter().map(|seen| &seen.probed))
+    }
+
+    /// Whether no chance could have put it on this side of the objective, whichever of all loads it is.
+    fn is_told(&self, seen: &Seen) -> bool {
+        if self.is_overloaded(seen.load) {
+            return true;
+        }
+        let Some(level) = seen.probed.level() else { return false };
+        let scatter = self.scatter();
+        let half = scatter.certain(self.seen.len()) * seen.probed.standard_error(scatter.noise());
+        !seen.probed.is_disputed() && half < (level - self.bound.ln()).abs()
+    }
+
+    /// A load in the gap next to a load that is told, where that is wide.
+    fn gap(&self) -> Option<f64> {
+        let told = self.told();
+        let Bracket { meets: Some(meets), misses: Some(misses) } = self.bracket() else {
+            return None;
+        };
+        let next = |from: f64| self.seen.iter().map(|seen| seen.load).find(|load| from < *load);
+        let before = |to: f64| self.seen.iter().rev().map(|seen| seen.load).find(|load| *load < to);
+        let below =
+            told.meets.filter(|load| *load < meets).and_then(|load| Some((load, next(load)?)));
+        let above =
+            told.misses.filter(|load| misses < *load).and_then(|load| Some((before(load)?, load)));
+        let wide = |(low, high): &(f64, f64)| self.resolution.powi(WIDE) < high / low;
+        let middle = |(low, high): (f64, f64)| round((low * high).sqrt());
+        below.filter(wide).or(above.filter(wide)).map(middle)
     }
 
     fn is_met(&self, seen: &Seen) -> bool {
@@ -133,7 +180,10 @@ impl Highest {
     fn is_open(&self, seen: &Seen) -> bool {
         let Some(level) = seen.probed.level() else { return true };
         let distance = (level - self.bound.ln()).abs();
-        0 == seen.overloaded && distance < CERTAIN * seen.probed.standard_error()
+        let noise = probed::noise(self.seen.iter().map(|seen| &seen.probed));
+        let is_carried = 2 * seen.overloaded <= seen.probed.count();
+        let is_near = distance < Z_95 * seen.probed.standard_error(noise);
+        seen.probed.is_disputed() || is_carried && is_near
     }
 
     /// Whether the I/Os of the lowest load have the target to themselves, by Little's law.
@@ -166,10 +216,14 @@ impl Highest {
     /// One of the two loads that the answer lies between, whose further probe may change it.
     fn doubtful(&self) -> Option<f64> {
         let Bracket { meets, misses } = self.bracket();
+        let is_between = meets.is_some() && misses.is_some();
         let bounds = [meets, misses].into_iter().flatten();
         let mut open: Vec<&Seen> = bounds
             .filter_map(|load| self.seen.iter().find(|seen| seen.load == load))
-            .filter(|seen| self.is_open(seen) && seen.probed.count() < REPEATS_MAX)
+            .filter(|seen| match seen.probed.count() {
+                ..CONFIRMED if is_between => true,
+                count => self.is_open(seen) && count < REPEATS_MAX,
+            })
             .collect();
         open.sort_by_key(|seen| seen.probed.count());
         open.first().map(|seen| seen.load)

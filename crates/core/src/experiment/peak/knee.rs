@@ -3,11 +3,13 @@
 //!
 //! It looks at a ladder of settings, each twice the one before. It climbs two rungs at a time until
 //! there is nothing more to gain, then looks at the rungs beside the best and steps down from it
-//! while the throughput is still enough. What the noise of the probes leaves open is probed again.
+//! while the throughput is still enough. What contradicts itself or its neighbors is probed again, then
+//! what the noise of the probes leaves open, and last what the answer hangs on.
 //!
 //! Or it climbs as people do by hand: by small steps from the lowest setting on, leaving none out.
 
-use super::probed::{CERTAIN, Probed};
+use super::probed::{self, CERTAIN, Probed, Scatter};
+use crate::stats::Ratio;
 
 /// The most probes of a search.
 pub const PROBES_MAX: usize = 15;
@@ -26,6 +28,17 @@ const IDLE_STEPS: u32 = 2;
 /// because the best of many noisy figures is too good.
 const BENEFIT_OF_DOUBT: f64 = 0.674;
 
+/// A setting seems to lie below what surrounds it, and is probed again, if it is less by so many
+/// standard errors, ...
+const BELOW: f64 = 3.0;
+
+/// ... and by this share.
+const WORTH_SAYING: f64 = 0.10;
+
+/// So often is probed what the answer hangs on: what else happened during one probe will not have
+/// happened during the other.
+const CONFIRMED: usize = 2;
+
 /// The search for the lowest setting that saturates.
 #[derive(Clone, Debug)]
 pub struct Knee {
@@ -35,12 +48,14 @@ pub struct Knee {
     rungs: Vec<u32>,
     /// What was seen at each of them.
     seen: Vec<Probed>,
+    /// When each of them was probed last.
+    turns: Vec<usize>,
     /// How many rungs the climb goes up at once.
     stride: usize,
 }
 
 /// What a search knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The lowest setting that saturates.
     pub choice: u32,
@@ -51,6 +66,32 @@ pub struct Answer {
     pub best: u32,
     /// Whether the throughput still rose at the highest setting that is allowed.
     pub rises_at_the_end: bool,
+    /// What the answer's throughput is of what saturation gives, at most 1.
+    pub share: f64,
+}
+
+/// A setting that gives less than lower ones and than higher ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dip {
+    /// The setting.
+    pub setting: u32,
+    /// How much less than the lower of the two sides, as a share.
+    pub less: f64,
+    /// How often it was probed.
+    pub probes: usize,
+}
+
+/// A setting of which some probes told something else than the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disturbed {
+    /// The setting.
+    pub setting: u32,
+    /// What they showed, as shares of what the others did.
+    pub shares: Vec<f64>,
+    /// How many probes there were.
+    pub probes: usize,
+    /// Whether that is no chance.
+    pub is_told: bool,
 }
 
 impl Knee {
@@ -93,7 +134,8 @@ impl Knee {
 
     fn on(rungs: Vec<u32>, enough: f64, stride: usize) -> Self {
         let seen = vec![Probed::default(); rungs.len()];
-        Self { enough, rungs, seen, stride }
+        let turns = vec![0; rungs.len()];
+        Self { enough, rungs, seen, turns, stride }
     }
 
     /// The most probes that there can be.
@@ -106,7 +148,7 @@ impl Knee {
         if self.probes() >= self.probes_at_most() {
             return None;
         }
-        let rung = self.unexplored().or_else(|| self.doubtful())?;
+        let rung = self.unexplored().or_else(|| self.wanted())?;
         Some(self.rungs[rung])
     }
 
@@ -115,6 +157,7 @@ impl Knee {
     pub fn observe(&mut self, setting: u32, throughput: f64, standard_error: f64) {
         if let Ok(rung) = self.rungs.binary_search(&setting) {
             self.seen[rung].add(throughput, standard_error);
+            self.turns[rung] = self.probes();
         }
     }
 
@@ -133,21 +176,76 @@ impl Knee {
             equals: self.equals(choice, best).into_iter().map(setting).collect(),
             best: setting(best),
             rises_at_the_end: 0 < choice && choice + 1 == self.rungs.len(),
+            share: (self.level(choice)? - self.bar(best) + self.enough.ln()).exp().min(1.0),
         })
     }
 
-    /// The highest setting that was seen, if it is above the answer and clearly worse than it and
-    /// than the best, with the share of the best that it costs. The worst of all settings would not
-    /// do: of several that are alike one is always worst by chance.
-    pub fn cost(&self) -> Option<(u32, f64)> {
+    /// What probes of one setting differ by from one to the next, as a share.
+    pub fn noise(&self) -> f64 {
+        probed::noise(self.seen.iter())
+    }
+
+    /// What the repeats tell of how much probes of one setting differ.
+    pub fn scatter(&self) -> Scatter {
+        probed::scatter(self.seen.iter())
+    }
+
+    /// So many standard errors may each of so many comparisons be off, all at once.
+    pub fn certain(&self, comparisons: usize) -> f64 {
+        self.scatter().certain(comparisons)
+    }
+
+    /// How many settings were probed.
+    pub fn known(&self) -> usize {
+        self.seen.iter().filter(|seen| 0 < seen.count()).count()
+    }
+
+    /// The settings that give less than what surrounds them, in each of their probes, rising.
+    pub fn dips(&self) -> Vec<Dip> {
+        let is_sure =
+            |rung: usize| CONFIRMED <= self.seen[rung].count() && !self.seen[rung].is_disputed();
+        let dip = |rung: usize| {
+            let (less, beside) = self.dip(rung)?;
+            let (setting, probes) = (self.rungs[rung], self.seen[rung].count());
+            // Any of them may be the one, and its neighbors are the best on their sides.
+            let pairs = self.known() * self.known().saturating_sub(1) / 2;
+            let doubt = self.certain(pairs) * self.apart(rung, beside);
+            let is_told = doubt < -(1.0 - less).ln();
+            (is_told && is_sure(rung) && is_sure(beside)).then_some(Dip { setting, less, probes })
+        };
+        (0..self.rungs.len()).filter_map(dip).collect()
+    }
+
+    /// The settings of which some probes told something else than the others.
+    pub fn disturbed(&self) -> Vec<Disturbed> {
+        let noise = self.scatter().noise();
+        // Each of the probes could have been one.
+        let certain = self.certain(self.probes());
+        let each = self.rungs.iter().zip(&self.seen).filter_map(|(setting, seen)| {
+            let shares = seen.disturbed();
+            let kept = seen.count() - shares.len();
+            let limit = certain * noise * (1.0 + 1.0 / kept.max(1) as f64).sqrt();
+            let is_told = shares.iter().all(|share| limit < share.ln().abs());
+            let (setting, probes) = (*setting, seen.count());
+            (!shares.is_empty()).then_some(Disturbed { setting, shares, probes, is_told })
+        });
+        each.collect()
+    }
+
+    /// The highest setting that was seen, if it is above the answer and less than it and than the best,
+    /// with the share of the best that it reaches. The worst of all settings would not do: of several
+    /// that are alike one is always worst by chance.
+    pub fn cost(&self) -> Option<(u32, Ratio)> {
         let best = self.best()?;
         let choice = self.choice(best);
         let last =
             (choice + 1..self.rungs.len()).rev().find(|rung| self.seen[*rung].count() > 0)?;
-        let top = self.bar(best) - self.enough.ln();
         let level = self.level(last).filter(|level| Some(*level) < self.level(choice))?;
-        let is_sure = CERTAIN * together(&self.seen[last], &self.seen[best]) < top - level;
-        is_sure.then(|| (self.rungs[last], 1.0 - (level - top).exp()))
+        let is_sure = [last, best].iter().all(|rung| CONFIRMED <= self.seen[*rung].count());
+        // The best was chosen from all of them.
+        let half = self.certain(self.known()) * self.apart(last, best);
+        let share = Ratio::of_logarithm(level - (self.bar(best) - self.enough.ln()), half);
+        (is_sure && share.is_less()).then(|| (self.rungs[last], share))
     }
 
     /// Whether a throughput that was seen so far, known to this standard error, is clearly too little
@@ -156,7 +254,9 @@ impl Knee {
         let Some(best) = self.best() else { return false };
         let mut running = Probed::default();
         running.add(throughput, standard_error);
-        let doubt = CERTAIN * together(&running, &self.seen[best]);
+        let noise = self.noise();
+        let doubt = running.standard_error(noise).hypot(self.seen[best].standard_error(noise));
+        let doubt = CERTAIN * doubt;
         // As far below the bar as the bar is below the best.
         let bar = self.bar(best) + self.enough.ln();
         running.level().is_some_and(|level| level + doubt < bar)
@@ -178,10 +278,11 @@ impl Knee {
     fn bar(&self, best: usize) -> f64 {
         let top = self.level(best).unwrap_or(f64::NEG_INFINITY);
         let (mut sum, mut weights) = (0.0, 0.0);
-        for seen in &self.seen {
-            let is_alike = |level: &f64| top - level < CERTAIN * together(seen, &self.seen[best]);
+        let noise = self.noise();
+        for (rung, seen) in self.seen.iter().enumerate() {
+            let is_alike = |level: &f64| top - level < CERTAIN * self.together(rung, best);
             if let Some(level) = seen.level().filter(is_alike) {
-                let weight = seen.standard_error().powi(-2);
+                let weight = seen.standard_error(noise).powi(-2);
                 (sum, weights) = (sum + weight * level, weights + weight);
             }
         }
@@ -214,50 +315,150 @@ impl Knee {
     fn choice(&self, best: usize) -> usize {
         let bar = self.bar(best);
         let is_enough = |rung: &usize| {
-            let doubt = BENEFIT_OF_DOUBT * together(&self.seen[*rung], &self.seen[best]);
+            let error = |rung: usize| self.seen[rung].standard_error(0.0);
+            let doubt = BENEFIT_OF_DOUBT * error(*rung).hypot(error(best));
             self.level(*rung).is_some_and(|level| bar <= level + doubt)
         };
-        (0..best).rev().take_while(is_enough).last().unwrap_or(best)
+        // What lies below both sides says nothing about either.
+        let rungs = (0..best).rev().filter(|rung| self.dip(*rung).is_none());
+        rungs.take_while(is_enough).last().unwrap_or(best)
     }
 
-    /// A rung whose further probe may change the answer: of those from the one below the choice up,
-    /// where it is open on which side of the bar they are, and of the best, which the bar hangs on,
-    /// the one that is known least.
-    fn doubtful(&self) -> Option<usize> {
-        let best = self.best()?;
+    /// By how much a setting is below all that is lower and all that is higher, as a share, where that
+    /// is no chance, and the lower one of the best on both sides.
+    fn dip(&self, rung: usize) -> Option<(f64, usize)> {
+        let level = self.level(rung)?;
+        let highest = |rungs: std::ops::Range<usize>| {
+            let known = rungs.filter_map(|rung| Some((self.level(rung)?, rung)));
+            known.max_by(|one, other| one.0.total_cmp(&other.0))
+        };
+        let sides = [highest(0..rung)?, highest(rung + 1..self.rungs.len())?];
+        let (side, beside) = if sides[0].0 < sides[1].0 { sides[0] } else { sides[1] };
+        let less = 1.0 - (level - side).exp();
+        let is_one = WORTH_SAYING <= less && BELOW * self.together(rung, beside) < side - level;
+        is_one.then_some((less, beside))
+    }
+
+    /// What is probed again: what contradicts itself or its neighbors and what is open, then what the
+    /// answer hangs on. The least known first, and of several what was probed longest ago: what else
+    /// happens to the target for a while is then in one probe of each, and not in all probes of one.
+    fn wanted(&self) -> Option<usize> {
+        let mut open = self.contradictory();
+        open.extend(self.doubtful());
+        let mut hangs_on = self.unconfirmed();
+        hangs_on.extend(self.underneath());
+        let first = |all: Vec<usize>| {
+            all.into_iter().min_by_key(|rung| (self.seen[*rung].count(), self.turns[*rung]))
+        };
+        first(open).or_else(|| first(hangs_on))
+    }
+
+    /// The settings whose probes contradict each other or what surrounds them, and what they are compared
+    /// with.
+    fn contradictory(&self) -> Vec<usize> {
+        let is_disputed =
+            |rung: &usize| self.seen[*rung].is_disputed() && self.seen[*rung].count() < REPEATS_MAX;
+        let rungs = 0..self.rungs.len();
+        let mut all: Vec<usize> = rungs.clone().filter(is_disputed).collect();
+        let dips = rungs.filter_map(|rung| Some([rung, self.dip(rung)?.1]));
+        all.extend(dips.flatten().filter(|rung| self.seen[*rung].count() < CONFIRMED));
+        all
+    }
+
+    /// What the answer hangs on and was probed once: the answer, what is below it, and the end where
+    /// that is less than the best.
+    fn unconfirmed(&self) -> Vec<usize> {
+        let Some(best) = self.best() else { return Vec::new() };
+        let choice = self.choice(best);
+        let last = (0..self.rungs.len()).rev().find(|rung| self.level(*rung).is_some());
+        let is_less = |last: &usize| {
+            let level = self.level(*last).unwrap_or_default();
+            let top = self.bar(best) - self.enough.ln();
+            choice < *last && level + CERTAIN * self.together(*last, best) < top
+        };
+        let hangs_on = [choice.checked_sub(1), Some(choice), last.filter(is_less)];
+        let hangs_on = hangs_on.into_iter().flatten();
+        hangs_on.filter(|rung| (1..CONFIRMED).contains(&self.seen[*rung].count())).collect()
+    }
+
+    /// The standard error of the difference of two levels.
+    fn together(&self, left: usize, right: usize) -> f64 {
+        let noise = self.noise();
+        self.seen[left].standard_error(noise).hypot(self.seen[right].standard_error(noise))
+    }
+
+    /// The same by what the repeats alone tell.
+    fn apart(&self, left: usize, right: usize) -> f64 {
+        let noise = self.scatter().noise();
+        self.seen[left].standard_error(noise).hypot(self.seen[right].standard_error(noise))
+    }
+
+    /// The rungs whose further probe may change the answer: of those from the one below the choice up,
+    /// where it is open on which side of the bar they are, and the best, which the bar hangs on.
+    fn doubtful(&self) -> Vec<usize> {
+        let Some(best) = self.best() else { return Vec::new() };
         let bar = self.bar(best);
         let is_open = |rung: &usize| {
-            let doubt = CERTAIN * together(&self.seen[*rung], &self.seen[best]);
+            let doubt = CERTAIN * self.together(*rung, best);
             self.level(*rung).is_some_and(|level| (level - bar).abs() < doubt)
         };
         let lowest = self.choice(best).saturating_sub(1);
         let mut open: Vec<usize> = (lowest..best).filter(is_open).collect();
-        if open.is_empty() {
-            return None;
+        if !open.is_empty() {
+            open.push(best);
         }
-        open.push(best);
-        open.sort_by_key(|rung| self.seen[*rung].count());
-        open.into_iter().find(|rung| self.seen[*rung].count() < REPEATS_MAX)
+        open.retain(|rung| self.seen[*rung].count() < REPEATS_MAX);
+        open
     }
 
+    /// The rungs that could be the answer: each that is not told to be too little, down to the first
+    /// that is, and up to the first that is told to be enough.
     fn equals(&self, choice: usize, best: usize) -> Vec<usize> {
         let bar = self.bar(best);
+        // The best was chosen from all of them.
+        let certain = self.certain(self.known());
         let doubt = |rung: usize| match rung == best {
             true => 0.0,
-            false => CERTAIN * together(&self.seen[rung], &self.seen[best]),
+            false => certain * self.apart(rung, best),
         };
         let may_be_enough =
             |rung: &usize| self.level(*rung).is_some_and(|level| bar < level + doubt(*rung));
-        let may_be_too_little =
-            |rung: &usize| self.level(*rung).is_some_and(|level| level - doubt(*rung) < bar);
+        let may_be_too_little = |rung: &usize| match *rung < best {
+            true => self.level(*rung).is_some_and(|level| level - doubt(*rung) < bar),
+            false => self.may_gain_above(*rung),
+        };
+        let known = |rung: &usize| self.level(*rung).is_some();
         let below = (0..choice).rev().take_while(may_be_enough).last().unwrap_or(choice);
         // If this one is too little, it is the next one that is the answer.
-        let passed = (choice..best).take_while(may_be_too_little).count();
-        (below..=choice + passed).filter(|rung| self.level(*rung).is_some()).collect()
+        let last = (0..self.rungs.len()).rev().find(known).unwrap_or(best);
+        let passed = (choice..last).filter(known).take_while(may_be_too_little).count();
+        let above = (choice + 1..=last).filter(known).take(passed);
+        (below..=choice).filter(known).chain(above).collect()
     }
-}
 
-/// The standard error of the difference of two levels.
-fn together(left: &Probed, right: &Probed) -> f64 {
-    left.standard_error().hypot(right.standard_error())
+    /// Whether all that is above a rung together may give so much more that the rung is not enough: one
+    /// question, whichever rung has the highest figure by chance.
+    fn may_gain_above(&self, rung: usize) -> bool {
+        let noise = self.scatter().noise();
+        let weight = |rung: usize| self.seen[rung].standard_error(noise).powi(-2);
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for above in rung + 1..self.rungs.len() {
+            if let Some(level) = self.level(above) {
+                sum += weight(above) * level;
+                weights += weight(above);
+            }
+        }
+        let Some(level) = self.level(rung).filter(|_| 0.0 < weights) else { return false };
+        let error = (1.0 / weight(rung) + 1.0 / weights).sqrt();
+        level - sum / weights - self.scatter().certain_one_sided() * error < self.enough.ln()
+    }
+
+    /// The rung below all that could be the answer: it has to be seen, and more than once, before it is
+    /// told that it is too little.
+    fn underneath(&self) -> Option<usize> {
+        self.scatter().degrees?;
+        let best = self.best()?;
+        let lowest = *self.equals(self.choice(best), best).first()?;
+        lowest.checked_sub(1).filter(|rung| self.seen[*rung].count() < CONFIRMED)
+    }
 }

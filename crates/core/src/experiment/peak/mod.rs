@@ -115,6 +115,8 @@ pub struct Peak {
     asked: Option<f64>,
     /// What the official run showed, at which value.
     official_shown: Option<Shown>,
+    /// Its response time at p50 and at p99, as far as samples carry it.
+    official_times: [Option<Estimate>; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -164,6 +166,7 @@ impl Peak {
             probes: Vec::new(),
             asked: None,
             official_shown: None,
+            official_times: [None; 2],
         }
     }
 
@@ -293,6 +296,8 @@ impl Peak {
         let shown = self.read(value, &trial.record);
         if trial.place.role == Role::Official {
             self.official_shown = Some(shown);
+            self.official_times = words::OFFICIAL_QUANTILES
+                .map(|quantile| response_time(&trial.record, None, None, quantile));
             return;
         }
         self.probes.push(shown);
@@ -556,8 +561,13 @@ fn error(estimate: &Estimate) -> f64 {
 }
 
 /// The mean of several trials, with what they say of themselves or how they differ, whichever is
-/// more.
+/// more. What most of them contradict is left out, as the search leaves it out.
 fn mean(estimates: &[Estimate]) -> Option<Estimate> {
+    let logarithms: Vec<f64> = estimates.iter().map(|one| one.value.max(1e-3).ln()).collect();
+    let agree = probed::agreeing(&logarithms);
+    let all = agree.iter().all(|agrees| !agrees);
+    let kept = estimates.iter().zip(agree).filter(|(_, agrees)| all || *agrees);
+    let estimates: Vec<Estimate> = kept.map(|(one, _)| *one).collect();
     let count = estimates.len() as f64;
     let value = estimates.iter().map(|one| one.value).sum::<f64>() / count;
     let within: Option<f64> = estimates.iter().map(|one| Some(one.half_width?.powi(2))).sum();

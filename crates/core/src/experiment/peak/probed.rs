@@ -1,5 +1,8 @@
 //! What the probes of one setting come to: the mean of their logarithms, and how well it is known.
 
+use crate::stats::UNREPEATED;
+use crate::stats::compare::t;
+
 /// The normal distribution's one-sided 95 % quantile: a difference of so many standard errors is
 /// taken for one.
 pub const CERTAIN: f64 = 1.645;
@@ -9,6 +12,13 @@ pub const CERTAIN: f64 = 1.645;
 /// a sixth of the searches on their curves ends more than an octave off.
 const LEAST_ERROR: f64 = 0.03;
 
+/// That counts as so many repeats beside those that there are.
+const LEAST_DEGREES: f64 = 3.0;
+
+/// Probes of one setting that are further apart than by this factor did not measure the same thing:
+/// where runs scatter by 10 %, one pair of two hundred is.
+const ANOTHER_THING: f64 = 1.5;
+
 /// Nothing is taken for this, because it has no logarithm.
 const NEXT_TO_NOTHING: f64 = 1e-3;
 
@@ -17,17 +27,16 @@ const NEXT_TO_NOTHING: f64 = 1e-3;
 pub struct Probed {
     /// The logarithms of what they showed.
     levels: Vec<f64>,
-    /// The squares of their relative standard errors, added up.
-    variance: f64,
+    /// Their relative standard errors, as they say themselves.
+    errors: Vec<f64>,
 }
 
 impl Probed {
     /// Adds a value above 0 and its standard error, in the same unit.
     pub fn add(&mut self, value: f64, standard_error: f64) {
         let value = value.max(NEXT_TO_NOTHING);
-        let error = (standard_error / value).clamp(LEAST_ERROR, 1.0);
         self.levels.push(value.ln());
-        self.variance += error * error;
+        self.errors.push((standard_error / value).clamp(LEAST_ERROR, 1.0));
     }
 
     /// How many there were.
@@ -35,19 +44,140 @@ impl Probed {
         self.levels.len()
     }
 
-    /// The mean of the logarithms; none without a probe.
+    /// The mean of the logarithms, without what was disturbed; none without a probe.
     pub fn level(&self) -> Option<f64> {
-        let count = self.levels.len();
-        (count > 0).then(|| self.levels.iter().sum::<f64>() / count as f64)
+        let (sum, count) =
+            self.kept().fold((0.0, 0.0), |(sum, n), (level, _)| (sum + level, n + 1.0));
+        (count > 0.0).then(|| sum / count)
     }
 
-    /// The standard error of the level: what the trials say of themselves, or, from three of them
-    /// up, how much they differ, whichever is more.
-    pub fn standard_error(&self) -> f64 {
-        let count = self.levels.len().max(1) as f64;
-        let within = self.variance.sqrt() / count;
-        let Some(mean) = self.level().filter(|_| self.levels.len() >= 3) else { return within };
-        let squares: f64 = self.levels.iter().map(|level| (level - mean).powi(2)).sum();
-        within.max((squares / (count - 1.0) / count).sqrt())
+    /// The standard error of the level, where probes differ by `noise` from one to the next: that, or
+    /// what they say of themselves, or, where they contradict each other, how far they are apart.
+    pub fn standard_error(&self, noise: f64) -> f64 {
+        let count = self.kept().count().max(1) as f64;
+        let squares: f64 = self.kept().map(|(_, error)| error.max(noise).powi(2)).sum();
+        let own = squares.sqrt() / count;
+        match self.is_disputed() {
+            true => own.max((self.squares() / (count - 1.0).max(1.0) / count).sqrt()),
+            false => own,
+        }
     }
+
+    /// Whether its probes contradict each other, and no majority says which of them is right.
+    pub fn is_disputed(&self) -> bool {
+        let agree = agreeing(&self.levels);
+        1 < self.count() && agree.iter().all(|agrees| !agrees)
+    }
+
+    /// What the others of its probes showed, as shares of the level: something else decided about
+    /// them. Nothing where no majority says which those are.
+    pub fn disturbed(&self) -> Vec<f64> {
+        let Some(level) = self.level().filter(|_| !self.is_disputed()) else { return Vec::new() };
+        let agree = agreeing(&self.levels);
+        let others = self.levels.iter().zip(agree).filter(|(_, agrees)| !agrees);
+        others.map(|(other, _)| (other - level).exp()).collect()
+    }
+
+    /// The probes that count, with their errors.
+    fn kept(&self) -> impl Iterator<Item = (f64, f64)> {
+        let agree = agreeing(&self.levels);
+        let all = agree.iter().all(|agrees| !agrees);
+        let each = self.levels.iter().zip(&self.errors).zip(agree);
+        each.filter(move |(_, agrees)| all || *agrees).map(|((level, error), _)| (*level, *error))
+    }
+
+    /// The sum of the squares of what the probes differ by from their level.
+    fn squares(&self) -> f64 {
+        let level = self.level().unwrap_or(0.0);
+        self.kept().map(|(one, _)| (one - level).powi(2)).sum()
+    }
+}
+
+/// Which of these logarithms tell of the same thing: those near the median, from three up a majority
+/// of them, and else all or none.
+pub fn agreeing(levels: &[f64]) -> Vec<bool> {
+    let mut sorted = levels.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = match sorted.len() {
+        0 => return Vec::new(),
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    };
+    let apart = match sorted.len() {
+        // Each is half of their distance off the median.
+        2 => ANOTHER_THING.ln() / 2.0,
+        _ => ANOTHER_THING.ln(),
+    };
+    let near: Vec<bool> = levels.iter().map(|level| (level - median).abs() <= apart).collect();
+    match 2 * near.iter().filter(|near| **near).count() > levels.len() {
+        true => near,
+        false => vec![false; levels.len()],
+    }
+}
+
+/// What probes of one setting differ by, as the repeats alone tell it: for what is said. A search may
+/// decide by what it takes for granted; a conclusion may not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scatter {
+    /// The standard deviation of the logarithms.
+    pub deviation: f64,
+    /// Its degrees of freedom; none where nothing was repeated and it is taken for granted.
+    pub degrees: Option<usize>,
+}
+
+impl Scatter {
+    /// So many standard errors may each of so many comparisons be off, all at once: Student's for what the
+    /// repeats show, or the normal distribution's for what is taken for granted, whichever is more.
+    pub fn certain(self, comparisons: usize) -> f64 {
+        match self.degrees {
+            None => t(comparisons, None),
+            Some(_) => {
+                let shown = t(comparisons, self.degrees) * self.deviation;
+                shown.max(t(comparisons, None) * LEAST_ERROR) / self.noise()
+            }
+        }
+    }
+
+    /// So many standard errors may one difference be off that is asked about in one direction only.
+    pub fn certain_one_sided(self) -> f64 {
+        // Student's stays the two-sided one: never too narrow.
+        let shown = t(1, self.degrees) * self.deviation;
+        match self.degrees {
+            None => CERTAIN,
+            Some(_) => shown.max(CERTAIN * LEAST_ERROR) / self.noise(),
+        }
+    }
+
+    /// What a probe is off by, as a standard deviation: never taken for less than the least.
+    pub fn noise(self) -> f64 {
+        self.deviation.max(LEAST_ERROR)
+    }
+}
+
+/// The scatter over all settings that were probed more than once.
+pub fn scatter<'p>(all: impl Iterator<Item = &'p Probed>) -> Scatter {
+    let (mut squares, mut degrees) = (0.0, 0);
+    for one in all.filter(|one| !one.is_disputed()) {
+        squares += one.squares();
+        degrees += one.kept().count().saturating_sub(1);
+    }
+    match degrees {
+        0 => Scatter { deviation: UNREPEATED, degrees: None },
+        _ => {
+            let deviation = (squares / degrees as f64).sqrt();
+            Scatter { deviation, degrees: Some(degrees) }
+        }
+    }
+}
+
+/// What probes of one setting differ by from one to the next, as a standard deviation of their
+/// logarithms: from all settings that were probed more than once, because few repeats of one say
+/// little about it; what was disturbed does not count.
+pub fn noise<'p>(all: impl Iterator<Item = &'p Probed>) -> f64 {
+    let (mut squares, mut degrees) = (LEAST_DEGREES * LEAST_ERROR.powi(2), LEAST_DEGREES);
+    for one in all.filter(|one| !one.is_disputed()) {
+        squares += one.squares();
+        degrees += one.kept().count().saturating_sub(1) as f64;
+    }
+    (squares / degrees).sqrt().max(LEAST_ERROR)
 }

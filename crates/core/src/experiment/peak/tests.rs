@@ -328,7 +328,8 @@ fn a_queue_saturates_at_its_servers() {
         conclusion.sentences,
         [
             "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
-            "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %.",
+            "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %. Its response time: p50 10 ms, \
+             p99 10 ms.",
         ]
     );
 }
@@ -345,7 +346,8 @@ fn what_the_official_run_does_not_keep_up_is_said() {
     assert_eq!(
         conclusion.sentences[1],
         "The official run of 5 min at queue depth 1: 100 IOPS ± 0 %, 88 % less than its probes: for \
-         that long the target does not keep it up, or something else used it meanwhile."
+         that long the target does not keep it up, or something else used it meanwhile. Its response \
+         time: p50 10 ms, p99 10 ms."
     );
 }
 
@@ -361,10 +363,48 @@ fn what_the_highest_setting_costs_is_said_and_chance_is_not() {
         conclusion.sentences[0].clone()
     };
     let falls = said(&[(1, 1000.0), (4, 990.0), (16, 800.0), (64, 700.0)]);
-    assert!(falls.ends_with("; more does not help, 16 costs 20 %)."), "{falls}");
+    assert!(falls.ends_with("; more does not help, 16 costs 13 to 25 %)."), "{falls}");
     // One of many that are alike is worst: with noise of 3 % this is nothing to speak of.
     let flat = said(&[(1, 1000.0), (2, 930.0), (4, 1010.0), (16, 960.0), (64, 1000.0)]);
     assert!(flat.ends_with("; more does not help)."), "{flat}");
+}
+
+/// A search on a target of eight servers, where queue depth 64 gives an eighth in the first so many
+/// of its probes.
+fn held_up(probes: u32) -> (Vec<u64>, Vec<String>) {
+    let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 256, enough: 0.95 };
+    let left = std::cell::Cell::new(probes);
+    let (all, found, conclusion) = run(Peak::new(base(1), search, None), |point| {
+        let depth = u64::from(point.streams[0].pacing.queue_depth());
+        let is_held_up = depth == 64 && 0 < left.get();
+        left.set(left.get() - u32::from(is_held_up));
+        (100 * if is_held_up { 1 } else { depth.min(8) }, 10_000_000)
+    });
+    assert_eq!((found.choice, found.equals.as_slice()), (Some(8.0), &[8.0][..]));
+    let depth = |planned: &Planned| u64::from(planned.point.streams[0].pacing.queue_depth());
+    (all.iter().map(depth).collect(), conclusion.sentences)
+}
+
+#[test]
+fn a_probe_that_was_held_up_is_probed_again_and_named() {
+    let (depths, sentences) = held_up(1);
+    assert_eq!(depths.iter().filter(|depth| **depth == 64).count(), 3, "{depths:?}");
+    let expected = [
+        "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
+        "At queue depth 64 1 of 3 probes gave 13 % of what the others gave, and is left out: something \
+         else used the target then, or held it up.",
+    ];
+    assert_eq!(sentences, expected);
+}
+
+#[test]
+fn a_setting_below_both_sides_is_named_and_the_answer_does_not_hang_on_it() {
+    let (depths, sentences) = held_up(100);
+    assert!(depths.iter().filter(|depth| **depth == 64).count() >= 2, "{depths:?}");
+    let dip = &sentences[1];
+    assert!(dip.starts_with("Not monotonic: queue depth 64 gives 8"), "{dip}");
+    assert!(dip.ends_with(" % less than settings below and above it do, in 2 probes."), "{dip}");
+    assert!(!sentences[0].contains("costs"), "{sentences:?}");
 }
 
 #[test]
@@ -376,8 +416,8 @@ fn what_is_better_than_the_answer_costs_nothing() {
         (curve.at(depth.into()).round() as u64, 1_000_000)
     });
     assert_eq!(found.choice, Some(2.0));
-    let expected = "Queue depth 2 saturates this target (92 % of the best, 870 IOPS; more does not \
-                    help).";
+    let expected = "Queue depth 2 saturates this target (92 % of the best, 870 IOPS; more than 8 does \
+                    not help).";
     assert_eq!(conclusion.sentences[0], expected);
 }
 
@@ -398,10 +438,11 @@ fn the_published_sentence_is_said_of_the_published_curve() {
     assert_eq!(found.choice, Some(2.0));
     let sentence = &conclusion.sentences[0];
     assert!(
-        sentence.starts_with("2 writers saturate this target (96 % of the best, "),
+        sentence.starts_with("2 writers saturate this target (97 % of the best, "),
         "{sentence}"
     );
-    assert!(sentence.contains("; more does not help, 64 costs 5.9"), "{sentence}");
+    // What 64 loses, 5.9 %, is within what two probes of each may differ by.
+    assert!(sentence.ends_with(" does not help)."), "{sentence}");
 }
 
 #[test]
@@ -447,10 +488,13 @@ fn an_objective_is_met_up_to_a_load() {
     let [first, doubt, official] = conclusion.sentences.as_slice() else {
         panic!("{conclusion:?}")
     };
-    assert!(doubt.starts_with("It could be 2,"), "{doubt}");
+    let bracket =
+        "As far as the probes can tell it is at least 2,260 IOPS and less than 2,930 IOPS, ";
+    assert!(doubt.starts_with(bracket), "{doubt}");
     assert!(first.starts_with("The highest load at which p99 <= 2 ms is 2,"), "{first}");
     assert!(first.contains(" IOPS (p99 1.9") && first.contains(" misses it (p99 2."), "{first}");
-    assert!(official.ends_with("it meets the objective."), "{official}");
+    // Without a half-width nobody knows.
+    assert!(official.ends_with("to say whether it meets it."), "{official}");
     assert_eq!(all.last().unwrap().place.role, Role::Official);
 }
 
@@ -496,7 +540,8 @@ fn by_small_steps_no_setting_below_the_peak_is_left_out() {
     let (answer, knee) = search(Knee::climbing(4, 4096, 0.95), |x| x.min(150.0), 0.0, 1);
     assert_eq!((answer.choice, answer.rises_at_the_end), (192, false));
     let probed: Vec<u32> = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96].map(|n| 4 * n).to_vec();
-    assert_eq!(knee.probes(), probed.len());
+    // The answer and what is below it are probed once more.
+    assert_eq!(knee.probes(), probed.len() + 2);
     let (answer, _) = search(Knee::climbing(1, 20, 0.95), |x| x, 0.0, 1);
     assert_eq!((answer.choice, answer.rises_at_the_end), (20, true));
 }

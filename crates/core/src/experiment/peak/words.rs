@@ -1,11 +1,16 @@
 //! What a search for the peak concludes, in sentences.
 
+use super::highest::Highest;
 use super::knee::Knee;
 use super::{Objective, Peak, Search, Shown, State, Vary};
 use crate::experiment::Probe;
 use crate::experiment::throughput::{number, percent, time};
 use crate::spec::Point;
 use crate::stats::Estimate;
+use crate::units::{Quantile, Span};
+
+/// So many settings that could be the answer as well are worth a remedy.
+const MANY: usize = 3;
 
 /// A loss above the answer that is worth a word.
 const WORTH_SAYING: f64 = 0.05;
@@ -34,46 +39,108 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     if best.value <= 0.0 {
         return Vec::from(["Nothing was moved at any setting.".to_owned()]);
     }
-    if knee.answer().is_some_and(|answer| answer.rises_at_the_end) {
-        return Vec::from([format!(
-            "Nothing up to {} saturates {}: it gives {shown}, and more may gain. Go on with \
-             --up-to {}.",
-            peak.setting(f64::from(up_to)),
-            targets(&peak.base),
-            up_to.saturating_mul(4),
-        )]);
-    }
-    let share = probe.throughput.value / best.value;
-    let mut clause = format!("{} of the best, {shown}", percent(share));
-    if found.probes.iter().any(|other| choice < other.value) {
-        clause += "; more does not help";
-        clause += &cost(knee).unwrap_or_default();
-    }
-    let subject = subject(peak, vary, choice);
-    let verb = if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
-    let mut sentences =
-        Vec::from([format!("{subject} {verb} {} ({clause}).", targets(&peak.base))]);
+    let Some(answer) = knee.answer() else { return Vec::new() };
     let others: Vec<f64> = found.equals.iter().copied().filter(|v| *v != choice).collect();
-    sentences.extend(doubt(&others));
+    let first = match answer.rises_at_the_end {
+        true => rising(peak, up_to, &shown, &others),
+        false => {
+            let mut clause = format!("{} of the best, {shown}", percent(answer.share));
+            // What is above the answer and could be it as well may help.
+            let end = others.iter().copied().fold(choice, f64::max);
+            if found.probes.iter().any(|other| end < other.value) {
+                clause += match end == choice {
+                    true => "; more does not help".to_owned(),
+                    false => format!("; more than {} does not help", number(end)),
+                }
+                .as_str();
+                clause += &cost(knee).unwrap_or_default();
+            }
+            let subject = subject(peak, vary, choice);
+            let verb =
+                if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
+            format!("{subject} {verb} {} ({clause}).", targets(&peak.base))
+        }
+    };
+    let mut sentences = Vec::from([first]);
+    sentences.extend(doubt(&others, Some(knee.scatter().noise())));
+    sentences.extend(contradictions(peak, knee));
     sentences
+}
+
+fn rising(peak: &Peak, up_to: u32, shown: &str, others: &[f64]) -> String {
+    let (highest, targets) = (peak.setting(f64::from(up_to)), targets(&peak.base));
+    let remedy = format!("Go on with --up-to {}.", up_to.saturating_mul(4));
+    match others {
+        [] => format!(
+            "Nothing up to {highest} saturates {targets}: it gives {shown}, and more may gain. {remedy}"
+        ),
+        _ => format!(
+            "Whether {highest} saturates {targets} cannot be told: it gives {shown}, and more may gain. \
+             {remedy}"
+        ),
+    }
+}
+
+/// What is no curve: settings that give less than lower ones and higher ones, and probes that gave
+/// something else than others of the same setting.
+fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
+    let dip = |dip: super::knee::Dip| {
+        format!(
+            "Not monotonic: {} gives {} less than settings below and above it do, in {} probes.",
+            peak.setting(f64::from(dip.setting)),
+            percent(dip.less),
+            dip.probes,
+        )
+    };
+    let disturbed = |one: super::knee::Disturbed| {
+        let each: Vec<String> = one.shares.iter().map(|share| percent(*share)).collect();
+        let why = match one.is_told {
+            true => ": something else used the target then, or held it up",
+            false => "",
+        };
+        format!(
+            "At {} {} of {} probes gave {} of what the others gave, and is left out{why}.",
+            peak.setting(f64::from(one.setting)),
+            one.shares.len(),
+            one.probes,
+            each.join(" and "),
+        )
+    };
+    let dips = knee.dips().into_iter().map(dip);
+    dips.chain(knee.disturbed().into_iter().map(disturbed)).collect()
+}
+
+/// Whether a bound is within the interval of what was measured, or there is none.
+fn is_close(shown: Option<Estimate>, bound: Span) -> bool {
+    let half = |one: Estimate| one.half_width.unwrap_or(f64::INFINITY);
+    shown.is_none_or(|one| (one.value - bound.0 as f64).abs() <= half(one))
 }
 
 /// What the highest setting costs, where that is no chance and worth a word.
 fn cost(knee: &Knee) -> Option<String> {
-    let (setting, lost) = knee.cost().filter(|(_, lost)| WORTH_SAYING <= *lost)?;
-    Some(format!(", {} costs {}", number(f64::from(setting)), percent(lost)))
+    let (setting, share) = knee.cost().filter(|(_, share)| share.value <= 1.0 - WORTH_SAYING)?;
+    let ends = [1.0 - share.high, 1.0 - share.low].map(|loss| format!("{:.0}", loss * 100.0));
+    let ends = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
+    Some(format!(", {} costs {ends} %", number(f64::from(setting))))
 }
 
-fn doubt(others: &[f64]) -> Option<String> {
+/// What could be the answer as well, and why: `noise` is what probes of one setting differ by.
+fn doubt(others: &[f64], noise: Option<f64>) -> Option<String> {
     let values: Vec<String> = others.iter().map(|value| number(*value)).collect();
-    match values.as_slice() {
-        [] => None,
-        [one] => Some(format!("It could be {one} as well: the probes cannot tell them apart.")),
-        [all @ .., last] => Some(format!(
-            "It could be {} or {last} as well: the probes cannot tell them apart.",
-            all.join(", ")
-        )),
-    }
+    let all = match values.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        [all @ .., last] => format!("{} or {last}", all.join(", ")),
+    };
+    let why = match noise.filter(|_| MANY <= others.len()) {
+        None => String::new(),
+        Some(noise) => format!(
+            ", because those of one setting differ by {} from one to the next. Probe for longer, with \
+             --duration",
+            percent(noise)
+        ),
+    };
+    Some(format!("It could be {all} as well: the probes cannot tell them apart{why}."))
 }
 
 /// "2 writers", "Queue depth 8".
@@ -136,10 +203,27 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
         Some((name, why)) => format!("{first}; {name} misses it ({why})."),
         None => format!("{first}, the highest that was allowed: go on with --up-to."),
     }]);
-    let equals = peak.found().equals;
-    let others: Vec<f64> = equals.into_iter().filter(|value| *value != meets).collect();
-    sentences.extend(doubt(&others));
+    sentences.extend(between(highest));
     sentences
+}
+
+/// Between which loads the answer lies, where that is more than is searched for.
+fn between(highest: &Highest) -> Option<String> {
+    let told = highest.told();
+    if told == highest.bracket() {
+        return None;
+    }
+    let least = told.meets.map_or("may be less than all that were probed".to_owned(), |load| {
+        format!("is at least {} IOPS", number(load))
+    });
+    let most = told.misses.map_or("may be more than all that were probed".to_owned(), |load| {
+        format!("less than {} IOPS", number(load))
+    });
+    Some(format!(
+        "As far as the probes can tell it {least} and {most}, because those of one load differ by {} \
+         from one to the next. Probe for longer, with --duration.",
+        percent(highest.scatter().noise())
+    ))
 }
 
 /// "p99 1.8 ms"; none where too few samples carry it.
@@ -149,11 +233,33 @@ fn time_of(objective: &Objective, probe: &Probe) -> Option<String> {
 }
 
 /// By how much the official run fell short of what its probes promised, where that is no chance.
-fn less_than_probes(official: &Estimate, probes: &Estimate) -> Option<f64> {
-    let half = |one: &Estimate| one.half_width.unwrap_or(0.0);
-    let lost = probes.value - official.value;
-    let is_one = half(official).hypot(half(probes)) < lost && WORTH_SAYING * probes.value < lost;
-    is_one.then(|| lost / probes.value)
+fn less_than_probes(official: &Estimate, probes: &Probe, knee: &Knee) -> Option<f64> {
+    let own = official.half_width.unwrap_or(0.0) / official.value.max(f64::MIN_POSITIVE);
+    // One run against so many probes, which differ from one to the next.
+    let spread = knee.scatter().noise() * (1.0 + 1.0 / f64::from(probes.trials.max(1))).sqrt();
+    let lost = 1.0 - official.value / probes.throughput.value;
+    // The answer was chosen from all because its probes were good: they promise too much.
+    let certain = knee.certain(knee.known());
+    (WORTH_SAYING.max(own.hypot(certain * spread)) < lost).then_some(lost)
+}
+
+/// What an official run tells of the response time.
+pub(super) const OFFICIAL_QUANTILES: [Quantile; 2] = [Quantile(0.5), Quantile(0.99)];
+
+/// " Its response time: p50 176 us ± 0.2 %, p99 2.3 ms." Nothing where no samples carry it.
+fn official_times(peak: &Peak) -> String {
+    let told = OFFICIAL_QUANTILES.into_iter().zip(peak.official_times);
+    let told = told.filter_map(|(quantile, shown)| {
+        let Estimate { value, half_width } = shown?;
+        let half = half_width.filter(|_| value > 0.0);
+        let half = half.map(|half| format!(" ± {}", percent(half / value)));
+        Some(format!("{quantile} {}{}", time(value), half.unwrap_or_default()))
+    });
+    let told: Vec<String> = told.collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" Its response time: {}.", told.join(", ")),
+    }
 }
 
 /// "The official run of 5 min at queue depth 8: 856 MiB/s ± 0.5 %."
@@ -168,17 +274,24 @@ fn official(peak: &Peak) -> Option<String> {
     let rate = peak.throughput.in_words(throughput.value);
     let first = format!("The official run of {window} at {at}: {rate}{uncertainty}");
     let Search::Load { objective, .. } = peak.search else {
-        let less = less_than_probes(&throughput, &peak.probe(value).throughput);
+        let less = match &peak.state {
+            State::Knee(knee) => less_than_probes(&throughput, &peak.probe(value), knee),
+            State::Highest(_) => None,
+        };
         let less = less.map(|share| format!(", {} less than its probes", percent(share)));
         let why = less.as_ref().map_or("", |_| {
             ": for that long the target does not keep it up, or something else used it meanwhile"
         });
-        return Some(format!("{first}{}{why}.", less.unwrap_or_default()));
+        let times = official_times(peak);
+        return Some(format!("{first}{}{why}.{times}", less.unwrap_or_default()));
     };
     let time = response_time
         .map(|shown| format!(", {} {}", objective.quantile, time(shown.value)))
         .unwrap_or_default();
     let verdict = match meets {
+        Some(_) if is_close(response_time, objective.bound) => {
+            "; that is too close to the objective to say whether it meets it"
+        }
         Some(false) => {
             "; it misses the objective: for that long the target does not carry this load"
         }

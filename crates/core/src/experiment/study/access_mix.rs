@@ -1,15 +1,20 @@
 //! What random access among sequential costs which drives, and whether more requests per disk make up
 //! for it.
 
-use super::drives::{Drives, best, label};
+use super::drives::{Drives, Result, any_shares, best, ends, label, points, shares};
 use crate::experiment::sweep::Sweep;
+use crate::experiment::sweep::words::{listed, loss};
 use crate::experiment::throughput::percent;
 use crate::measure::Direction;
+use crate::stats::{Comparison, Ratio};
 
 /// The axis of the mixes, the purest one first.
 const MIXES: &str = "pattern";
 /// The axis of the depth.
 const DEPTHS: &str = "queue-depth";
+
+/// What writes were published to be below reads, at least, where all is sequential.
+const BELOW_READS: f64 = 0.2;
 
 /// A gain by depth that is worth a word.
 const WORTH_SAYING: f64 = 0.1;
@@ -23,6 +28,9 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
         let costs = drives.iter().filter_map(|one| costs(sweep, one, (direction, &mixes.labels)));
         sentences.extend(costs);
     }
+    let beside = drives.iter().filter_map(|one| beside_reads(sweep, one, &mixes.labels));
+    sentences.extend(beside);
+    sentences.extend(mixes.labels.first().and_then(|mix| all_below_reads(sweep, drives, mix)));
     if 1 < drives.len() {
         for direction in Direction::BOTH {
             let ranks = mixes.labels.iter().filter_map(|mix| ranks(sweep, drives, direction, mix));
@@ -32,71 +40,211 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
     sentences
 }
 
-/// The most that a target reaches with a mix, at any depth.
-fn reached(sweep: &Sweep, drives: &Drives, direction: Direction, mix: &str) -> Option<f64> {
+/// What a target reaches with a mix, at all depths.
+fn with_mix<'s>(
+    sweep: &'s Sweep,
+    drives: &Drives,
+    direction: Direction,
+    mix: &str,
+) -> Vec<Result<'s>> {
     let mut results = drives.results(sweep, direction);
     results.retain(|(one, _)| label(one, MIXES) == Some(mix));
-    best(&results).map(|(_, value)| value)
+    results
 }
 
-/// By how much the most requests per disk gain over the fewest with a mix.
-fn gain(sweep: &Sweep, drives: &Drives, direction: Direction, mix: &str) -> Option<f64> {
-    let depths = sweep.axes().iter().find(|axis| axis.name == DEPTHS)?;
-    let at = |depth: &String| {
-        let mut results = drives.results(sweep, direction);
-        results.retain(|(one, _)| {
-            label(one, MIXES) == Some(mix) && label(one, DEPTHS) == Some(depth.as_str())
-        });
-        best(&results).map(|(_, value)| value)
+/// By how much the most requests per disk gain over the fewest with each mix: known for all at once.
+fn gains<'m>(
+    sweep: &Sweep,
+    drives: &Drives,
+    (direction, mixes): (Direction, &'m [String]),
+) -> Vec<(&'m str, Ratio)> {
+    let depths = sweep.axes().iter().find(|axis| axis.name == DEPTHS);
+    let ends = depths.and_then(|axis| Some((axis.labels.first()?, axis.labels.last()?)));
+    let Some((fewest, most)) = ends.filter(|(fewest, most)| fewest != most) else {
+        return Vec::new();
     };
-    Some(at(depths.labels.last()?)? / at(depths.labels.first()?)? - 1.0)
+    let known = mixes.iter().filter_map(|mix| {
+        let results = with_mix(sweep, drives, direction, mix);
+        let at = |depth: &String| {
+            let mut all = results.iter();
+            all.find(|(one, _)| label(one, DEPTHS) == Some(depth)).map(|(_, level)| *level)
+        };
+        Some((mix.as_str(), [at(most)?, at(fewest)?]))
+    });
+    let known: Vec<_> = known.collect();
+    let levels = known.iter().flat_map(|(_, levels)| *levels);
+    let compared = Comparison::for_so_many(levels, known.len());
+    let ratio = |nth: usize| compared.ratio(&[2 * nth], &[2 * nth + 1]);
+    known.iter().enumerate().map(|(nth, (mix, _))| (*mix, ratio(nth))).collect()
 }
 
-/// "sas, writes: 333 MB/s sequential; mixed:5% costs 60 %, mixed:20% 71 %, random 72 %; depth gains up
-/// to 21 % (mixed:5%)."
+/// "sas, writes: sequential 318 MiB/s (333 MB/s); mixed:5% costs 60 % (55 to 64 %), random costs 72 %
+/// (70 to 74 %); from mixed:5% to random another 30 % (25 to 34 %); more requests per disk gain 21 %
+/// (15 to 28 %) with mixed:5%."
 fn costs(
     sweep: &Sweep,
     drives: &Drives,
     (direction, mixes): (Direction, &[String]),
 ) -> Option<String> {
     let (first, rest) = mixes.split_first()?;
-    let pure = reached(sweep, drives, direction, first)?;
-    let mut losses = Vec::new();
-    for mix in rest {
-        let lost = 1.0 - reached(sweep, drives, direction, mix)? / pure;
-        losses.push(match lost {
-            lost if lost < 0.0 => format!("{mix} gains {}", percent(-lost)),
-            lost => format!("{mix} costs {}", percent(lost)),
-        });
-    }
-    let gains = mixes.iter().filter_map(|mix| Some((mix, gain(sweep, drives, direction, mix)?)));
-    let most = gains.max_by(|one, other| one.1.total_cmp(&other.1));
-    let depth = match most {
-        Some((mix, gained)) if WORTH_SAYING <= gained => {
-            format!("; more requests per disk gain up to {} ({mix})", percent(gained))
-        }
-        Some(_) => "; more requests per disk gain next to nothing".to_owned(),
-        None => String::new(),
-    };
+    let groups: Vec<Vec<Result<'_>>> =
+        mixes.iter().map(|mix| with_mix(sweep, drives, direction, mix)).collect();
+    let (_, pure) = best(groups.first()?)?;
+    // Each against the first, and the last against the one before it.
+    let step = (1 < rest.len()).then_some((rest.len(), rest.len() - 1));
+    let pairs: Vec<(usize, usize)> = (1..mixes.len()).map(|nth| (nth, 0)).chain(step).collect();
+    let shares = shares(&groups, &pairs);
+    let losses: Vec<String> = rest
+        .iter()
+        .zip(&shares)
+        .filter_map(|(mix, share)| Some(cost_in_words(mix, (*share)?)))
+        .collect();
+    let step = step.and_then(|(to, from)| {
+        let share = (*shares.last()?)?;
+        Some(step_in_words(&mixes[from], &mixes[to], share))
+    });
     let what = plural(direction);
-    let pure = sweep.in_words(pure);
-    Some(format!("{}, {what}: {first} {pure}; {}{depth}.", drives.name, losses.join(", ")))
+    let pure = sweep.in_both_units(pure);
+    let losses = if losses.is_empty() { String::new() } else { format!("; {}", losses.join(", ")) };
+    let step = step.unwrap_or_default();
+    let depth = depth_in_words(&gains(sweep, drives, (direction, mixes)));
+    Some(format!("{}, {what}: {first} {pure}{losses}{step}{depth}.", drives.name))
 }
 
-/// "Writes, mixed:5%: sata2 180 MiB/s, sas 128 MiB/s, scsi 81 MiB/s."
+/// "; from mixed:20% to random another 49 % (48 to 50 %)".
+fn step_in_words(from: &str, to: &str, share: Ratio) -> String {
+    match share {
+        share if share.is_less() => format!("; from {from} to {to} another {}", loss(share)),
+        share if share.is_more() => format!("; from {from} to {to} a gain of {}", gain(share)),
+        share => {
+            format!(
+                "; from {from} to {to} nothing that can be told{}",
+                ends(share, points, " % of it")
+            )
+        }
+    }
+}
+
+/// What writes reach of reads with each mix: "sas, writes beside reads: 38 % below with sequential, 62 %
+/// (61 to 63 %) below with mixed:5%, cannot be told apart with random."
+fn beside_reads(sweep: &Sweep, drives: &Drives, mixes: &[String]) -> Option<String> {
+    let groups = mixes.iter().flat_map(|mix| {
+        [Direction::Write, Direction::Read].map(|way| with_mix(sweep, drives, way, mix))
+    });
+    let groups: Vec<Vec<Result<'_>>> = groups.collect();
+    let pairs: Vec<(usize, usize)> = (0..mixes.len()).map(|nth| (2 * nth, 2 * nth + 1)).collect();
+    let shares = shares(&groups, &pairs);
+    let known = mixes.iter().zip(shares).filter_map(|(mix, share)| Some((mix.as_str(), share?)));
+    let (alike, apart): (Vec<_>, Vec<_>) = known.partition(|(_, share)| share.may_be_nothing());
+    let parts = apart.iter().map(|(mix, share)| match share.is_less() {
+        true => format!("{} below with {mix}", loss(*share)),
+        false => format!("{} above with {mix}", gain(*share)),
+    });
+    let alike = listed(alike.iter().map(|(mix, _)| *mix));
+    let alike = (!alike.is_empty()).then(|| format!("cannot be told apart with {alike}"));
+    let parts: Vec<String> = parts.chain(alike).collect();
+    let name = &drives.name;
+    (!parts.is_empty()).then(|| format!("{name}, writes beside reads: {}.", parts.join(", ")))
+}
+
+/// Whether writes are as far below reads as was published, on all targets: known for all at once.
+fn all_below_reads(sweep: &Sweep, drives: &[Drives], mix: &str) -> Option<String> {
+    let groups = drives.iter().flat_map(|one| {
+        [Direction::Write, Direction::Read].map(|way| with_mix(sweep, one, way, mix))
+    });
+    let groups: Vec<Vec<Result<'_>>> = groups.collect();
+    let pairs: Vec<(usize, usize)> = (0..drives.len()).map(|nth| (2 * nth, 2 * nth + 1)).collect();
+    let shares = shares(&groups, &pairs);
+    let known = drives.iter().zip(shares).filter_map(|(one, share)| Some((&*one.name, share?)));
+    let known: Vec<(&str, Ratio)> = known.collect();
+    let most = 1.0 - BELOW_READS;
+    let names = |wanted: &dyn Fn(&Ratio) -> bool| {
+        let names = known.iter().filter(|(_, share)| wanted(share)).map(|(name, _)| *name);
+        listed(names)
+    };
+    let below = names(&|share| share.high <= most);
+    let not = names(&|share| most < share.low);
+    let unsure = names(&|share| share.low <= most && most < share.high);
+    let what = format!("at least {} below reads with {mix}", percent(BELOW_READS));
+    let part = |text: &str, of: &str| (!of.is_empty()).then(|| format!("{text}{of}"));
+    let parts = [
+        part(&format!("Writes are {what} on "), &below),
+        part(&format!("Writes are not {what} on "), &not),
+        part(&format!("Whether writes are {what} cannot be told of "), &unsure),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (1 < known.len()).then(|| format!("{}.", parts.join(". ")))
+}
+
+fn cost_in_words(mix: &str, share: Ratio) -> String {
+    match share {
+        share if share.is_less() => format!("{mix} costs {}", loss(share)),
+        share if share.is_more() => format!("{mix} gains {}", gain(share)),
+        share => {
+            format!("{mix} cannot be told from it{}", ends(share, points, " % of it"))
+        }
+    }
+}
+
+fn depth_in_words(gains: &[(&str, Ratio)]) -> String {
+    let most = gains.iter().max_by(|one, other| one.1.value.total_cmp(&other.1.value));
+    let ends = gains.iter().map(|(_, ratio)| ratio.high).fold(0.0, f64::max) - 1.0;
+    match most {
+        None => String::new(),
+        Some((mix, ratio)) if ratio.is_more() && WORTH_SAYING <= ratio.value - 1.0 => {
+            format!("; more requests per disk gain {} with {mix}", gain(*ratio))
+        }
+        Some(_) if ends < WORTH_SAYING => {
+            format!(
+                "; more requests per disk gain next to nothing (at most {})",
+                percent(ends.max(0.0))
+            )
+        }
+        Some(_) => "; what more requests per disk gain cannot be told".to_owned(),
+    }
+}
+
+/// "21 % (15 to 28 %)".
+fn gain(ratio: Ratio) -> String {
+    let [value, least, most] = [ratio.value, ratio.low, ratio.high].map(|one| one - 1.0);
+    let ends = [least, most].map(|gain| format!("{:.0}", gain * 100.0));
+    match ends[0] == ends[1] {
+        true => percent(value),
+        false => format!("{} ({} to {} %)", percent(value), ends[0], ends[1]),
+    }
+}
+
+/// "Writes, mixed:5%: sata2 180 MiB/s (188 MB/s), sas 128 MiB/s (134 MB/s), scsi 127 MiB/s (133 MB/s);
+/// sas and scsi cannot be told apart."
 fn ranks(sweep: &Sweep, drives: &[Drives], direction: Direction, mix: &str) -> Option<String> {
-    let known = drives
-        .iter()
-        .filter_map(|one| reached(sweep, one, direction, mix).map(|value| (&one.name, value)));
-    let mut known: Vec<(&String, f64)> = known.collect();
+    let known = drives.iter().filter_map(|one| {
+        let results = with_mix(sweep, one, direction, mix);
+        Some((one.name.as_str(), best(&results)?.1, results))
+    });
+    let mut known: Vec<(&str, f64, Vec<Result<'_>>)> = known.collect();
     known.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let shown = |value: f64| sweep.in_both_units(value);
     let all: Vec<String> =
-        known.iter().map(|(name, value)| format!("{name} {}", sweep.in_words(*value))).collect();
+        known.iter().map(|(name, value, _)| format!("{name} {}", shown(*value))).collect();
+    let groups: Vec<Vec<Result<'_>>> = known.iter().map(|one| one.2.clone()).collect();
+    // Which are neighbors was decided by what they came to: the intervals hold for all pairs.
+    let pairs: Vec<(usize, usize)> = (1..groups.len()).map(|nth| (nth, nth - 1)).collect();
+    let neighbors = any_shares(&groups, &pairs);
+    let alike: Vec<String> = known
+        .windows(2)
+        .zip(neighbors)
+        .filter(|(_, share)| share.is_none_or(Ratio::may_be_nothing))
+        .map(|(pair, _)| listed([pair[0].0, pair[1].0].into_iter()))
+        .collect();
     let what = match direction {
         Direction::Read => "Reads",
         Direction::Write => "Writes",
     };
-    (1 < all.len()).then(|| format!("{what}, {mix}: {}.", all.join(", ")))
+    let alike = match alike.as_slice() {
+        [] => String::new(),
+        some => format!("; {} cannot be told apart", some.join(", nor ")),
+    };
+    (1 < all.len()).then(|| format!("{what}, {mix}: {}{alike}.", all.join(", ")))
 }
 
 fn plural(direction: Direction) -> &'static str {

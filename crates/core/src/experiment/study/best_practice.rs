@@ -1,13 +1,15 @@
 //! The procedure of DiskSpd's guide: a search for the peak by small steps with as many threads as
 //! there are CPUs, the official run, and whether all was as the guide asks.
 
+use std::collections::BTreeSet;
+
 use crate::experiment::{Conclusion, Experiment, Forecast, Peak, Role, Step, Trial};
-use crate::facts::Counters;
+use crate::facts::{Content, Counters};
 use crate::measure::Record;
 use crate::plan::worker_count;
 use crate::spec::{Payload, Point};
 use crate::units::{Bytes, Span};
-use crate::verdict::Finding;
+use crate::verdict::{Finding, repeats};
 
 /// What the guide wants to be addressed at least, beside twice the memory.
 const FOOTPRINT: Bytes = Bytes(40_000_000_000);
@@ -17,12 +19,14 @@ const CPU_SHARE: f64 = 0.25;
 const DURATION: Span = Span::from_secs(300);
 
 /// Where the procedure takes place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circumstances {
     /// CPUs that may be used.
     pub cpus: u32,
     /// Memory; none where the target is simulated, and none of it can hold what is on it.
     pub memory: Option<Bytes>,
+    /// What samples of all that is read are like, together; none where nothing could be looked at.
+    pub content: Option<Content>,
     /// The window of the official run, if there is to be one.
     pub official: Option<Span>,
 }
@@ -64,12 +68,18 @@ impl BestPractice {
 
     /// What the guide asks, whether it is so, and in which words.
     fn checks(&self) -> Vec<(bool, String)> {
-        let Circumstances { cpus, memory, official } = self.circumstances;
+        let Circumstances { cpus, memory, content, official } = self.circumstances;
         let threads: u32 = self.base.streams.iter().map(worker_count).sum();
-        let mut checks = Vec::from([(
-            threads == cpus,
-            format!("{} for {}", counted(threads, "thread"), counted(cpus, "CPU")),
-        )]);
+        let mut checks = Vec::from([match tied(&self.base) {
+            0 => {
+                let words = format!("{} for {}", counted(threads, "thread"), counted(cpus, "CPU"));
+                (threads == cpus, words)
+            }
+            tied => {
+                let words = counted(threads, "thread");
+                (threads == tied, format!("{words} tied to {tied} of {}", counted(cpus, "CPU")))
+            }
+        }]);
         let addressed = footprint(&self.base);
         let needed = Bytes(memory.map_or(0, |memory| memory.0.saturating_mul(2)).max(FOOTPRINT.0));
         let is_large = needed <= addressed;
@@ -82,6 +92,16 @@ impl BestPractice {
             let words = if unique { "unique data" } else { "data that repeats or compresses" };
             checks.push((unique, words.to_owned()));
         }
+        checks.extend(content.map(|content| {
+            let Content { samples, block, .. } = content;
+            let repeat = match content.repeating() {
+                0 => "none repeats".to_owned(),
+                1 => "1 repeats".to_owned(),
+                n => format!("{n} repeat"),
+            };
+            let words = format!("of {samples} blocks of {block} of what is read {repeat}");
+            (!repeats(&content), words)
+        }));
         checks.push(match official {
             Some(window) => (DURATION <= window, format!("an official run of {window}")),
             None => (false, "no official run".to_owned()),
@@ -120,6 +140,12 @@ impl Experiment for BestPractice {
     fn so_far(&self) -> Conclusion {
         self.checked(self.peak.so_far())
     }
+}
+
+/// How many CPUs the workers of a point are tied to; 0 if they may run on any.
+pub fn tied(point: &Point) -> u32 {
+    let cpus = point.streams.iter().flat_map(|stream| &stream.workplace.cpus);
+    cpus.collect::<BTreeSet<_>>().len() as u32
 }
 
 /// The share of all CPUs' time that was used; none where it was not counted.

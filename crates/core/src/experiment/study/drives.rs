@@ -4,7 +4,7 @@ use crate::experiment::sweep::Sweep;
 use crate::experiment::{Candidate, Coordinate};
 use crate::facts::Target;
 use crate::measure::Direction;
-use crate::stats::Estimate;
+use crate::stats::{Comparison, Level, Ratio};
 
 /// The axis of the targets.
 const TARGETS: &str = "targets";
@@ -42,23 +42,89 @@ impl Drives {
     }
 
     /// The results on it that go in one direction alone.
-    pub(super) fn results<'s>(
-        &self,
-        sweep: &'s Sweep,
-        direction: Direction,
-    ) -> Vec<(&'s Candidate, Estimate)> {
+    pub(super) fn results<'s>(&self, sweep: &'s Sweep, direction: Direction) -> Vec<Result<'s>> {
         let here = |one: &Candidate| {
             label(one, TARGETS).is_none_or(|label| label == self.name)
                 && one.point.streams.iter().all(|s| s.only_direction() == Some(direction))
         };
-        sweep.results().filter(|(one, shown)| here(one) && 0.0 < shown.value).collect()
+        sweep.results().filter(|(one, _)| here(one)).collect()
     }
 }
 
+/// A combination and what its trials come to.
+pub(super) type Result<'a> = (&'a Candidate, Level);
+
 /// The highest of several results.
-pub(super) fn best<'a>(results: &[(&'a Candidate, Estimate)]) -> Option<(&'a Candidate, f64)> {
-    let values = results.iter().map(|(one, shown)| (*one, shown.value));
-    values.max_by(|one, other| one.1.total_cmp(&other.1))
+pub(super) fn best<'a>(results: &[Result<'a>]) -> Option<(&'a Candidate, f64)> {
+    let best = results.iter().max_by(|one, other| one.1.cmp_value(&other.1));
+    best.map(|(one, level)| (*one, level.estimate.value))
+}
+
+/// What the best of each of these groups reaches of the best of the first, where there is one. All
+/// differences between two results are known at once, so that groups may be in an order by what they
+/// came to.
+pub(super) fn against_first(groups: &[Vec<Result<'_>>]) -> Vec<Option<Ratio>> {
+    let pairs: Vec<(usize, usize)> = (0..groups.len()).map(|nth| (nth, 0)).collect();
+    any_shares(groups, &pairs)
+}
+
+/// What the best of one group reaches of the best of another, where there are both: of pairs that were
+/// chosen by what they came to.
+pub(super) fn any_shares(
+    groups: &[Vec<Result<'_>>],
+    pairs: &[(usize, usize)],
+) -> Vec<Option<Ratio>> {
+    let count = groups.iter().map(Vec::len).sum::<usize>();
+    shares_of_so_many(groups, pairs, count * count.saturating_sub(1) / 2)
+}
+
+/// The same of pairs that were settled before anything was measured: known for these at once.
+pub(super) fn shares(groups: &[Vec<Result<'_>>], pairs: &[(usize, usize)]) -> Vec<Option<Ratio>> {
+    let of = |nth: usize| groups.get(nth).map_or(0, Vec::len);
+    let count = pairs.iter().map(|(one, other)| of(*one) * of(*other)).sum();
+    shares_of_so_many(groups, pairs, count)
+}
+
+fn shares_of_so_many(
+    groups: &[Vec<Result<'_>>],
+    pairs: &[(usize, usize)],
+    count: usize,
+) -> Vec<Option<Ratio>> {
+    let levels = groups.iter().flatten().map(|(_, level)| *level);
+    let compared = Comparison::for_so_many(levels, count);
+    let mut from = 0;
+    let places = groups.iter().map(|group| {
+        let own: Vec<usize> = (from..from + group.len()).collect();
+        from += group.len();
+        own
+    });
+    let places: Vec<Vec<usize>> = places.collect();
+    let share = |(one, other): &(usize, usize)| {
+        let (one, other) = (places.get(*one)?, places.get(*other)?);
+        (!one.is_empty() && !other.is_empty()).then(|| compared.ratio(one, other))
+    };
+    pairs.iter().map(share).collect()
+}
+
+/// An interval that is wider than this tells nothing.
+const TELLS_NOTHING: f64 = 10.0;
+
+/// Whether next to nothing is known of a ratio.
+pub(super) fn is_guess(ratio: Ratio) -> bool {
+    TELLS_NOTHING * ratio.low < ratio.high
+}
+
+/// " (38 to 41 %)"; nothing where both ends are shown alike, or lie so far apart that they tell nothing.
+pub(super) fn ends(ratio: Ratio, shown: impl Fn(f64) -> String, unit: &str) -> String {
+    match (shown(ratio.low), shown(ratio.high)) {
+        (low, high) if low == high || is_guess(ratio) => String::new(),
+        (low, high) => format!(" ({low} to {high}{unit})"),
+    }
+}
+
+/// A share in percent, "38".
+pub(super) fn points(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
 }
 
 /// Where a result lies on an axis.

@@ -3,17 +3,17 @@
 
 mod access_mix;
 mod best_practice;
-mod curve;
 mod drives;
 mod multi_stream;
 mod write_concurrency;
 
-pub use best_practice::{BestPractice, Circumstances};
+pub use best_practice::{BestPractice, Circumstances, tied};
 pub use drives::Drives;
 
-use super::sweep::Sweep;
+use super::sweep::{Sweep, words};
 use super::{Conclusion, Experiment, Forecast, Foreseen, Step, Trial};
 use crate::measure::Record;
+use crate::units::Bytes;
 use crate::verdict::Finding;
 
 /// What a study asks.
@@ -32,22 +32,36 @@ pub enum Question {
 pub struct Study {
     sweep: Sweep,
     question: Question,
+    /// What a write has to cover to be a whole row of its target, where that is known.
+    full_stripe: Option<Bytes>,
 }
 
 impl Study {
     /// A sweep that is to answer this.
     pub fn new(sweep: Sweep, question: Question) -> Self {
-        Self { sweep, question }
+        Self { sweep, question, full_stripe: None }
+    }
+
+    /// The same on a target with full stripes of this size, if it has any.
+    #[must_use]
+    pub fn over_stripes(self, full_stripe: Option<Bytes>) -> Self {
+        Self { full_stripe, ..self }
     }
 
     fn answered(&self, conclusion: Conclusion) -> Conclusion {
         let sentences = match &self.question {
-            Question::WriteConcurrency => write_concurrency::sentences(&self.sweep),
+            Question::WriteConcurrency => {
+                write_concurrency::sentences(&self.sweep, self.full_stripe)
+            }
             Question::MultiStream(arrays) => multi_stream::sentences(&self.sweep, arrays),
             Question::AccessMix(drives) => access_mix::sentences(&self.sweep, drives),
         };
-        // Whoever changed the axes may have taken away what the question is about.
-        let sentences = if sentences.is_empty() { conclusion.sentences } else { sentences };
+        // The axes may have been changed, and what the question is about taken away.
+        let mut sentences = match sentences.is_empty() {
+            true => return conclusion,
+            false => sentences,
+        };
+        sentences.extend(words::unrepeated(&self.sweep));
         Conclusion { sentences, ..conclusion }
     }
 }
@@ -70,6 +84,10 @@ impl Experiment for Study {
 
     fn doubts(&self, trial: &Trial) -> Vec<Finding> {
         self.sweep.doubts(trial)
+    }
+
+    fn meant_to_repeat(&self, trial: &Trial) -> Option<&'static str> {
+        self.sweep.meant_to_repeat(trial)
     }
 
     fn forecast(&self) -> Forecast {

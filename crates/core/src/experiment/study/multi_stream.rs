@@ -1,14 +1,18 @@
 //! How arrays scale with their disks when one to four workers read or write a zone of their own, each
 //! with a few requests in flight.
 
-use super::drives::{Drives, best, coordinate, label};
+use super::drives::{
+    Drives, Result, against_first, best, coordinate, ends, is_guess, label, points, shares,
+};
+use crate::experiment::Candidate;
 use crate::experiment::sweep::Sweep;
+use crate::experiment::sweep::words::{listed, loss};
 use crate::experiment::throughput::percent;
 use crate::measure::Direction;
-use crate::stats::Estimate;
+use crate::stats::Comparison;
 
 /// What is called next to all.
-const NEXT_TO_ALL: f64 = 0.98;
+const NEXT_TO_ALL: f64 = 0.9;
 
 /// Workers that reach less of what one does are worth a word.
 const WORTH_SAYING: f64 = 0.1;
@@ -17,6 +21,12 @@ pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
     let single = arrays.iter().find(|array| array.disks == 1);
     let mut sentences: Vec<String> =
         arrays.iter().filter_map(|array| of_array(sweep, array, single)).collect();
+    let one_request = |array| {
+        let each = Direction::BOTH.map(|way| one_request(sweep, array, single, way));
+        each.into_iter().flatten()
+    };
+    sentences.extend(arrays.iter().flat_map(one_request));
+    sentences.extend(arrays.iter().filter_map(|array| beside_reads(sweep, array)));
     if 1 < arrays.len() {
         sentences
             .extend(Direction::BOTH.map(|way| fastest(sweep, arrays, way)).into_iter().flatten());
@@ -24,21 +34,14 @@ pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
     sentences
 }
 
-/// "/dev/md0 (raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB): reads 1.9 GiB/s from workers 2 and
-/// queue-depth 4/worker on, 3.9 times /dev/sdb, 98 % of 4 disks; writes ..."
+/// "/dev/md0 (raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB): reads 1.9 GiB/s, next to that from
+/// workers 2 and queue-depth 4/worker on, 3.9 times /dev/sdb (3.8 to 4), 98 % of 4 disks; writes ..."
 fn of_array(sweep: &Sweep, array: &Drives, single: Option<&Drives>) -> Option<String> {
     let parts = Direction::BOTH.map(|direction| {
         let results = array.results(sweep, direction);
         let (_, value) = best(&results)?;
-        // The fewest workers and requests that give next to all of it.
-        let (at, _) = results.iter().find(|(_, shown)| NEXT_TO_ALL * value <= shown.value)?;
         let mut part = format!("{} {}", verb(direction), sweep.in_words(value));
-        let place = ["workers", "queue-depth"]
-            .map(|axis| label(at, axis).map(|label| format!("{axis} {label}")));
-        let place: Vec<String> = place.into_iter().flatten().collect();
-        if !place.is_empty() {
-            part += &format!(" from {} on", place.join(" and "));
-        }
+        part += &next_to_all(&results);
         part += &scaling(sweep, array, single, (direction, value));
         part += &crowd(&results).unwrap_or_default();
         Some(part)
@@ -46,6 +49,24 @@ fn of_array(sweep: &Sweep, array: &Drives, single: Option<&Drives>) -> Option<St
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty())
         .then(|| format!("{} ({}): {}.", array.name, array.geometry, parts.join("; ")))
+}
+
+/// The fewest workers and requests that give next to all, where that can be told.
+fn next_to_all(results: &[Result<'_>]) -> String {
+    let all: Vec<usize> = (0..results.len()).collect();
+    let compared = Comparison::new(results.iter().map(|(_, level)| *level));
+    let place = |at: usize| {
+        let place = ["workers", "queue-depth"]
+            .map(|axis| label(results[at].0, axis).map(|label| format!("{axis} {label}")));
+        place.into_iter().flatten().collect::<Vec<String>>().join(" and ")
+    };
+    let at = all.iter().find(|at| NEXT_TO_ALL <= compared.ratio(&[**at], &all).low);
+    match at.map(|at| place(*at)) {
+        _ if all.len() < 2 => String::new(),
+        Some(place) if place.is_empty() => String::new(),
+        Some(place) => format!(", {} of it or more from {place} on", percent(NEXT_TO_ALL)),
+        None => ", from where on cannot be told".to_owned(),
+    }
 }
 
 /// How many times a single disk that is; without one to compare with, how much of it is each disk's.
@@ -58,15 +79,20 @@ fn scaling(
     if array.disks == 1 {
         return String::new();
     }
-    let alone = single.and_then(|single| {
-        best(&single.results(sweep, direction)).map(|(_, value)| (&single.name, value))
-    });
     let disks = f64::from(array.disks);
+    let alone = single.and_then(|single| {
+        let groups = [single.results(sweep, direction), array.results(sweep, direction)];
+        shares(&groups, &[(1, 0)])[0].map(|ratio| (&single.name, ratio))
+    });
     match alone {
-        Some((name, alone)) => format!(
-            ", {:.1} times {name}, {} of {} disks",
-            value / alone,
-            percent(value / alone / disks),
+        Some((name, ratio)) if is_guess(ratio) => {
+            format!(", how many times {name} cannot be told")
+        }
+        Some((name, ratio)) => format!(
+            ", {} times {name}{}, {} of {} disks",
+            times(ratio.value),
+            ends(ratio, times, ""),
+            percent(ratio.value / disks),
             array.disks
         ),
         None => {
@@ -76,36 +102,160 @@ fn scaling(
 }
 
 /// What the most workers reach of what one does, whatever they have in flight, where that is less.
-fn crowd(results: &[(&crate::experiment::Candidate, Estimate)]) -> Option<String> {
-    let workers = |one: &crate::experiment::Candidate| coordinate(one, "workers")?.value;
+fn crowd(results: &[Result<'_>]) -> Option<String> {
+    let workers = |one: &Candidate| coordinate(one, "workers")?.value;
     let counts = results.iter().filter_map(|(one, _)| workers(one));
     let most = counts.fold(0.0, f64::max);
     let with = |count: f64| {
-        let own: Vec<_> =
-            results.iter().filter(|(one, _)| workers(one) == Some(count)).copied().collect();
-        best(&own).map(|(_, value)| value)
+        let own = results.iter().filter(|(one, _)| workers(one) == Some(count));
+        own.copied().collect::<Vec<Result<'_>>>()
     };
-    let share = with(most)? / with(1.0)?;
-    (share <= 1.0 - WORTH_SAYING)
-        .then(|| format!(", {most} workers reach {} of what one does", percent(share)))
+    let share = shares(&[with(1.0), with(most)], &[(1, 0)])[0]?;
+    (share.is_less() && share.value <= 1.0 - WORTH_SAYING).then(|| {
+        let value = percent(share.value);
+        format!(", {most} workers reach {value} of what one does{}", ends(share, points, " %"))
+    })
+}
+
+/// "4.0", "0.67".
+fn times(ratio: f64) -> String {
+    match ratio < 0.95 {
+        true => format!("{ratio:.2}"),
+        false => format!("{ratio:.1}"),
+    }
+}
+
+/// Results with one request of each worker in flight, by the number of workers.
+fn by_workers<'s>(
+    sweep: &'s Sweep,
+    array: &Drives,
+    direction: Direction,
+) -> Vec<(u32, Vec<Result<'s>>)> {
+    let mut known: Vec<(u32, Vec<Result<'s>>)> = Vec::new();
+    for result in array.results(sweep, direction) {
+        let workers = coordinate(result.0, "workers").and_then(|one| one.value);
+        let workers = workers.unwrap_or(1.0) as u32;
+        let is_one = match label(result.0, "queue-depth") {
+            Some("1/worker") => true,
+            Some("1") => workers == 1,
+            _ => false,
+        };
+        match known.iter_mut().find(|(known, _)| *known == workers) {
+            _ if !is_one => {}
+            Some((_, own)) => own.push(result),
+            None => known.push((workers, Vec::from([result]))),
+        }
+    }
+    known.sort_by_key(|(workers, _)| *workers);
+    known
+}
+
+/// Scaling as the study has it, at one request of each worker, by their number, and what the second
+/// worker costs: "/dev/md5, reads with one request each: 1 worker 4.0 times /dev/sdb (3.9 to 4.1), 2
+/// workers 2.1 times (2 to 2.2); the second worker costs 45 % (43 to 47 %)."
+fn one_request(
+    sweep: &Sweep,
+    array: &Drives,
+    single: Option<&Drives>,
+    direction: Direction,
+) -> Option<String> {
+    let own = by_workers(sweep, array, direction);
+    let alone = single.filter(|single| single.name != array.name);
+    let alone = alone.map_or(Vec::new(), |single| by_workers(sweep, single, direction));
+    let count = own.len();
+    let groups = own.iter().chain(&alone).map(|(_, results)| results.clone());
+    let groups: Vec<Vec<Result<'_>>> = groups.collect();
+    // Each against the single disk under as many workers, then each against one worker.
+    let pairs = (0..count).map(|nth| {
+        let same = alone.iter().position(|(workers, _)| *workers == own[nth].0);
+        (nth, same.map_or(usize::MAX, |at| count + at))
+    });
+    let pairs: Vec<(usize, usize)> = pairs.chain((1..count).map(|nth| (nth, 0))).collect();
+    let shares = shares(&groups, &pairs);
+    let (against, falls) = shares.split_at(count);
+    let parts: Vec<String> = own
+        .iter()
+        .zip(against)
+        .map(|((workers, results), share)| {
+            let who = if *workers == 1 { "worker" } else { "workers" };
+            let level = best(results).map_or(0.0, |(_, value)| value);
+            let shown = sweep.in_words(level);
+            match share {
+                Some(ratio) if is_guess(*ratio) => {
+                    format!("{workers} {who} {shown}, how many times cannot be told")
+                }
+                Some(ratio) => {
+                    let ends = ends(*ratio, times, "");
+                    format!("{workers} {who} {shown}, {} times{ends}", times(ratio.value))
+                }
+                None => format!("{workers} {who} {shown}"),
+            }
+        })
+        .collect();
+    let second = own.iter().position(|(workers, _)| *workers == 2).filter(|at| 0 < *at);
+    let second = second.filter(|_| own[0].0 == 1).and_then(|at| falls[at - 1]);
+    let second = second.map_or(String::new(), |share| match share {
+        share if share.is_less() => format!("; the second worker costs {}", loss(share)),
+        share if share.is_more() => {
+            format!(
+                "; two reach {} times what one does{}",
+                times(share.value),
+                ends(share, times, "")
+            )
+        }
+        _ => "; what the second worker costs or gains cannot be told".to_owned(),
+    });
+    let of = alone.first().and(single);
+    let of = of.map_or(String::new(), |single| format!(", in multiples of {}", single.name));
+    let (name, verb) = (&array.name, verb(direction));
+    (!parts.is_empty())
+        .then(|| format!("{name}, {verb} with one request each{of}: {}{second}.", parts.join("; ")))
+}
+
+/// What the best writes reach of the best reads: "/dev/md5, writes beside reads: 25 % of them (24 to
+/// 26 %)."
+fn beside_reads(sweep: &Sweep, array: &Drives) -> Option<String> {
+    let groups = [Direction::Write, Direction::Read].map(|way| array.results(sweep, way));
+    let share = shares(&groups, &[(0, 1)])[0]?;
+    let name = &array.name;
+    Some(match share.may_be_nothing() {
+        true => format!(
+            "{name}, writes beside reads: cannot be told apart{}.",
+            ends(share, points, " % of them")
+        ),
+        false => format!(
+            "{name}, writes beside reads: {} of them{}.",
+            percent(share.value),
+            ends(share, points, " %")
+        ),
+    })
 }
 
 fn fastest(sweep: &Sweep, arrays: &[Drives], direction: Direction) -> Option<String> {
     let reached = arrays.iter().filter_map(|array| {
-        best(&array.results(sweep, direction)).map(|(_, value)| (array, value))
+        let results = array.results(sweep, direction);
+        Some((array, best(&results)?.1, results))
     });
-    let reached: Vec<(&Drives, f64)> = reached.collect();
-    let most = reached.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let first = reached.iter().filter(|(_, value)| NEXT_TO_ALL * most <= *value);
-    let names: Vec<&str> = first.map(|(array, _)| array.name.as_str()).collect();
+    let mut reached: Vec<(&Drives, f64, Vec<Result<'_>>)> = reached.collect();
+    reached.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let groups: Vec<Vec<Result<'_>>> = reached.iter().map(|one| one.2.clone()).collect();
+    let shares = against_first(&groups);
+    // Whatever cannot be told from the first may be the fastest as well.
+    let first = reached.iter().zip(&shares).enumerate();
+    let first =
+        first.filter(|(nth, (_, share))| *nth == 0 || share.is_none_or(|one| !one.is_less()));
+    let names: Vec<&str> = first.map(|(_, (one, _))| one.0.name.as_str()).collect();
     let verb = verb(direction);
-    let reached = sweep.in_words(most);
+    let shown = sweep.in_words(reached.first()?.1);
     match names.as_slice() {
         [] => None,
-        [one] => Some(format!("{one} {verb} fastest: {reached}.")),
-        [all @ .., last] => {
+        [one] => Some(format!("{one} {verb} fastest: {shown}.")),
+        all => {
             let verb = verb.trim_end_matches('s');
-            Some(format!("{} and {last} {verb} fastest, alike: {reached}.", all.join(", ")))
+            Some(format!(
+                "Which of {} {verb}s fastest cannot be told: the highest is {shown}.",
+                listed(all.iter().copied())
+            ))
         }
     }
 }

@@ -1,119 +1,186 @@
 //! How many writers saturate a target, by the size of their blocks; whether it is faster than it is
 //! rated at; whether zeros are faster than random data.
 
-use super::curve::{self, Curve};
-use crate::experiment::sweep::{Sweep, is_repeating, is_unique};
+use super::drives::{self, Result, against_first, ends, points};
+use crate::experiment::sweep::curves::{self, Curve};
+use crate::experiment::sweep::words::{cost, listed, odd, of_the_best};
+use crate::experiment::sweep::{Sweep, is_unique, payloads};
 use crate::experiment::throughput::{number, percent};
 use crate::experiment::{Candidate, bandwidth_in_words};
-use crate::stats::Estimate;
+use crate::stats::{Comparison, Level, Ratio};
+use crate::units::Bytes;
 
 /// The axis of the concurrency.
 const CONCURRENCY: &str = "queue-depth";
 /// The axis of the blocks.
 const BLOCKS: &str = "block-size";
 
-pub(super) fn sentences(sweep: &Sweep) -> Vec<String> {
-    let random = || sweep.results().filter(|(one, _)| is_unique(&one.point));
-    let curves = curve::along(random(), CONCURRENCY);
-    let mut sentences: Vec<String> =
-        curves.iter().filter_map(|curve| saturation(sweep, curve)).collect();
-    sentences.extend(rated(random()));
-    sentences.extend(zeros(sweep, random().collect()));
+/// The axis of the threads.
+const WORKERS: &str = "workers";
+
+pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String> {
+    let random = sweep.results().filter(|(one, _)| is_unique(&one.point));
+    let random: Vec<Result<'_>> = random.collect();
+    let mut sentences: Vec<String> = Vec::new();
+    if let Some(along) = along(sweep) {
+        let name = &sweep.axes()[along].name;
+        for curve in &curves::along(sweep, along, |_, one| is_unique(&one.point)) {
+            let whose = whose(sweep, curve);
+            sentences.push(format!("{whose}{}", saturation(sweep, name, curve)));
+            let odd = odd(sweep, name, curve);
+            sentences.extend(odd.into_iter().map(|odd| format!("{whose}{odd}")));
+        }
+    }
+    sentences.extend(blocks(sweep, &random, full_stripe));
+    sentences.extend(rated(&random));
+    sentences.extend(payloads::sentences(sweep));
+    let repeats = sweep.results().any(|(one, _)| !is_unique(&one.point));
+    if !random.is_empty() && !repeats {
+        sentences.push(
+            "Whether the target compresses cannot be told: only random data was written. Zeros \
+             beside it tell: --axis payload=random,zeros --once payload=zeros."
+                .to_owned(),
+        );
+    }
     sentences
 }
 
-/// "12.8MB blocks: 2 writers saturate the target (96 % of the best, 855 MiB/s); more does not help,
-/// 256 cost 10 %."
-fn saturation(sweep: &Sweep, curve: &Curve<'_>) -> Option<String> {
-    let knee = curve.knee(sweep.enough_share())?;
-    let blocks = curve.label(BLOCKS).map(|size| format!("{size} blocks: ")).unwrap_or_default();
-    let label = knee.enough.load.label.as_str();
-    let (who, verb) = if label == "1" { ("writer", "saturates") } else { ("writers", "saturate") };
-    let shown = sweep.in_words(knee.enough.throughput.value);
-    if knee.is_last {
-        return Some(format!(
-            "{blocks}nothing up to {label} {who} saturates the target ({shown})."
-        ));
+/// Along which axis there are more and more writers: the I/Os in flight, or the threads where these
+/// are what varies.
+fn along(sweep: &Sweep) -> Option<usize> {
+    let axis = |name: &str| sweep.axes().iter().position(|axis| axis.name == name);
+    let varies = |at: &usize| 1 < sweep.axes()[*at].labels.len();
+    let axes = [axis(CONCURRENCY), axis(WORKERS)];
+    axes.iter().flatten().find(|at| varies(at)).or(axes.iter().flatten().next()).copied()
+}
+
+/// "12.8MB blocks, workers 4: ": all that a curve's results have in common, besides random data.
+fn whose(sweep: &Sweep, curve: &Curve<'_>) -> String {
+    let varies =
+        |axis: &str| sweep.axes().iter().any(|known| known.name == axis && 1 < known.labels.len());
+    let blocks = curve.common.iter().find(|one| one.axis == BLOCKS);
+    let blocks = blocks.map(|one| format!("{} blocks", one.label));
+    let others = curve.common.iter().filter(|one| one.axis != BLOCKS && one.axis != "payload");
+    let others = others.filter(|one| one.axis == WORKERS || varies(&one.axis));
+    let others = others.map(|one| format!("{} {}", one.axis, one.label));
+    let all: Vec<String> = blocks.into_iter().chain(others).collect();
+    if all.is_empty() { String::new() } else { format!("{}: ", all.join(", ")) }
+}
+
+/// "Blocks of 12.8MB reach the most: 893.6 MiB/s (937 MB/s); 1m 93 % of it (91 to 95 %), 256k 75 % of it
+/// (74 to 76 %); the full stripe is 2 MiB, of which they are 6.1, 0.5 and 0.13."
+fn blocks(sweep: &Sweep, random: &[Result<'_>], full_stripe: Option<Bytes>) -> Option<String> {
+    let labels = &sweep.axes().iter().find(|axis| axis.name == BLOCKS)?.labels;
+    let of = |label: &str| {
+        let own = random.iter().filter(|(one, _)| drives::label(one, BLOCKS) == Some(label));
+        own.copied().collect::<Vec<Result<'_>>>()
+    };
+    let known = labels.iter().map(|label| (label.as_str(), of(label)));
+    let mut known: Vec<(&str, Vec<Result<'_>>)> =
+        known.filter(|(_, own)| !own.is_empty()).collect();
+    let value = |own: &[Result<'_>]| drives::best(own).map_or(0.0, |(_, value)| value);
+    known.sort_by(|one, other| value(&other.1).total_cmp(&value(&one.1)));
+    let groups: Vec<Vec<Result<'_>>> = known.iter().map(|(_, own)| own.clone()).collect();
+    let shares: Vec<Ratio> = against_first(&groups).into_iter().flatten().collect();
+    let [(first, own), rest @ ..] = known.as_slice() else { return None };
+    let [_, shares @ ..] = shares.as_slice() else { return None };
+    let parts: Vec<String> = rest
+        .iter()
+        .zip(shares)
+        .map(|((label, _), share)| match share.is_less() {
+            true => format!("{label} {} of it{}", percent(share.value), ends(*share, points, " %")),
+            false => format!("{label} cannot be told from it{}", ends(*share, points, " % of it")),
+        })
+        .collect();
+    let stripe = full_stripe.map_or(String::new(), |full| {
+        let size = |own: &[Result<'_>]| own[0].0.point.streams[0].block_sizes.mean(0.0);
+        let parts = known.iter().map(|(_, own)| format!("{:.2}", size(own) / full.0 as f64));
+        let parts: Vec<String> = parts.collect();
+        let parts = listed(parts.iter().map(String::as_str));
+        format!("; in full stripes of {full} they are {parts}")
+    });
+    let most = if shares.iter().all(|share| share.is_less()) { "most" } else { "highest" };
+    let shown = sweep.in_both_units(value(own));
+    (!parts.is_empty()).then(|| {
+        format!("Blocks of {first} reach the {most}: {shown}; {}{stripe}.", parts.join(", "))
+    })
+}
+
+/// "12.8MB blocks: 2 writers saturate the target (96 % of the best, at least 93 %: 855 MiB/s); 1 does
+/// not; 256 cost 10 % (8 to 12 %)."
+fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
+    let found = curve.saturation(sweep.enough_share());
+    let cost = cost(curve, &found, "cost");
+    let list = |all: &[usize]| listed(all.iter().map(|at| curve.dots[*at].load.label.as_str()));
+    // Workers that each have several in flight are no writers, and 8/worker is no number.
+    let writers = |label: &str| match label {
+        "1" => "1 writer".to_owned(),
+        label if label.parse::<u32>().is_ok() => format!("{label} writers"),
+        label => format!("{axis} {label}"),
+    };
+    let Some((at, share)) = found.enough else {
+        let not = match found.not.as_slice() {
+            [] => String::new(),
+            some => format!("{} do not; ", list(some)),
+        };
+        let enough = percent(sweep.enough_share());
+        return format!(
+            "how many writers saturate the target ({enough} of the best) cannot be told: {not}{} \
+             may{cost}.",
+            list(&found.unsure)
+        );
+    };
+    let label = curve.dots[at].load.label.as_str();
+    let is_several = label != "1" && label.parse::<u32>().is_ok();
+    let (who, verb) = (writers(label), if is_several { "saturate" } else { "saturates" });
+    let shown = sweep.in_words(curve.dots[at].level.estimate.value);
+    if at + 1 == curve.dots.len() && found.unsure.is_empty() {
+        return format!("nothing up to {who} saturates the target ({shown}).");
     }
-    let cost = knee.cost.map(|(load, lost)| format!(", {} cost {}", load.label, percent(lost)));
-    Some(format!(
-        "{blocks}{label} {who} {verb} the target ({} of the best, {shown}); more does not help{}.",
-        percent(knee.share),
-        cost.unwrap_or_default()
-    ))
+    let unsure = match found.unsure.as_slice() {
+        [] => String::new(),
+        some => format!("; of {} that cannot be told", list(some)),
+    };
+    format!("{who} {verb} the target ({}: {shown}){unsure}{cost}.", of_the_best(share))
 }
 
 /// What random data reached of what the target is rated at, in I/Os and in bytes.
-fn rated<'a>(random: impl Iterator<Item = (&'a Candidate, Estimate)>) -> Vec<String> {
-    let all: Vec<(&Candidate, Estimate)> = random.collect();
-    let Some((first, _)) = all.first() else { return Vec::new() };
+fn rated(random: &[Result<'_>]) -> Vec<String> {
+    let Some((first, _)) = random.first() else { return Vec::new() };
     let limits = first.point.rated;
-    let block = |one: &Candidate| one.point.streams[0].block_sizes.mean(0.0);
     // The sweep compares bytes, because its blocks differ.
-    let highest =
-        |of: &dyn Fn(&(&Candidate, Estimate)) -> f64| all.iter().map(of).fold(0.0, f64::max);
-    let said = |reached: f64, limit: f64, words: &dyn Fn(f64) -> String| {
-        let (reached_in_words, limit_in_words) = (words(reached), words(limit));
-        match reached / limit - 1.0 {
-            more if TOLERANCE < more => format!(
-                "Random data reaches {reached_in_words}, {} more than the {limit_in_words} that the \
-                 target is rated at.",
-                percent(more)
-            ),
-            _ => format!(
-                "Random data reaches {reached_in_words}, {} of the {limit_in_words} that the target \
-                 is rated at.",
-                percent(reached / limit)
-            ),
-        }
-    };
-    let bandwidth = limits
-        .bandwidth
-        .map(|limit| said(highest(&|(_, shown)| shown.value), limit.0 as f64, &bandwidth_in_words));
+    let bandwidth = limits.bandwidth.map(|limit| {
+        let levels = random.iter().map(|(_, level)| *level);
+        against(levels.collect(), limit.0 as f64, &bandwidth_in_words)
+    });
     let iops = limits.iops.map(|limit| {
-        let reached = highest(&|(one, shown)| shown.value / block(one));
-        said(reached, limit.0, &|value| format!("{} IOPS", number(value)))
+        let block = |one: &Candidate| one.point.streams[0].block_sizes.mean(0.0);
+        let levels = random.iter().map(|(one, level)| level.divided_by(block(one)));
+        against(levels.collect(), limit.0, &|value| format!("{} IOPS", number(value)))
     });
     bandwidth.into_iter().chain(iops).collect()
 }
 
+/// "Random data reaches 893.6 MiB/s (937 MB/s), 17 % more (15 to 19 %) than the ... that the target is
+/// rated at."
+fn against(levels: Vec<Level>, limit: f64, words: &dyn Fn(f64) -> String) -> String {
+    let all: Vec<usize> = (0..levels.len()).collect();
+    let reached = levels.iter().map(|level| level.estimate.value).fold(0.0, f64::max);
+    let ratio = Comparison::new(levels).against(&all, limit);
+    let (reached, limit) = (words(reached), words(limit));
+    match ratio.value - 1.0 {
+        more if 1.0 + TOLERANCE < ratio.low => format!(
+            "Random data reaches {reached}, {} more{} than the {limit} that the target is rated at.",
+            percent(more),
+            ends(ratio, |one| points(one - 1.0), " %")
+        ),
+        _ => format!(
+            "Random data reaches {reached}, {}{} of the {limit} that the target is rated at.",
+            percent(ratio.value),
+            ends(ratio, points, " %")
+        ),
+    }
+}
+
 /// As the verdict on a trial has it.
 const TOLERANCE: f64 = 0.03;
-
-/// Differences below this are nothing.
-const ALIKE: f64 = 0.1;
-
-/// How much faster zeros are than random data at the same settings.
-fn zeros(sweep: &Sweep, random: Vec<(&Candidate, Estimate)>) -> Option<String> {
-    let mut most: Option<(f64, &Candidate, f64, f64)> = None;
-    for (one, shown) in sweep.results().filter(|(one, _)| is_repeating(&one.point)) {
-        let place = |of: &Candidate, axis: &str| {
-            of.coordinates.iter().find(|c| c.axis == axis).map(|c| c.label.clone())
-        };
-        let same = |other: &Candidate| {
-            [CONCURRENCY, BLOCKS].iter().all(|axis| place(one, axis) == place(other, axis))
-        };
-        let Some((_, other)) = random.iter().find(|(other, _)| same(other)) else { continue };
-        let ratio = shown.value / other.value;
-        if 0.0 < other.value && most.is_none_or(|(known, ..)| known < ratio) {
-            most = Some((ratio, one, shown.value, other.value));
-        }
-    }
-    let (ratio, at, fast, slow) = most?;
-    let labels = at.coordinates.iter().filter(|one| one.axis != "payload");
-    let labels: Vec<String> = labels.map(|one| format!("{} {}", one.axis, one.label)).collect();
-    Some(match ratio - 1.0 {
-        more if more <= ALIKE => {
-            "Zeros are written no faster than random data: nothing on the way saves on them."
-                .to_owned()
-        }
-        _ => format!(
-            "Zeros are written up to {ratio:.2} times as fast as random data ({}: {} against {}): \
-             the target, or something on the way to it, compresses, deduplicates or leaves them \
-             out, and their figures say nothing about its medium.",
-            labels.join(", "),
-            sweep.in_words(fast),
-            sweep.in_words(slow)
-        ),
-    })
-}

@@ -4,7 +4,10 @@
 //! cache passes it while these last. So three conditions are added, of what was before and how long it
 //! took. METHOD.md has all of them with their reasons.
 
-use crate::stats::{EXCURSION_MAX, RANGE_MAX, ROUNDS, SteadyState, linear_trend, steady_state};
+use crate::stats::compare::t;
+use crate::stats::{
+    EXCURSION_MAX, RANGE_MAX, ROUNDS, SteadyState, Trend, linear_trend, steady_state,
+};
 use crate::units::Span;
 
 /// What rounds are judged by beyond SNIA's rule.
@@ -43,6 +46,8 @@ pub enum Lack {
     Age,
     /// Over the whole level it rises or falls too much.
     Drift,
+    /// Over the whole level it might, as far as the scatter of its rounds can tell.
+    Scatter,
     /// The load has not gone on for long enough.
     Time,
 }
@@ -76,6 +81,8 @@ pub fn standing(rounds: &[f64], rule: &Rule) -> Standing {
         Some(Lack::Age)
     } else if drifts(level) {
         Some(Lack::Drift)
+    } else if may_drift(level) {
+        Some(Lack::Scatter)
     } else if time < rule.at_least {
         Some(Lack::Time)
     } else {
@@ -110,9 +117,35 @@ fn drifts(level: &[f64]) -> bool {
     trend.is_significant() && excursion > EXCURSION_MAX * mean
 }
 
+/// Whether the best line through all of them, at the unfavorable end of its interval, rises or falls by
+/// more than the largest and the smallest of five may be apart: rounds that scatter hide it.
+fn may_drift(level: &[f64]) -> bool {
+    let Some(trend) = linear_trend(level) else { return true };
+    let Some(half) = trend.slope_half_width else { return true };
+    let mean = level.iter().sum::<f64>() / level.len() as f64;
+    let most = (trend.slope.abs() + half) * (level.len() - 1) as f64;
+    most > RANGE_MAX * mean
+}
+
+/// What rounds without a lasting change and without a trend scatter by, as a share of their mean; none
+/// where there is one of these, or fewer rounds than a steady state takes. What lies before a lasting
+/// change does not count.
+///
+/// That the largest and the smallest of five are far apart, or that a line through them rises, is then
+/// what their scatter makes, and says nothing about the target's state.
+pub fn scatter(rounds: &[f64]) -> Option<f64> {
+    let level = &rounds[change(rounds).map_or(0, |change| change.at)..];
+    let trend = linear_trend(level).filter(|_| ROUNDS <= level.len())?;
+    let mean = level.iter().sum::<f64>() / level.len() as f64;
+    let squares: f64 = level.iter().map(|value| (value - mean).powi(2)).sum();
+    let share = (squares / (level.len() - 1) as f64).sqrt() / mean;
+    let is_chance = !trend.is_significant() && 0.0 < mean && change(level).is_none();
+    is_chance.then_some(share)
+}
+
 /// The largest lasting change of all, where two levels tell more than one: the split with the least
 /// squares, each side at least two rounds, whose means are further apart than steady rounds may be
-/// and than the rounds scatter.
+/// and than the rounds scatter, and than chance makes the largest of so many splits.
 pub fn change(rounds: &[f64]) -> Option<Change> {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let squares = |part: &[f64]| {
@@ -120,11 +153,36 @@ pub fn change(rounds: &[f64]) -> Option<Change> {
         part.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
     let places = 2..rounds.len().saturating_sub(1);
+    let splits = places.len();
     let cost = |at: usize| squares(&rounds[..at]) + squares(&rounds[at..]);
     let at = places.min_by(|left, right| cost(*left).total_cmp(&cost(*right)))?;
     let (before, after) = (mean(&rounds[..at]), mean(&rounds[at..]));
-    let scatter = (cost(at) / (rounds.len() - 1) as f64).sqrt();
+    let count = rounds.len();
+    let scatter = (cost(at) / (count - 1) as f64).sqrt();
     let difference = (before - after).abs();
-    let is_one = difference > RANGE_MAX * before.max(after) && difference > 2.0 * scatter;
+    let error =
+        (cost(at) / (count - 2) as f64 * (1.0 / at as f64 + 1.0 / (count - at) as f64)).sqrt();
+    // A line that fits better tells of no time at which it changed.
+    let is_gradual = linear_trend(rounds).is_some_and(|line| residual(rounds, &line) < cost(at));
+    let is_one = !is_gradual
+        && difference > RANGE_MAX * before.max(after)
+        && difference > 2.0 * scatter
+        && difference > t(splits, Some(count - 2)) * error;
     is_one.then_some(Change { at, before, after })
+}
+
+/// The sum of the squares of what rounds are off a line through them.
+fn residual(rounds: &[f64], line: &Trend) -> f64 {
+    let at = |round: usize| line.first + line.slope * round as f64;
+    rounds.iter().enumerate().map(|(round, value)| (value - at(round)).powi(2)).sum()
+}
+
+/// From what to what a line through all rounds rises or falls, where that is more than steady rounds may
+/// be apart and no chance, and there is no time at which it happened.
+pub fn gradual(rounds: &[f64]) -> Option<(f64, f64)> {
+    let line =
+        linear_trend(rounds).filter(|line| ROUNDS <= rounds.len() && line.is_significant())?;
+    let most = line.first.max(line.last);
+    let is_much = RANGE_MAX * most < (line.last - line.first).abs();
+    (is_much && change(rounds).is_none()).then_some((line.first, line.last))
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::presets::course;
-use super::steady::{Lack, Rule, change, standing};
+use super::steady::{Lack, Rule, change, gradual, scatter, standing};
 use super::*;
 use crate::measure::{Direction, WorkerRecord};
 use crate::spec::{Limit, Pacing, Region, Workers};
@@ -86,6 +86,30 @@ fn steady_noise_is_steady_as_soon_as_the_time_is_over() {
         let steady = steady_after(&series, 60).unwrap();
         assert!((60..70).contains(&steady), "seed {seed}: {steady}");
         assert_eq!(change(&series), None, "seed {seed}");
+    }
+}
+
+#[test]
+fn rounds_that_scatter_are_neither_steady_nor_changed_nor_unsteady() {
+    let (mut changed, mut unsteady, mut steady) = (0, 0, 0);
+    for seed in 0..200 {
+        let series = noisy(seed, 0.10, 25, |_| 5_000.0);
+        changed += u32::from(change(&series).is_some());
+        unsteady += u32::from(scatter(&series).is_none());
+        steady += u32::from(standing(&series, &rule(0)).lacks.is_none());
+    }
+    // At most one of twenty each; whether five of them are alike by chance is not for them to say.
+    assert!(changed <= 10 && unsteady <= 20, "{changed} {unsteady}");
+    assert!(steady <= 60, "{steady}");
+    // The same on a step and on a slope.
+    for seed in 0..50 {
+        let step = noisy(seed, 0.05, 25, |round| if round < 12 { 5_000.0 } else { 3_000.0 });
+        let found = change(&step).expect("it is lasting");
+        assert!((11..=13).contains(&found.at), "seed {seed}: {found:?}");
+        let slope = noisy(seed, 0.03, 25, |round| 5_000.0 * 0.98f64.powi(round as i32));
+        assert_eq!((scatter(&slope), change(&slope)), (None, None), "seed {seed}");
+        let (first, last) = gradual(&slope).expect("it falls by 38 %");
+        assert!((0.5..0.7).contains(&(last / first)), "{first} {last}");
     }
 }
 

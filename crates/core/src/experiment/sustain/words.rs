@@ -1,6 +1,6 @@
 //! What rounds until a steady state conclude, in sentences.
 
-use super::steady::{Lack, change};
+use super::steady::{Lack, change, gradual, scatter};
 use super::{Shown, Sustain, Until, Watch};
 use crate::experiment::throughput::{number, percent, time};
 use crate::stats::{EXCURSION_MAX, RANGE_MAX, ROUNDS};
@@ -46,6 +46,19 @@ fn steadiness(sustain: &Sustain) -> String {
     let (range, excursion) = (share(state.range), share(state.excursion));
     let last = format!("rounds {} to {done}", done - ROUNDS + 1);
     let after = load_time(sustain, done);
+    if let Some(scatter) = scatter(&sustain.values())
+        && scatter <= RANGE_MAX
+        && is_about_scatter(standing.lacks)
+    {
+        return format!(
+            "Whether it is steady cannot be told after {done} rounds ({after}): they differ by {} from \
+             one to the next (a standard deviation) without a lasting change or a trend, and SNIA's \
+             rule wants five in a row within {}. Make rounds longer with --duration; {what}, last \
+             {mean}.",
+            percent(scatter),
+            percent(RANGE_MAX),
+        );
+    }
     let why = match standing.lacks {
         None => {
             return format!(
@@ -77,6 +90,11 @@ fn steadiness(sustain: &Sustain) -> String {
             standing.level_from + 1,
             percent(EXCURSION_MAX)
         ),
+        Some(Lack::Scatter) => format!(
+            "from round {} on they scatter so much that they may rise or fall by more than {} in all",
+            standing.level_from + 1,
+            percent(RANGE_MAX)
+        ),
         Some(Lack::Time) => format!(
             "the load has not gone on for {}, and what is called steady before may be a credit or \
              a cache",
@@ -86,6 +104,15 @@ fn steadiness(sustain: &Sustain) -> String {
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
 }
 
+/// Whether what is missing may be missing by chance.
+fn is_about_scatter(lacks: Option<Lack>) -> bool {
+    use Lack::{Age, Drift, Excursion, Nothing, Range, Rounds, Scatter, Time};
+    match lacks {
+        Some(Range | Excursion | Age | Scatter) => true,
+        Some(Rounds | Nothing | Drift | Time) | None => false,
+    }
+}
+
 /// How long so many rounds load the targets.
 fn load_time(sustain: &Sustain, rounds: usize) -> Span {
     Span(sustain.round_time().0.saturating_mul(rounds as u64))
@@ -93,8 +120,17 @@ fn load_time(sustain: &Sustain, rounds: usize) -> Span {
 
 /// "It fell from 3,000 IOPS to 500 IOPS in round 31, after 30 min and 43 GiB written."
 fn fall(sustain: &Sustain) -> Option<String> {
-    let found = change(&sustain.values())?;
-    let watch = sustain.course.watch;
+    let (watch, values) = (sustain.course.watch, sustain.values());
+    let Some(found) = change(&values) else {
+        let (first, last) = gradual(&values)?;
+        return Some(format!(
+            "It {} little by little, from {} to {} in {} rounds.",
+            if last < first { "fell" } else { "rose" },
+            shown(watch, first.max(0.0)),
+            shown(watch, last.max(0.0)),
+            values.len(),
+        ));
+    };
     let verb = if found.after < found.before { "fell" } else { "rose" };
     let written = match sustain.written.get(found.at - 1) {
         Some(0) | None => String::new(),

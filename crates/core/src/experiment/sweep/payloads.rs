@@ -1,36 +1,83 @@
 //! Whether data that repeats itself is written faster than random data: what a target that compresses,
 //! deduplicates or leaves out zeros gives away, once both were measured.
+//!
+//! One ratio of many is large by chance, so it is the mean over all pairs of trials of a curve that is
+//! looked at, each of two trials at the same settings that were run close to each other, with an interval
+//! from what the pairs scatter by.
 
-use super::{Reading, Sweep};
-use crate::experiment::{Coordinate, Trial};
+use super::{Reading, Sweep, curves};
+use crate::experiment::throughput::percent;
+use crate::experiment::{Axis, Coordinate, Trial};
+use crate::facts::{Answer, MUCH};
 use crate::spec::{Payload, Point, Stream};
-use crate::stats::Estimate;
+use crate::stats::{self, Ratio};
 use crate::verdict::{Finding, Severity};
 
-/// Faster than random data by this factor, both at the unfavorable ends of their intervals, is much.
-const MUCH: f64 = 1.2;
+/// What is known of a payload that repeats itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saving {
+    /// The payload, as it was typed.
+    pub payload: String,
+    /// What the pairs have in common besides: the labels on the axes that are no load, if there is a load.
+    common: Vec<Coordinate>,
+    /// How many pairs of trials were compared.
+    pub pairs: usize,
+    /// How much faster it is than random data, in the mean; none where the pairs are too few to tell.
+    pub ratio: Option<Ratio>,
+}
 
-/// The finding about a trial with data that repeats itself, if the same with random data was measured
-/// before and was much slower.
+impl Saving {
+    /// Whether it is much faster, and that is no chance.
+    pub fn is_much(&self) -> bool {
+        Answer::is_much(self.ratio) == Answer::Yes
+    }
+
+    /// "2.0 times as fast (1.9 to 2.2)".
+    pub fn in_words(ratio: Ratio) -> String {
+        let Ratio { value, low, high } = ratio;
+        let ends = match [low, high].map(|end| format!("{end:.2}")) {
+            [low, high] if low == high => String::new(),
+            [low, high] => format!(" ({low} to {high})"),
+        };
+        format!("{value:.2} times as fast as random data{ends}")
+    }
+}
+
+/// What is known of each payload that repeats itself.
+pub fn saving(sweep: &Sweep) -> Vec<Saving> {
+    let groups = repeating(sweep);
+    let looks = groups.len();
+    let known = groups.into_iter().map(|(payload, common)| {
+        let pairs = pairs(sweep, &(payload.clone(), common.clone()));
+        Saving { pairs: pairs.len(), ratio: stats::of_pairs(&pairs, looks), payload, common }
+    });
+    known.collect()
+}
+
+/// The finding about a trial with data that repeats itself, if such data is much faster than random data
+/// by all pairs so far.
 pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Finding> {
-    if !is_repeating(&sweep.candidates[place].point) {
-        return None;
+    let group = group(sweep, place)?;
+    let mut pairs = pairs(sweep, &group);
+    if let Some(reading) = sweep.read(&trial.record) {
+        pairs.extend(pair(sweep, place, reading));
     }
-    let random = sweep.estimate(counterpart(sweep, place)?)?;
-    let shown = sweep.read(&trial.record)?;
-    let Reading { value, half_width, .. } = shown;
-    if !much_faster(Estimate { value, half_width }, random) {
-        return None;
-    }
+    // It is asked after each pair: 1 / (n (n + 1)) of what may be wrong for the n-th time is all of
+    // it for ever.
+    let looks = pairs.len() * (pairs.len() + 1) * repeating(sweep).len();
+    let ratio = stats::of_pairs(&pairs, looks);
+    let (payload, common) = group;
+    let found = Saving { pairs: pairs.len(), ratio, payload, common };
+    let ratio = found.ratio.filter(|_| found.is_much())?;
     Some(Finding {
         code: "repeating-data-faster",
         severity: Severity::Void,
         evidence: format!(
-            "Data that repeats itself was written at {}, {:.2} times as fast as random data at the \
-             same settings ({}).",
-            sweep.in_words(shown.value),
-            shown.value / random.value,
-            sweep.in_words(random.value),
+            "Data that repeats itself ({}) was written {} at the same settings, over {} pairs of \
+             trials.",
+            found.payload,
+            Saving::in_words(ratio),
+            found.pairs,
         ),
         advice:
             "The target, or something on the way to it, compresses, deduplicates or leaves such \
@@ -39,13 +86,101 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     })
 }
 
-/// Whether the figures of a candidate are those of data that the target saves, as far as is known by
-/// now: its trials may have come before those with random data.
-pub(super) fn is_saved(sweep: &Sweep, place: usize) -> bool {
-    let random = || sweep.estimate(counterpart(sweep, place)?);
-    let shown = sweep.estimate(place);
-    is_repeating(&sweep.candidates[place].point)
-        && shown.zip(random()).is_some_and(|(shown, random)| much_faster(shown, random))
+/// Whether the figures of a candidate are those of data that the target saves.
+pub(super) fn is_saved(sweep: &Sweep, saving: &[Saving], place: usize) -> bool {
+    let Some((payload, common)) = group(sweep, place) else { return false };
+    let own = |one: &&Saving| one.payload == payload && one.common == common;
+    saving.iter().find(own).is_some_and(Saving::is_much)
+}
+
+/// The sentence about each payload that repeats itself.
+pub fn sentences(sweep: &Sweep) -> Vec<String> {
+    saving(sweep).iter().filter(|one| 0 < one.pairs).map(in_words).collect()
+}
+
+fn in_words(one: &Saving) -> String {
+    let Saving { payload, pairs, ratio, common } = one;
+    let each = common.iter().map(|one| format!("{} {}", one.axis, one.label));
+    let whose = each.collect::<Vec<_>>().join(", ");
+    let at = if whose.is_empty() { String::new() } else { format!(" at {whose}") };
+    let over = if *pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+    let over = format!("{over} of trials{at}");
+    let name = if payload == "zeros" { "Zeros" } else { &format!("Data of payload {payload}") };
+    let are = if payload == "zeros" { "are" } else { "is" };
+    let much = percent(MUCH - 1.0);
+    match ratio {
+        Some(ratio) if one.is_much() => format!(
+            "{name} {are} written {} in the mean of {over}: the target, or something on the way to \
+             it, compresses, deduplicates or leaves them out, and their figures say nothing about its \
+             medium.",
+            Saving::in_words(*ratio)
+        ),
+        Some(ratio) if ratio.high <= MUCH => format!(
+            "{name} {are} not written much faster: {} in the mean of {over}, and nothing shows that \
+             anything on the way saves on them.",
+            Saving::in_words(*ratio)
+        ),
+        Some(ratio) => format!(
+            "Whether {} {are} written much faster (by {much}) cannot be told: {} in the mean of \
+             {over}.",
+            name.to_lowercase(),
+            Saving::in_words(*ratio)
+        ),
+        None => format!(
+            "Whether {} {are} written much faster cannot be told from {over}: compare \
+             several settings, or repeat them.",
+            name.to_lowercase()
+        ),
+    }
+}
+
+/// A payload that repeats itself, and the labels on the axes that are no load.
+type Group = (String, Vec<Coordinate>);
+
+/// The payloads that repeat themselves, each apart for each combination of what is no load: a target may
+/// save on large blocks and not on small ones.
+fn repeating(sweep: &Sweep) -> Vec<Group> {
+    let mut all: Vec<Group> = Vec::new();
+    for group in (0..sweep.candidates.len()).filter_map(|place| group(sweep, place)) {
+        if !all.contains(&group) {
+            all.push(group);
+        }
+    }
+    all
+}
+
+/// The group of a candidate, if its payload repeats itself.
+fn group(sweep: &Sweep, place: usize) -> Option<Group> {
+    let one = &sweep.candidates[place];
+    let own = one.coordinates.iter().find(|one| is_payload(&one.axis))?;
+    let load = curves::axis(sweep);
+    let others = one.coordinates.iter().enumerate();
+    let others =
+        others.filter(|(at, one)| load.is_some_and(|load| load != *at) && !is_payload(&one.axis));
+    let common: Vec<Coordinate> = others.map(|(_, one)| one.clone()).collect();
+    is_repeating(&one.point).then(|| (own.label.clone(), common))
+}
+
+/// The logarithms of how much faster it was than random data, for each trial of a group.
+fn pairs(sweep: &Sweep, wanted: &Group) -> Vec<f64> {
+    let places = 0..sweep.candidates.len();
+    let places = places.filter(|place| group(sweep, *place).as_ref() == Some(wanted));
+    let each = places.flat_map(|place| {
+        sweep.readings[place].iter().filter_map(move |one| pair(sweep, place, *one))
+    });
+    each.collect()
+}
+
+/// A trial against that of random data at the same settings: of the same pass, or what was run closest
+/// to it.
+fn pair(sweep: &Sweep, place: usize, reading: Reading) -> Option<f64> {
+    let others = &sweep.readings[counterpart(sweep, place)?];
+    let closest = others.iter().min_by_key(|one| {
+        let is_other_pass = !sweep.candidates[place].once && one.repeat != reading.repeat;
+        (is_other_pass, one.turn.abs_diff(reading.turn))
+    })?;
+    let ratio = reading.value / closest.value;
+    (0.0 < ratio && ratio.is_finite()).then(|| ratio.ln())
 }
 
 /// The same settings with data of which nothing can be saved.
@@ -59,15 +194,20 @@ fn counterpart(sweep: &Sweep, place: usize) -> Option<usize> {
     all.position(|one| is_unique(&one.point) && others(&one.coordinates) == wanted)
 }
 
+/// Why a trial may write what repeats itself: because the payload is what varies, and other payloads
+/// are measured beside it.
+pub(super) fn varies(axes: &[Axis], trial: &Trial) -> Option<&'static str> {
+    let varies = |axis: &&Axis| is_payload(&axis.name) && 1 < axis.labels.len();
+    let varied: Vec<&Axis> = axes.iter().filter(varies).collect();
+    let mut coordinates = trial.place.coordinates.iter();
+    coordinates.any(|one| varied.iter().any(|axis| axis.name == one.axis)).then_some(
+        "The payload is what this experiment varies: compare it with what the others came to.",
+    )
+}
+
 /// Whether an axis is that of the payload, of one stream or of all.
 fn is_payload(axis: &str) -> bool {
     axis.rsplit('.').next() == Some("payload")
-}
-
-fn much_faster(shown: Estimate, random: Estimate) -> bool {
-    let half = |half: Option<f64>| half.unwrap_or(0.0);
-    let slowest = shown.value - half(shown.half_width);
-    MUCH * (random.value + half(random.half_width)) < slowest
 }
 
 fn written(point: &Point) -> impl Iterator<Item = &Stream> {
@@ -75,7 +215,7 @@ fn written(point: &Point) -> impl Iterator<Item = &Stream> {
 }
 
 /// Whether all that a point writes repeats itself.
-pub(in crate::experiment) fn is_repeating(point: &Point) -> bool {
+fn is_repeating(point: &Point) -> bool {
     let repeats = |stream: &Stream| matches!(stream.payload, Payload::Zeros | Payload::Pattern(_));
     written(point).next().is_some() && written(point).all(repeats)
 }

@@ -1,56 +1,102 @@
 //! What a sweep concludes, in sentences: the best point and what cannot be told from it, from where
-//! on more load gains nothing, and which axis matters most.
+//! on more load gains nothing, what falls out of its curve, and which axis matters most.
 
-use super::{Sweep, payloads};
-use crate::experiment::throughput::{Throughput, percent};
-use crate::experiment::{Axis, Coordinate, Scale};
-use crate::stats::Estimate;
+use super::curves::{self, Curve, Saturation};
+use super::{Order, Sweep, payloads};
+use crate::experiment::throughput::{Throughput, percent, within};
+use crate::experiment::{Axis, Coordinate};
+use crate::stats::{self, Comparison, Estimate, Level, Ratio, UNREPEATED};
 
 /// More points than this are counted, not listed.
 const LISTED: usize = 6;
 /// More curves than this are counted, not described: the table has them all.
 const CURVES: usize = 12;
-/// A loss at the end of a curve that is worth a word.
-const WORTH_SAYING: f64 = 0.05;
-/// The axes along which a load rises, so that it makes sense to ask where it is enough.
-const LOADS: [&str; 2] = ["queue-depth", "workers"];
 
 /// A candidate that was measured.
 struct Known {
     place: usize,
-    estimate: Estimate,
+    level: Level,
 }
 
 /// Everything that follows from the trials so far; empty without any.
 pub fn sentences(sweep: &Sweep) -> Vec<String> {
-    let known = (0..sweep.candidates.len()).filter_map(|place| {
-        Some(Known { place, estimate: sweep.estimate(place).filter(|one| one.value > 0.0)? })
-    });
+    let saving = payloads::saving(sweep);
+    let known = (0..sweep.candidates.len())
+        .filter_map(|place| Some(Known { place, level: sweep.levels[place]? }));
     // Data that the target saves says nothing about it, however fast it is.
     let (saved, known): (Vec<Known>, Vec<Known>) =
-        known.partition(|one| payloads::is_saved(sweep, one.place));
-    let best = known.iter().max_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value));
-    let Some(best) = best else { return Vec::new() };
-    let mut sentences = Vec::from([the_best(sweep, best), equals(sweep, best, &known)]);
+        known.partition(|one| payloads::is_saved(sweep, &saving, one.place));
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let mut sentences = the_best(sweep, &known);
     sentences.extend(saturation(sweep, &known));
     sentences.extend(most_important(sweep, &known));
+    sentences.extend(payloads::sentences(sweep));
     sentences.extend(not_counted(sweep, &saved));
     let cut = sweep.cut_off.iter().filter(|cut| **cut).count();
     if cut > 0 {
         let them = if cut == 1 { "1 point was" } else { &format!("{cut} points were") };
         sentences.push(format!("{them} cut off early, clearly worse than the best."));
     }
-    sentences.retain(|sentence| !sentence.is_empty());
+    sentences.extend(unrepeated(sweep));
     sentences
 }
 
-fn the_best(sweep: &Sweep, best: &Known) -> String {
-    let trials = match sweep.readings[best.place].len() {
+/// What follows for everything where nothing was repeated.
+pub fn unrepeated(sweep: &Sweep) -> Option<String> {
+    let mut known = sweep.levels.iter().flatten();
+    let is_single = 1 < known.clone().count() && known.all(|level| level.trials == 1);
+    is_single.then(|| {
+        format!(
+            "No point was repeated, so trials are taken to differ by {} by chance, and smaller \
+             differences than that explains are not told: --repeats 3 tells more.",
+            percent(UNREPEATED)
+        )
+    })
+}
+
+/// The highest, and what cannot be told from it: one decision, two sentences.
+fn the_best(sweep: &Sweep, known: &[Known]) -> Vec<String> {
+    let highest = known.iter().enumerate().max_by(|a, b| a.1.level.cmp_value(&b.1.level));
+    let Some((highest, best)) = highest else { return Vec::new() };
+    let compared = Comparison::new(known.iter().map(|one| one.level));
+    let mut same: Vec<&Known> = (0..known.len())
+        .filter(|one| *one != highest && !compared.ratio(&[*one], &[highest]).is_less())
+        .map(|one| &known[one])
+        .collect();
+    same.sort_by(|a, b| b.level.cmp_value(&a.level));
+    let trials = match best.level.trials {
         1 => "1 trial".to_owned(),
         n => format!("{n} trials"),
     };
-    let name = name(&sweep.candidates[best.place].coordinates);
-    format!("The best is {name}: {} ({trials}).", with_uncertainty(sweep, &best.estimate))
+    let called = if same.is_empty() { "best" } else { "highest" };
+    let own = name(&sweep.candidates[best.place].coordinates);
+    let shown = with_uncertainty(sweep, &best.level.estimate);
+    let mut sentences = Vec::from([format!("The {called} is {own}: {shown} ({trials}).")]);
+    if known.len() < 2 {
+        return sentences;
+    }
+    let label = |one: &&Known| name(&sweep.candidates[one.place].coordinates);
+    let names: Vec<String> = same.iter().take(LISTED).map(label).collect();
+    sentences.push(match same.len() {
+        0 => "No other point can be taken for it.".to_owned(),
+        n if n > LISTED => {
+            format!("These cannot be told from it: {}; and {} more.", names.join("; "), n - LISTED)
+        }
+        _ => format!("These cannot be told from it: {}.", names.join("; ")),
+    });
+    let resolution = compared.resolution().filter(|_| !same.is_empty());
+    sentences.extend(resolution.map(|least| match least {
+        least if least < 10.0 => {
+            format!(
+                "Two points are told apart here when they differ by {} or more.",
+                percent(least)
+            )
+        }
+        _ => "So few trials tell no two points apart: --repeats 3 tells more.".to_owned(),
+    }));
+    sentences
 }
 
 /// "Not counted is payload zeros: data that repeats itself was written much faster than random data."
@@ -61,61 +107,26 @@ fn not_counted(sweep: &Sweep, saved: &[Known]) -> Option<String> {
         several => format!("are {} points", several.len()),
     };
     Some(format!(
-        "Not counted {what}: data that repeats itself was written much faster there than random data."
+        "Not counted {what}: data that repeats itself was written much faster than random data."
     ))
 }
 
-/// The points whose difference from the best may be chance, each compared by itself.
-fn equals(sweep: &Sweep, best: &Known, known: &[Known]) -> String {
-    if known.len() < 2 {
-        return String::new();
-    }
-    if known.iter().any(|one| one.estimate.half_width.is_none()) {
-        return "How sure that is cannot be told: measure for longer, or with --repeats 3.".into();
-    }
-    let mut same: Vec<&Known> = known
-        .iter()
-        .filter(|one| one.place != best.place && may_equal(&one.estimate, &best.estimate))
-        .collect();
-    same.sort_by(|a, b| b.estimate.value.total_cmp(&a.estimate.value));
-    let label = |one: &&Known| name(&sweep.candidates[one.place].coordinates);
-    let names: Vec<String> = same.iter().take(LISTED).map(label).collect();
-    match same.len() {
-        0 => "No other point can be taken for it.".to_owned(),
-        n if n > LISTED => {
-            format!("These cannot be told from it: {}; and {} more.", names.join("; "), n - LISTED)
-        }
-        _ => format!("These cannot be told from it: {}.", names.join("; ")),
-    }
-}
-
-fn may_equal(one: &Estimate, other: &Estimate) -> bool {
-    let half = |estimate: &Estimate| estimate.half_width.unwrap_or(f64::INFINITY);
-    (one.value - other.value).abs() <= half(one).hypot(half(other))
-}
-
-/// Along the axis of the load, for each combination of the others: from where on it is enough.
+/// Along the axis of the load, for each combination of the others: from where on it is enough, and what
+/// falls out of the curve.
 fn saturation(sweep: &Sweep, known: &[Known]) -> Vec<String> {
-    let along = LOADS.iter().find_map(|load| {
-        sweep.axes.iter().position(|axis| {
-            let name = axis.name.rsplit('.').next().unwrap_or_default();
-            name == *load && axis.scale != Scale::Categories && axis.labels.len() > 2
-        })
+    let Some(along) = curves::axis(sweep) else { return Vec::new() };
+    let axis = &sweep.axes[along].name;
+    let curves = curves::along(sweep, along, |place, _| {
+        known.binary_search_by_key(&place, |one| one.place).is_ok()
     });
-    let Some(along) = along else { return Vec::new() };
-    let mut curves: Vec<(Vec<&str>, Vec<&Known>)> = Vec::new();
-    for one in known {
-        let family = labels_without(&sweep.candidates[one.place].coordinates, along);
-        match curves.iter_mut().find(|(known, _)| *known == family) {
-            Some((_, curve)) => curve.push(one),
-            None => curves.push((family, Vec::from([one]))),
-        }
-    }
-    let value = |one: &Known| sweep.candidates[one.place].coordinates[along].value.unwrap_or(0.0);
     let mut sentences = Vec::new();
-    for (_, curve) in curves.iter_mut().take(CURVES) {
-        curve.sort_by(|a, b| value(a).total_cmp(&value(b)));
-        sentences.push(curve_in_words(sweep, along, curve));
+    for curve in curves.iter().take(CURVES) {
+        let others: Vec<Coordinate> = curve.common.iter().map(|one| (*one).clone()).collect();
+        let whose = if others.is_empty() { String::new() } else { format!("{}: ", name(&others)) };
+        let found = curve.saturation(sweep.settings.enough);
+        sentences.push(format!("{whose}{}", curve_in_words(sweep, axis, curve, &found)));
+        let odd = odd(sweep, axis, curve);
+        sentences.extend(odd.into_iter().map(|odd| format!("{whose}{odd}")));
     }
     if CURVES < curves.len() {
         sentences.push(format!("The other {} curves are in the table.", curves.len() - CURVES));
@@ -123,92 +134,210 @@ fn saturation(sweep: &Sweep, known: &[Known]) -> Vec<String> {
     sentences
 }
 
-/// "block-size 12.8MB: queue-depth 2 is enough (96 % of the best, 897 MiB/s); 256 costs 10 %."
-fn curve_in_words(sweep: &Sweep, along: usize, curve: &[&Known]) -> String {
-    let axis = &sweep.axes[along].name;
-    let coordinates = |one: &Known| &sweep.candidates[one.place].coordinates;
-    let others: Vec<Coordinate> = coordinates(curve[0])
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| *place != along)
-        .map(|(_, one)| one.clone())
-        .collect();
-    let whose = if others.is_empty() { String::new() } else { format!("{}: ", name(&others)) };
-    let label = |one: &Known| coordinates(one)[along].label.clone();
-    let best = curve.iter().map(|one| one.estimate.value).fold(0.0, f64::max);
-    let first = curve.iter().position(|one| one.estimate.value >= sweep.settings.enough * best);
-    let (Some(first), Some(last)) = (first, curve.last()) else { return String::new() };
-    let enough = curve[first];
-    let shown = sweep.throughput.in_words(enough.estimate.value);
-    if first + 1 == curve.len() {
-        let label = label(enough);
-        return format!("{whose}{axis} {label} is the best of them ({shown}), and more may gain.");
-    }
-    let share = enough.estimate.value / best;
-    let lost = 1.0 - last.estimate.value / best;
-    let end = match lost >= WORTH_SAYING && !may_equal_best(last, curve) {
-        true => format!("; {} costs {}", label(last), percent(lost)),
-        false => String::new(),
+/// "queue-depth 2 is enough (96 % of the best, at least 93 %: 897 MiB/s); 256 costs 10 % (7 to 13 %)."
+fn curve_in_words(sweep: &Sweep, axis: &str, curve: &Curve<'_>, found: &Saturation) -> String {
+    let label = |at: usize| curve.dots[at].load.label.as_str();
+    let list = |all: &[usize]| listed(all.iter().map(|at| label(*at)));
+    let cost = cost(curve, found, "costs");
+    let Some((at, share)) = found.enough else {
+        return undecided(sweep, axis, curve, found, &cost);
     };
+    let shown = sweep.in_words(curve.dots[at].level.estimate.value);
+    let may_gain = at + 1 == curve.dots.len();
+    let unsure = match found.unsure.as_slice() {
+        [] => String::new(),
+        some => format!("; of {} that cannot be told", list(some)),
+    };
+    if may_gain && found.unsure.is_empty() {
+        return format!("{axis} {} is the best of them ({shown}), and more may gain.", label(at));
+    }
+    let more = if may_gain { ", and more may gain" } else { "" };
+    format!("{axis} {} is enough ({}: {shown}){more}{unsure}{cost}.", label(at), of_the_best(share))
+}
+
+/// "which queue-depth is enough (95 % of the best) cannot be told: 1 and 2 are not; 4 to 256 may be."
+pub fn undecided(
+    sweep: &Sweep,
+    axis: &str,
+    curve: &Curve<'_>,
+    found: &Saturation,
+    cost: &str,
+) -> String {
+    let list = |all: &[usize]| listed(all.iter().map(|at| curve.dots[*at].load.label.as_str()));
+    let not = match found.not.as_slice() {
+        [] => String::new(),
+        [one] => format!("{} is not; ", list(&[*one])),
+        some => format!("{} are not; ", list(some)),
+    };
+    let may = list(&found.unsure);
+    let enough = percent(sweep.settings.enough);
     format!(
-        "{whose}{axis} {} is enough ({} of the best, {shown}); more does not help{end}.",
-        label(enough),
-        percent(share),
+        "which {axis} is enough ({enough} of the best) cannot be told: {not}{may} may be{cost}."
     )
 }
 
-fn may_equal_best(one: &Known, curve: &[&Known]) -> bool {
-    let best = curve.iter().max_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value));
-    best.is_some_and(|best| may_equal(&one.estimate, &best.estimate))
+/// "; 256 costs 10 % (7 to 13 %)".
+pub fn cost(curve: &Curve<'_>, found: &Saturation, verb: &str) -> String {
+    let last = curve.dots.last().zip(found.cost);
+    last.map_or(String::new(), |(last, share)| {
+        format!("; {} {verb} {}", last.load.label, loss(share))
+    })
 }
 
-/// By how much the throughput changes along each axis, averaged over the others.
+/// "96 % of the best, at least 93 %".
+pub fn of_the_best(share: Ratio) -> String {
+    match (percent(share.value), percent(share.low)) {
+        (value, low) if value == low => format!("{value} of the best"),
+        (value, low) => format!("{value} of the best, at least {low}"),
+    }
+}
+
+/// "10 % (7 to 13 %)".
+pub fn loss(share: Ratio) -> String {
+    let [value, least, most] = [share.value, share.high, share.low].map(|share| 1.0 - share);
+    let ends = [least, most].map(|loss| format!("{:.0}", loss * 100.0));
+    match ends[0] == ends[1] {
+        true => percent(value),
+        false => format!("{} ({} to {} %)", percent(value), ends[0], ends[1]),
+    }
+}
+
+/// What falls out of a curve: a point that is lower than what is on both sides of it, one that seemed so
+/// and did not when it was measured again, and one whose trials differ by more than the others'.
+pub fn odd(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> Vec<String> {
+    let dips = curve.dips();
+    let suspects = sweep.again.as_deref().unwrap_or(&[]);
+    let all = curve.dots.iter().enumerate().filter_map(|(at, dot)| {
+        let label = &dot.load.label;
+        let is_again = suspects.contains(&dot.place);
+        let shown = |at: usize| sweep.in_words(curve.dots[at].level.estimate.value);
+        let (least, most) = curves::range(sweep, dot);
+        let range = format!("{} to {}", sweep.in_words(least), sweep.in_words(most));
+        if let Some(dip) = dips.iter().find(|dip| dip.at == at) {
+            let again = if is_again { "; it was measured again and stays" } else { "" };
+            return Some(format!(
+                "the curve is not monotonic: {axis} {label} gives {}, {} gives {} and {} gives \
+                 {}{again}.",
+                shown(at),
+                curve.dots[dip.before].load.label,
+                shown(dip.before),
+                curve.dots[dip.behind].load.label,
+                shown(dip.behind),
+            ));
+        }
+        if curves::restless(sweep, dot).is_some() {
+            let again = if is_again { ", measured again," } else { "" };
+            return Some(format!(
+                "the trials of {axis} {label}{again} differ by more than those of the others: {range}."
+            ));
+        }
+        is_again.then(|| {
+            format!("{axis} {label} fell out of the curve and was measured again: {range}.")
+        })
+    });
+    all.collect()
+}
+
+/// "1, 2 and 4".
+pub fn listed<'l>(labels: impl Iterator<Item = &'l str>) -> String {
+    let labels: Vec<&str> = labels.collect();
+    match labels.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// By how much the throughput changes along an axis, over the mean of the others.
+struct Effect<'a> {
+    axis: &'a Axis,
+    factor: Ratio,
+}
+
+/// Which axis matters most, if that can be told.
 fn most_important(sweep: &Sweep, known: &[Known]) -> Option<String> {
-    let mut effects: Vec<(&Axis, f64, Option<f64>)> = Vec::new();
-    for (place, axis) in sweep.axes.iter().enumerate().filter(|(_, axis)| axis.labels.len() > 1) {
-        let levels = axis.labels.iter().filter_map(|label| {
-            let at = |one: &&Known| sweep.candidates[one.place].coordinates[place].label == *label;
-            level(known.iter().filter(at))
-        });
-        let levels: Vec<(f64, Option<f64>)> = levels.collect();
-        let highest = levels.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let lowest = levels.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let half = highest.1.zip(lowest.1).map(|(one, other)| one.hypot(other));
-        effects.push((axis, (highest.0 - lowest.0).exp(), half));
-    }
-    effects.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let axes = || sweep.axes.iter().enumerate().filter(|(_, axis)| axis.labels.len() > 1);
+    let pairs = |labels: usize| labels * (labels - 1) / 2;
+    let comparisons = axes().map(|(_, axis)| pairs(axis.labels.len())).sum();
+    let effects = axes().filter_map(|(place, _)| effect(sweep, known, place, comparisons));
+    let mut effects: Vec<Effect<'_>> = effects.collect();
+    effects.sort_by(|a, b| b.factor.value.total_cmp(&a.factor.value));
     let [first, rest @ ..] = effects.as_slice() else { return None };
-    if rest.is_empty() {
-        return None;
-    }
-    let factor = |(_, factor, half): &(&Axis, f64, Option<f64>)| match half {
-        Some(half) => format!("{factor:.2} ± {:.2}", factor * half),
-        None => format!("{factor:.2}"),
+    let second = rest.iter().map(|one| one.factor.high).reduce(f64::max)?;
+    let factor = |one: &Effect<'_>| {
+        let Ratio { value, low, high } = one.factor;
+        match low <= 1.0 {
+            true if format!("{value:.2}") == format!("{high:.2}") => format!("{value:.2}"),
+            true => format!("{value:.2} (at most {high:.2})"),
+            false => within(format!("{value:.2}"), [low, high].map(|end| format!("{end:.2}"))),
+        }
     };
-    let others: Vec<String> =
-        rest.iter().map(|one| format!("{} by {}", one.0.name, factor(one))).collect();
-    Some(format!(
-        "{} matters most: in the mean of the others the {} by a factor of {} along it; along {}.",
-        first.0.name,
-        match sweep.throughput {
-            Throughput::Iops => "IOPS change",
-            Throughput::Bandwidth => "bandwidth changes",
-        },
-        factor(first),
-        others.join(", ")
-    ))
+    let all = |some: &[Effect<'_>]| {
+        let each = some.iter().map(|one| format!("{} by {}", one.axis.name, factor(one)));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let what = match sweep.throughput {
+        Throughput::Iops => "IOPS change",
+        Throughput::Bandwidth => "bandwidth changes",
+    };
+    Some(match second < first.factor.low {
+        true => format!(
+            "{} matters most: in the mean of the others the {what} by a factor of {} along it; \
+             along {}.",
+            first.axis.name,
+            factor(first),
+            all(rest)
+        ),
+        false => format!(
+            "Which axis matters most cannot be told: in the mean of the others the {what} along {}.",
+            all(&effects)
+        ),
+    })
 }
 
-/// The mean of the logarithms, and its half-width.
-fn level<'a>(known: impl Iterator<Item = &'a Known>) -> Option<(f64, Option<f64>)> {
-    let (mut sum, mut squares, mut n) = (0.0, Some(0.0), 0.0);
-    for one in known {
-        let half = one.estimate.half_width.map(|half| (half / one.estimate.value).powi(2));
-        squares = squares.zip(half).map(|(sum, half)| sum + half);
-        sum += one.estimate.value.ln();
-        n += 1.0;
+/// The largest factor between two values of an axis, of so many pairs in all, over what was measured at
+/// both.
+fn effect<'a>(
+    sweep: &'a Sweep,
+    known: &[Known],
+    place: usize,
+    comparisons: usize,
+) -> Option<Effect<'a>> {
+    let axis = &sweep.axes[place];
+    let by_label: Vec<Vec<(Vec<&str>, Level)>> = axis
+        .labels
+        .iter()
+        .map(|label| {
+            let here = known.iter().filter_map(|one| {
+                let coordinates = &sweep.candidates[one.place].coordinates;
+                (coordinates[place].label == *label)
+                    .then(|| (labels_without(coordinates, place), one.level))
+            });
+            here.collect()
+        })
+        .collect();
+    let by_chance = sweep.settings.order == Order::Shuffled;
+    let mut largest: Option<Ratio> = None;
+    for (nth, one) in by_label.iter().enumerate() {
+        for other in &by_label[nth + 1..] {
+            let pairs = one.iter().filter_map(|(at, level)| {
+                let same = other.iter().find(|(place, _)| place == at)?;
+                Some((*level, same.1))
+            });
+            let pairs: Vec<(Level, Level)> = pairs.collect();
+            let Some(ratio) = stats::contrast(&pairs, comparisons, by_chance) else { continue };
+            let up = if ratio.value < 1.0 { ratio.inverse() } else { ratio };
+            largest = Some(match largest {
+                None => up,
+                Some(known) => Ratio {
+                    value: known.value.max(up.value),
+                    low: known.low.max(up.low),
+                    high: known.high.max(up.high),
+                },
+            });
+        }
     }
-    (n > 0.0).then(|| (sum / n, squares.map(|squares: f64| squares.sqrt() / n)))
+    largest.map(|factor| Effect { axis, factor })
 }
 
 /// "queue-depth 32, block-size 64k".

@@ -1,24 +1,29 @@
 //! A profile of DiskSpd's runs: its files are created, its time spans measured one after the other
 //! into one result file, and the result is printed as DiskSpd prints it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_core::facts::Target as Facts;
-use fathom_core::spec::{Point, check_pattern};
+use fathom_core::spec::{Pattern, Point, check_pattern};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
+use super::Stderr;
 use crate::cli::args::{DiskspdOwn, Prepare};
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs, Place};
+use crate::created;
+use crate::dialect::diskspd::Request;
+use crate::dialect::diskspd::draft::Speech;
 use crate::dialect::diskspd::model::{Payload, Profile, ResultFormat, Target, TimeSpan};
 use crate::dialect::diskspd::point::{self, Here, Mapped};
 use crate::dialect::paths::PathMap;
-use crate::error::Error;
+use crate::error::{Error, plain};
 use crate::live::Live;
 use crate::output;
 
@@ -27,12 +32,13 @@ use crate::output;
 /// # Errors
 ///
 /// When a target, the machine or the result file does not allow it.
-pub fn perform(
-    profile: &Profile,
+pub(super) fn perform(
+    request: &Request,
     description: &str,
     paths: &PathMap,
-    own: &DiskspdOwn,
+    (own, stderr): (&DiskspdOwn, Stderr),
 ) -> Result<u8, Error> {
+    let (profile, speech) = (&request.profile, &request.speech);
     if own.results.json {
         return Err(Error::option(
             "--json",
@@ -42,27 +48,33 @@ pub fn perform(
     }
     // A script that reads the result finds nothing else there.
     output::leave_stdout_to_the_document();
+    if !stderr.all {
+        output::tell_only_warnings();
+    }
     let files = files(profile, paths)?;
-    let writable = may_write(profile, &files, own)?;
+    let writable = may_write(profile, &files, (own, speech))?;
     let host = shared::this_host();
     let machine = shared::machine(&host);
     profile.time_spans.iter().try_for_each(|span| fits_pools(span, machine.memory))?;
-    create(&files, own)?;
+    create(&files, (own, speech), stderr)?;
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
     let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
-    let (specs, time_spans) = specs(profile, (&files, paths), &place.facts(), (machine, &consent))?;
+    let (specs, time_spans) = specs(request, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
     let mut live = Live::new(specs.len(), time);
     let into = (&mut journal, outputs.trace());
     let outcome = shared::measure_each(Command::Run, &host, (&place, &specs), into, &mut live);
+    for file in files.iter().filter(|file| file.written && (file.ours || !file.exists)) {
+        created::remember(&file.place);
+    }
     match outcome {
         Ok(outcome) => {
             let as_asked = export::Profile { description: description.to_owned(), time_spans };
             let document = shared::read(journal.path())?;
-            verdicts(&document);
+            verdicts(&document, stderr);
             let printed = match profile.result_format {
                 ResultFormat::Text => export::text(&document, &as_asked),
                 ResultFormat::Xml => export::xml(&document, &as_asked),
@@ -90,6 +102,9 @@ struct TargetFile {
     written: bool,
     /// Whether it was there before.
     exists: bool,
+    /// Whether it was there, and a run before this one created it with `-c`, and nobody else has
+    /// written to it since.
+    ours: bool,
 }
 
 fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
@@ -105,6 +120,7 @@ fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
             None => files.push(TargetFile {
                 // A link that leads nowhere is there too.
                 exists: place.symlink_metadata().is_ok(),
+                ours: created::is_ours(&place),
                 place,
                 create: target.create_size,
                 written,
@@ -119,7 +135,11 @@ fn all_targets(profile: &Profile) -> impl Iterator<Item = &Target> {
 }
 
 /// Refuses to write to what was there, unless that was allowed. Says whether anything is written.
-fn may_write(profile: &Profile, files: &[TargetFile], own: &DiskspdOwn) -> Result<bool, Error> {
+fn may_write(
+    profile: &Profile,
+    files: &[TargetFile],
+    (own, speech): (&DiskspdOwn, &Speech),
+) -> Result<bool, Error> {
     for file in files {
         let named = own.consent.destroy.iter().any(|name| Path::new(name) == file.place);
         if !file.exists && file.create.is_none() {
@@ -129,10 +149,14 @@ fn may_write(profile: &Profile, files: &[TargetFile], own: &DiskspdOwn) -> Resul
                 "create it with -c, as in -c1G, or write it with `fathom prepare`",
             ));
         }
-        if file.exists && file.written && !own.consent.overwrite && !named {
+        let created_again = file.ours && file.create.is_some();
+        if file.exists && file.written && !own.consent.overwrite && !named && !created_again {
             return Err(Error::target(
                 file.place.display().to_string(),
-                "the load writes (-w), and what is there would be lost",
+                format!(
+                    "the load writes ({}), and what is there would be lost",
+                    speech.name("w", "WriteRatio")
+                ),
                 "allow it with --overwrite, or drop -w",
             ));
         }
@@ -140,10 +164,16 @@ fn may_write(profile: &Profile, files: &[TargetFile], own: &DiskspdOwn) -> Resul
     Ok(all_targets(profile).any(|target| target.write_percent > 0))
 }
 
-/// Creates the files of `-c`; those that are there and fit are used as they are.
-fn create(files: &[TargetFile], own: &DiskspdOwn) -> Result<(), Error> {
+/// Creates the files of `-c`, and the folders that they lie in; those that are there and fit are used
+/// as they are.
+fn create(
+    files: &[TargetFile],
+    (own, speech): (&DiskspdOwn, &Speech),
+    stderr: Stderr,
+) -> Result<(), Error> {
     for file in files {
         let Some(size) = file.create else { continue };
+        make_folder(&file.place, stderr)?;
         prepare::perform(&Prepare {
             compressible: 0.0,
             dedup: 0.0,
@@ -152,22 +182,49 @@ fn create(files: &[TargetFile], own: &DiskspdOwn) -> Result<(), Error> {
             writers: 4,
             block_size: Bytes(Bytes::MIB),
             seed: None,
-            overwrite: own.consent.overwrite,
+            overwrite: own.consent.overwrite || file.ours,
             remove_leftovers: false,
+        })
+        .map_err(|error| match error {
+            Error::Option { option, problem, remedy } if option.starts_with("--size") => {
+                Error::Option { option: speech.said("c", "FileSize", size), problem, remedy }
+            }
+            other => other,
         })?;
+        if !file.exists || file.ours {
+            created::remember(&file.place);
+        }
     }
+    Ok(())
+}
+
+/// As DiskSpd, makes the folders on the way to a file that is to be created.
+fn make_folder(file: &Path, stderr: Stderr) -> Result<(), Error> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Some(folder) = folder.filter(|folder| folder.symlink_metadata().is_err()) else {
+        return Ok(());
+    };
+    fs::create_dir_all(folder).map_err(|cause| {
+        Error::target(
+            folder.display().to_string(),
+            format!("this folder cannot be made ({})", plain(&cause)),
+            "make it yourself, or name a file in a folder that you may write to",
+        )
+    })?;
+    stderr.note(&format!("the folder {} was made", folder.display()));
     Ok(())
 }
 
 /// What each time span is for the core, and for the result.
 fn specs(
-    profile: &Profile,
+    request: &Request,
     (files, paths): (&[TargetFile], &PathMap),
     targets: &[Facts],
     (machine, consent): (Machine<'_>, &Overwrite),
 ) -> Result<(Vec<Spec>, Vec<export::TimeSpan>), Error> {
     let (mut specs, mut results) = (Vec::new(), Vec::new());
     let cpus: Vec<u32> = machine.cpu_places.iter().map(|place| place.number).collect();
+    let (profile, speech) = (&request.profile, &request.speech);
     for (index, span) in profile.time_spans.iter().enumerate() {
         let place = |path: &str| {
             let here = paths.resolve(path).ok();
@@ -175,11 +232,21 @@ fn specs(
             found.expect("every path was looked up before")
         };
         let file = |path: &str| paths.resolve(path).expect("every path was looked up before");
-        let here = Here { targets, place: &place, file: &file, cpus: &cpus };
+        let here = Here { targets, place: &place, file: &file, cpus: &cpus, speech };
         let Mapped { mut point, result } = point::map(span, here)?;
         for stream in &point.streams {
-            check_pattern(stream)
-                .map_err(|misfit| Error::option("the access", misfit.problem, misfit.remedy))?;
+            check_pattern(stream).map_err(|misfit| {
+                let option = match misfit.property {
+                    "start-distance" => speech.name("T", "ThreadStride"),
+                    _ => match stream.pattern {
+                        Pattern::Random(_) | Pattern::Mixed { .. } | Pattern::Shuffled => {
+                            speech.name("r", "Random")
+                        }
+                        _ => speech.name("s", "StrideSize"),
+                    },
+                };
+                Error::option(option, misfit.problem, misfit.remedy)
+            })?;
         }
         for stream in &mut point.streams {
             stream.name = stream.description();
@@ -188,7 +255,7 @@ fn specs(
             1 => point.streams[0].name.clone(),
             _ => format!("time span {}: {}", index + 1, point.streams[0].name),
         };
-        fits_memory(&point, machine.memory)?;
+        fits_memory(&point, machine.memory, speech)?;
         let spec = Spec {
             points: Vec::from([point]),
             targets: targets.to_vec(),
@@ -225,14 +292,14 @@ fn fits_pools(span: &TimeSpan, memory: Bytes) -> Result<(), Error> {
     ))
 }
 
-fn fits_memory(point: &Point, memory: Bytes) -> Result<(), Error> {
+fn fits_memory(point: &Point, memory: Bytes, speech: &Speech) -> Result<(), Error> {
     let pools = resolve::pools(&point.streams);
     let buffers = resolve::buffers(&point.streams).saturating_add(pools);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }
     Err(Error::option(
-        "-o",
+        speech.name("o", "RequestCount"),
         format!(
             "the buffers of all I/Os in flight take {}, more than half of the memory of {memory}",
             Bytes(buffers)
@@ -242,16 +309,20 @@ fn fits_memory(point: &Point, memory: Bytes) -> Result<(), Error> {
 }
 
 /// What speaks against the numbers, on stderr: DiskSpd's result has no place for it.
-fn verdicts(document: &Document) {
+fn verdicts(document: &Document, stderr: Stderr) {
     for (index, trial) in document.trials.iter().enumerate() {
         let which = match document.trials.len() {
             1 => String::new(),
             _ => format!("time span {}: ", index + 1),
         };
-        output::note(&format!("{which}{}", trial.verdict.name()));
-        for finding in trial.findings.iter().filter(|one| one.severity > Severity::Note) {
-            let told = format!("  {}: {} {}", finding.code, finding.evidence, finding.advice);
-            output::note(&output::printable(&told));
+        let verdict = format!("{which}{}", trial.verdict.name());
+        let findings = trial.findings.iter().filter(|one| one.severity > Severity::Note);
+        let told: Vec<String> = findings
+            .map(|one| format!("{verdict}: {}: {} {}", one.code, one.evidence, one.advice))
+            .collect();
+        match told.is_empty() {
+            true => stderr.note(&verdict),
+            false => told.iter().for_each(|finding| stderr.warn(finding)),
         }
     }
 }

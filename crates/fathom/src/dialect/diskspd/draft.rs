@@ -11,31 +11,60 @@ use super::model::{
 use crate::dialect::{Notes, Refusal};
 
 /// What calls a setting by its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// `-T`.
-    #[default]
-    Options,
+    /// `-T1M`, as it stands among these options.
+    Options(Vec<String>),
     /// `<ThreadStride>`.
     Elements,
 }
 
+impl Default for Speech {
+    fn default() -> Self {
+        Self::Options(Vec::new())
+    }
+}
+
 impl Speech {
-    /// A setting with its value.
-    fn said(self, option: &str, element: &str, value: impl Display) -> String {
+    /// A setting with its value: as it was typed, or with the value that it has otherwise.
+    pub fn said(&self, option: &str, element: &str, value: impl Display) -> String {
         match self {
-            Self::Options => format!("-{option}{value}"),
+            Self::Options(words) => match typed(words, option) {
+                Some(word) => word.to_owned(),
+                None => format!("-{option}{value}"),
+            },
             Self::Elements => format!("<{element}> {value}"),
         }
     }
 
-    /// The name of a setting that is this option and this element.
-    pub fn name(self, option: &str, element: &str) -> String {
+    /// The name of a setting that is this option and this element, or the option as it was typed.
+    pub fn name(&self, option: &str, element: &str) -> String {
         match self {
-            Self::Options => format!("-{option}"),
+            Self::Options(words) => match typed(words, option) {
+                Some(word) => word.to_owned(),
+                None => format!("-{option}"),
+            },
             Self::Elements => format!("<{element}>"),
         }
     }
+}
+
+/// The last of these words that says this option. Some letters are several options: what follows them
+/// tells which.
+fn typed<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
+    let says = |word: &str| {
+        let next = |prefix: &str| word.strip_prefix(prefix).map(|rest| rest.chars().next());
+        match option {
+            "r" => next("r").is_some_and(|next| !matches!(next, Some('s' | 'd'))),
+            "s" => next("s").is_some_and(|next| next != Some('i')),
+            "Z" => word == "Z",
+            "Z<size>" => next("Z").flatten().is_some_and(|next| next.is_ascii_digit()),
+            "Sm" => word.starts_with('S') && word.contains('m'),
+            "Su" => matches!(word, "h" | "S") || word.starts_with('S') && word.contains(['u', 'h']),
+            _ => word.starts_with(option),
+        }
+    };
+    words.iter().rev().map(String::as_str).find(|word| says(&word[1..]))
 }
 
 /// What was said about a time span; what was not said is `None`.
@@ -188,7 +217,7 @@ impl SpanDraft {
             (Some(threads), None) => Threads::Total(threads),
             (Some(threads), Some(outstanding)) => {
                 if self.targets.iter().any(|target| target.request_count.is_some())
-                    && self.speech == Speech::Options
+                    && matches!(self.speech, Speech::Options(_))
                 {
                     notes.add("-o has no effect: with -F and -O, -O says how many are in flight");
                 }
@@ -197,16 +226,17 @@ impl SpanDraft {
             (None, Some(outstanding)) => {
                 let all = self.said("O", "RequestCount", outstanding);
                 let total = self.name("F", "ThreadCount");
-                match self.targets.iter().any(|target| target.request_count.is_none()) {
-                    true => notes.add(format!(
-                        "{all} without {total}: DiskSpd ignores it and keeps 2 in \
-                         flight, here each thread keeps {outstanding}"
-                    )),
-                    false => notes.add(format!(
+                let each = format!("-o{outstanding}");
+                notes.add(match self.targets.iter().any(|target| target.request_count.is_none()) {
+                    true => format!(
+                        "{all} without {total} has no effect, as in DiskSpd: each thread keeps 2 \
+                         I/Os in flight; {each} keeps {outstanding}"
+                    ),
+                    false => format!(
                         "{all} without {total} has no effect: the targets say \
                          themselves how many are in flight"
-                    )),
-                }
+                    ),
+                });
                 Threads::PerTarget
             }
         }
@@ -258,10 +288,6 @@ impl Maker<'_> {
         let access = self.access(block_size, notes)?;
         self.check_region(block_size)?;
         self.tell_about_creation(notes);
-        let outstanding = match (draft.request_count, self.threads) {
-            (None, Threads::PerTarget) => self.span.request_count.unwrap_or(2),
-            (count, _) => count.unwrap_or(2),
-        };
         Ok(Target {
             path: draft.path.clone(),
             block_size,
@@ -276,7 +302,7 @@ impl Maker<'_> {
             payload: self.payload(block_size, notes)?,
             access,
             write_percent: draft.write_percent,
-            outstanding,
+            outstanding: draft.request_count.unwrap_or(2),
             threads: draft.threads.unwrap_or(1),
             burst,
             throttle,
@@ -497,7 +523,7 @@ impl Maker<'_> {
             (false, true, false) => {
                 // On a command line it holds for all targets.
                 let target = match self.span.speech {
-                    Speech::Options => "a target",
+                    Speech::Options(_) => "a target",
                     Speech::Elements => &draft.path,
                 };
                 notes.add(format!(
@@ -591,13 +617,17 @@ impl Maker<'_> {
         };
         if size < u64::from(block_size) {
             return Err(self.refuse(
-                self.said("Z", "SizeInBytes", size),
+                self.said("Z<size>", "SizeInBytes", size),
                 format!("blocks of {block_size} bytes are taken from it, and it is smaller"),
                 "raise it to the block size at least",
             ));
         }
         if self.draft.zero_buffers {
-            notes.add(format!("-Z has no effect: -Z{size} goes before it"));
+            notes.add(format!(
+                "{} has no effect: {} goes before it",
+                self.name("Z", "Pattern"),
+                self.said("Z<size>", "SizeInBytes", size)
+            ));
         }
         Ok(Payload::Pool { size, file })
     }

@@ -2,6 +2,7 @@
 //! in a line, everything else is refused.
 
 use super::Request;
+use super::draft::Speech;
 use super::model::{Affinity, Cache, Flush, Mapping, Payload, Target, TimeSpan};
 use super::options::Event;
 use crate::dialect::paths::PathMap;
@@ -18,7 +19,8 @@ pub struct Judgement {
 
 /// Looks through a request; `paths` says where Windows' drives are.
 pub fn judge(request: &Request, paths: &PathMap) -> Judgement {
-    let mut judge = Judge { paths, notes: Notes::default(), refusals: Vec::new() };
+    let speech = &request.speech;
+    let mut judge = Judge { paths, speech, notes: Notes::default(), refusals: Vec::new() };
     if request.profile.etw.is_some() {
         judge.notes.add("event tracing (-e, <ETW>) is skipped: Linux has none");
     }
@@ -44,6 +46,7 @@ pub fn judge(request: &Request, paths: &PathMap) -> Judgement {
 
 struct Judge<'a> {
     paths: &'a PathMap,
+    speech: &'a Speech,
     notes: Notes,
     refusals: Vec<Refusal>,
 }
@@ -112,7 +115,7 @@ impl Judge<'_> {
                 target.path
             )),
             (true, false) => self.refuse(
-                &format!("{}: -ft (<TemporaryFile>)", target.path),
+                &format!("{}: {}", target.path, self.speech.name("f", "TemporaryFile")),
                 "Linux has no hint that keeps written data in memory",
                 "drop it, or put the file on tmpfs",
             ),
@@ -123,7 +126,7 @@ impl Judge<'_> {
             Mapping::On(Flush::NonVolatileMemory | Flush::NonVolatileMemoryNoDrain)
         ) {
             self.refuse(
-                &format!("{}: -Nn, -Ni (<FlushType>)", target.path),
+                &format!("{}: {}", target.path, self.speech.name("N", "FlushType")),
                 "RtlFlushNonVolatileMemory exists on Windows only",
                 "say -Nv: the mapped file is flushed by msync",
             );

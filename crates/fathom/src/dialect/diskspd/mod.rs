@@ -6,7 +6,7 @@
 
 mod affinity;
 mod distribution;
-mod draft;
+pub mod draft;
 pub mod linux;
 pub mod model;
 mod numbers;
@@ -18,7 +18,7 @@ pub mod xml;
 #[cfg(test)]
 mod tests;
 
-use draft::SpanDraft;
+use draft::{SpanDraft, Speech};
 use model::{Precreate, Profile};
 use options::{Common, Event, Options};
 
@@ -35,6 +35,8 @@ pub struct Request {
     pub events: Vec<Event>,
     /// What users should know before they compare with DiskSpd.
     pub notes: Vec<Note>,
+    /// How what was asked for is called.
+    pub speech: Speech,
 }
 
 /// Reads a command line, without the program's name. `fresh_seed` is what the offsets are drawn
@@ -51,7 +53,8 @@ pub fn read(
 ) -> Result<Request, Refusal> {
     let mut notes = Notes::default();
     let options = options::read(words, fresh_seed, &mut notes)?;
-    let (common, events) = (options.common, options.events.clone());
+    let (common, events, speech) =
+        (options.common, options.events.clone(), options.span.speech.clone());
     let mut profile = match &options.profile {
         Some(path) => of_file(path, &options, fresh_seed, &mut notes, load)?,
         None => of_options(options, fresh_seed, &mut notes)?,
@@ -65,7 +68,13 @@ pub fn read(
     if !common.profile_only {
         no_templates(&profile)?;
     }
-    Ok(Request { profile, profile_only: common.profile_only, events, notes: notes.into_vec() })
+    Ok(Request {
+        profile,
+        profile_only: common.profile_only,
+        events,
+        notes: notes.into_vec(),
+        speech,
+    })
 }
 
 fn of_options(options: Options, fresh_seed: u32, notes: &mut Notes) -> Result<Profile, Refusal> {

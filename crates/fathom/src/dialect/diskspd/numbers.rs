@@ -98,20 +98,6 @@ pub fn wide_count(text: &str, least: u64) -> Result<(u64, &str), Problem> {
     }
 }
 
-/// A size for people, as DiskSpd prints it: `64KiB`, `1.95MiB`, `512B`.
-pub fn shown(bytes: u64) -> String {
-    const UNITS: [(u32, &str); 5] =
-        [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let Some((shift, name)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
-        return format!("{bytes}B");
-    };
-    if bytes.trailing_zeros() >= shift {
-        return format!("{}{name}", bytes >> shift);
-    }
-    let text = format!("{:.2}", bytes as f64 / (1u64 << shift) as f64);
-    format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,23 +141,5 @@ mod tests {
         assert_eq!(read("4294967296", 0), Err("`4294967296` is above 4294967295".to_owned()));
         assert!(count("99999999999999999999", 0).is_err());
         assert_eq!(wide_count("4294967296i", 1), Ok((4_294_967_296, "i")));
-    }
-
-    #[test]
-    fn sizes_are_shown_with_at_most_two_decimals() {
-        for (bytes, text) in [
-            (0, "0B"),
-            (512, "512B"),
-            (1024, "1KiB"),
-            (65536, "64KiB"),
-            (1536, "1.5KiB"),
-            (2000 << 10, "1.95MiB"),
-            (12_341_234, "11.77MiB"),
-            (102 << 30, "102GiB"),
-            (1023, "1023B"),
-            (u64::MAX, "16384PiB"),
-        ] {
-            assert_eq!(shown(bytes), text);
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::affinity;
 use super::distribution;
-use super::draft::{BLOCK_SIZE, SpanDraft, TargetDraft};
+use super::draft::{BLOCK_SIZE, SpanDraft, Speech, TargetDraft};
 use super::model::{Cache, ETW, Flush, Priority, ResultFormat, Throttle};
 use super::numbers;
 use crate::dialect::{Notes, Refusal};
@@ -95,6 +95,10 @@ pub fn read(words: &[String], fresh_seed: u32, notes: &mut Notes) -> Result<Opti
         fresh_seed,
         block: u64::from(BLOCK_SIZE),
         said: Said::default(),
+    };
+    reader.options.span.speech = match options.iter().any(|word| parts(word).0 == 'X') {
+        true => Speech::Elements,
+        false => Speech::Options(options.to_vec()),
     };
     reader.profile_or_block(options)?;
     for word in options {

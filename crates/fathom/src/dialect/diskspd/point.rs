@@ -7,16 +7,16 @@ use fathom_core::facts;
 use fathom_core::spec::{
     Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
     Hint, HotRange, IoPriority, Kind, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
-    Rests, Sequence, Stream, SyncMode, Turns, Workers, Workplace,
+    Rests, Sequence, Starts, Stream, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::export::diskspd as export;
 
+use super::draft::Speech;
 use super::model::{
     Access, Affinity, Burst, Cache, Cpu, Distribution, Flush, Hints, Mapping, Order, Payload,
     Priority, SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
-use super::numbers::shown;
 use crate::dialect::{Notes, Refusal};
 
 /// The shortest interval of a series.
@@ -44,8 +44,8 @@ pub struct Mapped {
 }
 
 /// What of a time span cannot be run yet, and what is done otherwise than DiskSpd does.
-pub fn gaps(span: &TimeSpan, notes: &mut Notes) -> Vec<Refusal> {
-    let mut gaps = Gaps { refusals: Vec::new() };
+pub fn gaps(span: &TimeSpan, speech: &Speech, notes: &mut Notes) -> Vec<Refusal> {
+    let mut gaps = Gaps { speech, refusals: Vec::new() };
     gaps.span(span);
     match span.threads {
         Threads::PerTarget => {}
@@ -88,15 +88,12 @@ fn tell_about_the_cache(target: &Target, notes: &mut Notes) {
     }
 }
 
-struct Gaps {
+struct Gaps<'a> {
+    speech: &'a Speech,
     refusals: Vec<Refusal>,
 }
 
-impl Gaps {
-    fn add(&mut self, thing: String, remedy: &str) {
-        self.refuse(thing, "this cannot be run yet", remedy);
-    }
-
+impl Gaps<'_> {
     fn refuse(&mut self, thing: String, problem: &str, remedy: &str) {
         let refusal = Refusal::new(thing, problem, remedy);
         if !self.refusals.contains(&refusal) {
@@ -112,7 +109,7 @@ impl Gaps {
         let bytes = counted.saturating_mul(buckets).saturating_mul(16);
         if span.iops_deviation && (MOST_BUCKETS < buckets || MOST_BUCKET_BYTES < bytes) {
             self.refuse(
-                format!("-D{bucket}"),
+                self.speech.said("D", "IoBucketDuration", bucket),
                 &format!(
                     "there would be {buckets} intervals for each of {counted} threads and targets"
                 ),
@@ -138,7 +135,7 @@ impl Gaps {
             && largest.is_some_and(|block| size < block)
         {
             self.refuse(
-                format!("{}: -Z with {size} bytes", writer.path),
+                format!("{}: {}", writer.path, self.speech.said("Z<size>", "SizeInBytes", size)),
                 "the buffers of a thread suit the largest block of all targets, which is larger",
                 "raise it to the largest block at least",
             );
@@ -151,13 +148,11 @@ impl Gaps {
                 "name it at one, or lower <ThreadCount>",
             );
         }
-        let apart = groups.len() > 1 || targets.iter().any(has_own_starts);
-        if apart && targets.iter().any(is_interlocked) {
+        if groups.len() > 1 && targets.iter().any(is_interlocked) {
             self.refuse(
-                "<InterlockedSequential> with <RequestCount>".to_owned(),
-                "only threads with the same targets in the same shares can have one pointer, and \
-                 where another target is sequential each thread has a pointer there by itself",
-                "drop it, or <ThreadTargets> and the other sequential targets",
+                "<InterlockedSequential> with <ThreadTargets>".to_owned(),
+                "only threads with the same targets in the same shares can have one pointer",
+                "drop one of the two",
             );
         }
     }
@@ -168,23 +163,35 @@ impl Gaps {
             && size > Content::LARGEST_POOL.0
         {
             self.refuse(
-                format!("{path}: -Z with a buffer above {}", Content::LARGEST_POOL),
-                "no machine has so much memory",
+                format!("{path}: {}", self.speech.said("Z<size>", "SizeInBytes", size)),
+                &format!(
+                    "a buffer above {} is more than any machine's memory",
+                    Content::LARGEST_POOL
+                ),
                 "choose a smaller one",
             );
         }
-        let mut gap = |option: &str, remedy: &str| self.add(format!("{path}: {option}"), remedy);
+        let speech = self.speech;
+        let mut gap = |thing: String, problem: &str, remedy: &str| {
+            self.refuse(format!("{path}: {thing}"), problem, remedy);
+        };
         if !OFFERED.contains(&per_thread(target).unwrap_or(1.0)) {
             gap(
-                "-g",
-                "choose a rate of at least one I/O in 1000 seconds and at most 10^9 a second",
+                speech.name("g", "Throughput"),
+                "a thread can be held to a rate between one I/O in 1000 seconds and 10^9 a second",
+                "choose a rate in between",
             );
         }
         if target.block_size > LARGEST_BLOCK {
-            gap("-b above 1 GiB", "choose a smaller block");
+            let block = speech.said("b", "BlockSize", target.block_size);
+            gap(block, "blocks above 1 GiB cannot be run yet", "choose a smaller block");
         }
         if target.outstanding > RING {
-            gap("-o above 32768", "use more threads");
+            gap(
+                speech.said("o", "RequestCount", target.outstanding),
+                "a thread cannot have more than 32768 I/Os in flight",
+                "use more threads",
+            );
         }
     }
 }
@@ -200,6 +207,8 @@ pub struct Here<'a> {
     pub file: &'a dyn Fn(&str) -> PathBuf,
     /// The CPUs that may be used, by their numbers; empty if that is not known.
     pub cpus: &'a [u32],
+    /// How settings are called.
+    pub speech: &'a Speech,
 }
 
 /// The time span on the targets that are here.
@@ -208,7 +217,7 @@ pub struct Here<'a> {
 ///
 /// When the targets have no room for it, or it has more threads than can be.
 pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
-    let cpus = cpus(&span.affinity, here.cpus)?;
+    let cpus = cpus(&span.affinity, &here)?;
     let mut mapper =
         Mapper { here, cpus, streams: Vec::new(), result: Vec::new(), parts: Vec::new() };
     let mut threads = 0;
@@ -326,7 +335,8 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
 /// The same where each I/O goes to one of these targets by its weight, and is as it is there.
 fn drawing(stream: Stream, targets: &[Target], weights: &[f64], depth: u32) -> Stream {
     let stream = Stream { turns: Turns::Weighted(weights.to_vec()), ..stream };
-    let kinds: Vec<Kind> = targets.iter().map(|target| kind(target, depth)).collect();
+    let Workers::Total(workers) = stream.workers else { unreachable!("a pool has threads") };
+    let kinds: Vec<Kind> = targets.iter().map(|target| kind(target, workers, depth)).collect();
     match kinds.iter().all(|kind| *kind == kinds[0]) {
         true => stream,
         false => stream.with_kinds(kinds),
@@ -359,16 +369,11 @@ fn is_interlocked(target: &Target) -> bool {
     matches!(target.access, Access::Sequential { order: Order::Interlocked, .. })
 }
 
-/// Whether each thread starts on it by itself.
-fn has_own_starts(target: &Target) -> bool {
-    matches!(target.access, Access::Sequential { .. }) && !is_interlocked(target)
-}
-
 /// What the I/Os to a target are like.
-fn kind(target: &Target, depth: u32) -> Kind {
+fn kind(target: &Target, workers: u32, depth: u32) -> Kind {
     let one = stream(target, Vec::new(), &|_| PathBuf::new());
     Kind {
-        pattern: pattern(target, depth),
+        pattern: pattern(target, workers, depth),
         align: one.align,
         block_sizes: one.block_sizes,
         read_share: one.read_share,
@@ -386,84 +391,76 @@ struct Mapper<'a> {
 }
 
 impl Mapper<'_> {
-    /// Threads that all use these targets in the same manner. Sequential threads have a stream each:
-    /// they start where DiskSpd's do, mostly all at the same place.
+    /// Threads that all use these targets in the same manner.
     fn streams(&mut self, group: &[Target], lanes: Lanes, depth: u32) -> Result<(), Refusal> {
         let target = writer(group);
         if u64::from(lanes.threads) * u64::from(depth) > MOST {
             return Err(Refusal::new(
-                &target.path,
-                format!("{} threads with {depth} I/Os each are too much", lanes.threads),
+                format!("{}: {}", target.path, self.here.speech.said("o", "RequestCount", depth)),
+                format!("{} threads with {depth} I/Os each are too many", lanes.threads),
                 format!("stay at {MOST} I/Os in flight or below"),
             ));
         }
-        let paths: Vec<String> = group.iter().map(|target| target.path.clone()).collect();
-        let mut add = |first_thread: u32, workers| -> Result<(), Refusal> {
-            let start = |one: &Target| match one.access {
-                Access::Sequential { thread_stride, .. } => {
-                    thread_stride.saturating_mul(u64::from(first_thread - lanes.first))
-                }
-                Access::Random { .. } => 0,
-            };
-            let regions: Vec<Region> =
-                group.iter().map(|one| self.region(one, start(one))).collect::<Result<_, _>>()?;
-            for (one, region) in group.iter().zip(&regions) {
-                self.parts.extend(effective(one, &one.path, region, first_thread, workers));
-            }
-            let mut stream = stream(target, regions, self.here.file);
-            stream.workers = Workers::Total(workers);
-            stream.pacing = pacing(target, workers, depth);
-            stream.rests = rests(target);
-            stream.pattern = pattern(target, depth);
-            stream.workplace = workplace(target, &self.cpus, first_thread);
-            self.streams.push(stream);
-            self.result.push(export::Stream { first_thread, paths: paths.clone() });
-            Ok(())
-        };
-        match group.iter().any(has_own_starts) {
-            false => add(lanes.first, lanes.threads),
-            true => (0..lanes.threads).try_for_each(|k| add(lanes.first + k, 1)),
+        let regions: Vec<Region> =
+            group.iter().map(|one| self.region(one, lanes.threads)).collect::<Result<_, _>>()?;
+        for (one, region) in group.iter().zip(&regions) {
+            self.parts.extend(effective(one, &one.path, region, lanes));
         }
+        let mut stream = stream(target, regions, self.here.file);
+        stream.workers = Workers::Total(lanes.threads);
+        stream.pacing = pacing(target, lanes.threads, depth);
+        stream.rests = rests(target);
+        stream.pattern = pattern(target, lanes.threads, depth);
+        stream.workplace = workplace(target, &self.cpus, lanes.first);
+        self.streams.push(stream);
+        let paths = group.iter().map(|target| target.path.clone()).collect();
+        self.result.push(export::Stream { first_thread: lanes.first, paths });
+        Ok(())
     }
 
-    /// Where I/Os go, from `start` behind the target's base.
-    fn region(&self, target: &Target, start: u64) -> Result<Region, Refusal> {
+    /// Where the I/Os of so many threads go.
+    fn region(&self, target: &Target, threads: u32) -> Result<Region, Refusal> {
         let index = (self.here.place)(&target.path);
         let facts = &self.here.targets[index];
         let block = u64::from(target.block_size);
         // A file that was there and is larger than what -c asks for is used in part.
         let bounds = [Some(facts.size.0), target.max_offset, target.create_size];
         let end = bounds.into_iter().flatten().min().unwrap_or(0);
-        let offset = target.base.saturating_add(start);
+        let offset = target.base;
+        // The last thread starts farthest behind the base, and all of them come round to it again.
+        let start = offset.saturating_add(
+            thread_stride(target).saturating_mul(threads.into()) - thread_stride(target),
+        );
         let length = end.saturating_sub(offset);
         // With another step the last I/O need not end a whole number of blocks from the first.
         let length = if step(target) == block { length - length % block } else { length };
-        if length < block {
+        if length < block || end.saturating_sub(start) < block {
             return Err(Refusal::new(
                 &target.path,
                 format!(
                     "there is no room for a block of {} from offset {} to {}",
-                    shown(block),
-                    shown(offset),
-                    shown(end)
+                    Bytes(block),
+                    Bytes(start),
+                    Bytes(end)
                 ),
                 "write a larger file with -c, or choose another -b, -B, -f or -T",
             ));
         }
-        aligned(target, facts, offset)?;
+        aligned(target, facts, self.here.speech)?;
         Ok(Region { target: index as u32, offset: Bytes(offset), length: Bytes(length) })
     }
 }
 
 /// The CPUs that threads are tied to, in turn; none if they run on any.
-fn cpus(affinity: &Affinity, allowed: &[u32]) -> Result<Vec<u32>, Refusal> {
+fn cpus(affinity: &Affinity, here: &Here<'_>) -> Result<Vec<u32>, Refusal> {
+    let allowed = here.cpus;
     let cpu = |cpu: &Cpu| {
         let number = u32::from(cpu.number);
         match allowed.contains(&number) {
             true => Ok(number),
             false => Err(Refusal::new(
-                format!("-a with CPU {number}"),
-                "this machine has no such CPU, or the process may not use it",
+                here.speech.name("a", "Affinity"),
+                format!("this machine has no CPU {number}, or the process may not use it"),
                 "name CPUs that `taskset -p $$` allows, or drop -a",
             )),
         }
@@ -493,20 +490,28 @@ fn workplace(target: &Target, cpus: &[u32], first_thread: u32) -> Workplace {
 }
 
 /// Refuses what direct I/O cannot do on this target.
-fn aligned(target: &Target, facts: &facts::Target, offset: u64) -> Result<(), Refusal> {
+fn aligned(target: &Target, facts: &facts::Target, speech: &Speech) -> Result<(), Refusal> {
     let sector = facts.direct_alignment.map_or(1, |alignment| alignment.0.max(1));
     if target.cache == Cache::Cached {
         return Ok(());
     }
-    for (what, value) in [
-        ("-b", u64::from(target.block_size)),
-        ("the offset (-B, -T)", offset),
-        ("the stride or alignment (-s, -r)", step(target)),
+    let (stride, stride_element) = match target.access {
+        Access::Sequential { order: Order::Interlocked, .. } => ("si", "StrideSize"),
+        Access::Sequential { .. } => ("s", "StrideSize"),
+        Access::Random { .. } => ("r", "Random"),
+    };
+    for (option, element, value) in [
+        ("b", "BlockSize", u64::from(target.block_size)),
+        ("B", "BaseFileOffset", target.base),
+        ("T", "ThreadStride", thread_stride(target)),
+        (stride, stride_element, step(target)),
     ] {
         if !value.is_multiple_of(sector) {
             return Err(Refusal::new(
-                format!("{}: {what} {value}", target.path),
-                format!("without the cache (-Su, -Sh, -Sr) it has to be a multiple of {sector}"),
+                format!("{}: {}", target.path, speech.said(option, element, value)),
+                format!(
+                    "without the cache (-Su, -Sh, -Sr) {value} has to be a multiple of {sector}"
+                ),
                 format!("choose {}, or use the cache with -Sb", value.next_multiple_of(sector)),
             ));
         }
@@ -522,15 +527,27 @@ fn step(target: &Target) -> u64 {
     }
 }
 
-/// How the offsets of so many I/Os in flight follow each other.
-fn pattern(target: &Target, depth: u32) -> Pattern {
+/// How far behind each other threads start: 0 where all start at the same place.
+fn thread_stride(target: &Target) -> u64 {
+    match target.access {
+        Access::Sequential { thread_stride, .. } => thread_stride,
+        Access::Random { .. } => 0,
+    }
+}
+
+/// How the offsets of so many threads with so many I/Os in flight follow each other.
+fn pattern(target: &Target, workers: u32, depth: u32) -> Pattern {
     let block = u64::from(target.block_size);
     let stride = Some(Bytes(step(target))).filter(|&stride| stride != Bytes(block));
     match &target.access {
         Access::Sequential { order: Order::Interlocked, .. } => Pattern::Interlocked { stride },
         Access::Sequential { order, .. } => {
             let visits = (*order == Order::Parallel && depth > 1).then_some(depth);
-            Pattern::Sequential(Sequence { stride, visits, ..Sequence::default() })
+            let starts = match workers {
+                1 => Starts::default(),
+                _ => Starts::Apart(Bytes(thread_stride(target))),
+            };
+            Pattern::Sequential(Sequence { stride, visits, starts, ..Sequence::default() })
         }
         Access::Random { percent, distribution, .. } => {
             let places = distribution.as_ref().map_or(Places::Uniform, places);
@@ -558,8 +575,7 @@ fn effective(
     target: &Target,
     path: &str,
     region: &Region,
-    first_thread: u32,
-    workers: u32,
+    lanes: Lanes,
 ) -> Option<export::Distribution> {
     let Access::Random { distribution: Some(distribution), alignment, .. } = &target.access else {
         return None;
@@ -584,7 +600,7 @@ fn effective(
     // What lies beyond the target is cut off, and the others get its I/Os.
     let total: u32 = ranges.iter().map(|(io, ..)| io).sum();
     ranges.iter_mut().for_each(|(io, ..)| *io = (*io * 100 + total / 2) / total.max(1));
-    let threads = (first_thread..first_thread + workers).collect();
+    let threads = (lanes.first..lanes.first + lanes.threads).collect();
     Some(export::Distribution { path: path.to_owned(), threads, ranges })
 }
 
@@ -701,7 +717,16 @@ mod tests {
             names.iter().map(|name| facts::Target::simulated(name, Bytes(1 << 20))).collect();
         let place = |path: &str| names.iter().position(|name| *name == path).unwrap();
         let file = |path: &str| PathBuf::from(path);
-        map(&span, Here { targets: &facts, place: &place, file: &file, cpus: &[0, 1, 3] })
+        map(
+            &span,
+            Here {
+                targets: &facts,
+                place: &place,
+                file: &file,
+                cpus: &[0, 1, 3],
+                speech: &Speech::Elements,
+            },
+        )
     }
 
     /// Each stream: the first thread, workers, I/Os in flight, and its regions in KiB.
@@ -742,17 +767,21 @@ mod tests {
     }
 
     #[test]
-    fn sequential_threads_have_a_stream_each() {
-        assert_eq!(
-            shape("-b4K -t2 a"),
-            ["0: Total(1), 2 in flight, 0:0+1024", "1: Total(1), 2 in flight, 0:0+1024"]
-        );
-        assert_eq!(
-            shape("-b4K -t2 -T512K a"),
-            ["0: Total(1), 2 in flight, 0:0+1024", "1: Total(1), 2 in flight, 0:512+512"]
-        );
+    fn sequential_threads_share_a_region_and_start_where_they_are_told() {
+        assert_eq!(shape("-b4K -t2 a"), ["0: Total(2), 4 in flight, 0:0+1024"]);
+        assert_eq!(shape("-b4K -t2 -T512K a"), ["0: Total(2), 4 in flight, 0:0+1024"]);
+        for (line, pattern) in [
+            ("-b4K -t2 a", "sequential (starts together)"),
+            ("-b4K -t2 -T512K a", "sequential (starts 512 KiB apart)"),
+            ("-b4K -s8K -F2 -T512K a b", "strided 8 KiB (starts 512 KiB apart)"),
+            ("-b4K a", "sequential"),
+        ] {
+            let stream = mapped(line).unwrap().point.streams.remove(0);
+            assert_eq!(stream.pattern.to_string(), pattern, "{line}");
+            assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
+        }
         let refusal = mapped("-b4K -t3 -T512K a").unwrap_err().to_string();
-        assert!(refusal.contains("no room for a block of 4KiB from offset 1MiB"), "{refusal}");
+        assert!(refusal.contains("no room for a block of 4 KiB from offset 1 MiB"), "{refusal}");
     }
 
     /// A pool of two threads over two targets that were said to be so: whether it can be, or its streams.
@@ -766,14 +795,20 @@ mod tests {
         );
         let request = read(&words("-Xp"), 7, &mut |_| Ok(profile.clone().into_bytes()));
         let span = request.map_err(|why| why.to_string())?.profile.time_spans.remove(0);
-        let mut gaps = gaps(&span, &mut Notes::default());
+        let mut gaps = gaps(&span, &Speech::Elements, &mut Notes::default());
         if !gaps.is_empty() {
             return Err(gaps.remove(0).to_string());
         }
         let facts = ["a", "b"].map(|name| facts::Target::simulated(name, Bytes(1 << 20)));
         let place = |path: &str| usize::from(path == "b");
         let file = |path: &str| PathBuf::from(path);
-        let here = Here { targets: &facts, place: &place, file: &file, cpus: &[0] };
+        let here = Here {
+            targets: &facts,
+            place: &place,
+            file: &file,
+            cpus: &[0],
+            speech: &Speech::Elements,
+        };
         map(&span, here).map(|mapped| mapped.point.streams).map_err(|why| why.to_string())
     }
 
@@ -783,15 +818,14 @@ mod tests {
                     <Weight>7</Weight>";
         let log = "<BlockSize>65536</BlockSize><WriteRatio>100</WriteRatio><Weight>3</Weight>";
         let streams = pool(data, log, "").unwrap();
-        // A sequential target has each thread begin by itself.
-        assert_eq!(streams.len(), 2);
+        assert_eq!(streams.len(), 1);
         for stream in &streams {
             assert_eq!(stream.turns, Turns::Weighted(Vec::from([7.0, 3.0])));
             assert_eq!(
                 stream.load_in_words(),
-                "random 70/30 read/write 8 KiB and sequential write 64 KiB"
+                "random 70/30 read/write 8 KiB and sequential (starts together) write 64 KiB"
             );
-            assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 4 });
+            assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 8 });
             assert_eq!(fathom_core::spec::check_pattern(stream), Ok(()));
         }
         let one = "<ThreadTargets><ThreadTarget><Thread>1</Thread></ThreadTarget></ThreadTargets>";
@@ -847,8 +881,9 @@ mod tests {
             direct_alignment: Some(Bytes(512)),
             ..facts::Target::simulated("a", Bytes(1 << 20))
         };
-        let refusal = super::aligned(direct, &facts, 0).unwrap_err().to_string();
-        assert!(refusal.contains("the stride or alignment (-s, -r) 100"), "{refusal}");
+        let speech = Speech::Options(words("-b4K -r100 -Su"));
+        let refusal = super::aligned(direct, &facts, &speech).unwrap_err().to_string();
+        assert!(refusal.starts_with("a: -r100: without the cache"), "{refusal}");
     }
 
     #[test]
@@ -983,7 +1018,7 @@ mod tests {
         assert_eq!(cpus("-r -F2 a b"), [[0, 1], [0, 1]]);
         assert_eq!(cpus("-r -n -t2 a"), [[]; 1] as [[u32; 0]; 1]);
         let refusal = mapped("-r -a0,2 a").unwrap_err().to_string();
-        assert!(refusal.contains("-a with CPU 2"), "{refusal}");
+        assert!(refusal.contains("no CPU 2"), "{refusal}");
     }
 
     #[test]
@@ -999,14 +1034,16 @@ mod tests {
     fn what_cannot_be_run_yet_is_named() {
         let gaps = |line: &str| {
             let mut notes = Notes::default();
-            let refusals = gaps(&span(line), &mut notes);
+            let refusals = gaps(&span(line), &Speech::Options(words(line)), &mut notes);
             refusals.iter().map(|one| one.thing.clone()).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
         assert_eq!(gaps("-b4K -p -o2 -l -I1 -a0,1 a"), "");
         assert_eq!(gaps("-g1024 -i3 -j4 a"), "");
         assert_eq!(gaps("-w10 -Z2G a"), "");
-        assert_eq!(gaps("-w10 -Z2T a"), "a: -Z with a buffer above 1 TiB");
+        assert_eq!(gaps("-w10 -Z2T a"), "a: -Z2T");
+        assert_eq!(gaps("-r -o40000 a"), "a: -o40000");
+        assert_eq!(gaps("-b2G -c8G a"), "a: -b2G");
         assert_eq!(gaps("-D300 -C3 a"), "");
         assert_eq!(gaps("-D1 -d1000 a"), "");
         assert_eq!(gaps("-D1 -d1001 a"), "-D1");

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::model::*;
-use super::numbers::shown;
 use super::options::Event;
 use super::{Request, linux, read, text, xml};
 use crate::dialect::Refusal;
 use crate::dialect::paths::PathMap;
+use fathom_report::export::diskspd::size as shown;
 
 /// What a run without `-z` draws from in these tests.
 const FRESH_SEED: u32 = 4242;

@@ -6,7 +6,7 @@ use super::model::{
     Access, Affinity, Cache, Distribution, Flush, Mapping, Order, Payload, Priority, Profile,
     SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
-use super::numbers::shown;
+use fathom_report::export::diskspd::size as shown;
 
 /// What a result begins with, and all that `-Rp` prints.
 pub fn profile(profile: &Profile, command_line: &str) -> String {

@@ -1,0 +1,87 @@
+//! In which order a sweep runs what: passes over all candidates, each in an order of its own, and what is
+//! run once beside what it is compared with.
+
+use super::{Candidate, Order, Settings};
+
+/// Everything that is run, in its order: places, and which of its repeats each is. A pass for each
+/// repeat. What is run once is spread over the passes and stands beside the candidate that it differs
+/// from least, before and after it in turn, so that no drift of the target looks like its effect.
+pub(super) fn turns(candidates: &[Candidate], settings: &Settings) -> Vec<(u32, u32)> {
+    let places = |once: bool| {
+        let all = (0u32..).zip(candidates).filter(move |(_, one)| one.once == once);
+        all.map(|(place, _)| place).collect::<Vec<u32>>()
+    };
+    let (often, once) = (places(false), places(true));
+    let shuffled = |places: &[u32], number: u32| {
+        let order = order(places.len(), number, (settings.order, settings.seed)).into_iter();
+        order.map(|at| places[at]).collect::<Vec<u32>>()
+    };
+    let once = shuffled(&once, settings.repeats);
+    if often.is_empty() {
+        return once.into_iter().map(|place| (place, 0)).collect();
+    }
+    let mut beside: Vec<Vec<(u32, u32)>> = vec![Vec::new(); settings.repeats as usize];
+    for (pass, place) in (0..settings.repeats).cycle().zip(once) {
+        let partner = often.iter().min_by_key(|other| {
+            distance(&candidates[**other as usize], &candidates[place as usize])
+        });
+        beside[pass as usize].extend(partner.map(|partner| (*partner, place)));
+    }
+    let mut turns = Vec::new();
+    let mut is_first = false;
+    for (repeat, beside) in (0u32..).zip(beside) {
+        for place in shuffled(&often, repeat) {
+            let own = beside.iter().filter(|(partner, _)| *partner == place);
+            let mut after = Vec::new();
+            for (_, once) in own {
+                is_first = !is_first;
+                if is_first {
+                    turns.push((*once, 0));
+                } else {
+                    after.push((*once, 0));
+                }
+            }
+            turns.push((place, repeat));
+            turns.extend(after);
+        }
+    }
+    turns
+}
+
+/// On how many axes two candidates differ.
+fn distance(one: &Candidate, other: &Candidate) -> usize {
+    let both = one.coordinates.iter().zip(&other.coordinates);
+    both.filter(|(one, other)| one.label != other.label).count()
+}
+
+/// The order of a pass (Fisher and Yates).
+pub(in crate::experiment) fn order(
+    count: usize,
+    pass: u32,
+    (order, seed): (Order, u64),
+) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    if order == Order::Shuffled {
+        let mut chance = Chance(seed ^ (u64::from(pass) + 1).wrapping_mul(GOLDEN));
+        for left in (1..count).rev() {
+            let other = (u128::from(chance.next()) * (left as u128 + 1)) >> 64;
+            places.swap(left, other as usize);
+        }
+    }
+    places
+}
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// SplitMix64: a seed gives the same order on every machine, for ever.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

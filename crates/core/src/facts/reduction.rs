@@ -1,0 +1,330 @@
+//! What a target makes of data of which something can be saved, as a probe of writes has seen it: what
+//! compresses, deduplicates or leaves out zeros moves less than it was asked to, and its figures are
+//! then not those of unique data.
+//!
+//! Two things give it away: less of such data reaches the devices, where the kernel counts that, or it is
+//! written faster. Neither is needed for the other.
+
+use crate::spec::Payload;
+use crate::stats::Ratio;
+
+/// Faster by this factor in the mean, at the lower end of its interval, is much; so is so much less that
+/// reaches the devices, at the upper end.
+pub const MUCH: f64 = 1.2;
+
+/// What can be known of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is there.
+    Yes,
+    /// It is not, or too small to matter.
+    No,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Answer {
+    /// Whether a ratio is much above 1, by both ends of its interval.
+    pub fn is_much(ratio: Option<Ratio>) -> Self {
+        match ratio {
+            Some(ratio) if MUCH < ratio.low => Self::Yes,
+            Some(ratio) if ratio.high <= MUCH => Self::No,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// How one kind of data compares with another, all else alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Saving {
+    /// How many times as fast it was written.
+    pub speed: Option<Ratio>,
+    /// What of it reached the devices below, of what did of the other; none where nobody counts that.
+    /// Where a device tells all that it needs for what it holds, this is all there is to know, and the
+    /// speed is none.
+    pub reached: Option<Ratio>,
+}
+
+impl Saving {
+    /// Whether the target saves on it.
+    pub fn answer(self) -> Answer {
+        let by_bytes = Answer::is_much(self.reached.map(Ratio::inverse));
+        match self.speed {
+            // What is below the last device that counts may still save.
+            Some(_) if by_bytes != Answer::Yes => Answer::is_much(self.speed),
+            _ => by_bytes,
+        }
+    }
+
+    /// "took 25 % (24 to 26 %) of the bytes that unique data takes", "was written 2.00 times as fast as
+    /// unique data (1.90 to 2.10)": what tells more of it.
+    fn in_words(self, was: &str) -> String {
+        let by_bytes = Answer::is_much(self.reached.map(Ratio::inverse)) == Answer::Yes;
+        match (self.reached.filter(|_| by_bytes || self.speed.is_none()), self.speed) {
+            (Some(Ratio { value, low, high }), _) => {
+                let [value, low, high] = [value, low, high].map(|share| (share * 100.0).round());
+                format!("took {value} % ({low} to {high} %) of the bytes that unique data takes")
+            }
+            (None, Some(Ratio { value, low, high })) => format!(
+                "{was} written {value:.2} times as fast as unique data ({low:.2} to {high:.2})"
+            ),
+            (None, None) => format!("{was} not written often enough to compare"),
+        }
+    }
+}
+
+/// What a probe of writes has told of a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    /// How often each kind of data was written, in turns by chance.
+    pub passes: u32,
+    /// Unique blocks of which a compressor saves three quarters, against unique data.
+    pub compressible: Saving,
+    /// The same few blocks over and over, of which no compressor saves anything, against unique data.
+    pub repeated: Saving,
+    /// Zeros against unique data.
+    pub zeros: Saving,
+    /// Zeros against the repeated blocks.
+    pub zeros_to_repeated: Saving,
+}
+
+impl Reduction {
+    /// Whether the target compresses.
+    pub fn compresses(&self) -> Answer {
+        self.compressible.answer()
+    }
+
+    /// Whether it deduplicates.
+    pub fn deduplicates(&self) -> Answer {
+        self.repeated.answer()
+    }
+
+    /// Whether it leaves out zeros: saves on them by more than by what it does to other data.
+    pub fn skips_zeros(&self) -> Answer {
+        let beside = self.zeros_to_repeated.answer();
+        match (self.zeros.answer(), self.deduplicates()) {
+            (Answer::No, _) => Answer::No,
+            // A compressor saves on zeros most.
+            _ if self.compresses() == Answer::Yes => Answer::No,
+            (Answer::Yes, _) if beside == Answer::Yes => Answer::Yes,
+            (Answer::Yes, Answer::No) => Answer::Yes,
+            (Answer::Yes, Answer::Yes) if beside == Answer::No => Answer::No,
+            _ => Answer::Unknown,
+        }
+    }
+
+    /// Whether it does any of that.
+    pub fn reduces(&self) -> Answer {
+        // Whatever it is: who saves on zeros alone cannot be told to compress, but saves.
+        let all = [self.compressible, self.repeated, self.zeros].map(Saving::answer);
+        if all.contains(&Answer::Yes) {
+            return Answer::Yes;
+        }
+        if all.contains(&Answer::Unknown) { Answer::Unknown } else { Answer::No }
+    }
+
+    /// How much of what is written with this payload the target saves, as far as is known: a share from 0
+    /// to 1. Unknown where what it does to such data could not be told, and of a pool.
+    pub fn saves(&self, payload: &Payload) -> Option<f64> {
+        let whether = |answer: Answer| match answer {
+            Answer::Yes => Some(1.0),
+            Answer::No => Some(0.0),
+            Answer::Unknown => None,
+        };
+        match payload {
+            Payload::Zeros => whether(self.zeros.answer()),
+            Payload::Pattern(_) => match (self.compresses(), self.deduplicates()) {
+                (Answer::Yes, _) | (_, Answer::Yes) => Some(1.0),
+                (Answer::No, Answer::No) => Some(0.0),
+                _ => None,
+            },
+            Payload::Random { compressible, dedup } => {
+                let of = |share: f64, answer| match share {
+                    0.0 => Some(0.0),
+                    share => whether(answer).map(|whether| share * whether),
+                };
+                let compressed = of(*compressible, self.compresses())?;
+                let duplicate = of(*dedup, self.deduplicates())?;
+                Some(1.0 - (1.0 - compressed) * (1.0 - duplicate))
+            }
+            Payload::Pool { .. } => None,
+        }
+    }
+
+    /// What it does, in a few words: "compresses", "deduplicates and skips zeros".
+    pub fn deeds(&self) -> String {
+        let mut deeds: Vec<&str> = Vec::new();
+        for (answer, deed) in self.answers() {
+            if answer == Answer::Yes {
+                deeds.push(deed);
+            }
+        }
+        match self.reduces() {
+            Answer::Yes if deeds.is_empty() => "saves on zeros".to_owned(),
+            Answer::Yes => deeds.join(" and "),
+            Answer::No => "saves on none of them".to_owned(),
+            Answer::Unknown => "cannot be told to save on any of them".to_owned(),
+        }
+    }
+
+    fn answers(&self) -> [(Answer, &'static str); 3] {
+        [
+            (self.compresses(), "compresses"),
+            (self.deduplicates(), "deduplicates"),
+            (self.skips_zeros(), "skips zeros"),
+        ]
+    }
+
+    /// What shows that it saves, with its figures: "zeros took 1 % (1 to 1 %) of the bytes that unique data
+    /// takes". Of the data that it saves most plainly on.
+    pub fn evidence(&self) -> Option<String> {
+        let saved = |(_, _, saving): &&(&str, &str, Saving)| saving.answer() == Answer::Yes;
+        let kinds = self.kinds();
+        kinds
+            .iter()
+            .find(saved)
+            .map(|(data, was, saving)| format!("{data} {}", saving.in_words(was)))
+    }
+
+    /// What was compared with unique data: its name, its verb, and what that came to.
+    fn kinds(&self) -> [(&'static str, &'static str, Saving); 3] {
+        [
+            ("data of which a compressor saves three quarters", "was", self.compressible),
+            ("the same few blocks over and over", "were", self.repeated),
+            ("zeros", "were", self.zeros),
+        ]
+    }
+
+    /// What was found, a sentence each.
+    pub fn sentences(&self) -> Vec<String> {
+        if self.reduces() == Answer::No {
+            return Vec::from([format!(
+                "It was not seen to compress, to deduplicate or to skip zeros: unique, compressible and \
+                 repeated data and zeros are written alike, to {:.0} % in favor of what could be saved.",
+                self.at_most() * 100.0
+            )]);
+        }
+        let each = self.answers().into_iter().zip(self.kinds());
+        let mut sentences: Vec<String> = each
+            .filter_map(|((answer, deed), (data, was, saving))| {
+                let by = saving.in_words(was);
+                match answer {
+                    Answer::Yes => Some(format!("It {deed}: {data} {by}.")),
+                    Answer::Unknown => {
+                        Some(format!("Whether it {deed} cannot be told: {data} {by}."))
+                    }
+                    Answer::No => None,
+                }
+            })
+            .collect();
+        if self.zeros.answer() == Answer::Yes && self.skips_zeros() != Answer::Yes {
+            sentences.push(format!("It saves on zeros: they {}.", self.zeros.in_words("were")));
+        }
+        sentences
+    }
+
+    /// By how much anything that could be saved may be faster than unique data, as a share.
+    fn at_most(&self) -> f64 {
+        let all = [self.compressible, self.repeated, self.zeros];
+        let highest = all.iter().filter_map(|one| match (one.speed, one.reached) {
+            (Some(speed), _) => Some(speed.high - 1.0),
+            (None, reached) => Some(reached?.inverse().high - 1.0),
+        });
+        highest.fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saving(speed: (f64, f64)) -> Saving {
+        let (low, high) = speed;
+        Saving { speed: Some(Ratio { value: (low * high).sqrt(), low, high }), reached: None }
+    }
+
+    const ALIKE: (f64, f64) = (0.95, 1.1);
+    const MORE: (f64, f64) = (1.8, 2.2);
+    const VAGUE: (f64, f64) = (0.7, 1.9);
+
+    fn reduction(
+        compressible: (f64, f64),
+        repeated: (f64, f64),
+        zeros: [(f64, f64); 2],
+    ) -> Reduction {
+        Reduction {
+            passes: 6,
+            compressible: saving(compressible),
+            repeated: saving(repeated),
+            zeros: saving(zeros[0]),
+            zeros_to_repeated: saving(zeros[1]),
+        }
+    }
+
+    #[test]
+    fn each_kind_of_reduction_is_told_by_the_data_that_it_saves_on() {
+        for (known, deeds, reduces) in [
+            (reduction(ALIKE, ALIKE, [ALIKE, ALIKE]), "saves on none of them", Answer::No),
+            // A compressor saves on zeros as well, and that is no other reduction.
+            (reduction(MORE, ALIKE, [MORE, MORE]), "compresses", Answer::Yes),
+            // To who deduplicates zeros are one more block that repeats.
+            (reduction(ALIKE, MORE, [MORE, ALIKE]), "deduplicates", Answer::Yes),
+            (reduction(ALIKE, ALIKE, [MORE, MORE]), "skips zeros", Answer::Yes),
+            (reduction(ALIKE, MORE, [MORE, MORE]), "deduplicates and skips zeros", Answer::Yes),
+            (reduction(MORE, MORE, [MORE, ALIKE]), "compresses and deduplicates", Answer::Yes),
+            (reduction(VAGUE, VAGUE, [MORE, VAGUE]), "saves on zeros", Answer::Yes),
+            (
+                reduction(ALIKE, VAGUE, [ALIKE, VAGUE]),
+                "cannot be told to save on any of them",
+                Answer::Unknown,
+            ),
+        ] {
+            assert_eq!((known.deeds().as_str(), known.reduces()), (deeds, reduces), "{known:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_never_reached_the_devices_need_no_speed() {
+        let quarter = Ratio { value: 0.25, low: 0.22, high: 0.3 };
+        let all = Ratio { value: 1.0, low: 0.99, high: 1.01 };
+        let counted = Saving { reached: Some(quarter), ..saving(VAGUE) };
+        assert_eq!(counted.answer(), Answer::Yes);
+        let words = counted.in_words("was");
+        assert_eq!(words, "took 25 % (22 to 30 %) of the bytes that unique data takes");
+        // All of them reached the disk, which may compress by itself.
+        assert_eq!(Saving { reached: Some(all), ..saving(MORE) }.answer(), Answer::Yes);
+        assert_eq!(Saving { reached: Some(all), ..saving(VAGUE) }.answer(), Answer::Unknown);
+        // Who tells all that it holds, as zram does, leaves nothing to its speed.
+        assert_eq!(Saving { speed: None, reached: Some(all) }.answer(), Answer::No);
+        assert_eq!(Saving::default().answer(), Answer::Unknown);
+    }
+
+    #[test]
+    fn what_a_load_saves_follows_from_its_payload() {
+        let compresses = reduction(MORE, ALIKE, [MORE, MORE]);
+        let half = Payload::Random { compressible: 0.5, dedup: 0.5 };
+        assert_eq!(compresses.saves(&Payload::UNIQUE), Some(0.0));
+        assert_eq!(compresses.saves(&Payload::Zeros), Some(1.0));
+        assert_eq!(compresses.saves(&Payload::ramp()), Some(1.0));
+        assert_eq!(compresses.saves(&half), Some(0.5));
+        let deduplicates = reduction(ALIKE, MORE, [MORE, ALIKE]);
+        assert_eq!(deduplicates.saves(&half), Some(0.5));
+        let vague = reduction(VAGUE, ALIKE, [ALIKE, ALIKE]);
+        assert_eq!(vague.saves(&half), None);
+        assert_eq!(vague.saves(&Payload::UNIQUE), Some(0.0), "of which nothing can be saved");
+        assert_eq!(vague.saves(&Payload::ramp()), None);
+        let skips = reduction(ALIKE, ALIKE, [MORE, MORE]);
+        assert_eq!((skips.saves(&Payload::Zeros), skips.saves(&half)), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn every_answer_has_its_sentence() {
+        let told = reduction(ALIKE, ALIKE, [ALIKE, ALIKE]).sentences();
+        assert!(told.len() == 1 && told[0].contains("to 10 % in favor"), "{told:?}");
+        let told = reduction(MORE, VAGUE, [MORE, MORE]).sentences();
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].starts_with("It compresses: ") && told[0].contains("1.99 times as fast"));
+        assert!(told[1].starts_with("Whether it deduplicates cannot be told: "), "{told:?}");
+        assert!(told[2].starts_with("It saves on zeros: they were written "), "{told:?}");
+    }
+}

@@ -1,0 +1,504 @@
+//! Settings that were measured several times, compared with each other: how well each is known, and
+//! which of their differences chance can make.
+//!
+//! What noise makes looks like an effect as soon as the highest of many figures is taken, or the lowest,
+//! or the largest difference. So all differences of one conclusion are known together: each interval
+//! is as wide as is needed for all of them to hold at once in 95 of 100 experiments (Dunn, "Multiple
+//! comparisons among means", Journal of the American Statistical Association 56, 1961). Whatever is
+//! chosen from them after the fact is then covered, too. The formulas are in METHOD.md.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+
+use super::{Estimate, t_95};
+
+/// What trials are taken to differ by, as a standard deviation, where none was repeated: a share. That
+/// is runs that differ by 10 % by themselves while the target drifts by 20 % beneath them.
+pub const UNREPEATED: f64 = 0.12;
+
+/// What may be wrong: 1 of 20.
+const ALPHA: f64 = 0.05;
+
+/// The normal distribution's two-sided 95 % quantile, of which half-widths are made.
+const Z_95: f64 = 1.96;
+
+/// What the trials of one setting come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The mean of its trials, as it is shown.
+    pub estimate: Estimate,
+    /// How many there are.
+    pub trials: u32,
+    /// Whether they lie significantly further apart than those of the other settings do.
+    pub is_restless: bool,
+    /// The standard error of the mean, as a share of it, for comparisons.
+    error: f64,
+    /// The degrees of freedom of that; none where it was not estimated but taken for granted.
+    degrees: Option<usize>,
+}
+
+impl Level {
+    /// The same in another unit.
+    #[must_use]
+    pub fn divided_by(self, unit: f64) -> Self {
+        let Estimate { value, half_width } = self.estimate;
+        let half_width = half_width.map(|half| half / unit);
+        Self { estimate: Estimate { value: value / unit, half_width }, ..self }
+    }
+
+    /// Which of two has the higher value.
+    pub fn cmp_value(&self, other: &Self) -> std::cmp::Ordering {
+        self.estimate.value.total_cmp(&other.estimate.value)
+    }
+}
+
+/// What the trials of a setting scatter by.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    /// The sum of the squares of their relative deviations from their mean.
+    squares: f64,
+    degrees: usize,
+}
+
+/// The level of each setting, from the figures of its trials; none without a trial, or where nothing
+/// was reached.
+///
+/// What repeats scatter by is taken from all settings together, because few repeats of one say little
+/// about it. A setting whose own repeats lie significantly further apart than those of the others is
+/// known by its own alone, so that one stall makes this setting uncertain, and not all.
+pub fn levels(settings: &[Vec<Estimate>]) -> Vec<Option<Level>> {
+    let means: Vec<Option<f64>> = settings.iter().map(|trials| mean(trials)).collect();
+    let spreads: Vec<Option<Spread>> =
+        settings.iter().zip(&means).map(|(trials, mean)| spread(trials, (*mean)?)).collect();
+    let (pooled, is_restless) = pooled(&spreads);
+    let levels = settings.iter().zip(&means).zip(spreads.iter().zip(is_restless));
+    levels
+        .map(|((trials, mean), (own, is_restless))| {
+            let own = own.filter(|_| is_restless);
+            let level = level(trials, (*mean)?, own.or(pooled));
+            Some(Level { is_restless, ..level })
+        })
+        .collect()
+}
+
+fn mean(trials: &[Estimate]) -> Option<f64> {
+    let mean = trials.iter().map(|one| one.value).sum::<f64>() / trials.len() as f64;
+    (mean.is_finite() && 0.0 < mean).then_some(mean)
+}
+
+fn spread(trials: &[Estimate], mean: f64) -> Option<Spread> {
+    let squares = trials.iter().map(|one| (one.value / mean - 1.0).powi(2)).sum();
+    (1 < trials.len()).then(|| Spread { squares, degrees: trials.len() - 1 })
+}
+
+/// What all settings scatter by together, and which of them are left out of it: those that F says
+/// scatter by more than the others, at 5 % for all of them.
+fn pooled(spreads: &[Option<Spread>]) -> (Option<Spread>, Vec<bool>) {
+    let mut restless = vec![false; spreads.len()];
+    let count = spreads.iter().flatten().count().max(1) as f64;
+    loop {
+        let calm = spreads.iter().zip(&restless).filter(|(_, restless)| !**restless);
+        let all = sum(calm.filter_map(|(one, _)| *one));
+        let mut found = false;
+        for (one, restless) in spreads.iter().zip(&mut restless) {
+            let Some(own) = one.filter(|_| !*restless) else { continue };
+            let others =
+                Spread { squares: all.squares - own.squares, degrees: all.degrees - own.degrees };
+            *restless = exceeds(own, others, ALPHA / count);
+            found |= *restless;
+        }
+        if !found {
+            return ((0 < all.degrees).then_some(all), restless);
+        }
+    }
+}
+
+fn sum(spreads: impl Iterator<Item = Spread>) -> Spread {
+    spreads.fold(Spread { squares: 0.0, degrees: 0 }, |sum, one| Spread {
+        squares: sum.squares + one.squares,
+        degrees: sum.degrees + one.degrees,
+    })
+}
+
+/// Whether a variance is larger than that of the others by more than chance makes it.
+fn exceeds(own: Spread, others: Spread, alpha: f64) -> bool {
+    // Rounding is no scatter.
+    const NOTHING: f64 = 1e-18;
+    if others.degrees == 0 || own.squares < NOTHING {
+        return false;
+    }
+    let ratio = own.variance() / others.variance().max(NOTHING);
+    let f = FisherSnedecor::new(own.degrees as f64, others.degrees as f64);
+    f.is_ok_and(|f| f.sf(ratio) < alpha)
+}
+
+impl Spread {
+    fn variance(self) -> f64 {
+        self.squares / self.degrees as f64
+    }
+}
+
+/// The half-width is the larger of what the repeats and what the trials themselves say.
+fn level(trials: &[Estimate], mean: f64, spread: Option<Spread>) -> Level {
+    let n = trials.len() as f64;
+    let within: Option<f64> = trials.iter().map(|one| one.half_width.map(|half| half * half)).sum();
+    let within = within.map(|squares| squares.sqrt() / n);
+    let among = spread.and_then(|spread| {
+        Some(t_95(spread.degrees)? * spread.variance().sqrt() * mean / n.sqrt())
+    });
+    let half_width = match (within, among) {
+        (Some(within), Some(among)) => Some(within.max(among)),
+        (one, other) => one.or(other),
+    };
+    let mut scatter = spread.map_or(0.0, |spread| spread.variance().sqrt());
+    if trials.len() == 1 {
+        // A setting that was not repeated may be the one at which something went wrong.
+        scatter = scatter.max(UNREPEATED);
+    }
+    Level {
+        estimate: Estimate { value: mean, half_width },
+        trials: trials.len() as u32,
+        is_restless: false,
+        error: (scatter / n.sqrt()).max(within.unwrap_or(0.0) / mean / Z_95),
+        degrees: spread.map(|spread| spread.degrees),
+    }
+}
+
+/// A ratio of two throughputs with the ends of its interval: from 0 up, and infinite where nothing is
+/// known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// What was measured.
+    pub value: f64,
+    /// The least that it may be.
+    pub low: f64,
+    /// The most that it may be.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// From its logarithm and the half-width of that.
+    pub(crate) fn of_logarithm(value: f64, half: f64) -> Self {
+        Self { value: value.exp(), low: (value - half).exp(), high: (value + half).exp() }
+    }
+
+    /// The same the other way round.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+
+    /// Whether it is below 1, and that is no chance.
+    pub fn is_less(self) -> bool {
+        self.high < 1.0
+    }
+
+    /// Whether it is above 1, and that is no chance.
+    pub fn is_more(self) -> bool {
+        1.0 < self.low
+    }
+
+    /// Whether chance could make the difference.
+    pub fn may_be_nothing(self) -> bool {
+        !self.is_less() && !self.is_more()
+    }
+}
+
+/// Levels that one conclusion compares, all differences between two of them known at once.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The logarithm of each, its standard error, and by how many of those it may be off.
+    levels: Vec<(f64, f64, f64)>,
+}
+
+impl Comparison {
+    /// Of these levels.
+    pub fn new(levels: impl IntoIterator<Item = Level>) -> Self {
+        let levels: Vec<Level> = levels.into_iter().collect();
+        let pairs = levels.len() * levels.len().saturating_sub(1) / 2;
+        Self::for_so_many(levels, pairs)
+    }
+
+    /// Of these levels, of which only so many pairs are looked at: their number has to be settled before
+    /// what they come to is known.
+    pub fn for_so_many(levels: impl IntoIterator<Item = Level>, pairs: usize) -> Self {
+        let mut known: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+        let mut critical = |degrees| *known.entry(degrees).or_insert_with(|| t(pairs, degrees));
+        let level =
+            |level: Level| (level.estimate.value.ln(), level.error, critical(level.degrees));
+        Self { levels: levels.into_iter().map(level).collect() }
+    }
+
+    /// What the best of these reaches of the best of those. A level may be among both.
+    ///
+    /// That max(a) - max(b) is the largest over a of the smallest over b of a - b holds for the ends of
+    /// their intervals as well, because these hold all at once.
+    ///
+    /// # Panics
+    ///
+    /// When there is nothing on a side.
+    pub fn ratio(&self, these: &[usize], those: &[usize]) -> Ratio {
+        assert!(!these.is_empty() && !those.is_empty(), "there is something to compare");
+        let best = |of: &dyn Fn(f64, f64) -> f64| {
+            let least = |&one: &usize| {
+                let all = those.iter().map(|&other| {
+                    let (difference, half) = self.difference(one, other);
+                    of(difference, half)
+                });
+                all.fold(f64::INFINITY, f64::min)
+            };
+            these.iter().map(least).fold(f64::NEG_INFINITY, f64::max).exp()
+        };
+        Ratio {
+            value: best(&|difference, _| difference),
+            low: best(&|difference, half| difference - half),
+            high: best(&|difference, half| difference + half),
+        }
+    }
+
+    /// What the best of these reaches of a figure that is known beforehand, such as a rating.
+    ///
+    /// # Panics
+    ///
+    /// When there is nothing to compare.
+    pub fn against(&self, these: &[usize], figure: f64) -> Ratio {
+        assert!(!these.is_empty(), "there is something to compare");
+        let best = |sign: f64| {
+            let ends = these.iter().map(|&one| {
+                let (level, error, t) = self.levels[one];
+                level + sign * t * error
+            });
+            ends.fold(f64::NEG_INFINITY, f64::max).exp() / figure
+        };
+        Ratio { value: best(0.0), low: best(-1.0), high: best(1.0) }
+    }
+
+    /// The difference of the logarithms of two levels, and its half-width.
+    fn difference(&self, one: usize, other: usize) -> (f64, f64) {
+        if one == other {
+            return (0.0, 0.0);
+        }
+        let ((one, error, t), (other, others_error, others_t)) =
+            (self.levels[one], self.levels[other]);
+        // The fewer degrees of freedom of the two: never too narrow.
+        (one - other, t.max(others_t) * error.hypot(others_error))
+    }
+
+    /// The difference, as a share, from which two of these can be told apart that are known as well as
+    /// the two that are known best; none with fewer than two.
+    pub fn resolution(&self) -> Option<f64> {
+        let mut halves: Vec<f64> = self.levels.iter().map(|(_, error, t)| error * t).collect();
+        halves.sort_by(f64::total_cmp);
+        match halves.as_slice() {
+            [one, other, ..] => Some(one.hypot(*other).exp_m1()),
+            _ => None,
+        }
+    }
+}
+
+/// What one value of a setting gives of another in the mean over the same other settings, from the levels
+/// at both: one of so many comparisons. None without a pair.
+///
+/// Where trials were not in an order by chance, a drift of the target is in all pairs alike, and their
+/// mean is known no better than each of them.
+pub fn contrast(pairs: &[(Level, Level)], comparisons: usize, by_chance: bool) -> Option<Ratio> {
+    let count = pairs.len() as f64;
+    let (mut sum, mut squares, mut least) = (0.0, 0.0, None);
+    for (one, other) in pairs {
+        sum += (one.estimate.value / other.estimate.value).ln();
+        squares += one.error.powi(2) + other.error.powi(2);
+        for degrees in [one.degrees, other.degrees].into_iter().flatten() {
+            least = Some(least.map_or(degrees, |known: usize| known.min(degrees)));
+        }
+    }
+    let error = (squares / count).sqrt() / if by_chance { count.sqrt() } else { 1.0 };
+    (!pairs.is_empty()).then(|| Ratio::of_logarithm(sum / count, t(comparisons, least) * error))
+}
+
+/// The ratio that pairs of trials have in the mean, from the logarithms of their ratios, with an
+/// interval from what these scatter by; none of fewer than two pairs, which do not show that. It is
+/// one of so many that are looked at.
+pub fn of_pairs(logarithms: &[f64], looks: usize) -> Option<Ratio> {
+    let count = logarithms.len();
+    if count < 2 {
+        return None;
+    }
+    let mean = logarithms.iter().sum::<f64>() / count as f64;
+    let squares: f64 = logarithms.iter().map(|one| (one - mean).powi(2)).sum();
+    let error = (squares / (count - 1) as f64 / count as f64).sqrt();
+    mean.is_finite().then(|| Ratio::of_logarithm(mean, t(looks, Some(count - 1)) * error))
+}
+
+/// Student's two-sided quantile that so many comparisons pass all together in 95 of 100 experiments
+/// (Bonferroni's inequality); the normal distribution's where the error is not estimated.
+pub(crate) fn t(comparisons: usize, degrees: Option<usize>) -> f64 {
+    let beyond = ALPHA / 2.0 / comparisons.max(1) as f64;
+    // The lower tail, because what is next to 1 is rounded.
+    let lower = match degrees {
+        Some(degrees) => StudentsT::new(0.0, 1.0, degrees as f64).map(|t| t.inverse_cdf(beyond)),
+        None => Ok(Normal::standard().inverse_cdf(beyond)),
+    };
+    lower.map_or(f64::INFINITY, |lower| -lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Chance;
+    use super::*;
+
+    fn exact(value: f64) -> Estimate {
+        Estimate { value, half_width: None }
+    }
+
+    /// Experiments of which none may be wrong in more than one of twenty: of so many seeds as many as a
+    /// right procedure would exceed once in a thousand times.
+    const SEEDS: u64 = 400;
+    const WRONG_MAX: u32 = 34;
+
+    /// Trials of so many settings, of so many repeats each, that all reach the same: in passes, with
+    /// noise between trials and a drift from the first to the last.
+    fn alike(
+        chance: &mut Chance,
+        count: usize,
+        repeats: usize,
+        how: (f64, f64),
+    ) -> Vec<Vec<Estimate>> {
+        let (noise, drift) = how;
+        let mut settings: Vec<Vec<Estimate>> = vec![Vec::new(); count];
+        for pass in 0..repeats {
+            let mut order: Vec<usize> = (0..count).collect();
+            for left in (1..count).rev() {
+                order.swap(left, (chance.uniform() * (left + 1) as f64) as usize);
+            }
+            for (turn, place) in order.into_iter().enumerate() {
+                let at = (pass * count + turn) as f64 / (repeats * count) as f64;
+                let value = 1000.0 * (1.0 - drift * at) * (noise * chance.normal()).exp();
+                settings[place].push(exact(value));
+            }
+        }
+        settings
+    }
+
+    fn known(settings: &[Vec<Estimate>]) -> Vec<Level> {
+        levels(settings).into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn critical_values_equal_the_tables() {
+        // Student's t of 1 and 2 degrees in closed form, otherwise the tables'; the normal's.
+        let beyond = |comparisons: f64| 0.025 / comparisons;
+        let one = |n: f64| 1.0 / (std::f64::consts::PI * beyond(n)).tan();
+        let two = |n: f64| {
+            let p = 1.0 - 2.0 * beyond(n);
+            p * (2.0 / (1.0 - p * p)).sqrt()
+        };
+        for n in [1, 3, 36, 4950, 1_000_000] {
+            let [t1, t2] = [1, 2].map(|degrees| t(n, Some(degrees)));
+            assert!((t1 / one(n as f64) - 1.0).abs() < 1e-3, "{n}: {t1}");
+            assert!((t2 / two(n as f64) - 1.0).abs() < 1e-3, "{n}: {t2}");
+        }
+        for (n, degrees, table) in [
+            (1, Some(18), 2.1009),
+            (5, Some(10), 3.1693),
+            (25, Some(30), 3.3852),
+            (1, None, 1.9600),
+        ] {
+            assert!((t(n, degrees) - table).abs() < 2e-3, "{n} {degrees:?}: {}", t(n, degrees));
+        }
+    }
+
+    #[test]
+    fn settings_that_are_alike_are_told_apart_in_one_of_twenty_experiments_at_most() {
+        for (count, repeats) in [(2, 2), (9, 1), (9, 2), (9, 3), (24, 3)] {
+            for how in [(0.03, 0.0), (0.1, 0.0), (0.03, 0.1), (0.1, 0.2)] {
+                let wrong = (0..SEEDS).filter(|seed| {
+                    let levels = known(&alike(&mut Chance(*seed), count, repeats, how));
+                    let all: Vec<usize> = (0..levels.len()).collect();
+                    let compared = Comparison::new(levels);
+                    all.iter().any(|one| compared.ratio(&[*one], &all).is_less())
+                });
+                let wrong = wrong.count() as u32;
+                assert!(wrong <= WRONG_MAX, "{count} x {repeats}, {how:?}: {wrong} of {SEEDS}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_share_of_the_best_is_covered_and_a_large_effect_is_found() {
+        let truth = [0.25, 0.5, 0.8, 0.9, 0.95, 1.0, 0.98, 0.9];
+        let (mut covered, mut found) = (0, 0);
+        for seed in 0..SEEDS {
+            let mut chance = Chance(seed);
+            let mut settings = alike(&mut chance, truth.len(), 3, (0.03, 0.0));
+            for (trials, share) in settings.iter_mut().zip(truth) {
+                trials.iter_mut().for_each(|one| one.value *= share);
+            }
+            let all: Vec<usize> = (0..truth.len()).collect();
+            let compared = Comparison::new(known(&settings));
+            let shares: Vec<Ratio> = all.iter().map(|one| compared.ratio(&[*one], &all)).collect();
+            let holds = |(share, truth): (&Ratio, f64)| share.low <= truth && truth <= share.high;
+            covered += u32::from(shares.iter().zip(truth).all(holds));
+            found += u32::from(shares[..3].iter().all(|share| share.is_less()));
+        }
+        assert!(SEEDS as u32 - covered <= WRONG_MAX, "{covered}");
+        assert!(found as u64 > SEEDS * 9 / 10, "{found}");
+    }
+
+    #[test]
+    fn one_trial_of_each_is_told_apart_where_runs_that_differ_by_an_eighth_would_not_explain_it() {
+        let of = |values: &[f64]| {
+            Comparison::new(known(
+                &values.iter().map(|one| Vec::from([exact(*one)])).collect::<Vec<_>>(),
+            ))
+        };
+        let compared = of(&[100.0, 130.0, 210.0]);
+        assert!(compared.ratio(&[0], &[1]).may_be_nothing());
+        assert!(compared.ratio(&[0], &[2]).is_less() && compared.ratio(&[2], &[0, 1]).is_more());
+        // exp(2.394 x 0.12 x sqrt(2)) - 1.
+        assert!(
+            (compared.resolution().unwrap() - 0.501).abs() < 2e-3,
+            "{:?}",
+            compared.resolution()
+        );
+        assert_eq!(of(&[100.0]).resolution(), None);
+    }
+
+    #[test]
+    fn a_restless_setting_makes_itself_uncertain_and_no_other() {
+        let calm = |level: f64| Vec::from([0.99, 1.0, 1.01].map(|one| exact(level * one)));
+        let mut settings = Vec::from([calm(500.0), calm(900.0), calm(1000.0), calm(990.0)]);
+        settings.push(Vec::from([125.0, 1000.0, 1000.0].map(exact)));
+        let compared = Comparison::new(known(&settings));
+        assert!(compared.ratio(&[1], &[2]).is_less() && compared.ratio(&[0], &[1]).is_less());
+        assert!(compared.ratio(&[4], &[2]).may_be_nothing());
+        let half = |level: &Level| level.estimate.half_width.unwrap() / level.estimate.value;
+        let levels = known(&settings);
+        assert!(half(&levels[1]) < 0.03 && 0.5 < half(&levels[4]), "{levels:?}");
+    }
+
+    #[test]
+    fn the_mean_ratio_of_pairs_needs_two_of_them() {
+        assert_eq!(of_pairs(&[], 1), None);
+        assert_eq!(of_pairs(&[0.5], 1), None);
+        // Mean 0.2, standard error 0.1: t(1) = 12.706.
+        let ratio = of_pairs(&[0.1, 0.3], 1).unwrap();
+        assert!(
+            (ratio.value.ln() - 0.2).abs() < 1e-9 && (ratio.low.ln() - 0.2 + 1.2706).abs() < 1e-3
+        );
+        assert!(of_pairs(&[0.69, 0.7, 0.68, 0.69], 12).unwrap().is_more());
+    }
+
+    #[test]
+    fn a_contrast_is_known_better_with_more_pairs_unless_a_drift_is_in_all() {
+        let level = |value| known(&[Vec::from([exact(value)])])[0];
+        let pairs = [(level(200.0), level(100.0)), (level(400.0), level(200.0))];
+        let shuffled = contrast(&pairs, 1, true).unwrap();
+        // 1.96 x 0.12 x sqrt(2) / sqrt(2).
+        assert!((shuffled.value - 2.0).abs() < 1e-9);
+        assert!(((2.0 / shuffled.low).ln() - 0.2352).abs() < 1e-3, "{shuffled:?}");
+        let given = contrast(&pairs, 1, false).unwrap();
+        assert!(((2.0 / given.low).ln() - 0.3326).abs() < 1e-3, "{given:?}");
+        assert_eq!(contrast(&[], 1, true), None);
+    }
+}

@@ -1,0 +1,332 @@
+//! Whether a limit was measured that somebody has set, rather than what the storage can do.
+
+use super::case::{Case, figure, percent};
+use super::{Judgement, Severity};
+use crate::facts::{IoLimit, IoLimitKind, TargetKind};
+use crate::measure::{Direction, Interval};
+use crate::spec::{Pacing, Rests, Stream};
+use crate::units::Bytes;
+
+/// What was achieved is this close to a limit, or closer: the limit governs. The kernel lets I/Os
+/// through in slices, and a window begins and ends in the middle of one.
+const GOVERNS_WITHIN: f64 = 0.1;
+
+/// A rate whose parts differ from their median by no more than this is set by a clock, not by a device.
+const CONSTANT_WITHIN: f64 = 0.001;
+/// So many parts of the window are compared at least ...
+const PARTS_MIN: usize = 8;
+/// ... with so many I/Os each, so that one more or less is no more than what is compared.
+const PART_IOS_MIN: u64 = 1000;
+/// This share of the parts has to be constant: one that a stall emptied, and one that made up for it,
+/// say nothing against a limit.
+const CONSTANT_PARTS_MIN: f64 = 0.8;
+/// The mean time is the depth over the rate within this: the target sets the pace, not the generator.
+const LITTLE_WITHIN: f64 = 0.05;
+
+/// Limits that control groups of this process set on devices below the targets, and then, where none of
+/// them governs, a rate that is too constant for a device.
+pub(super) fn limits(case: &Case, judgement: &mut Judgement) {
+    let governed = cgroup_limits(case, judgement);
+    if !governed {
+        rate_limited(case, judgement);
+    }
+}
+
+/// The same before the trial, when only what is allowed is known.
+pub(super) fn foreseen(case: &Case, judgement: &mut Judgement) {
+    cgroup_limits(case, judgement);
+}
+
+/// The limits of control groups; true if one of them governs.
+fn cgroup_limits(case: &Case, judgement: &mut Judgement) -> bool {
+    let mut limits: Vec<&IoLimit> = Vec::new();
+    for limit in case.used().flat_map(|(_, target)| &target.limits) {
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    let concerns = |limit: &&IoLimit| match direction(limit.kind) {
+        Some(direction) => case.does(direction),
+        None => true,
+    };
+    let governs = |limit: &IoLimit| {
+        let achieved = achieved(case, limit)?;
+        let share = achieved / limit.value.max(1) as f64;
+        ((1.0 - GOVERNS_WITHIN)..=(1.0 + GOVERNS_WITHIN)).contains(&share).then_some(achieved)
+    };
+    let mut others = Vec::new();
+    let mut governed = false;
+    for limit in limits.into_iter().filter(concerns) {
+        match governs(limit) {
+            Some(achieved) => {
+                governed = true;
+                found_limit(judgement, limit, achieved);
+            }
+            None => others.push(in_words(limit)),
+        }
+    }
+    if !others.is_empty() {
+        judgement.find(
+            "cgroup-limit",
+            Severity::Note,
+            format!("A control group of fathom's allows it {}.", others.join(", and ")),
+            "It did not decide this result, as far as can be seen; start fathom in another group to be \
+             sure.",
+        );
+    }
+    governed
+}
+
+fn found_limit(judgement: &mut Judgement, limit: &IoLimit, achieved: f64) {
+    judgement.find(
+        "cgroup-limit",
+        Severity::Suspect,
+        format!(
+            "A control group of fathom's allows it {}, and {} were achieved: {} of the limit.",
+            in_words(limit),
+            amount(limit.kind, achieved),
+            percent(achieved / limit.value.max(1) as f64)
+        ),
+        "The limit was measured, not the device: lift it in that file, or start fathom in another group.",
+    );
+}
+
+/// A limit as people read it: "10 MiB/s of reads at sda (/sys/fs/cgroup/blkio/a/...)".
+fn in_words(limit: &IoLimit) -> String {
+    let value = limit.value as f64;
+    let what = match limit.kind {
+        IoLimitKind::ReadBandwidth => format!("{} of reads", amount(limit.kind, value)),
+        IoLimitKind::WriteBandwidth => format!("{} of writes", amount(limit.kind, value)),
+        IoLimitKind::ReadIops | IoLimitKind::WriteIops => amount(limit.kind, value),
+        IoLimitKind::TargetTime => format!("a target latency of {} us", limit.value),
+        IoLimitKind::Weight => format!("a weight of {}", limit.value),
+    };
+    format!("{what} at {} ({})", limit.device, limit.file)
+}
+
+fn amount(kind: IoLimitKind, value: f64) -> String {
+    match kind {
+        IoLimitKind::ReadBandwidth | IoLimitKind::WriteBandwidth => {
+            format!("{}/s", Bytes(value as u64))
+        }
+        IoLimitKind::ReadIops => format!("{} reads/s", figure(value)),
+        IoLimitKind::WriteIops => format!("{} writes/s", figure(value)),
+        IoLimitKind::TargetTime | IoLimitKind::Weight => figure(value),
+    }
+}
+
+fn direction(kind: IoLimitKind) -> Option<Direction> {
+    match kind {
+        IoLimitKind::ReadBandwidth | IoLimitKind::ReadIops => Some(Direction::Read),
+        IoLimitKind::WriteBandwidth | IoLimitKind::WriteIops => Some(Direction::Write),
+        IoLimitKind::TargetTime | IoLimitKind::Weight => None,
+    }
+}
+
+/// What was achieved of what a limit allows, a second; none where it cannot be told. What the kernel
+/// counted at the device, or what was asked of the targets above it if that is more: not every device
+/// counts, and the limit counts an I/O before the block layer merges it with its neighbor.
+fn achieved(case: &Case, limit: &IoLimit) -> Option<f64> {
+    let direction = direction(limit.kind)?;
+    let seconds = case.trial.record.window.as_secs_f64();
+    let counts_bytes =
+        matches!(limit.kind, IoLimitKind::ReadBandwidth | IoLimitKind::WriteBandwidth);
+    let counted = case.trial.counters.as_ref().and_then(|counters| {
+        let device = counters.devices.iter().find(|device| device.name == limit.device)?;
+        Some(match (direction, counts_bytes) {
+            (Direction::Read, true) => device.read_bytes.0,
+            (Direction::Read, false) => device.reads,
+            (Direction::Write, true) => device.written_bytes.0,
+            (Direction::Write, false) => device.writes,
+        })
+    });
+    let asked = case.is_direct().then(|| {
+        let above = case.used().filter(|(_, target)| {
+            // Of an array's disks each carries a part of what was asked.
+            let layers = &target.layers;
+            layers.iter().any(|layer| layer.name == limit.device)
+                && layers.iter().all(|layer| layer.members.len() <= 1)
+        });
+        let of = |place| match counts_bytes {
+            true => case.bytes(place, direction),
+            false => case.ios(place, direction),
+        };
+        above.map(|(place, _)| of(place)).sum::<u64>()
+    });
+    let most = counted.max(asked)?;
+    (0.0 < seconds).then(|| most as f64 / seconds)
+}
+
+/// A quantity of which an interval has so much.
+type Quantity = fn(&Interval) -> u64;
+
+/// A rate that is as constant as only a clock makes it.
+fn rate_limited(case: &Case, judgement: &mut Judgement) {
+    let is_memory = |kind| matches!(kind, TargetKind::CharacterDevice | TargetKind::Simulated);
+    if case.used().any(|(_, target)| is_memory(target.kind)) {
+        return;
+    }
+    let steady = |stream: &Stream| {
+        stream.flush.is_none()
+            && stream.rests == Rests::None
+            && stream.limit.is_none()
+            && stream.is_always_active()
+    };
+    let closed = |stream: &Stream| match stream.pacing {
+        Pacing::Closed { queue_depth } if steady(stream) => Some(f64::from(queue_depth)),
+        _ => None,
+    };
+    let depth: Option<f64> = case.streams().iter().map(closed).sum();
+    let Some(depth) = depth.filter(|depth| 0.0 < *depth) else { return };
+    let record = &case.trial.record;
+    let seconds = record.window.as_secs_f64();
+    let total = record.total(None);
+    if seconds <= 0.0 || total.ios() == 0 {
+        return;
+    }
+    let in_flight = total.service_time.sum() as f64 / 1e9 / seconds;
+    if (in_flight / depth - 1.0).abs() > LITTLE_WITHIN {
+        return;
+    }
+    let quantities: [(&str, Quantity); 3] = [
+        ("I/Os", |interval| interval.ios[0] + interval.ios[1]),
+        ("reads", |interval| interval.ios[0]),
+        ("writes", |interval| interval.ios[1]),
+    ];
+    let Some((what, rate, parts)) = quantities
+        .into_iter()
+        .find_map(|(what, of)| constant(&record.series, of).map(|(rate, n)| (what, rate, n)))
+    else {
+        return;
+    };
+    judgement.find(
+        "rate-limited",
+        Severity::Suspect,
+        format!(
+            "{} {what}/s were done in each of {parts} parts of the window, within {}, and their mean \
+             time, {:.3} ms, is the queue depth over that rate: a limit sets it, not a device at work.",
+            figure(rate),
+            percent(CONSTANT_WITHIN),
+            total.service_time.sum() as f64 / total.ios() as f64 / 1e6,
+        ),
+        "Look for a quota of the volume, the hypervisor, the controller or the link; more queue depth \
+         only adds waiting.",
+    );
+}
+
+/// The rate of a quantity, if it is constant over the window, and over how many parts.
+fn constant(series: &[Interval], of: Quantity) -> Option<(f64, usize)> {
+    // All streams together, by the time at which an interval began.
+    let mut intervals = std::collections::BTreeMap::new();
+    for interval in series {
+        let at: &mut (u64, u64) = intervals.entry(interval.start).or_default();
+        at.0 += of(interval);
+        at.1 = at.1.max(interval.length.0);
+    }
+    let total: u64 = intervals.values().map(|(count, _)| count).sum();
+    let together = (PART_IOS_MIN * intervals.len() as u64).div_ceil(total.max(1)) as usize;
+    let all: Vec<(u64, u64)> = intervals.into_values().collect();
+    let mut rates: Vec<f64> = all
+        .chunks_exact(together.max(1))
+        .map(|part| {
+            let sum = part.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            sum.0 as f64 * 1e9 / sum.1.max(1) as f64
+        })
+        .collect();
+    let parts = rates.len();
+    if parts < PARTS_MIN {
+        return None;
+    }
+    rates.sort_by(f64::total_cmp);
+    let median = rates[parts / 2];
+    let near = |rate: &&f64| (*rate - median).abs() <= CONSTANT_WITHIN * median;
+    let constant = rates.iter().filter(near).count();
+    (0.0 < median && CONSTANT_PARTS_MIN * parts as f64 <= constant as f64)
+        .then_some((median, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Invented;
+    use super::*;
+
+    fn limit(kind: IoLimitKind, value: u64) -> IoLimit {
+        let file = "/sys/fs/cgroup/blkio/lab/blkio.throttle.read_iops_device".to_owned();
+        IoLimit { device: "vda".to_owned(), kind, value, file }
+    }
+
+    #[test]
+    fn a_limit_of_the_control_group_is_named_and_suspect_where_it_governs() {
+        // 1000 reads a second, 4 KiB each.
+        let mut invented = Invented::reads();
+        invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 1010)]);
+        let finding = invented.has("cgroup-limit", Severity::Suspect);
+        assert_eq!(
+            finding.evidence,
+            "A control group of fathom's allows it 1,010 reads/s at vda \
+             (/sys/fs/cgroup/blkio/lab/blkio.throttle.read_iops_device), and 1,000 reads/s were \
+             achieved: 99 % of the limit."
+        );
+        for (kind, value, severity) in [
+            (IoLimitKind::ReadBandwidth, 4_096_000, Severity::Suspect),
+            (IoLimitKind::ReadBandwidth, 8_192_000, Severity::Note),
+            (IoLimitKind::ReadIops, 2000, Severity::Note),
+            (IoLimitKind::ReadIops, 500, Severity::Note),
+            (IoLimitKind::TargetTime, 75_000, Severity::Note),
+            (IoLimitKind::Weight, 50, Severity::Note),
+        ] {
+            invented.target().limits = Vec::from([limit(kind, value)]);
+            invented.has("cgroup-limit", severity);
+        }
+        // What the load does not do is no matter.
+        invented.target().limits = Vec::from([limit(IoLimitKind::WriteIops, 1000)]);
+        invented.has_none_of(&["cgroup-limit"]);
+        // A device that counts less because the block layer merges, or not at all.
+        invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 1000)]);
+        invented.device().reads = 3;
+        invented.has("cgroup-limit", Severity::Suspect);
+    }
+
+    /// As many seconds as that, with service times that make the depth.
+    fn at_rate(ios: &[u64]) -> Invented {
+        let mut invented = Invented::reads();
+        let total: u64 = ios.iter().sum();
+        invented.trial.record.window = crate::Span::from_secs(ios.len() as u64);
+        invented.set_times(total, 1_000_000_000 * ios.len() as u64 / total);
+        invented.set_series(ios.iter().copied());
+        invented
+    }
+
+    #[test]
+    fn a_rate_that_is_constant_to_a_thousandth_is_a_limit() {
+        let mut invented = at_rate(&[2000, 2001, 1999, 2000, 2000, 2001, 2000, 2000, 1500, 2500]);
+        let finding = invented.has("rate-limited", Severity::Suspect);
+        assert!(finding.evidence.starts_with("2,000 I/Os/s were done in each of 10 parts"));
+        assert!(finding.evidence.contains("time, 0.500 ms,"), "{}", finding.evidence);
+        // The one that is known is named, and not the one that follows from it.
+        invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 2000)]);
+        invented.has_none_of(&["rate-limited"]);
+        // Slow ones need longer parts, of which there have to be enough.
+        at_rate(&[120; 100]).has("rate-limited", Severity::Suspect);
+        at_rate(&[120; 50]).has_none_of(&["rate-limited"]);
+        at_rate(&[2000; 7]).has_none_of(&["rate-limited"]);
+    }
+
+    #[test]
+    fn a_steady_device_is_no_limit() {
+        // Half a percent to both sides is as quiet as a device is.
+        let quiet: Vec<u64> = (0..60).map(|n| 9950 + n * 37 % 101).collect();
+        at_rate(&quiet).has_none_of(&["rate-limited"]);
+        // Times that leave a tenth of the time to the generator.
+        let mut busy = at_rate(&[2000; 10]);
+        busy.set_times(20_000, 450_000);
+        busy.has_none_of(&["rate-limited"]);
+        // A rate that was asked for is constant because of that.
+        let mut open = Invented::open_reads(1000.0);
+        open.set_times(60_000, 1_000_000);
+        open.has_none_of(&["rate-limited"]);
+        let mut simulated = at_rate(&[2000; 10]);
+        simulated.simulate();
+        simulated.has_none_of(&["rate-limited"]);
+    }
+}

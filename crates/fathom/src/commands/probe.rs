@@ -1,0 +1,135 @@
+//! The data-reduction probe, for the commands that have the consent to write.
+
+use fathom_core::Bytes;
+use fathom_core::experiment::ReductionProbe;
+use fathom_core::facts::{Host, Reduction, Target};
+use fathom_core::spec::{Access, Cache, Point, Region, Stream};
+use fathom_engine::target::{Overwrite, check_region};
+
+use super::shared::{self, Place};
+use crate::cli::resolve::Spec;
+use crate::cli::values::Backend;
+use crate::error::Error;
+use crate::live::{Live, clock};
+use crate::session::{Carrier, Session};
+use crate::signals;
+
+/// What is shown while it runs.
+const DOING: &str = "probing whether the target compresses, deduplicates or skips zeros";
+
+/// A probe of one target that may start once there is consent.
+pub struct Probing {
+    probe: ReductionProbe,
+    place: Place,
+    spec: Spec,
+}
+
+impl Probing {
+    /// A probe of a region of one of the targets at a place.
+    ///
+    /// # Errors
+    ///
+    /// When its I/Os cannot reach the region.
+    pub fn new(region: Region, place: Place, backend: Backend, seed: u64) -> Result<Self, Error> {
+        let targets = place.facts();
+        let target = &targets[region.target as usize];
+        let probe = ReductionProbe::new(region, target, Access::DIRECT, seed)
+            .ok_or_else(|| too_small(target))?;
+        let Region { offset, length, .. } = probe.region();
+        let point = probe.point();
+        let block = point.streams[0].block_sizes.smallest();
+        check_region(target, Access::DIRECT, offset, length, block)
+            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        let points = Vec::from([point]);
+        let spec = Spec { points, targets, backend, consent: Overwrite::default() };
+        Ok(Self { probe, place, spec })
+    }
+
+    /// The place of its target.
+    pub fn target(&self) -> usize {
+        self.probe.region().target as usize
+    }
+
+    /// What it writes at most.
+    pub fn writes_at_most(&self) -> Bytes {
+        self.probe.writes_at_most()
+    }
+
+    /// What it would write, and where.
+    pub fn announcement(&self) -> String {
+        announcement(&self.probe)
+    }
+
+    /// Writes, and tells what it showed.
+    ///
+    /// # Errors
+    ///
+    /// When the target must not be written to, or does not take its I/Os.
+    pub fn perform(mut self, consent: Overwrite) -> Result<Reduction, Error> {
+        self.spec.consent = consent;
+        let opened = shared::open(&self.place, &self.spec)?;
+        let mut live = Live::new(1, self.probe.takes_about());
+        let (host, targets) = (shared::this_host(), &self.spec.targets);
+        let found = perform(&mut self.probe, (&host, targets), &mut &opened, &mut live);
+        live.finish();
+        found
+    }
+}
+
+/// What a probe would write, and where.
+pub fn announcement(probe: &ReductionProbe) -> String {
+    let Region { offset, length, .. } = probe.region();
+    format!(
+        "probe    whether it compresses, deduplicates or skips zeros: writes at most {} to {length} from \
+         offset {offset} on, for about {}",
+        probe.writes_at_most(),
+        clock(probe.takes_about())
+    )
+}
+
+/// More targets than this are not probed one by one.
+const PROBED_MAX: usize = 4;
+
+/// The probes before a load: of the first targets that it writes to past the page cache, each where it
+/// does so. What has no room for a probe has none.
+pub fn before(point: &Point, place: &Place, backend: Backend) -> Vec<Probing> {
+    let new = |region| Probing::new(region, place.clone(), backend, !point.seed).ok();
+    regions(point).into_iter().filter_map(new).collect()
+}
+
+fn regions(point: &Point) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    let direct = |stream: &&Stream| stream.access.cache == Cache::Direct && stream.read_share < 1.0;
+    for region in point.streams.iter().filter(direct).flat_map(|stream| &stream.regions) {
+        if regions.iter().all(|known| known.target != region.target) {
+            regions.push(*region);
+        }
+    }
+    regions.truncate(PROBED_MAX);
+    regions
+}
+
+/// Runs a probe on targets that are open, and tells what it showed.
+///
+/// # Errors
+///
+/// When the target does not take its I/Os, or somebody stopped it.
+pub fn perform(
+    probe: &mut ReductionProbe,
+    (host, targets): (&Host, &[Target]),
+    carrier: &mut dyn Carrier,
+    live: &mut Live,
+) -> Result<Reduction, Error> {
+    signals::be_orderly();
+    live.preparation(DOING);
+    Session { host, targets, carrier }.probe(probe, live)
+}
+
+fn too_small(target: &Target) -> Error {
+    let block = Bytes(128 * Bytes::KIB);
+    Error::target(
+        &target.name,
+        format!("there is no room for one block of {block} of the probe"),
+        "choose a larger region",
+    )
+}

@@ -1,0 +1,136 @@
+//! The sentences of a latency map of a device with one exponential server, 2000 I/Os a second.
+
+use super::{Heard, Judged, between};
+use crate::conclusions::lab::Noise;
+
+/// What the device serves in a second.
+const SERVED: f64 = 2000.0;
+
+/// What may be left over of a load that is carried, as the bench's maps have it.
+const BEHIND: f64 = 0.03;
+
+/// What arrivals by chance differ by from one trial of 3 s to the next: twice the standard deviation of
+/// as many as are served.
+const ARRIVALS: f64 = 0.026;
+
+/// Loads of the grid: the writer's in bytes per second and the readers' maximum, with their steps.
+const WRITE_STEP: f64 = 800.0 / 5.0;
+const READ_STEP: f64 = 1900.0 / 5.0;
+
+/// The response time of reads at p95 in nanoseconds beside so many writes, as if these arrived by
+/// chance, too: in truth they come evenly, and the time is a little shorter.
+fn longest(reads: f64, writes: f64) -> f64 {
+    let free = SERVED - reads - writes;
+    if free <= 0.0 { f64::INFINITY } else { 20f64.ln() / free * 1e9 }
+}
+
+/// And as if the writes came when nobody minds.
+fn shortest(reads: f64, writes: f64) -> f64 {
+    // The queue that reads and writes make is at least that of so many fewer arrivals by chance.
+    longest(reads, 0.85 * writes)
+}
+
+/// What a map says.
+pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let level = heard.noise.slowest() == 1.0;
+    for sentence in &heard.session.sentences {
+        if sentence.starts_with("The map goes up to ") {
+            judged.extend(carried(heard, sentence));
+        } else if sentence.starts_with("Reads at ") {
+            judged.extend(reach(heard, sentence));
+        } else if sentence.starts_with("Not to be relied on: Cells that were measured again") {
+            judged.push(Judged::holds("drift of the map", sentence, !level));
+        } else if sentence.starts_with("Not to be relied on: Reads become faster") {
+            // "Something other than this load decides about their response times."
+            judged.push(Judged::holds("faster under load", sentence, heard.noise != Noise::None));
+        } else if sentence.starts_with("Not to be relied on: The target did not carry") {
+            // It does, as soon as trials differ.
+            judged.push(Judged::holds("the limit changes", sentence, heard.noise != Noise::None));
+        } else if sentence.starts_with("Not to be relied on: ") {
+            judged.push(Judged::open("the map as a whole", sentence));
+        } else if sentence.contains("were measured to check them") {
+            continue;
+        } else {
+            judged.push(Judged::unread(sentence));
+        }
+    }
+    judged
+}
+
+/// "...; the target carries N of its M cells."
+fn carried(heard: &Heard<'_>, sentence: &str) -> Option<Judged> {
+    let said: f64 = between(sentence, "the target carries ", " of its ")?.parse().ok()?;
+    let count = |limit: f64| {
+        let cells = (0..6).flat_map(|write| (0..6).map(move |read| (write, read)));
+        let load =
+            |(write, read): (i32, i32)| f64::from(write) * WRITE_STEP + f64::from(read) * READ_STEP;
+        cells.filter(|cell| load(*cell) <= limit).count() as f64
+    };
+    // A load is carried while no more than `behind` of it is left over. A cell at the very limit may be
+    // either, and so may one that a device carries at some times and not at others.
+    let limit = SERVED / (1.0 - BEHIND);
+    let either = ARRIVALS + 1.5 * heard.noise.deviation();
+    let low = count(SERVED * heard.noise.slowest() * (1.0 - either));
+    let high = count(limit * (1.0 + either));
+    Some(Judged::holds("cells carried", sentence, low <= said && said <= high))
+}
+
+/// "Reads at p95 <= 5 ms are possible up to 1.52k reads/s without writes, up to 760 reads/s beside W of
+/// writes, not at all beside W of writes."
+fn reach(heard: &Heard<'_>, sentence: &str) -> Vec<Judged> {
+    const KIND: &str = "how far reads are fast";
+    let bound = between(sentence, "<= ", " are possible").and_then(time);
+    let (Some(bound), Some((_, rest))) = (bound, sentence.split_once(" possible ")) else {
+        return Vec::from([Judged::unread(sentence)]);
+    };
+    let slowest = heard.noise.slowest();
+    let clauses = rest.trim_end_matches('.').split("s, ");
+    let clause = |text: &str| {
+        let writes = match between(text, "beside ", " of write").and_then(bandwidth) {
+            Some(bytes) => bytes / 4096.0,
+            None => 0.0,
+        };
+        let reads = match between(text, "up to ", " reads/s") {
+            Some(reads) if !text.trim_start().starts_with("perhaps") => scaled(reads)?,
+            _ => 0.0,
+        };
+        let perhaps = between(text, "perhaps up to ", " reads/s").and_then(scaled).unwrap_or(reads);
+        // So much is possible, and a step more is not.
+        let at = |reads: f64, time: fn(f64, f64) -> f64| time(reads, writes);
+        let possible = reads == 0.0 || at(reads, shortest) <= bound;
+        let no_more = bound <= at(perhaps + READ_STEP, longest) / slowest
+            || 1.0 < (perhaps + READ_STEP) / 1900.0 + 1e-6;
+        let judged = Judged::holds(KIND, sentence, possible && no_more);
+        Some(match perhaps - reads {
+            more if READ_STEP * 1.5 < more => Judged::open(KIND, sentence),
+            _ => judged,
+        })
+    };
+    clauses.map(|text| clause(text).unwrap_or_else(|| Judged::unread(sentence))).collect()
+}
+
+fn time(text: &str) -> Option<f64> {
+    let (value, unit) = text.trim().split_once(' ')?;
+    let unit = match unit {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some(value.parse::<f64>().ok()? * unit)
+}
+
+/// "1.52k"
+fn scaled(text: &str) -> Option<f64> {
+    match text.strip_suffix('k') {
+        Some(thousands) => Some(thousands.parse::<f64>().ok()? * 1e3),
+        None => text.parse().ok(),
+    }
+}
+
+/// "1.25 MiB/s (1 MB/s)"
+fn bandwidth(text: &str) -> Option<f64> {
+    let (figure, _) = text.split_once(" (")?;
+    super::rate(figure).map(|(value, _)| value)
+}

@@ -1,0 +1,278 @@
+//! The sentences of searches for the peak and of rounds until a steady state.
+
+use super::{Heard, Judged, between, number, percent, rate};
+use crate::conclusions::lab::{Noise, burst};
+
+/// Half of the last digit of a percentage as the sentences round it.
+const ROUNDED: f64 = 0.0051;
+
+/// So many settings that could be it leave open which.
+const MANY: usize = 4;
+
+/// The device saturates at queue depth 8.
+pub fn peak_at_8(heard: &Heard<'_>) -> Vec<Judged> {
+    saturation(heard, 8.0, &[])
+}
+
+/// Each depth gives as much.
+pub fn peak_at_1(heard: &Heard<'_>) -> Vec<Judged> {
+    saturation(heard, 1.0, &[])
+}
+
+/// 4 gives the most, and 256 a fifth less.
+pub fn peak_at_4(heard: &Heard<'_>) -> Vec<Judged> {
+    saturation(
+        heard,
+        4.0,
+        &[(8.0, 0.01), (16.0, 0.02), (32.0, 0.06), (64.0, 0.1), (128.0, 0.15), (256.0, 0.2)],
+    )
+}
+
+/// The rises until 256.
+pub fn peak_rising(heard: &Heard<'_>) -> Vec<Judged> {
+    saturation(heard, 256.0, &[])
+}
+
+fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let sentences = &heard.session.sentences;
+    for (place, sentence) in sentences.iter().enumerate() {
+        let next = sentences.get(place + 1).map_or("", String::as_str);
+        let is_known = ["It could be ", "As the guide asks", "NOT as the guide asks"]
+            .iter()
+            .any(|start| sentence.starts_with(start));
+        if is_known {
+            continue;
+        }
+        if sentence.starts_with("The official run ") {
+            judged.push(official(heard, sentence));
+        } else if sentence.starts_with("Nothing up to ") {
+            judged.push(Judged::holds("saturates", sentence, truth == 256.0));
+        } else if sentence.starts_with("Whether ") && sentence.contains("cannot be told") {
+            judged.push(Judged::open("saturates", sentence));
+        } else if sentence.starts_with("Not monotonic: ") {
+            judged.push(Judged::holds("not monotonic", sentence, false));
+        } else if sentence.starts_with("At ") && sentence.ends_with(" and is left out.") {
+            continue;
+        } else if sentence.starts_with("At ") && sentence.contains(" left out: something else") {
+            let right = heard.noise == Noise::Burst;
+            judged.push(Judged::holds("a probe was disturbed", sentence, right));
+        } else if let Some(choice) =
+            between(sentence, "Queue depth ", " saturates").and_then(number)
+        {
+            let mut could_be = others(next);
+            could_be.push(choice);
+            let whole = format!("{sentence} {next}");
+            let right = could_be.contains(&truth);
+            judged.push(match MANY <= could_be.len() && right {
+                true => Judged::open("saturates", &whole),
+                false => Judged::holds("saturates", &whole, right),
+            });
+            judged.extend(cost(sentence, losses));
+        } else {
+            judged.push(Judged::unread(sentence));
+        }
+    }
+    judged
+}
+
+/// "It could be 4, 16 or 32 as well: ..."
+fn others(sentence: &str) -> Vec<f64> {
+    let list = between(sentence, "It could be ", " as well").unwrap_or_default();
+    list.replace(" or ", ", ").split(", ").filter_map(number).collect()
+}
+
+/// ", 256 costs 7 to 13 %)." or ", 256 costs 10 %)."
+fn cost(sentence: &str, losses: &[(f64, f64)]) -> Option<Judged> {
+    let (before, said) = sentence.rsplit_once(" costs ")?;
+    let setting = number(before.rsplit_once(' ')?.1)?;
+    let said = said.trim_end_matches(['.', ')']);
+    let (least, most) = said.split_once(" to ").unwrap_or((said.trim_end_matches(" %"), said));
+    let (Some(least), Some(most)) = (number(least), percent(most)) else {
+        return Some(Judged::unread(sentence));
+    };
+    let least = least / 100.0;
+    // What is not named loses nothing.
+    let truth = losses.iter().find(|(one, _)| *one == setting).map_or(0.0, |(_, loss)| *loss);
+    let right = least - ROUNDED <= truth && truth <= most + ROUNDED;
+    Some(Judged::holds("what the end costs", sentence, right))
+}
+
+/// Only what it says against the target is judged: the figure is what was measured.
+fn official(heard: &Heard<'_>, sentence: &str) -> Judged {
+    const KIND: &str = "the official run";
+    let changes = matches!(heard.noise, Noise::Drift | Noise::Burst);
+    let accuses = sentence.contains("does not keep it up");
+    Judged::holds(KIND, sentence, changes || !accuses)
+}
+
+/// M/M/1 with 500 a second: p99 is 50 ms at 500 - ln(100) / 50 ms.
+const CAPACITY: f64 = 500.0;
+const HIGHEST: f64 = CAPACITY - 92.103;
+
+/// The highest load that meets p99 <= 50 ms.
+pub fn peak_load(heard: &Heard<'_>) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let sentences = &heard.session.sentences;
+    // A device that is slower for a while carries less for a while; and where its speed varies, its long
+    // response times are those of its slow times.
+    let slowest = heard.noise.slowest() * (1.0 - 1.5 * heard.noise.deviation());
+    let (low, high) = ((CAPACITY * slowest - (CAPACITY - HIGHEST)).max(1.0), HIGHEST);
+    for (place, sentence) in sentences.iter().enumerate() {
+        let next = sentences.get(place + 1).map_or("", String::as_str);
+        if sentence.starts_with("As far as the probes can tell it ") {
+            continue;
+        }
+        if sentence.starts_with("The official run ") {
+            judged.push(official_load(sentence, (low, high)));
+            continue;
+        }
+        let meets = between(sentence, " is ", " IOPS").and_then(number);
+        let misses = sentence
+            .split_once("; ")
+            .and_then(|(_, rest)| rest.split_once(" misses"))
+            .and_then(|(load, _)| number(load));
+        let Some(meets) = meets else {
+            judged.push(match sentence.starts_with("No load meets") {
+                true => Judged::holds("the highest load", sentence, false),
+                false => Judged::unread(sentence),
+            });
+            continue;
+        };
+        let is_wide = next.starts_with("As far as the probes can tell it ");
+        let (least, most) = match is_wide {
+            true => (
+                between(next, " is at least ", " IOPS").and_then(number).unwrap_or(0.0),
+                between(next, "less than ", " IOPS").and_then(number).unwrap_or(f64::INFINITY),
+            ),
+            false => (meets, misses.unwrap_or(f64::INFINITY)),
+        };
+        // What it is to be known to: --tolerance.
+        let right = 0.95 * least <= high && low <= 1.05 * most;
+        let whole = format!("{sentence} {next}");
+        judged.push(match right && is_wide {
+            true => Judged::open("the highest load", &whole),
+            false => Judged::holds("the highest load", &whole, right),
+        });
+    }
+    judged
+}
+
+/// "The official run of 10 s at 400 IOPS offered: ...; it meets the objective."
+fn official_load(sentence: &str, (low, high): (f64, f64)) -> Judged {
+    const KIND: &str = "the official run";
+    let Some(load) = between(sentence, " at ", " IOPS offered").and_then(number) else {
+        return Judged::unread(sentence);
+    };
+    if sentence.contains("; it meets the objective") {
+        return Judged::holds(KIND, sentence, 0.95 * load <= high);
+    }
+    if sentence.contains("; it misses the objective") {
+        return Judged::holds(KIND, sentence, low <= 1.05 * load);
+    }
+    match sentence.contains(" to say whether it meets ") {
+        true => Judged::open(KIND, sentence),
+        false => Judged::unread(sentence),
+    }
+}
+
+/// The target is as fast in each round.
+pub fn sustain_level(heard: &Heard<'_>) -> Vec<Judged> {
+    sustain(heard, None)
+}
+
+/// The target is half as fast from its sixteenth round on.
+pub fn sustain_step(heard: &Heard<'_>) -> Vec<Judged> {
+    sustain(heard, Some(15))
+}
+
+fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
+    let speeds = speeds(heard, step);
+    let mut judged = Vec::new();
+    for sentence in &heard.session.sentences {
+        if sentence.starts_with("A credit or a cache ")
+            || sentence.starts_with("Nothing was written beforehand")
+        {
+            continue;
+        }
+        if sentence.starts_with("Steady: ") {
+            judged.push(Judged::holds("steady", sentence, is_steady(&speeds)));
+        } else if sentence.contains("cannot be told") {
+            judged.push(Judged::open("steady", sentence));
+        } else if sentence.starts_with("Not steady ") || sentence.starts_with("No steady state") {
+            judged.push(Judged::holds("steady", sentence, !is_level(&speeds)));
+        } else if sentence.contains(" little by little") {
+            let right = 0.1 < range(&speeds);
+            judged.push(Judged::holds("a lasting change", sentence, right));
+        } else if sentence.starts_with("It fell ") || sentence.starts_with("It rose ") {
+            judged.push(Judged::holds(
+                "a lasting change",
+                sentence,
+                has_changed(&speeds, sentence),
+            ));
+        } else {
+            judged.push(Judged::unread(sentence));
+        }
+    }
+    judged
+}
+
+/// The true speed of each round, chance left out.
+fn speeds(heard: &Heard<'_>, step: Option<usize>) -> Vec<f64> {
+    let rounds = heard.session.trials.len();
+    let length = heard.session.length.0 as f64;
+    let (start, lasts) = burst(heard.session.length, heard.seed);
+    let speed = |round: usize| {
+        let seen = &heard.session.trials[round];
+        let (from, to) = (seen.began.0 as f64, (seen.began.0 + 10_000_000_000) as f64);
+        match (step, heard.noise) {
+            (Some(step), _) => {
+                if round < step {
+                    1.0
+                } else {
+                    0.5
+                }
+            }
+            (None, Noise::Drift) => heard.noise.slowest().powf((from + to) / 2.0 / length),
+            (None, Noise::Burst) => {
+                let (start, end) = (start.0 as f64, (start.0 + lasts.0) as f64);
+                let busy = (to.min(end) - from.max(start)).max(0.0) / (to - from);
+                1.0 - busy * (1.0 - heard.noise.slowest())
+            }
+            (None, _) => 1.0,
+        }
+    };
+    (0..rounds).map(speed).collect()
+}
+
+fn range(speeds: &[f64]) -> f64 {
+    let most = speeds.iter().copied().fold(0.0, f64::max);
+    1.0 - speeds.iter().copied().fold(f64::INFINITY, f64::min) / most
+}
+
+/// The last five rounds are alike to a tenth, and so is at least as much before them.
+fn is_steady(speeds: &[f64]) -> bool {
+    speeds.len() >= 5 && range(&speeds[speeds.len() - 5..]) <= 0.1
+}
+
+/// All rounds are alike.
+fn is_level(speeds: &[f64]) -> bool {
+    range(speeds) < 0.02
+}
+
+/// "It fell from A to B in round N, ...": whether there is such a change, to a round and to half of its
+/// size.
+fn has_changed(speeds: &[f64], sentence: &str) -> bool {
+    let round = between(sentence, " in round ", ",").and_then(number).unwrap_or(0.0) as usize;
+    let figure = |start, end| between(sentence, start, end).and_then(rate);
+    let (Some((before, _)), Some((after, _))) =
+        (figure(" from ", " to "), figure(" to ", " in round"))
+    else {
+        return false;
+    };
+    let near = round.saturating_sub(2)..(round + 2).min(speeds.len());
+    let steps = near.filter(|at| *at >= 1).map(|at| speeds[at] / speeds[at - 1]);
+    let said = (after / before).ln();
+    let mut steps = steps.map(f64::ln);
+    steps.any(|step| step.signum() == said.signum() && 0.5 * said.abs() <= step.abs())
+}

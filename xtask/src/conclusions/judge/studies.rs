@@ -1,0 +1,246 @@
+//! The sentences of the studies, each held against what its settings truly give.
+
+use super::sweeps::{Curve, is_about_the_run, odd, payloads, saved};
+use super::{Heard, Judged, between, percent, span};
+
+/// What differs by less than this is alike: half of the last digit of a percentage, and what noiseless
+/// trials are off by.
+const ALIKE: f64 = 0.01;
+
+/// The share of the best that is enough in the study of concurrent writes, as the bench has it.
+const ENOUGH: f64 = 0.9;
+
+/// The study of concurrent writes on a device to which all data is alike.
+pub fn write_concurrency(heard: &Heard<'_>) -> Vec<Judged> {
+    writers(heard, false)
+}
+
+/// On one that compresses.
+pub fn write_concurrency_compressed(heard: &Heard<'_>) -> Vec<Judged> {
+    writers(heard, true)
+}
+
+fn writers(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for sentence in &heard.session.sentences {
+        let one = payloads(sentence, compresses).map(|one| Vec::from([one]));
+        let one = one.or_else(|| blocks(heard, sentence));
+        judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
+    }
+    judged.extend(saved(heard, compresses));
+    judged
+}
+
+/// "1m blocks: 8 writers saturate the target (96 % of the best, ...)...", "1m blocks: how many writers
+/// saturate the target (90 % of the best) cannot be told: ..."
+fn blocks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (size, rest) = sentence.split_once(" blocks: ")?;
+    if let Some(judged) = odd(heard, rest, sentence) {
+        return Some(judged);
+    }
+    let size = format!("block-size {size}");
+    let curve = Curve::of(heard, "queue-depth", &["payload random", &size], ENOUGH);
+    if rest.starts_with("how many writers saturate the target (90 % of the best) cannot be told: ")
+    {
+        return curve.undecided(rest);
+    }
+    if rest.starts_with("nothing up to 64 writers saturates the target (") {
+        return curve.rises(sentence);
+    }
+    let (label, said) = rest.split_once(" writer")?;
+    let said = said.strip_prefix('s').unwrap_or(said).trim_start();
+    let is_it = ["saturate the target (", "saturates the target ("];
+    is_it.iter().any(|one| said.starts_with(one)).then(|| curve.enough(rest, label))?
+}
+
+/// The study of arrays under several streams.
+pub fn multi_stream(heard: &Heard<'_>) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let sentences = heard.session.sentences.iter();
+    for sentence in sentences.filter(|one| !is_about_the_run(one)) {
+        let one = fastest(heard, sentence).or_else(|| array(heard, sentence));
+        judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
+    }
+    judged
+}
+
+/// What a target truly gives at most, one way, over the settings that are wanted.
+fn most(heard: &Heard<'_>, target: &str, read: bool, wanted: impl Fn(&str) -> bool) -> f64 {
+    let share = if read { "read-share 100%" } else { "read-share 0%" };
+    let start = format!("targets {target}, {share}, ");
+    let all = heard.truth.settings.iter();
+    let all = all.filter(|(name, _)| name.strip_prefix(start.as_str()).is_some_and(&wanted));
+    all.map(|(_, (_, bandwidth))| *bandwidth).fold(0.0, f64::max)
+}
+
+/// "raid0 reads fastest: V.", "Which of raid0 and raid5 reads fastest cannot be told: the highest is V."
+fn fastest(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "the fastest array";
+    let verbs = [(" reads fastest", true), (" writes fastest", false)];
+    let (verb, read) = verbs.into_iter().find(|(verb, _)| sentence.contains(verb))?;
+    let reached = |name: &str| most(heard, name, read, |_| true);
+    let best = ["disk", "raid0", "raid5"].map(reached).into_iter().fold(0.0, f64::max);
+    let is_best = |name: &str| (1.0 - ALIKE) * best <= reached(name);
+    let judged = match between(sentence, "Which of ", verb) {
+        Some(list) if super::labels(list).into_iter().any(is_best) => Judged::open(KIND, sentence),
+        Some(_) => Judged::holds(KIND, sentence, false),
+        None => Judged::holds(KIND, sentence, is_best(sentence.split_once(' ')?.0)),
+    };
+    Some(Vec::from([judged]))
+}
+
+/// "raid0 (raid0, 4 disks): reads V, 90 % of it or more from workers 2 and queue-depth 8/worker on, 4.0
+/// times disk (3.8 to 4.2), 100 % of 4 disks, 4 workers reach 88 % of what one does (80 to 95 %);
+/// writes ..."
+fn array(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (name, rest) = sentence.split_once(" (")?;
+    let (_, rest) = rest.split_once("): ")?;
+    let mut judged = Vec::new();
+    for part in rest.trim_end_matches('.').split("; ") {
+        let read = part.starts_with("reads ");
+        (read || part.starts_with("writes ")).then_some(())?;
+        judged.extend(next_to_all(heard, (name, read), part)?);
+        judged.extend(scaling(heard, (name, read), part)?);
+        judged.extend(crowd(heard, (name, read), part)?);
+    }
+    Some(judged)
+}
+
+fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "from where on";
+    if part.contains(", from where on cannot be told") {
+        return Some(Vec::from([Judged::open(KIND, part)]));
+    }
+    let Some(place) = between(part, ", 90 % of it or more from ", " on") else {
+        return Some(Vec::new());
+    };
+    let (workers, each) = place.split_once(" and ")?;
+    let at = most(heard, name, read, |one| one == format!("{workers}, {each}"));
+    let right = 0.9 * (1.0 - ALIKE) * most(heard, name, read, |_| true) <= at;
+    Some(Vec::from([Judged::holds(KIND, part, right)]))
+}
+
+fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
+    let Some((before, ends)) = part.split_once(" times disk") else { return Some(Vec::new()) };
+    let (low, high) = match ends.strip_prefix(" (") {
+        Some(ends) => ends.split_once(')')?.0.split_once(" to ")?,
+        None => (before.rsplit_once(", ")?.1, before.rsplit_once(", ")?.1),
+    };
+    let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
+    let truth = most(heard, name, read, |_| true) / most(heard, "disk", read, |_| true);
+    let right = low - 0.051 <= truth && truth <= high + 0.051;
+    Some(Vec::from([Judged::holds("how it scales", part, right)]))
+}
+
+fn crowd(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
+    let Some((_, said)) = part.split_once("4 workers reach ") else { return Some(Vec::new()) };
+    let said = said.replace(" of what one does", "");
+    let (low, high) = span(&said)?;
+    let with = |workers: &str| most(heard, name, read, |one| one.starts_with(workers));
+    let truth = with("workers 4, ") / with("workers 1, ");
+    let right = low - ALIKE <= truth && truth <= high + ALIKE;
+    Some(Vec::from([Judged::holds("crowded", part, right)]))
+}
+
+/// The study of access mixes.
+pub fn access_mix(heard: &Heard<'_>) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let sentences = heard.session.sentences.iter();
+    for sentence in sentences.filter(|one| !is_about_the_run(one)) {
+        let one = ranks(heard, sentence).or_else(|| costs(heard, sentence));
+        judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
+    }
+    judged
+}
+
+/// The most that drives truly reach with a mix.
+fn reached(heard: &Heard<'_>, drives: &str, read: bool, mix: &str) -> f64 {
+    let start = format!("pattern {mix}, ");
+    most(heard, drives, read, |one| one.starts_with(&start))
+}
+
+/// "sas, writes: sequential V; mixed:5% costs 60 % (55 to 64 %), random cannot be told from it (90 % to
+/// 120 % of it); more requests per disk gain 21 % (15 to 28 %) with mixed:5%."
+fn costs(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (drives, rest) = sentence.split_once(", ")?;
+    let (direction, rest) = rest.split_once(": sequential ")?;
+    let read = direction == "reads";
+    let pure = reached(heard, drives, read, "sequential");
+    let mut judged = Vec::new();
+    let mut parts = rest.trim_end_matches('.').split("; ");
+    parts.next()?;
+    for part in parts {
+        if part.contains("more requests per disk") {
+            judged.push(gain(heard, (drives, read), part)?);
+            continue;
+        }
+        for one in part.split(", ") {
+            judged.push(cost(one, |mix| reached(heard, drives, read, mix) / pure)?);
+        }
+    }
+    Some(judged)
+}
+
+/// One mix against the pure one.
+fn cost(said: &str, share: impl Fn(&str) -> f64) -> Option<Judged> {
+    const KIND: &str = "what a mix costs";
+    let within =
+        |(low, high): (f64, f64), truth: f64| low - ALIKE <= truth && truth <= high + ALIKE;
+    if let Some((mix, loss)) = said.split_once(" costs ") {
+        return Some(Judged::holds(KIND, said, within(span(loss)?, 1.0 - share(mix))));
+    }
+    if let Some((mix, gain)) = said.split_once(" gains ") {
+        return Some(Judged::holds(KIND, said, within(span(gain)?, share(mix) - 1.0)));
+    }
+    let (mix, ends) = said.split_once(" cannot be told from it ")?;
+    let ends = ends.replace(" of it)", ")");
+    Some(match within(span(&ends)?, share(mix)) {
+        true => Judged::open(KIND, said),
+        false => Judged::holds(KIND, said, false),
+    })
+}
+
+/// What more requests per disk gain.
+fn gain(heard: &Heard<'_>, (drives, read): (&str, bool), said: &str) -> Option<Judged> {
+    const KIND: &str = "what depth gains";
+    let truth = |mix: &str| {
+        let at = |depth: &str| {
+            most(heard, drives, read, |one| {
+                one == format!("pattern {mix}, queue-depth {depth}/disk")
+            })
+        };
+        at("3") / at("1") - 1.0
+    };
+    if said.contains("cannot be told") {
+        return Some(Judged::open(KIND, said));
+    }
+    if let Some(most) = between(said, "next to nothing (at most ", ")") {
+        let mixes = ["sequential", "mixed:5%", "mixed:20%", "random"];
+        let right = mixes.into_iter().all(|mix| truth(mix) <= percent(most).unwrap_or(0.0) + ALIKE);
+        return Some(Judged::holds(KIND, said, right));
+    }
+    let (figures, mix) = said.strip_prefix("more requests per disk gain ")?.split_once(" with ")?;
+    let (low, high) = span(figures)?;
+    let right = low - ALIKE <= truth(mix) && truth(mix) <= high + ALIKE;
+    Some(Judged::holds(KIND, said, right))
+}
+
+/// "Writes, mixed:5%: sas V, scsi V[; sas and scsi cannot be told apart].": whether the first is the
+/// faster one.
+fn ranks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "which drives are faster";
+    let (direction, rest) = sentence.split_once(", ")?;
+    let read = match direction {
+        "Reads" => true,
+        "Writes" => false,
+        _ => return None,
+    };
+    if sentence.contains(" cannot be told apart") {
+        return Some(Vec::from([Judged::open(KIND, sentence)]));
+    }
+    let (mix, values) = rest.rsplit_once(": ")?;
+    let (first, _) = values.split_once(' ')?;
+    let other = if first == "sas" { "scsi" } else { "sas" };
+    let right = reached(heard, other, read, mix) < reached(heard, first, read, mix);
+    Some(Vec::from([Judged::holds(KIND, sentence, right)]))
+}
