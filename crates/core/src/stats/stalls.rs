@@ -21,6 +21,8 @@ const IOS_MIN: f64 = 5.0;
 const PERIODIC_MIN: usize = 4;
 /// How far a distance may be from the period, as a share of it; or one interval, if that is more.
 const PERIOD_TOLERANCE: f64 = 0.1;
+/// Where nothing completes for more than this share of the time, the device is slow: it does not stall.
+const STALLED_MAX: f64 = 0.75;
 /// Stalls at any times look as if they had a period in at most this share of cases.
 const CHANCE_MAX: f64 = 0.05;
 
@@ -200,12 +202,14 @@ fn one_of(pieces: &[Piece], at_the_end: bool, least: u64, usual: &Usual) -> Opti
 }
 
 /// Stalls that most intervals have, so that none stands out: then nearly no I/O takes a time between
-/// the usual one and that of a stall, as many do where times merely differ.
+/// the usual one and that of a stall, as many do where times merely differ; and between two stalls the
+/// device answers as usual. Slow I/Os of a closed loop can complete all at once, again and again, and
+/// are slow I/Os all the same.
 fn in_most(pieces: &[Piece], times: &Histogram, usual: &Usual) -> Option<Stalls> {
     let length = usual.longest;
     let alike = |one: &Piece| one.longest >= length / 3 * 2 && one.longest / 3 * 2 <= length;
-    let with = pieces.iter().filter(|one| alike(one)).count();
-    if length < usual.least || with * 5 < pieces.len() * 3 {
+    let with: Vec<&Piece> = pieces.iter().filter(|one| alike(one)).collect();
+    if length < usual.least || with.len() * 5 < pieces.len() * 3 {
         return None;
     }
     let between = |low: u64, high: u64| {
@@ -221,7 +225,13 @@ fn in_most(pieces: &[Piece], times: &Histogram, usual: &Usual) -> Option<Stalls>
     };
     let count = (held / each).round();
     let is_apart = between(length / 8, length / 2) as f64 <= held;
-    if !is_apart || count < PERIODIC_MIN as f64 || waited < count * usual.waited(length) / 2.0 {
+    let time = with.iter().map(|one| one.length).sum::<u64>() as f64;
+    let is_slow = count * length as f64 > STALLED_MAX * time;
+    if !is_apart
+        || is_slow
+        || count < PERIODIC_MIN as f64
+        || waited < count * usual.waited(length) / 2.0
+    {
         return None;
     }
     let window: u64 = pieces.iter().map(|one| one.length).sum();
@@ -363,6 +373,20 @@ mod tests {
         }
         assert_eq!(stalls(&series, &times, false).count, 0);
         assert_eq!(stalls(&[], &Histogram::default(), false), Stalls::default());
+    }
+
+    /// After two of five seconds each I/O takes so many milliseconds, and what is in flight completes
+    /// all at once, for which a device may have been held without a pause.
+    #[test]
+    fn slow_ios_that_complete_together_are_no_stalls() {
+        for took in [55, 80, 104, 130] {
+            let held: Vec<(u64, u64)> =
+                (0..).map(|k| (2000 + k * took, took - 1)).take(60).collect();
+            for load in [4, 16] {
+                let stalls = found(5, TENTH, load, false, &held);
+                assert_eq!((stalls.count, stalls.period), (0, None), "{took} {load}");
+            }
+        }
     }
 
     #[test]
