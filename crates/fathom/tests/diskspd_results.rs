@@ -88,7 +88,8 @@ fn the_text_adds_up() {
             text.lines().skip_while(|line| *line != heading).skip(3).take(15).collect();
         let times: Vec<f64> =
             rows.iter().map(|row| number(row.split('|').nth(1).unwrap().trim())).collect();
-        assert!(times.is_sorted() && times[0] > 0.0, "{rows:?}");
+        // What memory answers in less than half a microsecond is 0.000 ms.
+        assert!(times.is_sorted() && times[0] >= 0.0 && times[14] > 0.0, "{rows:?}");
         assert!(rows[0].starts_with("    min |") && rows[14].starts_with("    max |"), "{rows:?}");
     }
 }

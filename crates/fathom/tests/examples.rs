@@ -7,6 +7,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Place, code, stderr, stdout};
 
@@ -127,42 +128,57 @@ fn times_are_shortened_and_sizes_are_not() {
     assert_eq!(shorter("rate = \"500MB/s\" # 4ms"), "rate = \"500MB/s\" # 4ms");
 }
 
+/// So many examples run at once, each with targets of its own: mostly they wait.
+const AT_ONCE: usize = 4;
+
 #[test]
 fn every_example_runs_with_the_commands_in_its_comments() {
+    let examples = examples();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((name, text)) = examples.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    runs_with_the_commands_in_its_comments(name, text);
+                }
+            });
+        }
+    });
+}
+
+fn runs_with_the_commands_in_its_comments(name: &str, text: &str) {
     let place = place();
-    for (name, text) in examples() {
-        let commands = commands(&text);
-        assert!(!commands.is_empty(), "{name} does not say how it is run");
-        for (number, command) in commands.iter().enumerate() {
-            assert!(command[1] == format!("examples/{name}"), "{name}: {command:?}");
-            let words: Vec<&str> = command.iter().map(String::as_str).collect();
-            let out = format!("{name}-{number}.jsonl");
-            // These are the words of it all; only where results go is added, and what a person answers.
-            let more: &[&str] = match words[0] {
-                "plan" => &[],
-                "sweep" if words.contains(&"--plan") => &[],
-                "sweep" => &["--yes", "--out", &out],
-                _ => &["--out", &out],
-            };
-            let output = place.run(&[&words[..], more].concat());
-            let told = stderr(&output);
-            if name == "polled.toml" {
-                // Where it can be: most drivers have set up no queue that could be polled.
-                assert!(code(&output) == 0 || told.contains("poll"), "{told}");
-                continue;
-            }
-            // A plan ends as the run would that nobody has consented to.
-            let unasked = words[0] == "plan" && code(&output) == 3 && told.contains("--overwrite");
-            assert!([0, 4].contains(&code(&output)) || unasked, "{name}: {words:?}: {told}");
-            if more.is_empty() {
-                continue;
-            }
-            let document = common::read(&place.join(&out));
-            let ios: u64 = document.trials.iter().map(|trial| trial.total(None).ios()).sum();
-            assert!(ios > 0, "{name}: nothing was measured");
-            for trial in &document.trials {
-                assert!(trial.errors() == 0 && !trial.interrupted, "{name}: {}", trial.point.name);
-            }
+    let commands = commands(text);
+    assert!(!commands.is_empty(), "{name} does not say how it is run");
+    for (number, command) in commands.iter().enumerate() {
+        assert!(command[1] == format!("examples/{name}"), "{name}: {command:?}");
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let out = format!("{name}-{number}.jsonl");
+        // These are the words of it all; only where results go is added, and what a person answers.
+        let more: &[&str] = match words[0] {
+            "plan" => &[],
+            "sweep" if words.contains(&"--plan") => &[],
+            "sweep" => &["--yes", "--out", &out],
+            _ => &["--out", &out],
+        };
+        let output = place.run(&[&words[..], more].concat());
+        let told = stderr(&output);
+        if name == "polled.toml" {
+            // Where it can be: most drivers have set up no queue that could be polled.
+            assert!(code(&output) == 0 || told.contains("poll"), "{told}");
+            continue;
+        }
+        // A plan ends as the run would that nobody has consented to.
+        let unasked = words[0] == "plan" && code(&output) == 3 && told.contains("--overwrite");
+        assert!([0, 4].contains(&code(&output)) || unasked, "{name}: {words:?}: {told}");
+        if more.is_empty() {
+            continue;
+        }
+        let document = common::read(&place.join(&out));
+        let ios: u64 = document.trials.iter().map(|trial| trial.total(None).ios()).sum();
+        assert!(ios > 0, "{name}: nothing was measured");
+        for trial in &document.trials {
+            assert!(trial.errors() == 0 && !trial.interrupted, "{name}: {}", trial.point.name);
         }
     }
 }

@@ -244,16 +244,27 @@ fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
 /// Builds a program of the workspace and says where it is.
 pub fn build(package: &str, profile: Profile) -> Result<PathBuf, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--package", package, "--bin", package, "--message-format=json"]);
-    command.args((profile == Profile::Release).then_some("--release"));
+    match profile {
+        Profile::Release => command.args(["build", "--package", package, "--release"]),
+        // The very one that was built for the tests: by itself it would be another one, because what
+        // else is built decides about the features of its dependencies.
+        #[cfg(test)]
+        Profile::Debug => command.args(["test", "--workspace", "--no-run"]),
+    };
+    command.arg("--message-format=json");
     let output = command
         .current_dir(crate::root())
         .output()
         .map_err(|error| format!("cargo could not be started: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let built = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let own = built.filter(|line| {
+        line["target"]["name"] == package
+            && line["target"]["kind"][0] == "bin"
+            && line["profile"]["test"] == false
+    });
     let executable =
-        built.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).next_back();
+        own.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).next_back();
     match executable {
         Some(path) if output.status.success() => Ok(path),
         _ => Err(format!("{package} could not be built{}", said(&output))),
