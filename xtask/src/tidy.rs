@@ -1,7 +1,7 @@
 //! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
 //! is advice; this is a test as well (`cargo test -p xtask`), so it cannot be forgotten.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -70,6 +70,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
         }));
     }
     findings.extend(changelog(root)?);
+    findings.extend(lies(root)?);
     Ok(findings)
 }
 
@@ -294,9 +295,74 @@ fn changelog(root: &Path) -> io::Result<Option<Finding>> {
     Ok(Some(Finding { path, line: 1, rule }))
 }
 
+/// The page of the lies has the rows of their table, and no others: it is written by the section that
+/// tries them.
+fn lies(root: &Path) -> io::Result<Vec<Finding>> {
+    let paths = ["tests/lies/tables.sh", "docs/lies.md"];
+    let mut texts = Vec::new();
+    for path in paths {
+        texts.push(match fs::read_to_string(root.join(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            other => other?,
+        });
+    }
+    let broken = untold(&texts[0], &texts[1]);
+    let findings = paths.iter().zip(broken).flat_map(|(path, broken)| {
+        let finding = move |(line, rule)| Finding { path: PathBuf::from(path), line, rule };
+        broken.into_iter().map(finding)
+    });
+    Ok(findings.collect())
+}
+
+/// What the table has and the page has not, and the other way round.
+fn untold(table: &str, page: &str) -> [Broken; 2] {
+    let tried = rows(table, |line| {
+        let (word, rest) = line.split_once(' ')?;
+        let (name, truth) = rest.split_once(" \"")?;
+        let is_row = ["lie", "truth", "from_guest"].contains(&word);
+        is_row.then(|| (name, truth.split('"').next().unwrap_or_default()))
+    });
+    let told = rows(page, |line| {
+        let (name, truth) = line.strip_prefix("| ")?.split_once(" | ")?;
+        let is_row = !["lie", "run", "---"].contains(&name);
+        is_row.then(|| (name, truth.split(" |").next().unwrap_or_default()))
+    });
+    let missing = |of: &Rows, there: &Rows, place: &str| {
+        let missing = of.iter().filter(|(row, _)| !there.contains_key(*row));
+        let rule = |((name, truth), line): (&(String, String), &usize)| {
+            (
+                *line,
+                format!("`{name}` ({truth}) is not in {place}: FATHOM_LIES_WRITE=1 ./test lies"),
+            )
+        };
+        missing.map(rule).collect()
+    };
+    [missing(&tried, &told, "docs/lies.md"), missing(&told, &tried, "tests/lies/tables.sh")]
+}
+
+/// Names with what is said of them, and their lines.
+type Rows = BTreeMap<(String, String), usize>;
+
+/// The lines that are rows.
+fn rows<'t>(text: &'t str, row: impl Fn(&'t str) -> Option<(&'t str, &'t str)>) -> Rows {
+    let rows = text.lines().zip(1..).filter_map(|(line, number)| Some((row(line)?, number)));
+    rows.map(|((name, said), number)| ((name.to_owned(), said.to_owned()), number)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lie_that_the_page_does_not_tell_is_found_and_one_that_nobody_tries() {
+        let table = "lie one \"It lies\" \\\n  must=x\nlie two \"It lies too\"\n";
+        let page = "| lie | what |\n| --- | --- |\n| one | It lies | `x` |\n| old | Gone | `x` |\n";
+        let [tried, told] = untold(table, page);
+        assert_eq!((tried.len(), tried[0].0, told.len(), told[0].0), (1, 3, 1, 4));
+        assert!(tried[0].1.starts_with("`two` (It lies too) is not in docs/lies.md"), "{tried:?}");
+        assert!(told[0].1.starts_with("`old` (Gone) is not in tests/lies/tables.sh"), "{told:?}");
+        assert_eq!(untold("", ""), [Vec::new(), Vec::new()]);
+    }
 
     fn rules(path: &str, text: &str) -> Vec<String> {
         rust_rules(Path::new(path), text)
