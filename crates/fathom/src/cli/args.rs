@@ -202,6 +202,9 @@ pub struct Quick {
     /// Repeats the offsets and the data of an earlier run [default: a new one each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
+    /// Do not write before it to see whether the target compresses, deduplicates or skips zeros
+    #[arg(long)]
+    pub no_probe: bool,
     /// Remove scratch files in the folder that a killed run has left, without asking
     #[arg(long)]
     pub remove_leftovers: bool,

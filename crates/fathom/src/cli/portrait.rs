@@ -126,7 +126,7 @@ pub fn portrait(
         });
     }
     let room = Region { target: 0, offset: start, length: Bytes(target.size.0 - start.0) };
-    let probe = (free_to_write && !args.buffered)
+    let probe = (free_to_write && !args.buffered && !args.no_probe)
         // The data of its trials is to be none that the steps write.
         .then(|| ReductionProbe::new(room, &target, access, !seed))
         .flatten();

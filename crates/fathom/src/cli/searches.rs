@@ -66,6 +66,9 @@ pub struct PeakArgs {
     #[arg(long, value_name = "TIME|none", allow_hyphen_values = true, default_value = "5m",
           value_parser = values::official)]
     pub official: Official,
+    /// Do not write before it to see whether the target compresses, deduplicates or skips zeros
+    #[arg(long)]
+    pub no_probe: bool,
 }
 
 /// What rises until the targets are saturated.

@@ -166,8 +166,8 @@ fn settle(
     let axis = document::Axis::from(&peak.axis());
     let experiment = experiment(peak, &base, &spec.targets);
     let probes = match official {
-        Some(_) => probe::before(&base, &place, spec.backend),
-        None => Vec::new(),
+        Some(_) if !args.search.no_probe => probe::before(&base, &place, spec.backend),
+        _ => Vec::new(),
     };
     let probed = probes.iter().map(|probe| probe.writes_at_most().0).sum();
     let writes = Writes::of(std::iter::once((&long, 1)), &spec.targets);
