@@ -282,6 +282,7 @@ fn documents(size: Size) -> Result<Vec<Row>, String> {
         record,
         counters: None,
         traced: None,
+        is_void: false,
     };
     let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };
     let repeats = size.repeats.div_ceil(100);

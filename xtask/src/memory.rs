@@ -180,6 +180,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         record,
         counters: None,
         traced: None,
+        is_void: false,
     };
     let targets = [Target::simulated("invented", Bytes(1 << 40))];
     let host = Host::default();

@@ -235,6 +235,7 @@ impl Session {
             record,
             counters: watcher.counted,
             traced: None,
+            is_void: false,
         };
         let judgement = judge(&trial, &self.host, &self.facts);
         let mut write = || -> io::Result<()> {

@@ -162,7 +162,7 @@ impl Session<'_> {
             contents.look(&planned.point);
             let trace = course.trace.as_deref_mut();
             let means = (&mut io_wq, trace, &mut ahead);
-            let trial = match self.trial(*planned, experiment, (means, course.loaded), live) {
+            let mut trial = match self.trial(*planned, experiment, (means, course.loaded), live) {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -181,6 +181,7 @@ impl Session<'_> {
             }
             let judgement = judged(&trial, self.host, &mut contents, experiment);
             contents.ran(&trial.point);
+            trial.is_void = judgement.verdict() == Verdict::Void;
             course.take(judgement.verdict(), trial.point.time());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
             let interrupted = trial.record.interrupted;
@@ -294,6 +295,7 @@ impl Session<'_> {
             record,
             counters,
             traced,
+            is_void: false,
         })
     }
 

@@ -187,16 +187,17 @@ fn is_sweep(document: &Document) -> bool {
 }
 
 /// Gives each rate the half-width that the conclusions know it by: what repeats differ by is taken from
-/// all results together, because few repeats of one say little about it.
+/// all results together, because few repeats of one say little about it, and the intervals hold for all
+/// of them at once.
 fn know_together(spots: &mut [Spot<'_>]) {
-    if spots.iter().all(|spot| spot.counted < 2) {
-        return;
-    }
     type Rate = fn(&mut Summary) -> &mut Option<Estimate>;
     let rates: [Rate; 2] = [|one| &mut one.iops, |one| &mut one.bandwidth];
+    // As there: what is void counts only where all is.
+    let all_are = spots.iter().all(Spot::is_void);
     for rate in rates {
         let known = spots.iter().map(|spot| {
-            let each = counted(&spot.trials).into_iter();
+            let all = if all_are || !spot.is_void() { counted(&spot.trials) } else { Vec::new() };
+            let each = all.into_iter();
             each.filter_map(|trial| *rate(&mut figures::summary(trial, None, &[]))).collect()
         });
         let levels = stats::levels(&known.collect::<Vec<Vec<Estimate>>>());

@@ -78,6 +78,7 @@ fn long() -> Trial {
         },
         counters: None,
         traced: None,
+        is_void: false,
     }
 }
 

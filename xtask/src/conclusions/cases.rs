@@ -136,7 +136,9 @@ fn studies() -> Vec<Case> {
             judge::write_concurrency_compressed,
         ),
         one("multi-stream", &STREAMS, multi_stream, judge::multi_stream),
+        one("multi-stream, not repeated", &STREAMS, multi_stream_once, judge::multi_stream),
         one("access-mix", &MIXES, access_mix, judge::access_mix),
+        one("access-mix, not repeated", &MIXES, access_mix_once, judge::access_mix),
     ])
 }
 
@@ -390,6 +392,14 @@ const ARRAYS: [(&str, u32, &str); 3] =
     [("disk", 1, "single disk"), ("raid0", 4, "raid0, 4 disks"), ("raid5", 4, "raid5, 4 disks")];
 
 fn multi_stream(seed: u64) -> Box<dyn Experiment> {
+    multi_streams(seed, 3)
+}
+
+fn multi_stream_once(seed: u64) -> Box<dyn Experiment> {
+    multi_streams(seed, 1)
+}
+
+fn multi_streams(seed: u64, repeats: u32) -> Box<dyn Experiment> {
     let mut candidates = Vec::new();
     for (target, (name, _, _)) in ARRAYS.iter().enumerate() {
         for (label, share) in [("100%", 1.0), ("0%", 0.0)] {
@@ -425,12 +435,20 @@ fn multi_stream(seed: u64) -> Box<dyn Experiment> {
         geometry: geometry.to_owned(),
         disks,
     });
-    let settings = SweepSettings { repeats: 1, ..sweep_settings(seed) };
+    let settings = SweepSettings { repeats, ..sweep_settings(seed) };
     let sweep = Sweep::new(axes, candidates, settings);
     Box::new(Study::new(sweep, Question::MultiStream(drives.into())))
 }
 
 fn access_mix(seed: u64) -> Box<dyn Experiment> {
+    access_mixes(seed, 3)
+}
+
+fn access_mix_once(seed: u64) -> Box<dyn Experiment> {
+    access_mixes(seed, 1)
+}
+
+fn access_mixes(seed: u64, repeats: u32) -> Box<dyn Experiment> {
     let patterns = [
         ("sequential", Pattern::SEQUENTIAL),
         ("mixed:5%", Pattern::Mixed { random_share: 0.05, distribution: Distribution::Uniform }),
@@ -470,7 +488,7 @@ fn access_mix(seed: u64) -> Box<dyn Experiment> {
         geometry: "4 disks".to_owned(),
         disks: 4,
     });
-    let settings = SweepSettings { repeats: 1, ..sweep_settings(seed) };
+    let settings = SweepSettings { repeats, ..sweep_settings(seed) };
     let sweep = Sweep::new(axes, candidates, settings);
     Box::new(Study::new(sweep, Question::AccessMix(drives.into())))
 }

@@ -7,6 +7,7 @@ use fathom_core::Span;
 use fathom_core::experiment::{Experiment, Planned, Step, Trial};
 use fathom_core::measure::Record;
 use fathom_core::spec::BackendKind;
+use fathom_core::verdict::Severity;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
 /// An axis that says on which device a point runs, by the device's place.
@@ -153,8 +154,10 @@ pub fn run(
         let place = planned.place.coordinates.iter().find(|one| one.axis == TARGETS);
         let place = place.and_then(|one| one.value).unwrap_or(0.0) as usize;
         let device = devices[place].at(loaded);
-        let trial = trial(planned, &device, experiment);
-        doubts.extend(experiment.doubts(&trial).iter().map(|one| one.code));
+        let mut trial = trial(planned, &device, experiment);
+        let held = experiment.doubts(&trial);
+        trial.is_void = held.iter().any(|one| one.severity == Severity::Void);
+        doubts.extend(held.iter().map(|one| one.code));
         trials.push(seen(&trial, loaded));
         loaded += trial.point.time();
         last = Some(trial);
@@ -187,6 +190,7 @@ pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experimen
         record: record.expect("a simulated device can always be opened"),
         counters: None,
         traced: None,
+        is_void: false,
     }
 }
 

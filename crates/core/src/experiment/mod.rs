@@ -55,6 +55,9 @@ pub struct Trial {
     pub counters: Option<Counters>,
     /// Where every I/O is to be found, if that was asked for.
     pub traced: Option<Traced>,
+    /// Whether the verdict on it was void: its figures do not measure what was asked. False until it was
+    /// judged.
+    pub is_void: bool,
 }
 
 /// A trace of a trial: what is in it, and what is not.

@@ -82,6 +82,8 @@ struct Reading {
     turn: usize,
     /// Which of the trials of its point it is.
     repeat: u32,
+    /// Whether the trial was void.
+    is_void: bool,
 }
 
 /// All combinations, and what is known about each.
@@ -195,6 +197,7 @@ impl Sweep {
     /// Takes the trial of a candidate.
     fn take(&mut self, place: usize, trial: &Trial) {
         if let Some(reading) = self.read(&trial.record) {
+            let reading = Reading { is_void: trial.is_void, ..reading };
             // Judged before it counts itself, as it was at its looks. What is measured again is
             // measured to its end.
             self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
@@ -204,11 +207,22 @@ impl Sweep {
         self.done += 1;
     }
 
-    /// What the trials of each candidate come to.
+    /// What the trials of each candidate come to. Void ones do not count, unless all of all candidates
+    /// are.
     fn compared(&self) -> Vec<Option<Level>> {
+        let all_are = self.readings.iter().flatten().all(|one| one.is_void);
         let shown = |one: &Reading| Estimate { value: one.value, half_width: one.half_width };
-        let each = self.readings.iter().map(|trials| trials.iter().map(shown).collect());
+        let each = self
+            .readings
+            .iter()
+            .map(|trials| trials.iter().filter(|one| all_are || !one.is_void).map(shown).collect());
         stats::levels(&each.collect::<Vec<Vec<Estimate>>>())
+    }
+
+    /// Whether a candidate was measured, and does not count because all of its trials are void.
+    fn is_void(&self, place: usize) -> bool {
+        let trials = &self.readings[place];
+        self.levels[place].is_none() && !trials.is_empty() && trials.iter().all(|one| one.is_void)
     }
 
     /// Whether the running point may be cut off.
@@ -263,7 +277,8 @@ impl Sweep {
     fn read(&self, record: &Record) -> Option<Reading> {
         let Estimate { value, half_width } = self.throughput.read(record)?;
         let at = self.turns.get(self.done).map_or(0, |(_, repeat)| *repeat);
-        Some(Reading { value, half_width, took: record.window, turn: self.done, repeat: at })
+        let took = record.window;
+        Some(Reading { value, half_width, took, turn: self.done, repeat: at, is_void: false })
     }
 
     /// Whether a throughput is clearly below the best so far, whichever of the candidates that is and

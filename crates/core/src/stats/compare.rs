@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-use super::{Estimate, t_95};
+use super::Estimate;
 
 /// What trials are taken to differ by, as a standard deviation, where none was repeated: a share. That
 /// is runs that differ by 10 % by themselves while the target drifts by 20 % beneath them.
@@ -67,16 +67,20 @@ struct Spread {
 /// What repeats scatter by is taken from all settings together, because few repeats of one say little
 /// about it. A setting whose own repeats lie significantly further apart than those of the others is
 /// known by its own alone, so that one stall makes this setting uncertain, and not all.
+///
+/// The half-widths hold for all settings at once in 95 of 100 experiments, because it is the highest or
+/// the lowest of them that is looked at.
 pub fn levels(settings: &[Vec<Estimate>]) -> Vec<Option<Level>> {
     let means: Vec<Option<f64>> = settings.iter().map(|trials| mean(trials)).collect();
     let spreads: Vec<Option<Spread>> =
         settings.iter().zip(&means).map(|(trials, mean)| spread(trials, (*mean)?)).collect();
     let (pooled, is_restless) = pooled(&spreads);
+    let count = means.iter().flatten().count();
     let levels = settings.iter().zip(&means).zip(spreads.iter().zip(is_restless));
     levels
         .map(|((trials, mean), (own, is_restless))| {
             let own = own.filter(|_| is_restless);
-            let level = level(trials, (*mean)?, own.or(pooled));
+            let level = level((trials, (*mean)?), own.or(pooled), count);
             Some(Level { is_restless, ..level })
         })
         .collect()
@@ -139,15 +143,17 @@ impl Spread {
     }
 }
 
-/// The half-width is the larger of what the repeats and what the trials themselves say.
-fn level(trials: &[Estimate], mean: f64, spread: Option<Spread>) -> Level {
+/// The half-width is the larger of what the repeats and what the trials themselves say, of one of so many
+/// settings.
+fn level((trials, mean): (&[Estimate], f64), spread: Option<Spread>, settings: usize) -> Level {
     let n = trials.len() as f64;
     let within: Option<f64> = trials.iter().map(|one| one.half_width.map(|half| half * half)).sum();
     let within = within.map(|squares| squares.sqrt() / n);
-    let among = spread.and_then(|spread| {
-        Some(t_95(spread.degrees)? * spread.variance().sqrt() * mean / n.sqrt())
+    let among = spread.map(|spread| {
+        t(settings, Some(spread.degrees)) * spread.variance().sqrt() * mean / n.sqrt()
     });
-    let half_width = match (within, among) {
+    let all_at_once = t(settings, None) / Z_95;
+    let half_width = match (within.map(|half| half * all_at_once), among) {
         (Some(within), Some(among)) => Some(within.max(among)),
         (one, other) => one.or(other),
     };

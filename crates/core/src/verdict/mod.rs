@@ -390,6 +390,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         record,
         counters: None,
         traced: None,
+        is_void: false,
     };
     let case = Case { trial: &trial, host, targets };
     let mut judgement = Judgement::default();

@@ -115,6 +115,7 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
             record,
             counters: None,
             traced: None,
+            is_void: false,
         });
     }
 }

@@ -189,6 +189,7 @@ fn replay(
             // Nothing is decided by them, and not all of them are in the file.
             counters: None,
             traced: None,
+            is_void: verdict == Verdict::Void,
         });
     }
     Ok((last, course))

@@ -342,6 +342,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
         counters: Some(counters(window)),
         traced: None,
+        is_void: false,
     }
 }
 
@@ -633,6 +634,7 @@ pub fn interrupted() -> Document {
         started_unix_ns: CREATED_NS + 2_500_000_000,
         counters: None,
         traced: None,
+        is_void: false,
     };
     let judgement = Judgement {
         findings: Vec::from([finding(

@@ -1,7 +1,7 @@
 //! The sentences of the studies, each held against what its settings truly give.
 
 use super::sweeps::{Curve, is_about_the_run, odd, payloads, saved};
-use super::{Heard, Judged, between, percent, span};
+use super::{Heard, Judged, between, labels, percent, span};
 
 /// What differs by less than this is alike: half of the last digit of a percentage, and what noiseless
 /// trials are off by.
@@ -24,7 +24,7 @@ fn writers(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
     let mut judged = Vec::new();
     for sentence in &heard.session.sentences {
         let one = payloads(sentence, compresses).map(|one| Vec::from([one]));
-        let one = one.or_else(|| blocks(heard, sentence));
+        let one = one.or_else(|| blocks(heard, sentence)).or_else(|| sizes(heard, sentence));
         judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
     }
     judged.extend(saved(heard, compresses));
@@ -53,12 +53,49 @@ fn blocks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     is_it.iter().any(|one| said.starts_with(one)).then(|| curve.enough(rest, label))?
 }
 
+/// "Blocks of 1m reach the most: V; 512k 93 % of it (91 to 95 %), 256k cannot be told from it (97 to 105 %
+/// of it)."
+fn sizes(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "which blocks are faster";
+    let (first, rest) = sentence.strip_prefix("Blocks of ")?.split_once(" reach the ")?;
+    let truth = |size: &str| {
+        let start = format!("payload random, block-size {size}, ");
+        let all = heard.truth.settings.iter().filter(|(name, _)| name.starts_with(&start));
+        all.map(|(_, (_, bandwidth))| *bandwidth).fold(0.0, f64::max)
+    };
+    let (_, parts) = rest.trim_end_matches('.').split_once("; ")?;
+    let part = |said: &str| {
+        let (size, share) = said.split_once(' ')?;
+        let share = share.replace(" of it", "");
+        ratio(KIND, said, &share, truth(size) / truth(first))
+    };
+    parts.split(", ").map(part).collect()
+}
+
+/// A ratio as it is said, "93 % (91 to 95 %)" or "cannot be told ... (97 to 105 %)": whether it is true.
+fn ratio(kind: &'static str, sentence: &str, said: &str, truth: f64) -> Option<Judged> {
+    let is_open = said.contains("cannot be told") || said.contains("nothing that can be told");
+    let (low, high) = match said.contains('(') || !is_open {
+        true => span(said)?,
+        // Without an interval nothing is said.
+        false => (0.0, f64::INFINITY),
+    };
+    let is_within = low - ALIKE <= truth && truth <= high + ALIKE;
+    Some(match is_open && is_within {
+        true => Judged::open(kind, sentence),
+        false => Judged::holds(kind, sentence, is_within),
+    })
+}
+
 /// The study of arrays under several streams.
 pub fn multi_stream(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let sentences = heard.session.sentences.iter();
     for sentence in sentences.filter(|one| !is_about_the_run(one)) {
-        let one = fastest(heard, sentence).or_else(|| array(heard, sentence));
+        let one = fastest(heard, sentence)
+            .or_else(|| array(heard, sentence))
+            .or_else(|| one_request(heard, sentence))
+            .or_else(|| array_beside_reads(heard, sentence));
         judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
     }
     judged
@@ -82,7 +119,7 @@ fn fastest(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let best = ["disk", "raid0", "raid5"].map(reached).into_iter().fold(0.0, f64::max);
     let is_best = |name: &str| (1.0 - ALIKE) * best <= reached(name);
     let judged = match between(sentence, "Which of ", verb) {
-        Some(list) if super::labels(list).into_iter().any(is_best) => Judged::open(KIND, sentence),
+        Some(list) if labels(list).into_iter().any(is_best) => Judged::open(KIND, sentence),
         Some(_) => Judged::holds(KIND, sentence, false),
         None => Judged::holds(KIND, sentence, is_best(sentence.split_once(' ')?.0)),
     };
@@ -121,6 +158,10 @@ fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Opt
 }
 
 fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "how it scales";
+    if part.contains(", how many times disk cannot be told") {
+        return Some(Vec::from([Judged::open(KIND, part)]));
+    }
     let Some((before, ends)) = part.split_once(" times disk") else { return Some(Vec::new()) };
     let (low, high) = match ends.strip_prefix(" (") {
         Some(ends) => ends.split_once(')')?.0.split_once(" to ")?,
@@ -129,8 +170,71 @@ fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<
     let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
     let truth = most(heard, name, read, |_| true) / most(heard, "disk", read, |_| true);
     let right = low - 0.051 <= truth && truth <= high + 0.051;
-    Some(Vec::from([Judged::holds("how it scales", part, right)]))
+    Some(Vec::from([Judged::holds(KIND, part, right)]))
 }
+
+/// "raid5, reads with one request each, in multiples of disk: 1 worker V, 4.0 times (3.9 to 4.1); 2
+/// workers V, how many times cannot be told; the second worker costs 45 % (43 to 47 %)."
+fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (who, said) = sentence.split_once(" with one request each")?;
+    let (name, verb) = who.split_once(", ")?;
+    let (_, parts) = said.split_once(": ")?;
+    let truth = |name: &str, workers: &str| {
+        most(heard, name, verb == "reads", |one| {
+            one == format!("workers {workers}, queue-depth 1/worker")
+        })
+    };
+    let second = || truth(name, "2") / truth(name, "1");
+    let mut judged = Vec::new();
+    for part in parts.trim_end_matches('.').split("; ") {
+        if part.contains("second worker") || part.starts_with("two reach ") {
+            judged.push(second_worker(part, second())?);
+            continue;
+        }
+        let (workers, figures) = part.split_once(" worker")?;
+        let Some((_, times)) = figures.split_once(", ") else { continue };
+        judged.push(scaled(part, times, truth(name, workers) / truth("disk", workers))?);
+    }
+    Some(judged)
+}
+
+/// "4.0 times (3.9 to 4.1)", "how many times cannot be told".
+fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
+    const KIND: &str = "times at one request";
+    if said == "how many times cannot be told" {
+        return Some(Judged::open(KIND, sentence));
+    }
+    let (value, ends) = said.split_once(" times")?;
+    let (low, high) = match ends.trim().strip_prefix('(') {
+        Some(ends) => ends.strip_suffix(')')?.split_once(" to ")?,
+        None => (value, value),
+    };
+    let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
+    Some(Judged::holds(KIND, sentence, low - 0.051 <= truth && truth <= high + 0.051))
+}
+
+/// What the second worker costs or gains.
+fn second_worker(said: &str, truth: f64) -> Option<Judged> {
+    const KIND: &str = "the second worker";
+    if let Some(loss) = said.strip_prefix("the second worker costs ") {
+        return ratio(KIND, said, loss, 1.0 - truth);
+    }
+    if let Some(times) = said.strip_prefix("two reach ") {
+        let times = times.replace(" what one does", "");
+        return Some(Judged { kind: KIND, ..scaled(said, &times, truth)? });
+    }
+    said.contains("cannot be told").then(|| Judged::open(KIND, said))
+}
+
+/// "raid5, writes beside reads: 25 % of them (24 to 26 %)."
+fn array_beside_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (name, said) = sentence.split_once(", writes beside reads: ")?;
+    let truth = most(heard, name, false, |_| true) / most(heard, name, true, |_| true);
+    let said = said.trim_end_matches('.').replace(" of them", "");
+    Some(Vec::from([ratio(BESIDE_READS, sentence, &said, truth)?]))
+}
+
+const BESIDE_READS: &str = "writes beside reads";
 
 fn crowd(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
     let Some((_, said)) = part.split_once("4 workers reach ") else { return Some(Vec::new()) };
@@ -147,7 +251,10 @@ pub fn access_mix(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let sentences = heard.session.sentences.iter();
     for sentence in sentences.filter(|one| !is_about_the_run(one)) {
-        let one = ranks(heard, sentence).or_else(|| costs(heard, sentence));
+        let one = ranks(heard, sentence)
+            .or_else(|| costs(heard, sentence))
+            .or_else(|| mixes_beside_reads(heard, sentence))
+            .or_else(|| below_reads(heard, sentence));
         judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
     }
     judged
@@ -174,6 +281,10 @@ fn costs(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
             judged.push(gain(heard, (drives, read), part)?);
             continue;
         }
+        if let Some(step) = part.strip_prefix("from ") {
+            judged.push(further(step, |mix| reached(heard, drives, read, mix))?);
+            continue;
+        }
         for one in part.split(", ") {
             judged.push(cost(one, |mix| reached(heard, drives, read, mix) / pure)?);
         }
@@ -192,12 +303,72 @@ fn cost(said: &str, share: impl Fn(&str) -> f64) -> Option<Judged> {
     if let Some((mix, gain)) = said.split_once(" gains ") {
         return Some(Judged::holds(KIND, said, within(span(gain)?, share(mix) - 1.0)));
     }
-    let (mix, ends) = said.split_once(" cannot be told from it ")?;
-    let ends = ends.replace(" of it)", ")");
-    Some(match within(span(&ends)?, share(mix)) {
-        true => Judged::open(KIND, said),
-        false => Judged::holds(KIND, said, false),
-    })
+    let (mix, ends) = said.split_once(" cannot be told from it")?;
+    let ends = ends.replace(" of it", "");
+    ratio(KIND, said, &format!("cannot be told{ends}"), share(mix))
+}
+
+/// "mixed:5% to random another 49 % (48 to 50 %)", "... a gain of 10 % (5 to 15 %)", "... nothing that can
+/// be told (90 to 105 % of it)".
+fn further(said: &str, reached: impl Fn(&str) -> f64) -> Option<Judged> {
+    const KIND: &str = "what a mix costs further";
+    let (from, rest) = said.split_once(" to ")?;
+    let (to, rest) = rest.split_once(' ')?;
+    let truth = reached(to) / reached(from);
+    if let Some(loss) = rest.strip_prefix("another ") {
+        return ratio(KIND, said, loss, 1.0 - truth);
+    }
+    if let Some(gain) = rest.strip_prefix("a gain of ") {
+        return ratio(KIND, said, gain, truth - 1.0);
+    }
+    ratio(KIND, said, &rest.replace(" of it", ""), truth)
+}
+
+/// "sas, writes beside reads: 38 % below with sequential, 62 % (61 to 63 %) below with mixed:5%, cannot be
+/// told apart with random."
+fn mixes_beside_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    let (drives, said) = sentence.split_once(", writes beside reads: ")?;
+    let truth = |mix: &str| reached(heard, drives, false, mix) / reached(heard, drives, true, mix);
+    let (apart, alike) = match said.split_once("cannot be told apart with ") {
+        Some((apart, alike)) => (apart, labels(alike.trim_end_matches('.'))),
+        None => (said, Vec::new()),
+    };
+    let mut judged: Vec<Judged> =
+        alike.iter().map(|_| Judged::open(BESIDE_READS, sentence)).collect();
+    for part in apart.trim_end_matches(['.', ' ', ',']).split(", ").filter(|one| !one.is_empty()) {
+        judged.push(match part.split_once(" below with ") {
+            Some((loss, mix)) => ratio(BESIDE_READS, part, loss, 1.0 - truth(mix))?,
+            None => {
+                let (gain, mix) = part.split_once(" above with ")?;
+                ratio(BESIDE_READS, part, gain, truth(mix) - 1.0)?
+            }
+        });
+    }
+    Some(judged)
+}
+
+/// "Writes are at least 20 % below reads with sequential on sas. Writes are not at least ... on scsi.
+/// Whether writes are at least ... cannot be told of sata."
+fn below_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
+    const KIND: &str = "writes below reads";
+    let mut judged = Vec::new();
+    for part in sentence.trim_end_matches('.').split(". ") {
+        let (share, rest) = between(part, "at least ", " below reads")
+            .zip(part.split_once(" below reads with ").map(|(_, rest)| rest))?;
+        if part.starts_with("Whether writes are ") {
+            judged.push(Judged::open(KIND, part));
+            continue;
+        }
+        let (mix, drives) = rest.split_once(" on ")?;
+        let most = 1.0 - percent(share)?;
+        let is_below = !part.starts_with("Writes are not ");
+        let right = labels(drives).into_iter().all(|drives| {
+            let truth = reached(heard, drives, false, mix) / reached(heard, drives, true, mix);
+            (truth <= most) == is_below
+        });
+        judged.push(Judged::holds(KIND, part, right));
+    }
+    Some(judged)
 }
 
 /// What more requests per disk gain.

@@ -48,8 +48,8 @@ pub struct Knee {
     rungs: Vec<u32>,
     /// What was seen at each of them.
     seen: Vec<Probed>,
-    /// When each of them was probed last.
-    turns: Vec<usize>,
+    /// When each of them was probed.
+    turns: Vec<Vec<usize>>,
     /// How many rungs the climb goes up at once.
     stride: usize,
 }
@@ -134,7 +134,7 @@ impl Knee {
 
     fn on(rungs: Vec<u32>, enough: f64, stride: usize) -> Self {
         let seen = vec![Probed::default(); rungs.len()];
-        let turns = vec![0; rungs.len()];
+        let turns = vec![Vec::new(); rungs.len()];
         Self { enough, rungs, seen, turns, stride }
     }
 
@@ -157,7 +157,8 @@ impl Knee {
     pub fn observe(&mut self, setting: u32, throughput: f64, standard_error: f64) {
         if let Ok(rung) = self.rungs.binary_search(&setting) {
             self.seen[rung].add(throughput, standard_error);
-            self.turns[rung] = self.probes();
+            let turn = self.probes();
+            self.turns[rung].push(turn);
         }
     }
 
@@ -173,7 +174,7 @@ impl Knee {
         let setting = |rung: usize| self.rungs[rung];
         Some(Answer {
             choice: setting(choice),
-            equals: self.equals(choice, best).into_iter().map(setting).collect(),
+            equals: self.equals(choice, best, true).into_iter().map(setting).collect(),
             best: setting(best),
             rises_at_the_end: 0 < choice && choice + 1 == self.rungs.len(),
             share: (self.level(choice)? - self.bar(best) + self.enough.ln()).exp().min(1.0),
@@ -211,7 +212,8 @@ impl Knee {
             let pairs = self.known() * self.known().saturating_sub(1) / 2;
             let doubt = self.certain(pairs) * self.apart(rung, beside);
             let is_told = doubt < -(1.0 - less).ln();
-            (is_told && is_sure(rung) && is_sure(beside)).then_some(Dip { setting, less, probes })
+            let is_sure = is_sure(rung) && is_sure(beside) && self.is_confirmed(rung, beside);
+            (is_told && is_sure).then_some(Dip { setting, less, probes })
         };
         (0..self.rungs.len()).filter_map(dip).collect()
     }
@@ -241,7 +243,7 @@ impl Knee {
         let last =
             (choice + 1..self.rungs.len()).rev().find(|rung| self.seen[*rung].count() > 0)?;
         let level = self.level(last).filter(|level| Some(*level) < self.level(choice))?;
-        let is_sure = [last, best].iter().all(|rung| CONFIRMED <= self.seen[*rung].count());
+        let is_sure = self.is_confirmed(last, best);
         // The best was chosen from all of them.
         let half = self.certain(self.known()) * self.apart(last, best);
         let share = Ratio::of_logarithm(level - (self.bar(best) - self.enough.ln()), half);
@@ -348,7 +350,7 @@ impl Knee {
         let mut hangs_on = self.unconfirmed();
         hangs_on.extend(self.underneath());
         let first = |all: Vec<usize>| {
-            all.into_iter().min_by_key(|rung| (self.seen[*rung].count(), self.turns[*rung]))
+            all.into_iter().min_by_key(|rung| (self.seen[*rung].count(), self.last_turn(*rung)))
         };
         first(open).or_else(|| first(hangs_on))
     }
@@ -360,12 +362,35 @@ impl Knee {
             |rung: &usize| self.seen[*rung].is_disputed() && self.seen[*rung].count() < REPEATS_MAX;
         let rungs = 0..self.rungs.len();
         let mut all: Vec<usize> = rungs.clone().filter(is_disputed).collect();
-        let dips = rungs.filter_map(|rung| Some([rung, self.dip(rung)?.1]));
-        all.extend(dips.flatten().filter(|rung| self.seen[*rung].count() < CONFIRMED));
+        let dips = rungs.filter_map(|rung| self.in_turns(rung, self.dip(rung)?.1));
+        all.extend(dips);
         all
     }
 
-    /// What the answer hangs on and was probed once: the answer, what is below it, and the end where
+    /// Which of two settings that are compared is to be probed next, in turns; none when it is confirmed,
+    /// or was probed often enough.
+    fn in_turns(&self, rung: usize, beside: usize) -> Option<usize> {
+        let next = if self.last_turn(beside) < self.last_turn(rung) { beside } else { rung };
+        let is_open = !self.is_confirmed(rung, beside) && self.seen[next].count() < REPEATS_MAX;
+        is_open.then_some(next)
+    }
+
+    /// Whether a setting was probed before and after one that it is compared with, and that one more than
+    /// once: what else used the target for a while was not in all probes of the one and in none of the
+    /// other.
+    fn is_confirmed(&self, rung: usize, beside: usize) -> bool {
+        let own = &self.turns[rung];
+        let first = own.first().copied().unwrap_or(usize::MAX);
+        let is_between = |turn: &usize| (first..self.last_turn(rung)).contains(turn);
+        CONFIRMED <= self.seen[beside].count() && self.turns[beside].iter().any(is_between)
+    }
+
+    /// When a setting was probed last; 0 before it was.
+    fn last_turn(&self, rung: usize) -> usize {
+        self.turns[rung].last().copied().unwrap_or(0)
+    }
+
+    /// What the answer hangs on and is not confirmed: the answer, what is below it, and the end where
     /// that is less than the best.
     fn unconfirmed(&self) -> Vec<usize> {
         let Some(best) = self.best() else { return Vec::new() };
@@ -376,9 +401,15 @@ impl Knee {
             let top = self.bar(best) - self.enough.ln();
             choice < *last && level + CERTAIN * self.together(*last, best) < top
         };
-        let hangs_on = [choice.checked_sub(1), Some(choice), last.filter(is_less)];
-        let hangs_on = hangs_on.into_iter().flatten();
-        hangs_on.filter(|rung| (1..CONFIRMED).contains(&self.seen[*rung].count())).collect()
+        let is_seen = |rung: &usize| 0 < self.seen[*rung].count();
+        let below = choice.checked_sub(1).filter(is_seen);
+        let itself = Some(choice).filter(|rung| self.seen[*rung].count() < CONFIRMED);
+        let hangs_on = [
+            below.and_then(|below| self.in_turns(below, choice)),
+            itself,
+            last.filter(is_less).and_then(|last| self.in_turns(last, best)),
+        ];
+        hangs_on.into_iter().flatten().collect()
     }
 
     /// The standard error of the difference of two levels.
@@ -412,8 +443,9 @@ impl Knee {
     }
 
     /// The rungs that could be the answer: each that is not told to be too little, down to the first
-    /// that is, and up to the first that is told to be enough.
-    fn equals(&self, choice: usize, best: usize) -> Vec<usize> {
+    /// that is, and up to the first that is told to be enough. To be `sure`, a single probe tells nothing: a
+    /// search that ran out of probes may have met one that was disturbed.
+    fn equals(&self, choice: usize, best: usize, sure: bool) -> Vec<usize> {
         let bar = self.bar(best);
         // The best was chosen from all of them.
         let certain = self.certain(self.known());
@@ -421,8 +453,10 @@ impl Knee {
             true => 0.0,
             false => certain * self.apart(rung, best),
         };
-        let may_be_enough =
-            |rung: &usize| self.level(*rung).is_some_and(|level| bar < level + doubt(*rung));
+        let may_be_enough = |rung: &usize| match self.seen[*rung].count() {
+            ..CONFIRMED if sure => true,
+            _ => self.level(*rung).is_some_and(|level| bar < level + doubt(*rung)),
+        };
         let may_be_too_little = |rung: &usize| match *rung < best {
             true => self.level(*rung).is_some_and(|level| level - doubt(*rung) < bar),
             false => self.may_gain_above(*rung),
@@ -458,7 +492,7 @@ impl Knee {
     fn underneath(&self) -> Option<usize> {
         self.scatter().degrees?;
         let best = self.best()?;
-        let lowest = *self.equals(self.choice(best), best).first()?;
+        let lowest = *self.equals(self.choice(best), best, false).first()?;
         lowest.checked_sub(1).filter(|rung| self.seen[*rung].count() < CONFIRMED)
     }
 }

@@ -9,7 +9,7 @@ use crate::experiment::sweep::Sweep;
 use crate::experiment::sweep::words::{listed, loss};
 use crate::experiment::throughput::percent;
 use crate::measure::Direction;
-use crate::stats::Comparison;
+use crate::stats::{Comparison, Ratio};
 
 /// What is called next to all.
 const NEXT_TO_ALL: f64 = 0.9;
@@ -111,10 +111,16 @@ fn crowd(results: &[Result<'_>]) -> Option<String> {
         own.copied().collect::<Vec<Result<'_>>>()
     };
     let share = shares(&[with(1.0), with(most)], &[(1, 0)])[0]?;
-    (share.is_less() && share.value <= 1.0 - WORTH_SAYING).then(|| {
+    (is_repeated(results) && share.is_less() && share.value <= 1.0 - WORTH_SAYING).then(|| {
         let value = percent(share.value);
         format!(", {most} workers reach {value} of what one does{}", ends(share, points, " %"))
     })
+}
+
+/// Whether each was measured more than once: of one trial against one trial nothing tells what else
+/// happened to either of them.
+fn is_repeated(results: &[Result<'_>]) -> bool {
+    results.iter().all(|(_, level)| 1 < level.trials)
 }
 
 /// "4.0", "0.67".
@@ -171,7 +177,12 @@ fn one_request(
         (nth, same.map_or(usize::MAX, |at| count + at))
     });
     let pairs: Vec<(usize, usize)> = pairs.chain((1..count).map(|nth| (nth, 0))).collect();
-    let shares = shares(&groups, &pairs);
+    let tell = |(pair, share): (&(usize, usize), Option<Ratio>)| match share {
+        Some(ratio) if is_repeated(&groups[pair.0]) && is_repeated(&groups[pair.1]) => Some(ratio),
+        Some(ratio) => Some(Ratio { low: 0.0, high: f64::INFINITY, ..ratio }),
+        None => None,
+    };
+    let shares: Vec<Option<Ratio>> = pairs.iter().zip(shares(&groups, &pairs)).map(tell).collect();
     let (against, falls) = shares.split_at(count);
     let parts: Vec<String> = own
         .iter()

@@ -204,6 +204,32 @@ fn the_axis_that_matters_most_is_named_with_its_factor() {
 }
 
 #[test]
+fn void_trials_do_not_count_unless_all_are() {
+    // A cache makes all trials of one point void, and one trial of another.
+    let said = |is_void: &dyn Fn(&Place) -> bool| {
+        let mut sweep = grid(&[("1m", 1 << 20)], &["1", "2", "4"], SETTINGS);
+        let mut last = None;
+        while let Step::Run(planned) = sweep.next(last.as_ref()) {
+            let is_void = is_void(&planned.place);
+            let bandwidth = if is_void { 9e9 } else { 1e9 };
+            last = Some(Trial { is_void, ..trial(&planned, bandwidth) });
+        }
+        sweep.so_far().sentences.join(" ")
+    };
+    let some = said(&|place| match labels(place).1.as_str() {
+        "2" => true,
+        "4" => place.repeat == 1,
+        _ => false,
+    });
+    let not = "Not counted is block-size 1m, queue-depth 2: all of the trials are void.";
+    assert!(some.contains(not), "{some}");
+    assert!(!some.contains("9 GB/s") && !some.contains("8.38 GiB/s"), "{some}");
+    assert!(some.contains("queue-depth 1") && some.contains("queue-depth 4"), "{some}");
+    let all = said(&|_| true);
+    assert!(!all.contains("Not counted") && all.contains("8.38 GiB/s"), "{all}");
+}
+
+#[test]
 fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
     let settings = Settings { cut_off: true, order: Order::AsGiven, ..SETTINGS };
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4", "2", "1"], settings);

@@ -21,11 +21,15 @@ struct Known {
 /// Everything that follows from the trials so far; empty without any.
 pub fn sentences(sweep: &Sweep) -> Vec<String> {
     let saving = payloads::saving(sweep);
-    let known = (0..sweep.candidates.len())
-        .filter_map(|place| Some(Known { place, level: sweep.levels[place]? }));
+    let all = || 0..sweep.candidates.len();
     // Data that the target saves says nothing about it, however fast it is.
-    let (saved, known): (Vec<Known>, Vec<Known>) =
-        known.partition(|one| payloads::is_saved(sweep, &saving, one.place));
+    let is_saved = |place: &usize| payloads::is_saved(sweep, &saving, *place);
+    let known = all().filter(|place| !is_saved(place));
+    let known: Vec<Known> =
+        known.filter_map(|place| Some(Known { place, level: sweep.levels[place]? })).collect();
+    let saved = all().filter(|place| is_saved(place) && !sweep.readings[*place].is_empty());
+    let saved: Vec<usize> = saved.collect();
+    let void: Vec<usize> = all().filter(|one| sweep.is_void(*one) && !is_saved(one)).collect();
     if known.is_empty() {
         return Vec::new();
     }
@@ -33,7 +37,12 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     sentences.extend(saturation(sweep, &known));
     sentences.extend(most_important(sweep, &known));
     sentences.extend(payloads::sentences(sweep));
-    sentences.extend(not_counted(sweep, &saved));
+    sentences.extend(not_counted(
+        sweep,
+        &saved,
+        "data that repeats itself was written much faster than random data",
+    ));
+    sentences.extend(not_counted(sweep, &void, "all of the trials are void"));
     let cut = sweep.cut_off.iter().filter(|cut| **cut).count();
     if cut > 0 {
         let them = if cut == 1 { "1 point was" } else { &format!("{cut} points were") };
@@ -100,15 +109,13 @@ fn the_best(sweep: &Sweep, known: &[Known]) -> Vec<String> {
 }
 
 /// "Not counted is payload zeros: data that repeats itself was written much faster than random data."
-fn not_counted(sweep: &Sweep, saved: &[Known]) -> Option<String> {
-    let what = match saved {
+fn not_counted(sweep: &Sweep, places: &[usize], why: &str) -> Option<String> {
+    let what = match places {
         [] => return None,
-        [one] => format!("is {}", name(&sweep.candidates[one.place].coordinates)),
+        [one] => format!("is {}", name(&sweep.candidates[*one].coordinates)),
         several => format!("are {} points", several.len()),
     };
-    Some(format!(
-        "Not counted {what}: data that repeats itself was written much faster than random data."
-    ))
+    Some(format!("Not counted {what}: {why}."))
 }
 
 /// Along the axis of the load, for each combination of the others: from where on it is enough, and what
