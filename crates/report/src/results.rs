@@ -186,26 +186,49 @@ fn is_sweep(document: &Document) -> bool {
     matches!(found, Some(Found::Sweep(_)))
 }
 
-/// Gives each rate the half-width that the conclusions know it by: what repeats differ by is taken from
+/// Gives each figure the half-width that the conclusions know it by: what repeats differ by is taken from
 /// all results together, because few repeats of one say little about it, and the intervals hold for all
-/// of them at once.
+/// of them at once. So a percentile is known no better than its repeats agree.
 fn know_together(spots: &mut [Spot<'_>]) {
-    type Rate = fn(&mut Summary) -> &mut Option<Estimate>;
-    let rates: [Rate; 2] = [|one| &mut one.iops, |one| &mut one.bandwidth];
     // As there: what is void counts only where all is.
     let all_are = spots.iter().all(Spot::is_void);
-    for rate in rates {
-        let known = spots.iter().map(|spot| {
+    let summaries: Vec<Vec<Summary>> = spots
+        .iter()
+        .map(|spot| {
             let all = if all_are || !spot.is_void() { counted(&spot.trials) } else { Vec::new() };
-            let each = all.into_iter();
-            each.filter_map(|trial| *rate(&mut figures::summary(trial, None, &[]))).collect()
+            all.into_iter().map(|trial| figures::summary(trial, None, &QUANTILES)).collect()
+        })
+        .collect();
+    let places = (0..QUANTILES.len()).map(Figure::Quantile);
+    for figure in [Figure::Iops, Figure::Bandwidth].into_iter().chain(places) {
+        let known = summaries.iter().map(|trials| {
+            trials.iter().filter_map(|summary| *figure.of(&mut summary.clone())).collect()
         });
         let levels = stats::levels(&known.collect::<Vec<Vec<Estimate>>>());
         for (spot, level) in spots.iter_mut().zip(levels) {
-            if let (Some(shown), Some(level)) = (rate(&mut spot.summary), level) {
+            if let (Some(shown), Some(level)) = (figure.of(&mut spot.summary), level) {
                 let half = level.estimate.half_width;
                 shown.half_width = half.map(|half| half / level.estimate.value * shown.value);
             }
+        }
+    }
+}
+
+/// A figure of a summary.
+#[derive(Clone, Copy)]
+enum Figure {
+    Iops,
+    Bandwidth,
+    /// Of [`QUANTILES`].
+    Quantile(usize),
+}
+
+impl Figure {
+    fn of(self, summary: &mut Summary) -> &mut Option<Estimate> {
+        match self {
+            Self::Iops => &mut summary.iops,
+            Self::Bandwidth => &mut summary.bandwidth,
+            Self::Quantile(place) => &mut summary.quantiles[place],
         }
     }
 }

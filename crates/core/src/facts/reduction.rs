@@ -63,11 +63,17 @@ impl Saving {
         match (self.reached.filter(|_| by_bytes || self.speed.is_none()), self.speed) {
             (Some(Ratio { value, low, high }), _) => {
                 let [value, low, high] = [value, low, high].map(|share| (share * 100.0).round());
-                format!("took {value} % ({low} to {high} %) of the bytes that unique data takes")
+                let ends =
+                    if low == high { String::new() } else { format!(" ({low} to {high} %)") };
+                format!("took {value} %{ends} of the bytes that unique data takes")
             }
-            (None, Some(Ratio { value, low, high })) => format!(
-                "{was} written {value:.2} times as fast as unique data ({low:.2} to {high:.2})"
-            ),
+            (None, Some(Ratio { value, low, high })) => {
+                let ends = match [low, high].map(|end| format!("{end:.2}")) {
+                    [low, high] if low == high => String::new(),
+                    [low, high] => format!(" ({low} to {high})"),
+                };
+                format!("{was} written {value:.2} times as fast as unique data{ends}")
+            }
             (None, None) => format!("{was} not written often enough to compare"),
         }
     }
