@@ -466,10 +466,14 @@ fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
     let output = place.run(&[&words[..], &times[..], &["--out", "peak.jsonl"]].concat());
     assert_eq!(code(&output), 4, "{}", stderr(&output));
     assert_has(&stdout(&output), &["skips zeros, by a probe"]);
-    // Without an official run nothing but the search is written.
-    let output =
-        place.run(&["peak", "sim:ssd", "--read-share", "0", "--official", "none", "--plan"]);
-    assert!(!stdout(&output).contains("probe    whether"), "{}", stdout(&output));
+    // Without an official run, or where it is not wanted, nothing but the search is written.
+    for (more, probes) in
+        [(&[][..], true), (&["--official", "none"], false), (&["--no-probe"], false)]
+    {
+        let words = ["peak", "sim:ssd", "--read-share", "0", "--plan"];
+        let told = stdout(&place.run(&[&words[..], more].concat()));
+        assert_eq!(told.contains("probe    whether"), probes, "{more:?}: {told}");
+    }
 }
 
 #[test]

@@ -227,6 +227,13 @@ mod tests {
     }
 
     #[test]
+    fn every_sentence_is_understood() {
+        let cases = cases::all();
+        let counts = run(&cases, 1).expect("every sentence is understood");
+        assert!(cases.len() <= counts.len(), "each experiment says something");
+    }
+
+    #[test]
     fn what_is_wrong_is_found() {
         let case = cases::all()
             .into_iter()

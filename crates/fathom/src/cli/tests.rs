@@ -711,6 +711,14 @@ fn quick_only_reads_what_was_there_unless_told_otherwise() {
     assert_eq!((portrait.spec.points.len(), portrait.left_out), (6, 0));
 }
 
+#[test]
+fn quick_probes_what_it_may_write_past_the_page_cache_unless_told_otherwise() {
+    let probes = |owner, words: &[&str]| quick_on(owner, words).unwrap().probe.is_some();
+    assert!(probes(SCRATCH, &["."]) && probes(Owner::User, &["f", "--overwrite"]));
+    assert!(!probes(Owner::User, &["f"]) && !probes(SCRATCH, &[".", "--buffered"]));
+    assert!(!probes(SCRATCH, &[".", "--no-probe"]));
+}
+
 const QUICK: &[Row] = &[
     ("warm-up", &["--warm-up", "2s"], |s| point(s).warm_up == Span::from_secs(2)),
     ("duration", &["--duration", "300ms"], |s| point(s).window == Span::from_ms(300)),
@@ -783,10 +791,11 @@ fn every_flag_has_a_row() {
         let args = Args::command();
         let found = args.find_subcommand(command).expect("there is such a command");
         for flag in found.get_arguments().filter_map(|argument| argument.get_long()) {
-            let scratch_size = command == "quick" && flag == "size";
+            // They decide about what is done before the points, and have tests of their own.
+            let before = command == "quick" && ["size", "no-probe"].contains(&flag);
             let tested = rows.iter().any(|(tested, ..)| *tested == flag);
             assert!(
-                tested || scratch_size || END_TO_END.contains(&flag),
+                tested || before || END_TO_END.contains(&flag),
                 "`fathom {command} --{flag}` has no test"
             );
         }
