@@ -208,7 +208,8 @@ limited_iops() { throttled x-iops-total=3000; }
 limited_bandwidth() { throttled x-bps-total=12288000; }
 slow_bandwidth() { throttled x-bps-total=20971520; }
 limited_loop() { limited_iops && make_loop "$target" --direct-io=on && target=$loop; }
-credit() { throttled x-iops-total=300,x-iops-total-max=3000,x-iops-total-max-length=1; }
+# With a length of 1 the credit would be spent as fast as the disk is.
+credit() { throttled x-iops-total=300,x-iops-total-max=3000,x-iops-total-max-length=2; }
 faulty() { # OPTIONS OF fuse-faults
   [[ -x $faults_bin ]] || { unmade "fuse-faults was not built"; return 1; }
   mkdir -p "$here/faults"
@@ -230,7 +231,8 @@ steps_up() { faulty delay-us=100000 step-after-ms=2200 step-us=4000; }
 stalls_once() { faulty delay-us=500 stall-every-ms=2000 stall-ms=600; }
 stalls_again() { faulty delay-us=500 stall-every-ms=700 stall-ms=150; }
 drifts() { faulty delay-us=4000 ramp-us=20000; }
-warms_up() { faulty delay-us=100000 step-after-ms=900 step-us=4000; }
+# Its content is looked at for about a second before the window.
+warms_up() { faulty delay-us=100000 step-after-ms=1900 step-us=4000; }
 
 # ---- Cgroups of version 1, named after the testbed: cleanup.sh finds them.
 cgroup() { # CONTROLLER: its folder in $group_folder; fathom is started in it

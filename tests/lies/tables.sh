@@ -195,7 +195,7 @@ lie stall-in-open-loop "The same in an open loop" \
   made=stalls_once effect="not-steady trend warm-up-too-short stall level-change" run="@ --rate 500 --warm-up 0s -d 3500ms" must=stall never="foreign-io cgroup-limit rate-limited periodic-stalls credit-exhausted process-stopped $errors"
 lie periodic-stalls "All I/Os stall for 150 ms every 700 ms" \
   made=stalls_again effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 4 --warm-up 0s -d 6s" must=periodic-stalls never="foreign-io cgroup-limit rate-limited credit-exhausted $errors"
-lie credit-runs-out "The disk does 3000 a second for a second, then 300" \
+lie credit-runs-out "The disk does 3000 a second for two seconds, then 300" \
   made=credit effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 16 $long" must="credit-exhausted|level-change" never="foreign-io cgroup-limit periodic-stalls $errors"
 lie drift "Each second every I/O takes 20 ms longer" \
   made=drifts effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 16 $long" must="trend|level-change|credit-exhausted" never="foreign-io cgroup-limit rate-limited periodic-stalls $errors"

@@ -100,6 +100,13 @@ fn searches() -> Vec<Case> {
 fn rounds() -> Vec<Case> {
     const LEVEL: &str = "queue,servers=4,service-time=20ms";
     let step = format!("{LEVEL},foreign=150s+10h,foreign-share=50%");
+    let snia = |name, experiment| Case {
+        name,
+        devices: Vec::from([device(LEVEL)]),
+        experiment,
+        judge: judge::sustain_level,
+        without: &[],
+    };
     Vec::from([
         Case {
             name: "sustain: level",
@@ -108,6 +115,9 @@ fn rounds() -> Vec<Case> {
             judge: judge::sustain_level,
             without: &[],
         },
+        snia("SNIA: host idle recovery", host_idle),
+        snia("SNIA: cross stimulus recovery", cross_stimulus),
+        snia("SNIA: demand intensity", demand_intensity),
         Case {
             name: "sustain: half from round 16 on",
             devices: Vec::from([device(&step)]),
@@ -304,6 +314,29 @@ fn sustain(seed: u64) -> Box<dyn Experiment> {
     let settings =
         TestSettings { passes: 0, at_least: Span::from_secs(200), ..TestSettings::default() };
     Box::new(Sustain::new(sustain_course(Test::Workload, &base, settings)))
+}
+
+fn host_idle(seed: u64) -> Box<dyn Experiment> {
+    snia(Test::HostIdleRecovery, seed)
+}
+
+fn cross_stimulus(seed: u64) -> Box<dyn Experiment> {
+    snia(Test::CrossStimulusRecovery, seed)
+}
+
+fn demand_intensity(seed: u64) -> Box<dyn Experiment> {
+    snia(Test::DemandIntensity, seed)
+}
+
+fn snia(test: Test, seed: u64) -> Box<dyn Experiment> {
+    let base = Point { window: Span::from_secs(10), ..writing(4096, 4, seed) };
+    let settings = TestSettings {
+        passes: 0,
+        at_least: Span::from_secs(100),
+        length: Some(Span::from_secs(120)),
+        ..TestSettings::default()
+    };
+    Box::new(Sustain::new(sustain_course(test, &base, settings)))
 }
 
 /// Steps of write load by read load: the writer takes up to half of the device, the readers nearly all.

@@ -316,5 +316,37 @@ fn scripts_follow_the_rounds() {
     let demand = course(Test::DemandIntensity, &base, settings);
     let (all, conclusion) = run(demand, |_| 10);
     assert_eq!(all.len(), 5 + 49);
-    assert!(conclusion.sentences.last().unwrap().contains("1 worker with 1 in flight"));
+    let said = &conclusion.sentences[conclusion.sentences.len() - 2..];
+    assert!(said[0].ends_with("is 10 IOPS, by 1 worker with 1 in flight."), "{said:?}");
+    assert!(said[1].starts_with("Each load was measured once: "), "{said:?}");
+}
+
+#[test]
+fn what_follows_the_rounds_concludes_nothing_from_noise() {
+    let settings = TestSettings {
+        passes: 0,
+        at_least: Span(0),
+        length: Some(Span::from_secs(600)),
+        ..TestSettings::default()
+    };
+    let base = base(1 << 30, 1);
+    let (mut told, mut open, mut unsettled) = (0, 0, 0);
+    for seed in 1..=20 {
+        let chance = std::cell::RefCell::new(Chance(seed));
+        let noisy = |_| (100.0 * (0.05 * chance.borrow_mut().normal()).exp()) as u64;
+        let (_, conclusion) = run(course(Test::HostIdleRecovery, &base, settings), noisy);
+        let bursts = conclusion.sentences.iter().filter(|one| one.starts_with("After pauses "));
+        for sentence in bursts {
+            match sentence.contains("cannot be told from the rate without pauses") {
+                true => open += 1,
+                false => told += usize::from(sentence.contains(" times the rate")),
+            }
+        }
+        let noisy = |_| (100.0 * (0.1 * chance.borrow_mut().normal()).exp()) as u64;
+        let (_, conclusion) = run(course(Test::CrossStimulusRecovery, &base, settings), noisy);
+        let phases = conclusion.sentences.iter().filter(|one| one.starts_with("Phase "));
+        unsettled += phases.filter(|one| !one.contains("from its beginning")).count();
+    }
+    assert!(told <= 2 && 40 <= open, "{told} and {open}");
+    assert!(unsettled <= 12, "{unsettled} of 60");
 }

@@ -3,11 +3,17 @@
 use super::steady::{Lack, change, gradual, scatter};
 use super::{Shown, Sustain, Until, Watch};
 use crate::experiment::throughput::{number, percent, time};
-use crate::stats::{EXCURSION_MAX, RANGE_MAX, ROUNDS};
+use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
 
 /// How near to its last level a phase has come when it has recovered.
 const RECOVERED: f64 = 0.1;
+
+/// Or so many standard deviations of its trials, where that is more: few lie further away by chance.
+const SCATTERS: f64 = 3.5;
+
+/// The share of the most that is nearly as much.
+const NEARLY: f64 = 0.95;
 
 /// Everything that follows from the trials so far; empty without any.
 pub fn sentences(sustain: &Sustain) -> Vec<String> {
@@ -186,18 +192,44 @@ fn mean(group: &[&Shown], of: impl Fn(&Shown) -> f64) -> f64 {
     group.iter().map(|one| of(one)).sum::<f64>() / group.len() as f64
 }
 
-/// What pauses give back, against the steady state.
+/// What pauses give back, against the steady state: known for all of them at once, from what bursts and
+/// rounds scatter by.
 fn idle(sustain: &Sustain) -> Vec<String> {
-    let steady = sustain.standing().state.map(|state| state.mean).filter(|mean| *mean > 0.0);
-    let sentence = |(idle, group): (String, Vec<&Shown>)| {
-        let mean = mean(&group, |one| one.iops);
-        let against = steady
-            .filter(|_| sustain.course.watch == Watch::Iops)
-            .map(|steady| format!(", {:.2} times the rate without pauses", mean / steady))
-            .unwrap_or_default();
+    let values = sustain.values();
+    let is_known = sustain.standing().state.is_some() && sustain.course.watch == Watch::Iops;
+    let steady = values.len().checked_sub(ROUNDS).filter(|_| is_known);
+    let steady = steady.map_or(Vec::new(), |from| exact(values[from..].iter().copied()));
+    let groups = groups(&sustain.script);
+    let bursts = groups.iter().map(|(_, group)| exact(group.iter().map(|one| one.iops)));
+    let settings: Vec<Vec<Estimate>> = std::iter::once(steady).chain(bursts).collect();
+    let levels = stats::levels(&settings);
+    let against = |nth: usize| {
+        let (steady, bursts) = (levels[0]?, levels[nth + 1]?);
+        let compared = Comparison::for_so_many([steady, bursts], groups.len());
+        Some(against_steady(compared.ratio(&[1], &[0])))
+    };
+    let sentence = |(nth, (idle, group)): (usize, &(String, Vec<&Shown>))| {
+        let (mean, against) = (mean(group, |one| one.iops), against(nth).unwrap_or_default());
         format!("After pauses of {idle}, bursts of 5 s write {} IOPS{against}.", number(mean))
     };
-    groups(&sustain.script).into_iter().map(sentence).collect()
+    groups.iter().enumerate().map(sentence).collect()
+}
+
+/// ", 1.30 times the rate without pauses (1.20 to 1.41)".
+fn against_steady(ratio: Ratio) -> String {
+    let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|one| format!("{one:.2}"));
+    match ratio.may_be_nothing() {
+        _ if low == high => format!(", {value} times the rate without pauses"),
+        true => format!(
+            ", which cannot be told from the rate without pauses ({low} to {high} times it)"
+        ),
+        false => format!(", {value} times the rate without pauses ({low} to {high})"),
+    }
+}
+
+/// Figures of which nothing is known but themselves.
+fn exact(values: impl Iterator<Item = f64>) -> Vec<Estimate> {
+    values.map(|value| Estimate { value, half_width: None }).collect()
 }
 
 /// What each phase came to, and how long it took to get there.
@@ -206,14 +238,20 @@ fn phases(sustain: &Sustain) -> Vec<String> {
     let sentence = |(name, group): (String, Vec<&Shown>)| {
         let tail = &group[group.len() - group.len().div_ceil(4)..];
         let level = mean(tail, |one| one.bandwidth);
-        let is_there = |one: &&Shown| (one.bandwidth - level).abs() <= RECOVERED * level;
+        // What the trials scatter by is no way to a level.
+        let near = RECOVERED.max(SCATTERS * scatter_of(&group, level));
+        let is_there = |one: &&Shown| (one.bandwidth - level).abs() <= near * level;
         let settled = group.iter().rposition(|one| !is_there(one)).map_or(0, |last| last + 1);
         let level_in_words = format!("{}/s", Bytes(level as u64));
+        let within = match near > RECOVERED {
+            true => format!(", within {}", percent(near)),
+            false => String::new(),
+        };
         match settled {
-            0 => format!("Phase '{name}': {level_in_words} from its beginning."),
+            0 => format!("Phase '{name}': {level_in_words} from its beginning{within}."),
             n if n >= group.len() => format!("Phase '{name}': {level_in_words}, not settled."),
             n => format!(
-                "Phase '{name}': {level_in_words}, which it takes {} to settle at.",
+                "Phase '{name}': {level_in_words}, which it takes {} to settle at{within}.",
                 Span(length.0.saturating_mul(n as u64))
             ),
         }
@@ -221,35 +259,62 @@ fn phases(sustain: &Sustain) -> Vec<String> {
     groups(&sustain.script).into_iter().map(sentence).collect()
 }
 
-/// Where the most comes of it, and at what response time.
-fn demand(sustain: &Sustain) -> Option<String> {
-    let best = sustain.script.iter().max_by(|a, b| a.iops.total_cmp(&b.iops))?;
-    let [workers, depth] = best.labels.as_slice() else { return None };
+/// What trials of a phase scatter by, as a standard deviation and a share of its level, however it got to
+/// that: by the median of what neighbors differ by, of which a step changes one.
+fn scatter_of(group: &[&Shown], level: f64) -> f64 {
+    let neighbors = group.windows(2);
+    let mut steps: Vec<f64> =
+        neighbors.map(|pair| (pair[1].bandwidth - pair[0].bandwidth).abs() / level).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    // Differences of normal values have sqrt(2) times their deviation, and a median of 0.6745 of it.
+    steps.get(steps.len() / 2).map_or(0.0, |median| median / (0.6745 * 2f64.sqrt()))
+}
+
+/// Where the most was measured, at what response time, and with how much less in flight nearly as much
+/// was. Each load was measured once, and the sentence after it says what that tells.
+fn demand(sustain: &Sustain) -> Vec<String> {
+    let best = sustain.script.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
+    let Some(best) = best.filter(|best| best.labels.len() == 2) else { return Vec::new() };
     // What is nearly as much with the least in flight is what one wants.
     let demand = |one: &&Shown| -> f64 {
         let value = |label: &str| label.split('/').next().and_then(|n| n.parse::<f64>().ok());
         one.labels.iter().filter_map(|label| value(label)).product()
     };
-    let enough = sustain.script.iter().filter(|one| one.iops >= 0.95 * best.iops);
-    let least = enough.min_by(|a, b| demand(a).total_cmp(&demand(b)))?;
+    let enough = sustain.script.iter().filter(|one| one.iops >= NEARLY * best.iops);
+    let least = enough.min_by(|a, b| demand(a).total_cmp(&demand(b))).unwrap_or(best);
     let p99 = |one: &Shown| one.p99_ns.map(|ns| format!(", p99 {}", time(ns))).unwrap_or_default();
-    let load = |workers: &str, depth: &str| {
-        let each = depth.split('/').next().unwrap_or(depth);
-        match workers {
+    let load = |one: &Shown| {
+        let each = one.labels[1].split('/').next().unwrap_or_default();
+        match one.labels[0].as_str() {
             "1" => format!("1 worker with {each} in flight"),
             many => format!("{many} workers with {each} in flight each"),
         }
     };
-    let first =
-        format!("The most is {} IOPS, by {}{}", number(best.iops), load(workers, depth), p99(best));
-    match least == best {
-        true => Some(format!("{first}.")),
-        false => Some(format!(
-            "{first}; {} IOPS ({}) come of {}{}.",
+    let first = format!(
+        "The most that was measured is {} IOPS, by {}{}",
+        number(best.iops),
+        load(best),
+        p99(best)
+    );
+    let first = match least == best {
+        true => format!("{first}."),
+        false => format!(
+            "{first}; the least in flight with {} of it or more is {}: {} IOPS ({}){}.",
+            percent(NEARLY),
+            load(least),
             number(least.iops),
             percent(least.iops / best.iops),
-            load(&least.labels[0], &least.labels[1]),
             p99(least)
-        )),
-    }
+        ),
+    };
+    let each = sustain.script.iter().map(|one| exact(std::iter::once(one.iops)));
+    let levels = stats::levels(&each.collect::<Vec<_>>());
+    let least = Comparison::new(levels.into_iter().flatten()).resolution();
+    let chance = least.map(|least| {
+        format!(
+            "Each load was measured once: what differs by less than {} may differ by chance.",
+            percent(least)
+        )
+    });
+    std::iter::once(first).chain(chance).collect()
 }
