@@ -1,7 +1,7 @@
 //! The sentences of searches for the peak and of rounds until a steady state.
 
-use super::{Heard, Judged, between, number, percent, rate};
-use crate::conclusions::lab::{Noise, Seen, burst};
+use super::{Heard, Judged, Worth, between, number, percent, rate};
+use crate::conclusions::lab::{Noise, burst};
 
 /// Half of the last digit of a percentage as the sentences round it.
 const ROUNDED: f64 = 0.0051;
@@ -199,7 +199,10 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
             continue;
         }
         if sentence.starts_with("After pauses of ") {
-            judged.push(after_pauses(sentence));
+            // That others use the target while it is told of one pause is not for the sentence to see.
+            let one = after_pauses(sentence);
+            let is_excused = heard.noise == Noise::Burst && one.worth == Worth::Wrong;
+            judged.push(if is_excused { Judged::open(one.kind, sentence) } else { one });
             continue;
         }
         if sentence.starts_with("Phase '") {
@@ -254,10 +257,14 @@ fn after_pauses(sentence: &str) -> Judged {
 
 /// The true speed of each round, chance left out.
 fn speeds(heard: &Heard<'_>, step: Option<usize>) -> Vec<f64> {
-    // What follows the rounds has a place of its own.
-    let trials = &heard.session.trials;
-    let is_round = |one: &&Seen| one.name == trials[0].name;
-    let rounds = trials.iter().take_while(is_round).count();
+    // What follows the rounds is none: "... in rounds 6 to 10, ...", "... after 25 rounds ...".
+    let all = heard.session.trials.len();
+    let said = heard.session.sentences.iter().find_map(|one| {
+        let last = between(one, " in rounds ", ", ").and_then(|said| said.split_once(" to "));
+        let last = last.map(|(_, last)| last).or_else(|| between(one, " after ", " rounds"));
+        last.and_then(number)
+    });
+    let rounds = said.map_or(all, |rounds| rounds as usize).min(all);
     let length = heard.session.length.0 as f64;
     let (start, lasts) = burst(heard.session.length, heard.seed);
     let speed = |round: usize| {

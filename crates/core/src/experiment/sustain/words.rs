@@ -10,7 +10,11 @@ use crate::units::{Bytes, Span};
 const RECOVERED: f64 = 0.1;
 
 /// Or so many standard deviations of its trials, where that is more: few lie further away by chance.
-const SCATTERS: f64 = 3.5;
+const SCATTERS: f64 = 4.0;
+
+/// Rounds and bursts are not measured in turns: a target that drifts by so much meanwhile is not told as
+/// one that pauses do good or harm to.
+const DRIFTED: f64 = 0.1;
 
 /// The share of the most that is nearly as much.
 const NEARLY: f64 = 0.95;
@@ -218,12 +222,13 @@ fn idle(sustain: &Sustain) -> Vec<String> {
 /// ", 1.30 times the rate without pauses (1.20 to 1.41)".
 fn against_steady(ratio: Ratio) -> String {
     let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|one| format!("{one:.2}"));
-    match ratio.may_be_nothing() {
+    let is_told = ratio.high < 1.0 - DRIFTED || 1.0 + DRIFTED < ratio.low;
+    match is_told {
         _ if low == high => format!(", {value} times the rate without pauses"),
-        true => format!(
+        false => format!(
             ", which cannot be told from the rate without pauses ({low} to {high} times it)"
         ),
-        false => format!(", {value} times the rate without pauses ({low} to {high})"),
+        true => format!(", {value} times the rate without pauses ({low} to {high})"),
     }
 }
 
@@ -260,14 +265,20 @@ fn phases(sustain: &Sustain) -> Vec<String> {
 }
 
 /// What trials of a phase scatter by, as a standard deviation and a share of its level, however it got to
-/// that: by the median of what neighbors differ by, of which a step changes one.
+/// that: by the median of what neighbors differ by, of which a step changes one, or by what its last third
+/// differs by, whichever is more.
 fn scatter_of(group: &[&Shown], level: f64) -> f64 {
     let neighbors = group.windows(2);
     let mut steps: Vec<f64> =
         neighbors.map(|pair| (pair[1].bandwidth - pair[0].bandwidth).abs() / level).collect();
     steps.sort_unstable_by(f64::total_cmp);
     // Differences of normal values have sqrt(2) times their deviation, and a median of 0.6745 of it.
-    steps.get(steps.len() / 2).map_or(0.0, |median| median / (0.6745 * 2f64.sqrt()))
+    let neighbors =
+        steps.get(steps.len() / 2).map_or(0.0, |median| median / (0.6745 * 2f64.sqrt()));
+    // The end is at its level, and slower changes show there.
+    let tail = &group[group.len() - group.len().div_ceil(3)..];
+    let squares: f64 = tail.iter().map(|one| (one.bandwidth / level - 1.0).powi(2)).sum();
+    neighbors.max((squares / (tail.len() as f64 - 1.0).max(1.0)).sqrt())
 }
 
 /// Where the most was measured, at what response time, and with how much less in flight nearly as much
