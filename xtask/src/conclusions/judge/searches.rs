@@ -209,7 +209,10 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
             // What drifts, or is used by others meanwhile, may be at no level.
             let may_move = matches!(heard.noise, Noise::Drift | Noise::Burst);
             let right = may_move || sentence.contains(" from its beginning");
-            judged.push(Judged::holds("where a phase settles", sentence, right));
+            judged.push(match sentence.contains(" cannot be told, ") {
+                true => Judged::open("where a phase settles", sentence),
+                false => Judged::holds("where a phase settles", sentence, right),
+            });
             continue;
         }
         if sentence.starts_with("Steady: ") {

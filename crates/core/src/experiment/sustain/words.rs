@@ -12,9 +12,12 @@ const RECOVERED: f64 = 0.1;
 /// Or so many standard deviations of its trials, where that is more: few lie further away by chance.
 const SCATTERS: f64 = 4.0;
 
+/// Within more than this share of its level a phase is not told to have recovered.
+const TELLS_NOTHING: f64 = 0.25;
+
 /// Rounds and bursts are not measured in turns: a target that drifts by so much meanwhile is not told as
 /// one that pauses do good or harm to.
-const DRIFTED: f64 = 0.1;
+const DRIFTED: f64 = 0.25;
 
 /// The share of the most that is nearly as much.
 const NEARLY: f64 = 0.95;
@@ -248,6 +251,13 @@ fn phases(sustain: &Sustain) -> Vec<String> {
         let is_there = |one: &&Shown| (one.bandwidth - level).abs() <= near * level;
         let settled = group.iter().rposition(|one| !is_there(one)).map_or(0, |last| last + 1);
         let level_in_words = format!("{}/s", Bytes(level as u64));
+        if near > TELLS_NOTHING {
+            return format!(
+                "Phase '{name}': {level_in_words}; how long it takes to get there cannot be told, because \
+                 its trials differ by {} from one to the next.",
+                percent(near / SCATTERS)
+            );
+        }
         let within = match near > RECOVERED {
             true => format!(", within {}", percent(near)),
             false => String::new(),
