@@ -322,6 +322,20 @@ fn scripts_follow_the_rounds() {
 }
 
 #[test]
+fn a_script_in_which_nothing_completes_has_no_shares_of_nothing() {
+    for test in [Test::CrossStimulusRecovery, Test::DemandIntensity, Test::HostIdleRecovery] {
+        let settings = TestSettings {
+            passes: 0,
+            length: Some(Span::from_secs(600)),
+            ..TestSettings::default()
+        };
+        let (_, conclusion) = run(course(test, &base(1 << 30, 1), settings), |_| 0);
+        let said = conclusion.sentences.join(" ");
+        assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+    }
+}
+
+#[test]
 fn what_follows_the_rounds_concludes_nothing_from_noise() {
     let settings = TestSettings {
         passes: 0,

@@ -246,6 +246,9 @@ fn phases(sustain: &Sustain) -> Vec<String> {
     let sentence = |(name, group): (String, Vec<&Shown>)| {
         let tail = &group[group.len() - group.len().div_ceil(4)..];
         let level = mean(tail, |one| one.bandwidth);
+        if level <= 0.0 {
+            return format!("Phase '{name}': nothing was written at its end.");
+        }
         // What the trials scatter by is no way to a level.
         let near = RECOVERED.max(SCATTERS * scatter_of(&group, level));
         let is_there = |one: &&Shown| (one.bandwidth - level).abs() <= near * level;
@@ -295,7 +298,8 @@ fn scatter_of(group: &[&Shown], level: f64) -> f64 {
 /// was. Each load was measured once, and the sentence after it says what that tells.
 fn demand(sustain: &Sustain) -> Vec<String> {
     let best = sustain.script.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
-    let Some(best) = best.filter(|best| best.labels.len() == 2) else { return Vec::new() };
+    let is_one = |best: &&Shown| best.labels.len() == 2 && 0.0 < best.iops;
+    let Some(best) = best.filter(is_one) else { return Vec::new() };
     // What is nearly as much with the least in flight is what one wants.
     let demand = |one: &&Shown| -> f64 {
         let value = |label: &str| label.split('/').next().and_then(|n| n.parse::<f64>().ok());
