@@ -106,6 +106,12 @@ fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
 }
 
 #[test]
+fn a_batch_is_a_small_part_of_the_queue() {
+    let batches = [1, 16, 31, 32, 64, 128, 32_768].map(batch_of);
+    assert_eq!(batches, [1, 1, 1, 2, 4, 8, 8]);
+}
+
+#[test]
 fn every_setup_and_every_limit_carries_ios() {
     if !here() {
         return;
