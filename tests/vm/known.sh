@@ -15,4 +15,4 @@ f inspect-nvme inspect /dev/nvme0n1
 r nvme /dev/nvme0n1 -q 8 --warm-up 0s -d 1s
 f inspect-null inspect /dev/nullb0
 r null /dev/nullb0 -q 1 --warm-up 0s -d 1s
-r write /dev/nullb0 -q 4 --read-share 0% --overwrite --warm-up 0s -d 1s
+r write /dev/nullb0 -q 4 --read-share 0% --destroy /dev/nullb0 --warm-up 0s -d 1s

@@ -3,7 +3,7 @@
 modprobe -a md-mod raid1 raid456 dm-mod dm-flakey
 modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=1000000 memory_backed=1 gb=1 hw_queue_depth=16
 modprobe brd rd_nr=14 rd_size=49152
-w="--read-share 0% --overwrite --warm-up 0s -d 400ms"
+w="--read-share 0% --warm-up 0s -d 400ms"
 limited=$(by_serial limited)
 plain=$(by_serial plain)
 # What is read was written before.
@@ -18,7 +18,7 @@ r uncounted-virtio "$plain" -q 4 --warm-up 0s -d 400ms
 echo 1 >"/sys/block/${plain#/dev/}/queue/iostats"
 
 mdadm -q --create /dev/md5 --run --assume-clean --level=5 --chunk=64 -n 3 /dev/ram1 /dev/ram2 /dev/ram3
-r partial-stripes /dev/md5 -b 4k -q 4 $w
+r partial-stripes /dev/md5 -b 4k -q 4 $w --destroy /dev/md5
 r unaligned-chunks /dev/md5 -b 96k -q 4 --warm-up 0s -d 400ms
 mdadm -q --manage /dev/md5 --fail /dev/ram2
 r array-degraded /dev/md5 -b 64k -q 4 --warm-up 0s -d 400ms

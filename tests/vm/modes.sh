@@ -18,7 +18,7 @@ r read-polled /dev/ng0n1 $s --polled
 r block-polled /dev/nvme0n1 $s --polled
 r read-threaded /dev/ng0n1 $s --sqpoll
 writes_of n1 >/out/before
-r write /dev/ng1n1 $s --read-share 0% --pattern sequential --size 1m --overwrite --polled
+r write /dev/ng1n1 $s --read-share 0% --pattern sequential --size 1m --destroy /dev/ng1n1 --polled
 writes_of n1 >/out/after
 dd if=/dev/nvme1n1 of=/out/written bs=1M count=1 iflag=direct 2>/dev/null
 r large /dev/ng0n1 -b 4m -q 1 --warm-up 0s -d 1s
@@ -32,5 +32,5 @@ mke2fs /dev/nvme1n1 >/dev/null 2>&1
 modprobe ext4
 mkdir -p /mnt/used
 mount -t ext4 /dev/nvme1n1 /mnt/used 2>/dev/null || mount -t ext2 /dev/nvme1n1 /mnt/used
-r used /dev/ng1n1 $s --read-share 0% --overwrite
+r used /dev/ng1n1 $s --read-share 0% --destroy /dev/ng1n1
 umount /mnt/used

@@ -167,12 +167,8 @@ impl Job<'_> {
     fn points(&self, workers: u32, count: u32) -> Result<Vec<f64>, String> {
         let access = Access::DIRECT;
         let facts = host::target(self.target).map_err(|error| error.to_string())?;
-        let opening = Opening {
-            access,
-            writes: false,
-            claimed: false,
-            overwrite: Overwrite { allowed: false, destroy: Vec::new() },
-        };
+        let opening =
+            Opening { access, writes: false, claimed: false, overwrite: Overwrite::default() };
         let open = target::open(&facts, &opening).map_err(|error| error.to_string())?;
         let choice = fathom_engine::choose(None, access).map_err(|error| error.to_string())?;
         let length = Bytes(facts.size.0.min(1 << 30));

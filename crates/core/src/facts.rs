@@ -138,7 +138,8 @@ pub struct Target {
     pub reduction: Option<Reduction>,
     /// The devices below, from the top to the bottom; a layer comes before what it consists of.
     pub layers: Vec<Layer>,
-    /// Who uses the target: what forbids writing to it. Of a file it names swap and loop devices.
+    /// Who uses the target, what forbids writing to it, and the marks found on a device. Of a file it
+    /// names swap and loop devices.
     pub in_use: Vec<InUse>,
     /// What its commands have to know, if it is an NVMe generic device.
     pub namespace: Option<Namespace>,
@@ -235,6 +236,11 @@ impl Target {
             namespace: None,
             limits: Vec::new(),
         }
+    }
+
+    /// Who uses it, or may do so unseen; without what was found on it, which nobody need use.
+    pub fn uses(&self) -> impl Iterator<Item = &InUse> {
+        self.in_use.iter().filter(|one| !matches!(one, InUse::Signature { .. }))
     }
 
     /// The topmost layer that spreads data over several others, if there is one.

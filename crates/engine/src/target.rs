@@ -1,7 +1,8 @@
 //! Opens targets, and refuses what must not be touched.
 //!
-//! A target that is in use is not written to unless its own name is repeated as one to destroy, and
-//! a file or device that exists is not written to unless overwriting was allowed. Nothing is ever
+//! A file that exists is not written to unless overwriting was allowed, and a block device never
+//! unless its own name is repeated as one to destroy, whatever is found on it. What is in use is not
+//! written to even then, unless its name is repeated as one to destroy in use. Nothing is ever
 //! created or truncated here. What was judged is compared with what was opened, and a device that
 //! is written to is claimed, so that nobody can mount it in between.
 
@@ -71,20 +72,31 @@ pub struct Opening {
 /// What may be written to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overwrite {
-    /// Whether the existing files, and the devices that nobody uses, among the targets may be.
+    /// Whether the existing files among the targets may be.
     pub allowed: bool,
-    /// Targets that may be destroyed whatever is on them.
+    /// Targets that may be destroyed whatever is on them, as long as nobody uses them.
     pub destroy: Vec<String>,
+    /// Targets that may be destroyed even though somebody uses them, or may do so unseen.
+    pub destroy_in_use: Vec<String>,
 }
 
 impl Overwrite {
     /// Whether the user repeated this target's name, or another name of the same thing.
     fn destroys(&self, target: &Target) -> bool {
-        self.destroy.iter().any(|name| {
-            *name == target.name
-                || fs::canonicalize(name).is_ok_and(|path| path == Path::new(&target.path))
-        })
+        names(&self.destroy, target) || self.destroys_in_use(target)
     }
+
+    /// The same of a target that is in use.
+    fn destroys_in_use(&self, target: &Target) -> bool {
+        names(&self.destroy_in_use, target)
+    }
+}
+
+fn names(names: &[String], target: &Target) -> bool {
+    names.iter().any(|name| {
+        *name == target.name
+            || fs::canonicalize(name).is_ok_and(|path| path == Path::new(&target.path))
+    })
 }
 
 /// Why a target cannot be used. Each names the target, what is wrong and the remedy.
@@ -198,6 +210,8 @@ pub enum TargetError {
         name: String,
         /// What it is.
         kind: TargetKind,
+        /// What it holds, as far as that is known.
+        holds: Vec<String>,
     },
     /// It would be destroyed while somebody uses it or counts on it.
     InUse {
@@ -344,12 +358,7 @@ impl fmt::Display for TargetError {
             Self::Unsupported { name, option, cause, remedy } => {
                 write!(f, "{option} does not work with {name}: {cause}: {remedy}")
             }
-            Self::NotNamed { name, kind } => write!(
-                f,
-                "{name} is a {} that exists, and this would overwrite it: add --overwrite if its data \
-                 may be lost",
-                kind.name()
-            ),
+            Self::NotNamed { name, kind, holds } => fmt_not_named(f, name, *kind, holds),
             Self::InUse { name, uses } => fmt_in_use(f, name, uses),
             Self::Changed { name, what } => write!(
                 f,
@@ -488,6 +497,29 @@ pub(crate) fn typed(name: &str) -> String {
     typed_path(name)
 }
 
+fn fmt_not_named(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    kind: TargetKind,
+    holds: &[String],
+) -> fmt::Result {
+    if kind == TargetKind::File {
+        return write!(
+            f,
+            "{name} is a file that exists, and this would overwrite it: add --overwrite if its data \
+             may be lost"
+        );
+    }
+    write!(
+        f,
+        "{name} is a {}, and this would overwrite it; {}: repeat its name in --destroy {} if whatever \
+         it holds may be lost",
+        kind.name(),
+        found_on(holds),
+        typed(name)
+    )
+}
+
 fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Result {
     write!(f, "{name} must not be written to: ")?;
     // A server's disk may have a hundred mounts; the first few are reason enough.
@@ -505,15 +537,26 @@ fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Re
         }
         Some(InUse::Swap { device }) => format!("switch it off with `swapoff {device}`"),
         Some(InUse::Holder { holder, .. }) => format!("measure {holder}, or stop it first"),
-        Some(InUse::Signature { device, .. }) => {
-            format!("if its data may be lost, wipe the mark with `wipefs -a {device}`")
-        }
         Some(InUse::Unknown { device, .. }) => {
             format!("see to it that fathom can read {device} and look, and start again")
         }
-        Some(InUse::Exclusive { .. }) | None => "close the program that uses it".to_owned(),
+        Some(InUse::Exclusive { .. } | InUse::Signature { .. }) | None => {
+            "close the program that uses it".to_owned()
+        }
     };
-    write!(f, ". {}, or repeat its name in --destroy {name} to destroy it", capitalized(&remedy))
+    let (remedy, typed) = (capitalized(&remedy), typed(name));
+    write!(
+        f,
+        ". {remedy}, or repeat its name in --destroy-in-use {typed} to destroy it all the same"
+    )
+}
+
+/// What was found on a device, as far as that is known. That nothing was is no proof.
+fn found_on(holds: &[String]) -> String {
+    match holds {
+        [] => "no known mark was found on it, which is no proof that it holds nothing".to_owned(),
+        _ => format!("found on it: {}", holds.join("; ")),
+    }
 }
 
 struct Described<'a>(&'a InUse);
@@ -622,10 +665,10 @@ fn alignment(target: &Target, access: Access) -> Bytes {
 pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetError> {
     judge(target, opening)?;
     let is_character = matches!(target.kind, TargetKind::CharacterDevice | TargetKind::NvmeGeneric);
-    let destroys = opening.overwrite.destroys(target);
+    let in_use = opening.overwrite.destroys_in_use(target);
     // Claiming is what mounting does too: from here on nobody can.
     let claims =
-        target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !destroys;
+        target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !in_use;
     let flags = libc::O_CLOEXEC
         | libc::O_NOFOLLOW
         | access::open_flags(opening.access, opening.writes, !is_character)
@@ -639,12 +682,6 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
     let metadata =
         file.metadata().map_err(|cause| TargetError::Open { name: target.name.clone(), cause })?;
     confirm(target, &metadata)?;
-    if claims {
-        // What can only be there since it was looked at: a mark that somebody just wrote.
-        let number = target.layers.first().and_then(|layer| layer.device);
-        let uses = number.map_or_else(Vec::new, |n| host::marks(n, Path::new(&target.path)));
-        refuse_in_use(target, uses)?;
-    }
     prepare_cache(target, opening, &file)?;
     let passthrough = match &target.namespace {
         Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
@@ -706,15 +743,10 @@ fn pass_through(
     if id != namespace.id {
         return Err(TargetError::Changed { name: name(), what: "it is another namespace" });
     }
-    let claims = opening.writes && !opening.claimed && !opening.overwrite.destroys(target);
+    let claims = opening.writes && !opening.claimed && !opening.overwrite.destroys_in_use(target);
     let claim = match claims.then(|| host::nvme::claim(namespace)) {
         None => None,
-        Some(Ok(claim)) => {
-            let number = target.layers.first().and_then(|layer| layer.device);
-            let path = Path::new(&namespace.block_device);
-            refuse_in_use(target, number.map_or_else(Vec::new, |n| host::marks(n, path)))?;
-            Some(Arc::new(claim))
-        }
+        Some(Ok(claim)) => Some(Arc::new(claim)),
         Some(Err(cause)) if cause.raw_os_error() == Some(libc::EBUSY) => {
             let device = namespace.block_device.clone();
             return Err(TargetError::InUse {
@@ -801,20 +833,19 @@ pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
     if is_device && number.is_some_and(host::is_read_only) {
         return Err(TargetError::ReadOnly { name: name(), mount_point: None });
     }
-    if opening.overwrite.destroys(target) {
-        return Ok(());
+    let uses: Vec<InUse> = target.uses().cloned().collect();
+    if !uses.is_empty() && !opening.overwrite.destroys_in_use(target) {
+        return Err(TargetError::InUse { name: name(), uses });
     }
-    refuse_in_use(target, target.in_use.clone())?;
-    match opening.overwrite.allowed {
+    // No list of marks is complete: nothing that is found, or not found, spares a device its name.
+    let allowed = opening.overwrite.allowed && !is_device;
+    match allowed || opening.overwrite.destroys(target) {
         true => Ok(()),
-        false => Err(TargetError::NotNamed { name: name(), kind: target.kind }),
-    }
-}
-
-fn refuse_in_use(target: &Target, uses: Vec<InUse>) -> Result<(), TargetError> {
-    match uses.is_empty() {
-        true => Ok(()),
-        false => Err(TargetError::InUse { name: target.name.clone(), uses }),
+        false => Err(TargetError::NotNamed {
+            name: name(),
+            kind: target.kind,
+            holds: host::holds(target),
+        }),
     }
 }
 
@@ -861,7 +892,7 @@ mod tests {
         access: Access::DIRECT,
         writes: false,
         claimed: false,
-        overwrite: Overwrite { allowed: false, destroy: Vec::new() },
+        overwrite: Overwrite { allowed: false, destroy: Vec::new(), destroy_in_use: Vec::new() },
     };
 
     fn file() -> Target {
@@ -932,6 +963,6 @@ mod tests {
         let text = TargetError::InUse { name: "/dev/sda".to_owned(), uses }.to_string();
         assert!(text.contains("/dev/sda1 is mounted on /mnt/1; "), "{text}");
         assert!(text.contains("; and 5 more. Unmount it (`umount /mnt/1`)"), "{text}");
-        assert!(text.contains("--destroy /dev/sda"), "{text}");
+        assert!(text.contains("--destroy-in-use /dev/sda"), "{text}");
     }
 }

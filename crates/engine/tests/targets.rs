@@ -31,7 +31,16 @@ fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
         access: DIRECT,
         writes: true,
         claimed: false,
-        overwrite: Overwrite { allowed, destroy },
+        overwrite: Overwrite { allowed, destroy, destroy_in_use: Vec::new() },
+    }
+}
+
+/// The same of a target that something uses.
+fn to_write_in_use(name: &str) -> Opening {
+    let destroy_in_use = Vec::from([name.to_owned()]);
+    Opening {
+        overwrite: Overwrite { destroy_in_use, ..Overwrite::default() },
+        ..to_write(false, &[])
     }
 }
 
@@ -240,10 +249,10 @@ fn a_clean_device_is_claimed_while_it_is_written_to() {
     assert_eq!(target.direct_alignment, Some(Bytes(512)));
     assert_eq!(target.in_use, []);
     let message = refused(open(&target, &to_write(false, &[])));
-    assert!(message.contains("add --overwrite"), "{message}");
-    let held = open(&target, &to_write(true, &[])).unwrap();
+    assert!(message.contains("repeat its name in --destroy"), "{message}");
+    let held = open(&target, &to_write(false, &[disk.name()])).unwrap();
     // Nobody else can claim it, neither we nor a mount; to read it is no conflict.
-    let message = refused(open(&target, &to_write(true, &[])));
+    let message = refused(open(&target, &to_write(false, &[disk.name()])));
     assert!(message.contains("another program has claimed"), "{message}");
     assert!(matches!(disk.look().in_use[..], [InUse::Exclusive { .. }]));
     open(&target, &to_read(DIRECT)).unwrap();
@@ -251,20 +260,55 @@ fn a_clean_device_is_claimed_while_it_is_written_to() {
     // A tool that another test starts at this moment has our claim until it becomes that tool.
     let free = (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
-        open(&target, &to_write(true, &[])).is_ok()
+        open(&target, &to_write(false, &[disk.name()])).is_ok()
     });
     assert!(free, "the claim outlived its file");
 }
 
 #[test]
-fn a_mark_that_appears_after_looking_is_seen_before_writing() {
+fn a_device_is_written_to_only_by_its_name_whatever_is_found_on_it() {
     let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
-    let target = disk.look();
+    let message = refused(open(&disk.look(), &to_write(true, &[])));
+    let parts = ["no known mark", "no proof", &format!("--destroy {}", disk.name())];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    // The label of a disk of Sun's, which blkid knows and we do not.
     let device = File::options().write(true).open(&disk.device).unwrap();
-    device.write_all_at(b"XFSB", 0).unwrap();
+    let mut label = [0; 512];
+    label[128..132].copy_from_slice(&1u32.to_be_bytes());
+    label[140..142].copy_from_slice(&8u16.to_be_bytes());
+    label[188..192].copy_from_slice(&0x600d_deee_u32.to_be_bytes());
+    label[508..510].copy_from_slice(&0xdabe_u16.to_be_bytes());
+    let sum = label.chunks(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]]));
+    label[510..].copy_from_slice(&sum.to_be_bytes());
+    device.write_all_at(&label, 0).unwrap();
     drop(device);
-    let message = refused(open(&target, &to_write(true, &[])));
-    assert!(message.contains("holds data: xfs. If its data may be lost, wipe"), "{message}");
+    let message = refused(open(&disk.look(), &to_write(true, &[])));
+    assert!(message.contains("sun partition table, as blkid says"), "{message}");
+    open(&disk.look(), &to_write(false, &[disk.name()])).unwrap();
+}
+
+#[test]
+fn a_device_that_a_loop_device_shows_is_in_use() {
+    let Some(below) = Loop::new(32 * MIB, &[]) else { return };
+    // From 1 MiB on, as somebody does who knows where his file system begins.
+    let shown = Command::new("losetup").args(["-f", "--show", "-o", "1M", below.name()]).output();
+    let above = String::from_utf8(shown.unwrap().stdout).unwrap().trim().to_owned();
+    assert!(above.starts_with("/dev/loop"), "{above:?}");
+    let _detach = Undo("losetup", Vec::from(["-d".to_owned(), above.clone()]));
+    let message = refused(open(&below.look(), &to_write(true, &[below.name()])));
+    let parts = [format!("is part of {above}"), format!("--destroy-in-use {}", below.name())];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    if run("mkfs.ext4", &["-q", "-F", &above]) {
+        let point = below.folder.path().join("mount point");
+        fs::create_dir(&point).unwrap();
+        assert!(run("mount", &[&above, text(&point)]));
+        let _unmount = Undo("umount", Vec::from([text(&point).to_owned()]));
+        let message = refused(open(&below.look(), &to_write(true, &[below.name()])));
+        assert!(message.contains("is mounted on"), "{message}");
+        let message = refused(open(&host::target(&below.file()).unwrap(), &to_write(true, &[])));
+        assert!(message.contains("is part of"), "{message}");
+    }
+    open(&below.look(), &to_write_in_use(below.name())).unwrap();
 }
 
 #[test]
@@ -302,12 +346,13 @@ fn a_device_whose_marks_cannot_be_read_is_refused() {
     );
     let message = refused(open(&target, &to_write(true, &[])));
     assert!(message.contains("it cannot be seen whether"), "{message}");
-    assert!(message.contains(&format!("--destroy {}", disk.name())), "{message}");
+    assert!(message.contains(&format!("--destroy-in-use {}", disk.name())), "{message}");
     // It was clean when it was looked at, and is not known to be when it is opened.
     let before = Target { in_use: Vec::new(), ..target.clone() };
     refused(open(&before, &to_write(true, &[])));
     open(&target, &to_read(DIRECT)).unwrap();
-    open(&target, &to_write(false, &[disk.name()])).unwrap();
+    refused(open(&target, &to_write(false, &[disk.name()])));
+    open(&target, &to_write_in_use(disk.name())).unwrap();
 }
 
 #[test]
@@ -320,7 +365,7 @@ fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
     let signature = InUse::Signature { device: disk.name().to_owned(), kind: "ext4".to_owned() };
     assert_eq!(disk.look().in_use, std::slice::from_ref(&signature));
     let message = refused(open(&disk.look(), &to_write(true, &[])));
-    assert!(message.contains("holds data: ext4"), "{message}");
+    assert!(message.contains(&format!("found on it: {}: ext4", disk.name())), "{message}");
     let point = disk.folder.path().join("mount point");
     fs::create_dir(&point).unwrap();
     if run("mount", &[disk.name(), text(&point)]) {
@@ -329,8 +374,11 @@ fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
         let mount_point = text(&point.canonicalize().unwrap()).to_owned();
         let mounted = InUse::Mounted { device: disk.name().to_owned(), mount_point };
         assert_eq!(target.in_use, [mounted, signature]);
-        let message = refused(open(&target, &to_write(true, &["/dev/other"])));
-        assert!(message.contains("is mounted on") && message.contains("--destroy"), "{message}");
+        for named in ["/dev/other", disk.name()] {
+            let message = refused(open(&target, &to_write(true, &[named])));
+            let parts = ["is mounted on", "--destroy-in-use"];
+            assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+        }
         // A file on it is followed down to the loop device and the file's own disk.
         let file = host::target(&written_file(&point, MIB)).unwrap();
         assert_eq!(format!("/dev/{}", file.layers[0].name), disk.name());
@@ -404,7 +452,7 @@ fn active_swap_is_refused() {
         return;
     }
     let message = refused(open(&look(), &to_write(true, &[])));
-    assert!(message.contains("holds data: swap"), "{message}");
+    assert!(message.contains(&format!("found on it: {device}: swap")), "{message}");
     if !run("swapon", &[&device]) {
         return;
     }
@@ -429,7 +477,7 @@ fn the_kernel_counts_what_is_written_to_a_device() {
     let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
     let target = disk.look();
     let targets = [target];
-    let opened = open(&targets[0], &to_write(true, &[])).unwrap();
+    let opened = open(&targets[0], &to_write(false, &[disk.name()])).unwrap();
     let number = targets[0].layers[0].device.unwrap();
     // Direct I/O wants aligned memory: of two sectors' worth, one begins on a boundary.
     let memory = Vec::from([7u8; 8192]);

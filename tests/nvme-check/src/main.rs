@@ -79,7 +79,7 @@ fn open(name: &str, writes: bool, ring: RingMode) -> Checked<OpenTarget> {
         access: Access { sync: SyncMode::Dsync, ring, ..Access::DIRECT },
         writes,
         claimed: false,
-        overwrite: Overwrite { allowed: true, destroy: Vec::new() },
+        overwrite: Overwrite { destroy: Vec::from([name.to_owned()]), ..Overwrite::default() },
     };
     target::open(&facts, &opening).map_err(|error| error.to_string())
 }

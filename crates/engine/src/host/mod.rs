@@ -7,6 +7,7 @@ mod content;
 mod counters;
 mod extents;
 mod fiemap;
+mod holds;
 mod io_wq;
 mod machine;
 mod mounts;
@@ -131,16 +132,9 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
     Ok(target)
 }
 
-/// The marks that the block device with this number carries now, it and its partitions.
-pub(crate) fn marks(number: (u32, u32), path: &Path) -> Vec<fathom_core::facts::InUse> {
-    let system = System::real();
-    match system.device(number) {
-        Some(device) => usage::marks(&system, &device, path),
-        None => Vec::from([fathom_core::facts::InUse::Unknown {
-            device: path.to_string_lossy().into_owned(),
-            why: "the kernel has no such device any more".to_owned(),
-        }]),
-    }
+/// What is found on a device, in words: the marks that fathom knows, and what udev or blkid know.
+pub(crate) fn holds(target: &Target) -> Vec<String> {
+    holds::of(&System::real(), target)
 }
 
 /// Whether the block device with this number refuses writes.

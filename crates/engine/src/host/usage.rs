@@ -24,6 +24,7 @@ pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<In
         usage.itself(&disk, 0);
     }
     let claimed = !usage.found.is_empty();
+    usage.found.extend(unseen(system, &device.dev_path(), "proc/self/mountinfo", "is mounted"));
     usage.found.extend(marks(system, device, path));
     // Only asked when nothing explains it: asking claims the device for a moment.
     if !claimed && is_claimed(path, device) {
@@ -32,8 +33,18 @@ pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<In
     usage.found
 }
 
+/// What cannot be seen because a file or folder of the kernel's is not there, as where /proc is not
+/// mounted: it is not taken for nothing.
+fn unseen(system: &System, name: &str, place: &str, what: &str) -> Option<InUse> {
+    let cause = fs::metadata(system.path(place)).err()?;
+    Some(InUse::Unknown {
+        device: name.to_owned(),
+        why: format!("whether it {what} stands in /{place}: {}", without_number(&cause)),
+    })
+}
+
 /// The marks that a device and its partitions carry.
-pub(crate) fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
+fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
     let mut found = marks_of(device, path);
     for partition in device.partitions() {
         let path = system.path(format!("/dev/{}", partition.name));
@@ -93,7 +104,7 @@ pub(crate) fn of_file(system: &System, path: &Path) -> Vec<InUse> {
             }),
         }
     });
-    swap.chain(loops).collect()
+    swap.chain(loops).chain(unseen(system, &name, "sys/block", "backs a loop device")).collect()
 }
 
 /// Whether another name leads to the same file; none if nothing can be found there.
@@ -140,12 +151,23 @@ impl Usage<'_> {
         if swaps(self.system).iter().any(is_swap) {
             self.add(InUse::Swap { device: device.dev_path() });
         }
-        for holder in device.linked("holders") {
+        // The kernel does not note a loop device among the holders of what it shows.
+        let holders = device.linked("holders").into_iter().chain(self.loops_over(device));
+        for holder in holders {
             self.add(InUse::Holder { device: device.dev_path(), holder: holder.dev_path() });
             if depth < DEPTH {
                 self.device(&holder, depth + 1);
             }
         }
+    }
+
+    /// The loop devices that show a block device, or a part of it, mounted or not.
+    fn loops_over(&self, device: &Device) -> Vec<Device> {
+        let shows = |one: &Device| {
+            let backing = one.text("loop/backing_file");
+            backing.is_some_and(|path| self.system.number_of(&path) == Some(device.number))
+        };
+        self.system.block_devices().into_iter().filter(shows).collect()
     }
 
     fn add(&mut self, usage: InUse) {

@@ -168,12 +168,40 @@ pub struct Results {
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Consent")]
 pub struct Consent {
-    /// Allow writes to the targets: what they hold is lost
+    /// Allow writes to files that exist: what they hold is lost
     #[arg(long)]
     pub overwrite: bool,
-    /// Allow writes to this device even though it carries data or is in use; repeats its name
+    /// Allow writes to this device, whatever it holds; repeats its name. A folder's name stands for
+    /// all files in it
     #[arg(long, value_name = "NAME")]
     pub destroy: Vec<String>,
+    /// Allow writes to this device or file although something uses it: it is mounted, swap, part of an
+    /// array or another device, or claimed by a program. What uses it may crash
+    #[arg(long, value_name = "NAME")]
+    pub destroy_in_use: Vec<String>,
+}
+
+impl Consent {
+    /// The first of its options that was typed.
+    pub fn first(&self) -> Option<&'static str> {
+        let typed = [
+            ("--overwrite", self.overwrite),
+            ("--destroy", !self.destroy.is_empty()),
+            ("--destroy-in-use", !self.destroy_in_use.is_empty()),
+        ];
+        typed.into_iter().find(|(_, typed)| *typed).map(|(option, _)| option)
+    }
+
+    /// The targets that are named, each with the option that names it.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let destroy = self.destroy.iter().map(|name| ("--destroy", name));
+        destroy.chain(self.destroy_in_use.iter().map(|name| ("--destroy-in-use", name)))
+    }
+
+    /// Whether one of them names this target.
+    pub fn names(&self, target: &str) -> bool {
+        self.named().any(|(_, name)| name == target)
+    }
 }
 
 /// `fathom quick`.

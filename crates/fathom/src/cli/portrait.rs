@@ -133,7 +133,8 @@ pub fn portrait(
     let consent = match owner {
         // fathom made it and holds it: whatever else is of just its size, nobody counts on it.
         Owner::Scratch { .. } => {
-            Overwrite { allowed: true, destroy: Vec::from([target.name.clone()]) }
+            let name = Vec::from([target.name.clone()]);
+            Overwrite { allowed: true, destroy_in_use: name, ..Overwrite::default() }
         }
         Owner::User => resolve::permission(
             &args.consent,
@@ -152,7 +153,7 @@ pub fn portrait(
 }
 
 fn consents(args: &Quick) -> bool {
-    args.consent.overwrite || !args.consent.destroy.is_empty()
+    args.consent.first().is_some()
 }
 
 fn too_small(target: &Target, block_size: Bytes) -> Error {
@@ -171,13 +172,10 @@ fn too_small(target: &Target, block_size: Bytes) -> Error {
 pub fn fits_the_place(args: &Quick, folder: bool) -> Result<(), Error> {
     let refuse = |option: &str, problem: &str| Err(Error::option(option, problem, "drop it"));
     if folder {
-        if args.consent.overwrite {
-            return refuse("--overwrite", "in a folder only fathom's own scratch file is written");
-        }
-        if !args.consent.destroy.is_empty() {
-            return refuse("--destroy", "in a folder only fathom's own scratch file is written");
-        }
-        return Ok(());
+        return match args.consent.first() {
+            Some(option) => refuse(option, "in a folder only fathom's own scratch file is written"),
+            None => Ok(()),
+        };
     }
     if args.size.is_some() {
         return Err(Error::option(
@@ -193,15 +191,11 @@ pub fn fits_the_place(args: &Quick, folder: bool) -> Result<(), Error> {
 }
 
 fn without_effect_in_simulation(args: &Quick) -> Result<(), Error> {
-    let typed = [
-        ("--buffered", args.buffered),
-        ("--backend", args.backend != Backend::Auto),
-        ("--overwrite", args.consent.overwrite),
-        ("--destroy", !args.consent.destroy.is_empty()),
-    ];
-    match typed.iter().find(|(_, typed)| *typed) {
-        Some((option, _)) => {
-            Err(Error::option(*option, "it has no effect on a simulated device", "drop it"))
+    let typed = [("--buffered", args.buffered), ("--backend", args.backend != Backend::Auto)];
+    let typed = typed.iter().find(|(_, typed)| *typed).map(|(option, _)| *option);
+    match typed.or(args.consent.first()) {
+        Some(option) => {
+            Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
         }
         None => Ok(()),
     }

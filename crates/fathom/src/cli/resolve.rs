@@ -1205,6 +1205,11 @@ pub fn pools(streams: &[Stream]) -> u64 {
     pools.iter().map(size).fold(0, u64::saturating_add)
 }
 
+/// Whether it is a device of the machine's, which is written to only where its own name is repeated.
+pub fn is_device(target: &Target) -> bool {
+    matches!(target.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric)
+}
+
 /// What may be written to, given which targets are written and which were found in a folder: these
 /// are many, and nobody has seen their names, so that the folder's own has to be repeated.
 ///
@@ -1220,36 +1225,34 @@ pub fn permission<'a>(
     let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
     let places = || (0u32..).zip(targets);
     let writes = places().any(|(place, _)| written(place));
-    if !writes && typed.overwrite {
+    if let (false, Some(option)) = (writes, typed.first()) {
+        let typed = match typed.named().next().filter(|_| !typed.overwrite) {
+            Some((option, name)) => format!("{option} {name}"),
+            None => option.to_owned(),
+        };
         return Err(Error::option(
-            "--overwrite",
+            typed,
             "all I/Os are reads, so this has no effect",
             "drop it, or ask for writes with --read-share",
         ));
     }
-    if let (false, Some(name)) = (writes, typed.destroy.first()) {
-        return Err(Error::option(
-            format!("--destroy {name}"),
-            "all I/Os are reads, so this has no effect",
-            "drop it, or ask for writes with --read-share",
-        ));
-    }
-    for name in &typed.destroy {
+    for (option, name) in typed.named() {
         let named = |(place, target): (u32, &Target)| {
             &target.name == name || folder_of(place).is_some_and(|folder| folder == name)
         };
         if !places().any(named) {
             return Err(Error::option(
-                format!("--destroy {name}"),
+                format!("{option} {name}"),
                 "this is none of the targets",
                 "repeat the target's name exactly as it was given",
             ));
         }
     }
-    let destroys = |name: &str| typed.destroy.iter().any(|one| one == name);
+    let destroys = |name: &str| typed.names(name);
     let allowed = |place, target: &Target| match folder_of(place) {
         Some(folder) => destroys(folder) || destroys(&target.name),
-        None => typed.overwrite || destroys(&target.name),
+        // Of a device the engine says what is on it as it refuses.
+        None => typed.overwrite || is_device(target) || destroys(&target.name),
     };
     let refused = places().find(|(place, one)| written(*place) && !allowed(*place, one));
     let of_folder = places().any(|(place, _)| folder_of(place).is_some_and(destroys));
@@ -1269,7 +1272,9 @@ pub fn permission<'a>(
             "allow it with --overwrite, or only read with --read-share 100%",
         )),
         _ => {
-            Ok(Overwrite { allowed: typed.overwrite || of_folder, destroy: typed.destroy.clone() })
+            let allowed = typed.overwrite || of_folder;
+            let (destroy, destroy_in_use) = (typed.destroy.clone(), typed.destroy_in_use.clone());
+            Ok(Overwrite { allowed, destroy, destroy_in_use })
         }
     }
 }

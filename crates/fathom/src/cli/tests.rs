@@ -405,6 +405,9 @@ const RUN: &[Row] = &[
     ("destroy", &["f", "--destroy", "f", "--read-share", "50%"], |s| {
         s.consent.destroy == ["f"] && !s.consent.allowed
     }),
+    ("destroy-in-use", &["f", "--destroy-in-use", "f", "--read-share", "50%"], |s| {
+        s.consent.destroy_in_use == ["f"] && !s.consent.allowed
+    }),
     ("overwrite", &["sim:queue", "--read-share", "50%"], |s| s.writes()),
 ];
 
@@ -571,6 +574,11 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--overwrite"], &["--overwrite", "all I/Os are reads", "drop it"]),
     (&["f", "--destroy", "f"], &["--destroy f", "all I/Os are reads", "drop it"]),
     (&["f", "--read-share", "0", "--destroy", "h"], &["--destroy h", "none of the targets"]),
+    (&["f", "--destroy-in-use", "f"], &["--destroy-in-use f", "all I/Os are reads", "drop it"]),
+    (
+        &["f", "--read-share", "0", "--overwrite", "--destroy-in-use", "h"],
+        &["--destroy-in-use h", "none of the targets"],
+    ),
     (&["f", "--backend", "mmap"], &["--backend", "auto, uring, aio and sync"]),
     (&["f", "--rated-iops", "800MB/s"], &["--rated-iops", "write 80k"]),
     (&["f", "--rated-bandwidth", "80k"], &["--rated-bandwidth", "write 800MB/s"]),
@@ -769,7 +777,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 13] = [
+const END_TO_END: [&str; 14] = [
     "workload",
     "set",
     "out",
@@ -783,6 +791,7 @@ const END_TO_END: [&str; 13] = [
     "remove-leftovers",
     "overwrite",
     "destroy",
+    "destroy-in-use",
 ];
 
 #[test]

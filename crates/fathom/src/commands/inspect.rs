@@ -21,11 +21,9 @@ use crate::output;
 ///
 /// When the target cannot be looked at, or must not be written to by the probe.
 pub fn perform(args: &Inspect) -> Result<u8, Error> {
-    let typed =
-        [("--overwrite", args.consent.overwrite), ("--destroy", !args.consent.destroy.is_empty())];
-    if let Some((option, _)) = typed.iter().find(|(_, typed)| *typed && !args.probe) {
+    if let Some(option) = args.consent.first().filter(|_| !args.probe) {
         let problem = "to look at a target writes nothing";
-        return Err(Error::option(*option, problem, "drop it, or add --probe"));
+        return Err(Error::option(option, problem, "drop it, or add --probe"));
     }
     let is_simulated = shared::simulated(&args.target).is_some();
     let mut facts = match is_simulated {
@@ -87,9 +85,9 @@ fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reductio
     let probing = Probing::new(region, place, Backend::Auto, shared::fresh_seed())?;
     output::say_folded(&output::printable(&probing.announcement()))?;
     let is_simulated = facts.kind == TargetKind::Simulated;
-    if is_simulated && (args.consent.overwrite || !args.consent.destroy.is_empty()) {
+    if let Some(option) = args.consent.first().filter(|_| is_simulated) {
         let problem = "it has no effect on a simulated device";
-        return Err(Error::option("--overwrite, --destroy", problem, "drop it"));
+        return Err(Error::option(option, problem, "drop it"));
     }
     let targets = std::slice::from_ref(facts);
     let consent = resolve::permission(&args.consent, |_| true, |_| None, targets)?;

@@ -225,7 +225,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         access: Access::BUFFERED,
         writes: true,
         claimed: false,
-        overwrite: Overwrite { allowed: true, destroy: Vec::new() },
+        overwrite: Overwrite { allowed: true, ..Overwrite::default() },
     };
     let size = args.size.max(facts.size);
     let file = open_for_writing(&facts, &opening)?;
@@ -245,7 +245,7 @@ fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Erro
     target::open(facts, opening).map(|open| open.file).map_err(|refusal| {
         let text = refusal.to_string();
         // To destroy what is in use is no matter of preparing a file: there is no such option.
-        let text = text.split(", or repeat its name in --destroy").next().unwrap_or(&text);
+        let text = text.split(", or repeat its name in --destroy-in-use").next().unwrap_or(&text);
         Error::Refused(text.to_owned())
     })
 }

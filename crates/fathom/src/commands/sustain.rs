@@ -8,7 +8,7 @@ use fathom_core::experiment::{
 };
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Access, Cache, Point};
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Span, typed_path};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
@@ -181,13 +181,18 @@ fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
 fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> {
     let typed = &described.consent;
     let is_simulated = spec.targets.iter().any(|one| one.kind == TargetKind::Simulated);
-    if test == Test::Workload || is_simulated || typed.overwrite || !typed.destroy.is_empty() {
+    if test == Test::Workload || is_simulated || typed.first().is_some() {
         return Ok(());
     }
+    let target = &spec.targets[0];
+    let allow = match resolve::is_device(target) {
+        true => format!("allow it by repeating its name in --destroy {}", typed_path(&target.name)),
+        false => "allow it with --overwrite".to_owned(),
+    };
     Err(Error::target(
-        &spec.targets[0].name,
+        &target.name,
         format!("the test {} writes, and what is there would be lost", test.name()),
-        "allow it with --overwrite, or sustain reads with --test workload",
+        format!("{allow}, or sustain reads with --test workload"),
     ))
 }
 

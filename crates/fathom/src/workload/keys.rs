@@ -140,8 +140,19 @@ struct SustainWords {
 }
 
 /// What is said on the command line alone: consent, how it begins, and where results go.
-const NEVER_IN_A_FILE: [&str; 10] =
-    ["overwrite", "destroy", "yes", "plan", "out", "html", "csv", "csv-series", "trace", "json"];
+const NEVER_IN_A_FILE: [&str; 11] = [
+    "overwrite",
+    "destroy",
+    "destroy-in-use",
+    "yes",
+    "plan",
+    "out",
+    "html",
+    "csv",
+    "csv-series",
+    "trace",
+    "json",
+];
 
 /// A table of a workload file whose keys are the options of an experiment. That of a sweep has axes
 /// besides and is none of these.

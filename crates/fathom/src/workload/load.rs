@@ -731,7 +731,7 @@ fn unknown(entry: &Entry, known: &[&str]) -> Problem {
     let title = format!("there is no key '{}'", entry.key);
     let problem = Problem::new(title, Some(entry.key_at.clone()), "nothing reads it");
     match (entry.key.as_str(), nearest(&entry.key, known.iter().copied())) {
-        ("overwrite" | "destroy", _) => problem
+        ("overwrite" | "destroy" | "destroy-in-use", _) => problem
             .help(format!("consent is given on the command line alone, with --{}", entry.key)),
         (_, Some(near)) => problem.help(format!("its nearest is '{near}'")),
         (_, None) => problem.help(format!("the keys here are {}", known.join(", "))),

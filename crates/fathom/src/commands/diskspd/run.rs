@@ -12,7 +12,7 @@ use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
 use super::Stderr;
-use crate::cli::args::{DiskspdOwn, Prepare};
+use crate::cli::args::{Consent, DiskspdOwn, Prepare};
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::commands::prepare;
@@ -59,7 +59,8 @@ pub(super) fn perform(
     create(&files, (own, speech), stderr)?;
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
-    let consent = Overwrite { allowed: writable, destroy: own.consent.destroy.clone() };
+    let Consent { destroy, destroy_in_use, .. } = own.consent.clone();
+    let consent = Overwrite { allowed: writable, destroy, destroy_in_use };
     let (specs, time_spans) = specs(request, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
@@ -141,7 +142,7 @@ fn may_write(
     (own, speech): (&DiskspdOwn, &Speech),
 ) -> Result<bool, Error> {
     for file in files {
-        let named = own.consent.destroy.iter().any(|name| Path::new(name) == file.place);
+        let named = own.consent.named().any(|(_, name)| Path::new(name) == file.place);
         if !file.exists && file.create.is_none() {
             return Err(Error::target(
                 file.place.display().to_string(),
