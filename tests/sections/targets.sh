@@ -78,3 +78,18 @@ pattern 64M >as-it-was
 check "the partition's region was written" test "$(cmp -n 8M -i 28M disk as-it-was >same || echo differs)" = differs
 pattern 1M >megabyte
 check "files that are only read are as they were" cmp -s folder/a megabyte
+
+# What is mounted below a folder is not a part of it, unless that is asked for; a link never is.
+mkdir folder/mounted
+mount -t tmpfs -o size=8m none folder/mounted
+later "umount $FATHOM_BED/folder/mounted 2>/dev/null"
+pattern 1M >folder/mounted/c
+ln -s ../file folder/link
+short=(-d 200ms --warm-up 0s --buffered)
+measure folder "${short[@]}"
+check "a folder stands for its own files" test \
+  "$(jq -rs '[.[0].targets[].name] | join(" ")' "$result")" = "folder/a folder/below/b"
+check "what is mounted below it is left out, and named" says 'folder/mounted is left out'
+measure folder "${short[@]}" --across-mounts
+check "--across-mounts takes it in" test \
+  "$(jq -rs '[.[0].targets[].name] | join(" ")' "$result")" = "folder/a folder/below/b folder/mounted/c"

@@ -123,6 +123,8 @@ pub struct Target {
     pub path: String,
     /// What it is.
     pub kind: TargetKind,
+    /// Which file it is, if it is one.
+    pub identity: Option<FileIdentity>,
     /// How large it is. Of a folder, what is free; of a character device, a nominal size.
     pub size: Bytes,
     /// What offsets, lengths and memory of direct I/O have to be multiples of.
@@ -145,6 +147,17 @@ pub struct Target {
     pub namespace: Option<Namespace>,
     /// What the control groups of this process allow it at the devices below.
     pub limits: Vec<IoLimit>,
+}
+
+/// What makes a file itself: another one that takes its name differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The number of its file system.
+    pub device: u64,
+    /// The number of its inode, which comes again once the file is removed.
+    pub inode: u64,
+    /// When the inode was made, in nanoseconds since 1970; none where the file system does not tell.
+    pub born_ns: Option<u64>,
 }
 
 /// What a control group of this process allows it at a device.
@@ -225,6 +238,7 @@ impl Target {
             name: name.to_owned(),
             path: name.to_owned(),
             kind: TargetKind::Simulated,
+            identity: None,
             size,
             direct_alignment: None,
             file_system: None,

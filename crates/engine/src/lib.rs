@@ -17,6 +17,7 @@ pub mod calibrate;
 mod choice;
 pub mod clock;
 mod collector;
+pub mod found;
 pub mod host;
 pub mod pacer;
 mod pattern;

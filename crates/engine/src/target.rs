@@ -9,16 +9,16 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use fathom_core::Bytes;
-use fathom_core::facts::{InUse, Namespace, Target, TargetKind};
+use fathom_core::facts::{FileIdentity, InUse, Namespace, OverlayLayer, Target, TargetKind};
 use fathom_core::spec::{Access, Cache};
 use fathom_core::typed_path;
 
-use crate::{access, host};
+use crate::{access, found, host};
 
 /// A file or device that is open for a run. A clone is the same open file.
 #[derive(Clone, Debug)]
@@ -74,6 +74,8 @@ pub struct Opening {
 pub struct Overwrite {
     /// Whether the existing files among the targets may be.
     pub allowed: bool,
+    /// Files that may be because fathom made them, whatever has their names now.
+    pub made: Vec<FileIdentity>,
     /// Targets that may be destroyed whatever is on them, as long as nobody uses them.
     pub destroy: Vec<String>,
     /// Targets that may be destroyed even though somebody uses them, or may do so unseen.
@@ -81,6 +83,12 @@ pub struct Overwrite {
 }
 
 impl Overwrite {
+    /// Whether this file may be overwritten, as far as nobody uses it.
+    pub fn allows(&self, file: &Target) -> bool {
+        let made = file.identity.is_some_and(|identity| self.made.contains(&identity));
+        self.allowed || made || self.destroys(file)
+    }
+
     /// Whether the user repeated this target's name, or another name of the same thing.
     fn destroys(&self, target: &Target) -> bool {
         names(&self.destroy, target) || self.destroys_in_use(target)
@@ -669,19 +677,18 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
     // Claiming is what mounting does too: from here on nobody can.
     let claims =
         target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !in_use;
-    let flags = libc::O_CLOEXEC
-        | libc::O_NOFOLLOW
-        | access::open_flags(opening.access, opening.writes, !is_character)
+    let flags = access::open_flags(opening.access, opening.writes, !is_character)
         | if claims { libc::O_EXCL } else { 0 };
-    // Looked at first, because opening the pipe that a file was replaced by would wait for ever.
-    match fs::symlink_metadata(&target.path) {
-        Ok(metadata) => confirm(target, &metadata)?,
-        Err(cause) => return Err(TargetError::from_opening(target, opening, cause)),
-    }
-    let file = open_with(target, opening, flags)?;
-    let metadata =
-        file.metadata().map_err(|cause| TargetError::Open { name: target.name.clone(), cause })?;
-    confirm(target, &metadata)?;
+    let found =
+        found::find(Path::new(&target.path)).map_err(|cause| match cause.raw_os_error() {
+            Some(libc::ELOOP) => TargetError::Changed {
+                name: target.name.clone(),
+                what: "a link has taken its place",
+            },
+            _ => TargetError::from_opening(target, opening, cause),
+        })?;
+    confirm(target, &found)?;
+    let file = open_with(target, opening, (&found, flags))?;
     prepare_cache(target, opening, &file)?;
     let passthrough = match &target.namespace {
         Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
@@ -773,9 +780,17 @@ fn pass_through(
     })
 }
 
-fn open_with(target: &Target, opening: &Opening, flags: i32) -> Result<File, TargetError> {
+fn open_with(
+    target: &Target,
+    opening: &Opening,
+    (found, flags): (&File, i32),
+) -> Result<File, TargetError> {
     let try_open = |flags| {
-        OpenOptions::new().read(true).write(opening.writes).custom_flags(flags).open(&target.path)
+        found::reopen(
+            (found, Path::new(&target.path)),
+            OpenOptions::new().read(true).write(opening.writes),
+            flags,
+        )
     };
     try_open(flags).map_err(|cause| {
         let only_direct = flags & libc::O_DIRECT != 0
@@ -838,8 +853,11 @@ pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
         return Err(TargetError::InUse { name: name(), uses });
     }
     // No list of marks is complete: nothing that is found, or not found, spares a device its name.
-    let allowed = opening.overwrite.allowed && !is_device;
-    match allowed || opening.overwrite.destroys(target) {
+    let allowed = match is_device {
+        true => opening.overwrite.destroys(target),
+        false => opening.overwrite.allows(target),
+    };
+    match allowed {
         true => Ok(()),
         false => Err(TargetError::NotNamed {
             name: name(),
@@ -849,8 +867,11 @@ pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
     }
 }
 
-/// Compares what is there now, or what was opened, with what was looked at.
-fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> {
+/// Compares what is there now with what was looked at.
+fn confirm(target: &Target, found: &File) -> Result<(), TargetError> {
+    let failed = |cause| TargetError::Open { name: target.name.clone(), cause };
+    let metadata = found.metadata().map_err(failed)?;
+    let identity = found::identity(found).map_err(failed)?;
     let changed = |what| Err(TargetError::Changed { name: target.name.clone(), what });
     let kind = metadata.file_type();
     match target.kind {
@@ -876,6 +897,10 @@ fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> 
             return changed("it was a character device");
         }
         TargetKind::File if !kind.is_file() => return changed("it was a file"),
+        // A file of an overlay's lower layer is another one once it was copied up.
+        TargetKind::File if !is_copied_up(target) && target.identity != Some(identity) => {
+            return changed("another file has taken its place");
+        }
         TargetKind::File if metadata.len() < target.size.0 => {
             return changed("it has become smaller");
         }
@@ -884,16 +909,24 @@ fn confirm(target: &Target, metadata: &fs::Metadata) -> Result<(), TargetError> 
     Ok(())
 }
 
+/// Whether a file is copied to another place before it is first written to.
+fn is_copied_up(target: &Target) -> bool {
+    let layer = target.file_system.as_ref().and_then(|found| found.overlay);
+    layer == Some(OverlayLayer::Lower)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const READ: Opening = Opening {
-        access: Access::DIRECT,
-        writes: false,
-        claimed: false,
-        overwrite: Overwrite { allowed: false, destroy: Vec::new(), destroy_in_use: Vec::new() },
+    const NOTHING: Overwrite = Overwrite {
+        allowed: false,
+        made: Vec::new(),
+        destroy: Vec::new(),
+        destroy_in_use: Vec::new(),
     };
+    const READ: Opening =
+        Opening { access: Access::DIRECT, writes: false, claimed: false, overwrite: NOTHING };
 
     fn file() -> Target {
         Target {

@@ -35,7 +35,8 @@ fn flushes(device: &Loop) -> u64 {
 }
 
 fn opened(target: &fathom_core::facts::Target, access: Access) -> OpenTarget {
-    let overwrite = Overwrite { allowed: true, ..Overwrite::default() };
+    let destroy = Vec::from([target.name.clone()]);
+    let overwrite = Overwrite { allowed: true, destroy, ..Overwrite::default() };
     target::open(target, &Opening { access, writes: true, claimed: false, overwrite }).unwrap()
 }
 
@@ -312,7 +313,8 @@ fn what_leaves_the_cache_at_once_is_tried_before_and_refused_with_the_reason() {
     let target = host::target(&path).unwrap();
     assert_eq!(target.size, Bytes(1 << 20));
     let access = Access { uncached: true, ..Access::BUFFERED };
-    let overwrite = Overwrite { allowed: true, ..Overwrite::default() };
+    let destroy = Vec::from([target.name.clone()]);
+    let overwrite = Overwrite { allowed: true, destroy, ..Overwrite::default() };
     let opening = Opening { access, writes: true, claimed: false, overwrite };
     match target::open(&target, &opening) {
         Err(refusal) => {

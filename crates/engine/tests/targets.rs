@@ -12,8 +12,8 @@ use std::process::Command;
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
 use fathom_core::spec::{Access, SyncMode};
-use fathom_engine::host;
 use fathom_engine::target::{OpenTarget, Opening, Overwrite, TargetError, open};
+use fathom_engine::{found, host};
 use loops::{Loop, Undo, text};
 use rustix::fs::{OFlags, fcntl_getfl};
 
@@ -31,7 +31,7 @@ fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
         access: DIRECT,
         writes: true,
         claimed: false,
-        overwrite: Overwrite { allowed, destroy, destroy_in_use: Vec::new() },
+        overwrite: Overwrite { allowed, destroy, ..Overwrite::default() },
     }
 }
 
@@ -423,6 +423,79 @@ fn a_disk_is_refused_for_what_is_on_its_partitions() {
     assert_eq!(target.size, Bytes(16 * MIB));
     let kinds: Vec<LayerKind> = target.layers.iter().take(2).map(|layer| layer.kind).collect();
     assert_eq!(kinds, [LayerKind::Partition, LayerKind::Loop]);
+}
+
+#[test]
+fn what_takes_the_name_of_a_target_after_it_was_looked_at_is_not_opened() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let victim = written_file(&root, MIB);
+    let theirs = fs::read(&victim).unwrap();
+    let at = |name: &str| root.join(name);
+    let made = |name: &str| {
+        fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        fs::write(at(name), vec![1; MIB as usize]).unwrap();
+        host::target(&at(name)).unwrap()
+    };
+    let open_changed = |target: &Target| match open(target, &to_write(true, &[])) {
+        Err(error @ TargetError::Changed { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let by_name = made("by-name");
+    fs::hard_link(&victim, at("other")).unwrap();
+    fs::rename(at("other"), at("by-name")).unwrap();
+    assert!(open_changed(&by_name).contains("another file has taken its place"));
+    let by_link = made("by-link");
+    fs::remove_file(at("by-link")).unwrap();
+    symlink(&victim, at("by-link")).unwrap();
+    assert!(open_changed(&by_link).contains("a link has taken its place"));
+    let by_folder = made("in/disk");
+    fs::rename(at("in"), at("was")).unwrap();
+    symlink(&root, at("in")).unwrap();
+    assert!(open_changed(&by_folder).contains("a link has taken its place"));
+    // The number of the inode comes again.
+    let again = made("again");
+    fs::remove_file(at("again")).unwrap();
+    fs::write(at("again"), vec![1; MIB as usize]).unwrap();
+    assert!(open_changed(&again).contains("another file has taken its place"));
+    // A pipe would keep whoever opens it waiting.
+    let pipe = made("pipe");
+    fs::remove_file(at("pipe")).unwrap();
+    assert!(run("mkfifo", &[text(&at("pipe"))]));
+    assert!(open_changed(&pipe).contains("it was a file"));
+    assert_eq!(fs::read(&victim).unwrap(), theirs);
+}
+
+#[test]
+fn what_is_open_is_what_was_judged_while_somebody_exchanges_it() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let [one, other] = ["one", "other"].map(|name| root.join(name));
+    fs::write(&one, vec![1; MIB as usize]).unwrap();
+    fs::write(&other, vec![2; MIB as usize]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut opened = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        for _ in 0..2000 {
+            let Ok(target) = host::target(&one) else { continue };
+            match open(&target, &to_write(true, &[])) {
+                Ok(open) => {
+                    assert_eq!(found::identity(&open.file).ok(), target.identity);
+                    opened += 1;
+                }
+                Err(TargetError::Changed { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(0 < opened);
 }
 
 #[test]

@@ -2,54 +2,73 @@
 //! of the file says which file it is and when fathom last wrote to it. A copy, a file of the same name,
 //! and one that anybody else has written to since are somebody's data like any other.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use rustix::fs::{XattrFlags, lgetxattr, lsetxattr};
+use fathom_core::facts::FileIdentity;
+use fathom_engine::found;
+use rustix::fs::{OFlags, XattrFlags, fgetxattr, fsetxattr};
 
 /// Where it stands.
 const ATTRIBUTE: &str = "user.fathom.created";
 /// No mark is longer.
 const LONGEST: usize = 256;
 
-/// Marks a file that fathom created, as it is now. Where its file system keeps no attributes nothing is
-/// remembered, and the next run asks.
-pub fn remember(path: &Path) {
-    if let Some(mark) = mark(path) {
-        let _ = lsetxattr(path, ATTRIBUTE, mark.as_bytes(), XattrFlags::empty());
+/// Marks a file that fathom created, as it is now, if it still has this name. Where its file system keeps
+/// no attributes nothing is remembered, and the next run asks.
+pub fn remember(path: &Path, made: FileIdentity) {
+    let Some((file, identity)) = open(path) else { return };
+    if let Some(mark) = mark(&file, identity).filter(|_| identity == made) {
+        let _ = fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::empty());
     }
 }
 
-/// Whether fathom created this file, and nobody else has written to it since.
-pub fn is_ours(path: &Path) -> bool {
+/// Which file it is, if fathom created it and nobody else has written to it since.
+pub fn ours(path: &Path) -> Option<FileIdentity> {
+    let (file, identity) = open(path)?;
     let mut found = [0; LONGEST];
-    let Ok(length) = lgetxattr(path, ATTRIBUTE, &mut found) else { return false };
-    mark(path).is_some_and(|mark| found.get(..length) == Some(mark.as_bytes()))
+    let length = fgetxattr(&file, ATTRIBUTE, &mut found).ok()?;
+    let mark = mark(&file, identity)?;
+    (found.get(..length) == Some(mark.as_bytes())).then_some(identity)
+}
+
+/// The file of this name, no link to one, and which it is.
+fn open(path: &Path) -> Option<(File, FileIdentity)> {
+    // Nobody writes to a pipe so that it can be opened.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let identity = found::identity(&file).ok()?;
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some((file, identity))
 }
 
 /// What tells a file from every other one and from what it was before a write: its inode, when that was
 /// made, its length and when it was last written to.
-fn mark(path: &Path) -> Option<String> {
-    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    // An inode's number comes again; when it was made does not.
-    let born = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let (inode, length) = (metadata.ino(), metadata.len());
+fn mark(file: &File, FileIdentity { inode, born_ns, .. }: FileIdentity) -> Option<String> {
+    let metadata = file.metadata().ok()?;
     let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
-    Some(format!("{inode} {} {length} {seconds}.{nanoseconds:09}", born.as_nanos()))
+    Some(format!("{inode} {} {} {seconds}.{nanoseconds:09}", born_ns?, metadata.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    fn identity(path: &Path) -> FileIdentity {
+        found::identity(&File::open(path).unwrap()).unwrap()
+    }
+
+    fn is_ours(path: &Path) -> bool {
+        ours(path).is_some()
+    }
 
     /// A file that is marked, on a file system that keeps attributes.
     fn marked() -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("io.dat");
         fs::write(&path, "fathom's").unwrap();
-        remember(&path);
+        remember(&path, identity(&path));
         (folder, path)
     }
 
@@ -63,7 +82,7 @@ mod tests {
             fs::write(&path, "somebody").unwrap();
         }
         assert!(!is_ours(&path));
-        remember(&path);
+        remember(&path, identity(&path));
         assert!(is_ours(&path));
     }
 
@@ -73,8 +92,11 @@ mod tests {
         let copy = folder.path().join("copy");
         let copied = std::process::Command::new("cp").arg("-a").args([&path, &copy]).status();
         assert!(copied.unwrap().success() && !is_ours(&copy));
+        let made = identity(&path);
         fs::rename(&copy, &path).unwrap();
         assert!(!is_ours(&path));
+        remember(&path, made);
+        assert!(!is_ours(&path), "what took the name of a file is not marked in its stead");
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(!is_ours(&link));

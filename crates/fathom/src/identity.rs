@@ -2,9 +2,8 @@
 //! another one. Only what stays the same across reboots is looked at.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 
-use fathom_core::facts::{LayerKind, Target, TargetKind};
+use fathom_core::facts::{FileIdentity, LayerKind, Target};
 
 /// Where the kernel tells what a block device is, the best first.
 const ATTRIBUTES: [&str; 9] = [
@@ -22,10 +21,10 @@ const ATTRIBUTES: [&str; 9] = [
 /// A target's identity in words; empty where nothing tells.
 pub fn of(target: &Target) -> String {
     let mut parts = Vec::new();
-    if target.kind == TargetKind::File
-        && let Ok(metadata) = fs::metadata(&target.path)
-    {
-        parts.push(format!("inode {}", metadata.ino()));
+    if let Some(FileIdentity { inode, born_ns, .. }) = target.identity {
+        parts.push(format!("inode {inode}"));
+        // An inode's number comes again; when it was made does not.
+        parts.extend(born_ns.map(|born| format!("born {born} ns after 1970")));
     }
     // A partition is a number on the disk below it.
     for layer in &target.layers {
@@ -55,17 +54,17 @@ mod tests {
 
     #[test]
     fn another_file_of_the_same_name_is_another_target() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("a");
-        let mut target = Target::simulated(&path.display().to_string(), Bytes(1));
-        assert_eq!(of(&target), "");
-        target.kind = TargetKind::File;
+        assert_eq!(of(&Target::simulated("sim:queue", Bytes(1))), "");
+        let look = || of(&fathom_engine::host::target(&path).unwrap());
         fs::write(&path, "1").unwrap();
-        let first = of(&target);
+        let first = look();
         assert!(first.starts_with("inode "), "{first}");
-        assert_eq!(of(&target), first);
-        fs::rename(&path, folder.path().join("b")).unwrap();
+        assert_eq!(look(), first);
+        // The number of an inode that is gone is given to the next file.
+        fs::remove_file(&path).unwrap();
         fs::write(&path, "2").unwrap();
-        assert_ne!(of(&target), first);
+        assert_ne!(look(), first);
     }
 }

@@ -326,6 +326,7 @@ fn target() -> Target {
         name: "data.bin".to_owned(),
         path: "/mnt/data.bin".to_owned(),
         kind: TargetKind::File,
+        identity: None,
         size: SIZE,
         direct_alignment: Some(Bytes(512)),
         file_system: Some(FileSystem { kind: "ext4".to_owned(), ..FileSystem::default() }),

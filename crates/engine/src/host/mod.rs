@@ -32,6 +32,7 @@ use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, fgetxattr, ioctl_getflags, st
 use self::cgroup::Groups;
 use self::mounts::{Mount, mount_of, mounts};
 use self::system::{System, split_number};
+use crate::found;
 use crate::target::TargetError;
 
 pub use advice::advice;
@@ -62,7 +63,7 @@ pub fn counters(targets: &[Target]) -> Counters {
 /// When the path cannot be looked at, or is neither a file nor a device that can be measured.
 pub fn target(name: &Path) -> Result<Target, TargetError> {
     let system = System::real();
-    let (mut target, metadata) = look_at(name)?;
+    let (mut target, found, metadata) = look_at(name)?;
     let kind = metadata.file_type();
     if kind.is_dir() {
         return Err(TargetError::Folder { name: target.name });
@@ -84,18 +85,20 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     if !kind.is_file() {
         return Err(TargetError::Special { name: target.name, what: special(&kind) });
     }
+    target.identity = found::identity(&found).ok();
     target.size = Bytes(metadata.len());
     add_file_system(&system, &mut target, &metadata);
     refuse_pseudo(&target)?;
     let path = target.path.clone();
     let path = Path::new(&path);
     // A file that may be written but not read is as good a target; what is inside stays unknown.
-    if let Ok(file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+    if let Ok(file) = found::reopen((&found, path), OpenOptions::new().read(true), libc::O_NONBLOCK)
+    {
         let kind = target.file_system.as_ref().map_or("", |found| &found.kind);
         target.extents = extents::extents(&file, metadata.len(), kind);
         attributes(&mut target, &file);
     }
-    target.in_use = usage::of_file(&system, path);
+    target.in_use = usage::of_file(&system, path, Some(&metadata));
     target.limits = Groups::read(&system).io_limits(&target.layers);
     Ok(target)
 }
@@ -117,7 +120,7 @@ pub fn extents_of(target: &Target) -> Option<Extents> {
 /// When the path cannot be looked at, or is no folder.
 pub fn folder(name: &Path) -> Result<Target, TargetError> {
     let system = System::real();
-    let (mut target, metadata) = look_at(name)?;
+    let (mut target, found, metadata) = look_at(name)?;
     if !metadata.is_dir() {
         return Err(TargetError::NoFolder { name: target.name });
     }
@@ -126,10 +129,22 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
     refuse_pseudo(&target)?;
     target.size = target.file_system.as_ref().map_or(Bytes(0), |found| found.available);
     target.limits = Groups::read(&system).io_limits(&target.layers);
-    if let Ok(file) = File::open(&target.path) {
+    if let Ok(file) =
+        found::reopen((&found, Path::new(&target.path)), OpenOptions::new().read(true), 0)
+    {
         attributes(&mut target, &file);
     }
     Ok(target)
+}
+
+/// The number of the mount that a path is on, where the kernel tells it (Linux 5.8), and of its file
+/// system elsewhere; links are not followed. None where there is nothing.
+pub fn mount_id(path: &Path) -> Option<u64> {
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID);
+    match found.ok().filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0) {
+        Some(found) => Some(found.stx_mnt_id),
+        None => fs::symlink_metadata(path).ok().map(|metadata| metadata.dev()),
+    }
 }
 
 /// What is found on a device, in words: the marks that fathom knows, and what udev or blkid know.
@@ -143,11 +158,18 @@ pub(crate) fn is_read_only(number: (u32, u32)) -> bool {
     device.is_some_and(|device| device.parse::<u32>("ro").is_some_and(|ro| ro != 0))
 }
 
-/// The path with every link resolved, and what is there.
-fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
+/// The path with every link resolved, a handle of what is there, and what that is.
+fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
     let shown = name.to_string_lossy().into_owned();
-    let path = fs::canonicalize(name).map_err(|cause| TargetError::from_looking(name, cause))?;
-    let metadata = fs::metadata(&path).map_err(|cause| TargetError::from_looking(name, cause))?;
+    let failed = |cause| TargetError::from_looking(name, cause);
+    let path = fs::canonicalize(name).map_err(failed)?;
+    let found = found::find(&path).map_err(|cause| match cause.raw_os_error() {
+        Some(libc::ELOOP) => {
+            TargetError::Changed { name: shown.clone(), what: "a link has taken its place" }
+        }
+        _ => failed(cause),
+    })?;
+    let metadata = found.metadata().map_err(failed)?;
     let Some(path) = path.to_str() else {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8");
         return Err(TargetError::Open { name: shown, cause });
@@ -156,6 +178,7 @@ fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
         name: shown,
         path: path.to_owned(),
         kind: TargetKind::File,
+        identity: None,
         size: Bytes(0),
         direct_alignment: None,
         file_system: None,
@@ -167,7 +190,7 @@ fn look_at(name: &Path) -> Result<(Target, fs::Metadata), TargetError> {
         namespace: None,
         limits: Vec::new(),
     };
-    Ok((target, metadata))
+    Ok((target, found, metadata))
 }
 
 /// /dev/null, /dev/zero and /dev/full, which cost nothing: to measure what fathom itself costs.
@@ -209,11 +232,7 @@ fn block_device(
 fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata) {
     let path = Path::new(&target.path);
     let mounts = mounts(system);
-    let id = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
-        .ok()
-        .filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0)
-        .map(|found| found.stx_mnt_id);
-    let mount = mount_of(&mounts, path, id);
+    let mount = mount_of(&mounts, path, mount_id(path));
     target.layers = stack::of_mount(system, mount, split_number(metadata.dev()));
     target.file_system = mount.map(|mount| file_system(mount, path));
     let overlay = mount.filter(|mount| mount.kind == "overlay");

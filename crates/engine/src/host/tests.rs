@@ -419,25 +419,31 @@ fn a_member_of_a_btrfs_is_mounted_even_if_mountinfo_names_another() {
     assert!(matches!(machine.in_use("sdc")[..], [InUse::Mounted { .. }]));
 }
 
+/// Who uses a file of a machine.
+fn used_in(machine: &Machine, path: &str) -> Vec<InUse> {
+    let metadata = fs::metadata(machine.system.path(path)).ok();
+    usage::of_file(&machine.system, Path::new(path), metadata.as_ref())
+}
+
 #[test]
 fn an_active_swap_file_and_the_file_of_a_loop_device_are_in_use() {
     let machine = Machine::unpack("raid.txt");
-    let swap = usage::of_file(&machine.system, Path::new("/srv/my swap"));
+    let swap = used_in(&machine, "/srv/my swap");
     assert_eq!(swap, [InUse::Swap { device: "/srv/my swap".to_owned() }]);
     let device = machine.root.join("sys/devices/virtual/block/loop3");
     machine.write(&device.join("dev"), "7:3");
     machine.write(&device.join("loop/backing_file"), "/srv/image");
-    let looped = usage::of_file(&machine.system, Path::new("/srv/image"));
+    let looped = used_in(&machine, "/srv/image");
     let holder = "/dev/loop3".to_owned();
     assert_eq!(looped, [InUse::Holder { device: "/srv/image".to_owned(), holder }]);
-    assert_eq!(usage::of_file(&machine.system, Path::new("/srv/other")), []);
+    assert_eq!(used_in(&machine, "/srv/other"), []);
 }
 
 #[test]
 fn another_name_of_a_file_in_use_is_as_much_in_use() {
     let machine = Machine::unpack("raid.txt");
     let at = |path: &str| machine.root.join(path);
-    let used = |path: &str| usage::of_file(&machine.system, Path::new(path));
+    let used = |path: &str| used_in(&machine, path);
     machine.write(&at("srv/my swap"), "swap");
     machine.write(&at("srv/image"), "image");
     machine.write(&at("srv/unused"), "image");
@@ -465,7 +471,7 @@ fn a_file_that_fits_a_loop_device_whose_file_is_gone_is_not_taken_for_free() {
     let used = |length: u64| {
         fs::create_dir_all(machine.root.join("srv")).unwrap();
         fs::File::create(machine.root.join("srv/file")).unwrap().set_len(length).unwrap();
-        usage::of_file(&machine.system, Path::new("/srv/file"))
+        used_in(&machine, "/srv/file")
     };
     assert!(matches!(&used(4096)[..], [InUse::Unknown { why, .. }] if why.contains("/dev/loop3")));
     assert!(matches!(used(4100)[..], [InUse::Unknown { .. }]), "half a sector is not shown");

@@ -79,23 +79,22 @@ fn without_number(cause: &io::Error) -> String {
 
 /// Who uses a regular file: swap, or a loop device that presents it as a disk. A file may have
 /// several names (hard links, bind mounts): what counts is which file they lead to.
-pub(crate) fn of_file(system: &System, path: &Path) -> Vec<InUse> {
+pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> Vec<InUse> {
     let name = path.to_string_lossy();
-    let file = fs::metadata(system.path(path)).ok();
     // A swap file that cannot be seen from here needs no guess: the kernel itself refuses every
     // write to an active one, whatever its name.
     let swap = swaps(system)
         .into_iter()
-        .filter(|swap| is_same(system, (&name, file.as_ref()), swap) == Some(true))
+        .filter(|swap| is_same(system, (&name, file), swap) == Some(true))
         .map(|_| InUse::Swap { device: name.to_string() });
     let loops = system.block_devices().into_iter().filter_map(|device| {
         let backing = device.text("loop/backing_file")?;
-        match is_same(system, (&name, file.as_ref()), &backing) {
+        match is_same(system, (&name, file), &backing) {
             Some(true) => {
                 Some(InUse::Holder { device: name.to_string(), holder: device.dev_path() })
             }
             Some(false) => None,
-            None => may_back(&device, file.as_ref()?.len()).then(|| InUse::Unknown {
+            None => may_back(&device, file?.len()).then(|| InUse::Unknown {
                 device: name.to_string(),
                 why: format!(
                     "{} is a file of just this size, {backing}, which is not to be found",

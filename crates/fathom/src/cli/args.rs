@@ -391,6 +391,9 @@ pub struct Request {
     /// Gives a variable of the workload another value: depth=32
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Of a folder take the files of what is mounted below it, too
+    #[arg(long)]
+    pub across_mounts: bool,
     /// The load.
     #[command(flatten)]
     pub load: LoadArgs,

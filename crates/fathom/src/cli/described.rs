@@ -17,6 +17,8 @@ pub struct Described {
     pub streams: Vec<StreamArgs>,
     /// What may be written to.
     pub consent: Consent,
+    /// Whether a folder stands for what is mounted below it, too.
+    pub across_mounts: bool,
     /// The folders among what was named, and the targets that are in them.
     pub folders: Vec<Folder>,
 }
@@ -83,6 +85,7 @@ impl Described {
             name: None,
             streams: Vec::from([stream]),
             consent: args.consent.clone(),
+            across_mounts: args.across_mounts,
             folders: Vec::new(),
         };
         for (place, aim) in (0..).zip(&mut described.streams[0].aims) {

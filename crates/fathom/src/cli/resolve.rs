@@ -1274,7 +1274,7 @@ pub fn permission<'a>(
         _ => {
             let allowed = typed.overwrite || of_folder;
             let (destroy, destroy_in_use) = (typed.destroy.clone(), typed.destroy_in_use.clone());
-            Ok(Overwrite { allowed, destroy, destroy_in_use })
+            Ok(Overwrite { allowed, destroy, destroy_in_use, ..Overwrite::default() })
         }
     }
 }

@@ -777,7 +777,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 14] = [
+const END_TO_END: [&str; 15] = [
     "workload",
     "set",
     "out",
@@ -792,6 +792,7 @@ const END_TO_END: [&str; 14] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
+    "across-mounts",
 ];
 
 #[test]

@@ -213,6 +213,7 @@ fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
         name: Some("latency map".to_owned()),
         streams,
         consent: args.consent.clone(),
+        across_mounts: false,
         folders: Vec::new(),
     })
 }

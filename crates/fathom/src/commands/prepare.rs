@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_core::facts::{Target, TargetKind};
+use fathom_core::facts::{FileIdentity, Target, TargetKind};
 use fathom_core::spec::Access;
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
-use fathom_engine::{host, prefill};
+use fathom_engine::{found, host, prefill};
 use fathom_report::{document, figures};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -33,6 +33,17 @@ const PAGE: u64 = 4096;
 ///
 /// When the file must not or cannot be written.
 pub fn perform(args: &Prepare) -> Result<u8, Error> {
+    make(args, &Overwrite { allowed: args.overwrite, ..Overwrite::default() })?;
+    Ok(exit::MEASURED)
+}
+
+/// The same, where more than the command line says what may be overwritten. Gives the file that it made,
+/// if there was none.
+///
+/// # Errors
+///
+/// When the file must not or cannot be written.
+pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>, Error> {
     check(args)?;
     leftovers(args)?;
     let seed = args.seed.unwrap_or_else(shared::fresh_seed);
@@ -44,9 +55,9 @@ pub fn perform(args: &Prepare) -> Result<u8, Error> {
         dedup: args.dedup,
     };
     match args.file.symlink_metadata() {
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options).map(Some),
         // Anything else is told better by what looks at targets.
-        _ => reuse(args, options),
+        _ => reuse(args, consent, options).map(|()| None),
     }
 }
 
@@ -73,7 +84,7 @@ fn check(args: &Prepare) -> Result<(), Error> {
 }
 
 /// A file that was not there.
-fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
+fn create(args: &Prepare, options: prefill::Options) -> Result<FileIdentity, Error> {
     let name = args.file.display().to_string();
     let folder = match args.file.parent() {
         Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
@@ -91,13 +102,14 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         .and_then(|()| publish(&growing, &args.file));
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
+    let made = found::identity(&file).map_err(|cause| fill::failed(&args.file, &cause))?;
     output::say(&output::printable(&format!(
         "created {name}: {}, every byte written with {}, seed {}",
         args.size,
         data(options),
         options.seed
     )))?;
-    Ok(exit::MEASURED)
+    Ok(made)
 }
 
 /// What the file is written with.
@@ -187,7 +199,7 @@ fn fill_all(
 }
 
 /// A file that was there: used again if it fits, written only if that was allowed.
-fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
+fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Result<(), Error> {
     let name = args.file.display().to_string();
     let facts = host::target(&args.file).map_err(|refusal| Error::Refused(refusal.to_string()))?;
     if facts.kind != TargetKind::File {
@@ -208,9 +220,9 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
                 None => " (its file system does not tell what of it was written)",
             }
         )))?;
-        return Ok(exit::MEASURED);
+        return Ok(());
     };
-    if !args.overwrite {
+    if !consent.allows(&facts) {
         return Err(Error::target(
             name,
             format!("it exists and does not fit: {missing}"),
@@ -225,7 +237,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         access: Access::BUFFERED,
         writes: true,
         claimed: false,
-        overwrite: Overwrite { allowed: true, ..Overwrite::default() },
+        overwrite: consent.clone(),
     };
     let size = args.size.max(facts.size);
     let file = open_for_writing(&facts, &opening)?;
@@ -238,7 +250,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         data(options),
         options.seed
     )))?;
-    Ok(exit::MEASURED)
+    Ok(())
 }
 
 fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Error> {

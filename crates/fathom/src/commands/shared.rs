@@ -21,6 +21,7 @@ use fathom_report::document::{self, Document, Ended};
 use fathom_report::{csv, html, terminal};
 
 use crate::cli::args::Results;
+use crate::cli::described::Described;
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
@@ -168,13 +169,48 @@ pub fn fresh_seed() -> u64 {
 ///
 /// When a target is not there, or what was asked for does not fit.
 pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
-    let paths = asked.described.locate(|path| files_in(path))?;
+    let paths = locate(&mut asked.described)?;
     let place = Place::find(&paths)?;
+    stay_inside(&asked.described, &place)?;
     let host = this_host();
     let spec = resolve::settle(&asked.described, place.facts(), machine(&host));
     let spec = spec.map_err(|blame| asked.explain(blame))?;
     readable(&spec)?;
     Ok((place, host, spec))
+}
+
+/// The paths of all targets, those of a folder's files among them.
+///
+/// # Errors
+///
+/// When a folder cannot be listed, or a target is named twice.
+pub fn locate(described: &mut Described) -> Result<Vec<PathBuf>, Error> {
+    let across_mounts = described.across_mounts;
+    described.locate(|path| files_in(path, across_mounts))
+}
+
+/// Refuses what is no file of a folder any more since that was listed: consent for a folder is none for
+/// what a link leads to that has taken the place of one of its files, or of a folder in it.
+///
+/// # Errors
+///
+/// When there is such a target.
+pub fn stay_inside(described: &Described, place: &Place) -> Result<(), Error> {
+    let Place::Real(targets) = place else { return Ok(()) };
+    for (number, target) in (0..).zip(targets) {
+        let Some(folder) = described.folder_of(number) else { continue };
+        let root = std::fs::canonicalize(folder);
+        let within = Path::new(&target.name).strip_prefix(folder);
+        let expected = root.ok().zip(within.ok()).map(|(root, within)| root.join(within));
+        if expected.is_none_or(|expected| expected != Path::new(&target.path)) {
+            return Err(Error::target(
+                &target.name,
+                format!("it has become a link out of {folder} since that was listed"),
+                "see who changes the folder, and start again",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a file to write from that cannot be read, before anything begins.
@@ -208,12 +244,12 @@ const FILES_MAX: usize = 4096;
 
 /// The regular files in a folder and all folders below it that hold any data, in the order of their
 /// names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
-/// written to, by mistake.
+/// written to, by mistake; nor is what is mounted below it taken for a part of it, unless that is asked for.
 ///
 /// # Errors
 ///
 /// When the folder cannot be listed, or holds nothing to measure or too much.
-pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
+pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf>>, Error> {
     if simulated(folder).is_some() || !folder.is_dir() {
         return Ok(None);
     }
@@ -222,6 +258,8 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     };
     let mut files = Vec::new();
     let mut folders = Vec::from([folder.to_owned()]);
+    let mount = host::mount_id(folder);
+    let mut mounted = Vec::new();
     while let Some(next) = folders.pop() {
         let entries = match std::fs::read_dir(&next) {
             Ok(entries) => entries,
@@ -233,7 +271,10 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
         for entry in entries.flatten() {
             // What vanishes while it is listed is not missed.
             let Ok(metadata) = entry.metadata() else { continue };
-            if metadata.is_dir() {
+            let is_target = metadata.is_dir() || metadata.is_file();
+            if is_target && !across_mounts && host::mount_id(&entry.path()) != mount {
+                mounted.push(entry.path());
+            } else if metadata.is_dir() {
                 folders.push(entry.path());
             } else if metadata.is_file() && metadata.len() > 0 {
                 files.push(entry.path());
@@ -252,6 +293,12 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
              `fathom quick {place}`"
         );
         return refuse("there is no file with data in this folder".to_owned(), &remedy);
+    }
+    for path in mounted {
+        output::note(&output::printable(&format!(
+            "{} is left out: something is mounted there; --across-mounts takes it in",
+            path.display()
+        )));
     }
     files.sort();
     Ok(Some(files))

@@ -488,11 +488,12 @@ impl Sites {
         machine: Machine,
     ) -> Result<Settled, Error> {
         let mut asked = template.describe(named)?;
-        let paths = asked.described.locate(|path| shared::files_in(path))?;
+        let paths = shared::locate(&mut asked.described)?;
         let site = match self.list.iter().position(|site| site.paths == paths) {
             Some(site) => site,
             None => self.find(paths)?,
         };
+        shared::stay_inside(&asked.described, &self.list[site].place)?;
         let facts = self.list[site].place.facts();
         let spec = resolve::settle(&asked.described, facts, machine);
         let spec = spec.map_err(|blame| asked.explain(blame))?;

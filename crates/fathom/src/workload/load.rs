@@ -345,6 +345,7 @@ impl Loaded {
             name: self.point_name(),
             streams,
             consent: args.consent.clone(),
+            across_mounts: args.across_mounts,
             folders: Vec::new(),
         })
     }

@@ -144,6 +144,7 @@ pub fn file(name: &str) -> Target {
         name: name.to_owned(),
         path: name.to_owned(),
         kind: TargetKind::File,
+        identity: None,
         size: Bytes(8 << 30),
         direct_alignment: Some(Bytes(512)),
         file_system: Some(FileSystem {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_core::facts::Target as Facts;
+use fathom_core::facts::{FileIdentity, Target as Facts};
 use fathom_core::spec::{Pattern, Point, check_pattern};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
@@ -52,15 +52,21 @@ pub(super) fn perform(
         output::tell_only_warnings();
     }
     let files = files(profile, paths)?;
-    let writable = may_write(profile, &files, (own, speech))?;
+    may_write(&files, (own, speech))?;
     let host = shared::this_host();
     let machine = shared::machine(&host);
     profile.time_spans.iter().try_for_each(|span| fits_pools(span, machine.memory))?;
-    create(&files, (own, speech), stderr)?;
+    let made = create(&files, (own, speech), stderr)?;
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
     let Consent { destroy, destroy_in_use, .. } = own.consent.clone();
-    let consent = Overwrite { allowed: writable, destroy, destroy_in_use };
+    let allowed = own.consent.overwrite;
+    let consent = Overwrite {
+        allowed,
+        made: made.iter().copied().flatten().collect(),
+        destroy,
+        destroy_in_use,
+    };
     let (specs, time_spans) = specs(request, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
@@ -68,8 +74,8 @@ pub(super) fn perform(
     let mut live = Live::new(specs.len(), time);
     let into = (&mut journal, outputs.trace());
     let outcome = shared::measure_each(Command::Run, &host, (&place, &specs), into, &mut live);
-    for file in files.iter().filter(|file| file.written && (file.ours || !file.exists)) {
-        created::remember(&file.place);
+    for (file, made) in files.iter().zip(&made).filter(|(file, _)| file.written) {
+        made.iter().for_each(|made| created::remember(&file.place, *made));
     }
     match outcome {
         Ok(outcome) => {
@@ -103,9 +109,9 @@ struct TargetFile {
     written: bool,
     /// Whether it was there before.
     exists: bool,
-    /// Whether it was there, and a run before this one created it with `-c`, and nobody else has
-    /// written to it since.
-    ours: bool,
+    /// Which file it is, if a run before this one created it with `-c`, and nobody else has written to it
+    /// since.
+    ours: Option<FileIdentity>,
 }
 
 fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
@@ -121,7 +127,7 @@ fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
             None => files.push(TargetFile {
                 // A link that leads nowhere is there too.
                 exists: place.symlink_metadata().is_ok(),
-                ours: created::is_ours(&place),
+                ours: created::ours(&place),
                 place,
                 create: target.create_size,
                 written,
@@ -135,12 +141,8 @@ fn all_targets(profile: &Profile) -> impl Iterator<Item = &Target> {
     profile.time_spans.iter().flat_map(|span| &span.targets)
 }
 
-/// Refuses to write to what was there, unless that was allowed. Says whether anything is written.
-fn may_write(
-    profile: &Profile,
-    files: &[TargetFile],
-    (own, speech): (&DiskspdOwn, &Speech),
-) -> Result<bool, Error> {
+/// Refuses to write to what was there, unless that was allowed.
+fn may_write(files: &[TargetFile], (own, speech): (&DiskspdOwn, &Speech)) -> Result<(), Error> {
     for file in files {
         let named = own.consent.named().any(|(_, name)| Path::new(name) == file.place);
         if !file.exists && file.create.is_none() {
@@ -150,7 +152,7 @@ fn may_write(
                 "create it with -c, as in -c1G, or write it with `fathom prepare`",
             ));
         }
-        let created_again = file.ours && file.create.is_some();
+        let created_again = file.ours.is_some() && file.create.is_some();
         if file.exists && file.written && !own.consent.overwrite && !named && !created_again {
             return Err(Error::target(
                 file.place.display().to_string(),
@@ -162,20 +164,27 @@ fn may_write(
             ));
         }
     }
-    Ok(all_targets(profile).any(|target| target.write_percent > 0))
+    Ok(())
 }
 
 /// Creates the files of `-c`, and the folders that they lie in; those that are there and fit are used
-/// as they are.
+/// as they are. Gives which of them fathom made, now or in an earlier run: these may be overwritten, and
+/// nothing else that has their names.
 fn create(
     files: &[TargetFile],
     (own, speech): (&DiskspdOwn, &Speech),
     stderr: Stderr,
-) -> Result<(), Error> {
-    for file in files {
+) -> Result<Vec<Option<FileIdentity>>, Error> {
+    let mut made = vec![None; files.len()];
+    for (file, made) in files.iter().zip(&mut made) {
         let Some(size) = file.create else { continue };
         make_folder(&file.place, stderr)?;
-        prepare::perform(&Prepare {
+        let consent = Overwrite {
+            allowed: own.consent.overwrite,
+            made: file.ours.into_iter().collect(),
+            ..Overwrite::default()
+        };
+        let wanted = Prepare {
             compressible: 0.0,
             dedup: 0.0,
             file: file.place.clone(),
@@ -183,20 +192,19 @@ fn create(
             writers: 4,
             block_size: Bytes(Bytes::MIB),
             seed: None,
-            overwrite: own.consent.overwrite || file.ours,
+            overwrite: own.consent.overwrite,
             remove_leftovers: false,
-        })
-        .map_err(|error| match error {
+        };
+        let new = prepare::make(&wanted, &consent).map_err(|error| match error {
             Error::Option { option, problem, remedy } if option.starts_with("--size") => {
                 Error::Option { option: speech.said("c", "FileSize", size), problem, remedy }
             }
             other => other,
         })?;
-        if !file.exists || file.ours {
-            created::remember(&file.place);
-        }
+        *made = new.or(file.ours);
+        made.iter().for_each(|made| created::remember(&file.place, *made));
     }
-    Ok(())
+    Ok(made)
 }
 
 /// As DiskSpd, makes the folders on the way to a file that is to be created.
