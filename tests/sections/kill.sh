@@ -82,8 +82,10 @@ launch() { # WORDS
   pid=$!
 }
 killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
-  local longest=$1 patience=$1 moment size=0
+  local longest=$1 patience=$1 moment size=0 consent=()
   shift
+  # A result file consents to nothing.
+  [[ " $* " != *" --overwrite "* ]] || consent=(--overwrite)
   rm -f killed.jsonl
   launch "$@" --out killed.jsonl
   while true; do
@@ -110,7 +112,7 @@ killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
     if [[ $(stat -c %s whole-lines) -eq $size ]]; then patience=$((patience * 3 / 2)); else patience=$longest; fi
     size=$(stat -c %s whole-lines)
     ! tail -n 1 whole-lines | grep -q '"line":"conclusion"' || return 0
-    launch resume killed.jsonl
+    launch resume killed.jsonl "${consent[@]}"
   done
 }
 # The trials, without the time of day; of real ones, what they were.

@@ -1,8 +1,9 @@
 //! The result file: append-only, on the disk after every line, so that whatever ends the process
 //! leaves every finished trial readable. Never overwrites anything.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fathom_core::Utc;
@@ -35,7 +36,7 @@ impl Journal {
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
         // Nobody needs a file without a result: until there is one it goes away with us, and only
         // one that was killed leaves it.
-        let file = signals::create_doomed(path, OpenOptions::new().write(true))
+        let file = signals::create_doomed(path, OpenOptions::new().read(true).write(true))
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
         keep_name(path);
         // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
@@ -43,19 +44,37 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file, whole: 0, results: false, echo })
     }
 
-    /// Opens a file to go on with it after its first so many lines; what follows them is cut off: a
-    /// torn line, a trial that was interrupted, a conclusion that is none any more.
+    /// Claims a result file to go on with it: before it is read, because what another process still
+    /// writes would be cut off.
     ///
     /// # Errors
     ///
     /// When another process still writes it, or it cannot be written.
-    pub fn reopen(path: &Path, lines: usize) -> Result<Self, Error> {
+    pub fn claim(path: &Path) -> Result<File, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            let problem = "another process still writes it: wait for its end, or stop it";
-            return Err(Error::Read { path: path.to_owned(), problem: problem.to_owned() });
+        let refuse =
+            |problem: &str| Err(Error::Read { path: path.to_owned(), problem: problem.to_owned() });
+        // To open a pipe would wait for somebody who writes to it.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return refuse("it is no file: name a result file");
         }
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                refuse("another process still writes it: wait for its end, or stop it")
+            }
+            _ => Ok(file),
+        }
+    }
+
+    /// Goes on with a claimed file after its first so many lines; what follows them is cut off: a torn
+    /// line, a trial that was interrupted, a conclusion that is none any more.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn reopen(path: &Path, file: File, lines: usize) -> Result<Self, Error> {
+        let failed = |cause| Error::write(path, cause, "change its permissions");
         let (mut whole, ends) = end_of(&file, lines).map_err(failed)?;
         let cut = || -> io::Result<u64> {
             file.set_len(whole)?;
@@ -88,6 +107,9 @@ impl Journal {
     ///
     /// When the file system cannot take it, or stdout.
     pub fn append(&mut self, line: &str) -> Result<(), Error> {
+        if self.results {
+            self.keep_whole()?;
+        }
         self.write(&|out| out.write_all(line.as_bytes()))
     }
 
@@ -100,10 +122,57 @@ impl Journal {
         &mut self,
         line: &dyn Fn(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Error> {
+        self.keep_whole()?;
         self.write(line)?;
         signals::spare(&self.path);
         self.results = true;
         Ok(())
+    }
+
+    /// Saves what was measured under another name where somebody has removed the file, moved it, or put
+    /// another one in its place: with the last that has it open it would be gone.
+    fn keep_whole(&mut self) -> Result<(), Error> {
+        let there = std::fs::symlink_metadata(&self.path).ok().zip(self.file.metadata().ok());
+        let is_ours = |(there, own): &(Metadata, Metadata)| {
+            (there.dev(), there.ino()) == (own.dev(), own.ino())
+        };
+        if there.as_ref().is_some_and(is_ours) {
+            return Ok(());
+        }
+        let failed = |path: &Path, cause| {
+            let remedy = "somebody has removed or replaced the result file while it was written: make \
+                          its folder again, or name another place with --out";
+            Error::write(path, cause, remedy)
+        };
+        for number in 1..=100 {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".saved-{number}"));
+            let path = PathBuf::from(name);
+            let file = match OpenOptions::new().read(true).write(true).create_new(true).open(&path)
+            {
+                Ok(file) => file,
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(cause) => return Err(failed(&path, cause)),
+            };
+            let _ = file.try_lock();
+            let copy = || -> io::Result<()> {
+                (&self.file).seek(SeekFrom::Start(0))?;
+                io::copy(&mut (&self.file).take(self.whole), &mut &file)?;
+                file.sync_all()
+            };
+            copy().map_err(|cause| failed(&path, cause))?;
+            output::complain(&output::printable(&format!(
+                "{} was removed or replaced while it was written: what was measured is saved in {}",
+                self.path.display(),
+                path.display()
+            )));
+            // What took its name is not ours, and this one has what was measured.
+            signals::spare(&self.path);
+            keep_name(&path);
+            (self.path, self.file) = (path, file);
+            return Ok(());
+        }
+        Err(failed(&self.path, io::ErrorKind::AlreadyExists.into()))
     }
 
     fn write(&mut self, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
@@ -288,6 +357,24 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_is_removed_or_replaced_is_saved_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut journal = Journal::create(&path, false).unwrap();
+        journal.append("1").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        journal.append_result(&|out| out.write_all(b"2")).unwrap();
+        assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "1\n2\n");
+        let saved = journal.path().to_owned();
+        assert!(saved.ends_with("a.jsonl.saved-1") && !path.exists());
+        std::fs::rename(&saved, folder.path().join("moved")).unwrap();
+        std::fs::write(&saved, "somebody's").unwrap();
+        journal.append_result(&|out| out.write_all(b"3")).unwrap();
+        assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "1\n2\n3\n");
+        assert_eq!(std::fs::read_to_string(&saved).unwrap(), "somebody's");
+    }
+
+    #[test]
     fn a_file_is_gone_on_with_after_its_whole_lines_and_by_one_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
@@ -295,8 +382,9 @@ mod tests {
             [("1\n2\n3", 2), ("1\n\n2\n", 2), ("1\n2\n3\n4\n", 2), ("1\n2", 2), ("1\n2\n\0\0", 2)]
         {
             std::fs::write(&path, text).unwrap();
-            let mut journal = Journal::reopen(&path, lines).unwrap();
-            let error = Journal::reopen(&path, lines).unwrap_err();
+            let claimed = Journal::claim(&path).unwrap();
+            let error = Journal::claim(&path).unwrap_err();
+            let mut journal = Journal::reopen(&path, claimed, lines).unwrap();
             assert!(error.to_string().contains("another process"), "{error}");
             journal.append("5").unwrap();
             let now = std::fs::read_to_string(&path).unwrap();

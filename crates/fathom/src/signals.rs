@@ -2,8 +2,9 @@
 //! second one, or one that comes while there is nothing to keep, ends the process at once, after
 //! the scratch file is removed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -19,8 +20,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// Whether there is something to keep, so that the first signal is not the end.
 static ORDERLY: AtomicBool = AtomicBool::new(false);
-/// Files that must not outlive us.
-static DOOMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Files that must not outlive us, each held open: its inode's number is nobody else's as long.
+static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
 /// Starts to listen, on a thread of its own.
 ///
@@ -68,8 +69,8 @@ pub fn came() -> Option<i32> {
     }
 }
 
-fn doomed() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
-    // A panic while it was held leaves a list of paths, which is as good as any.
+fn doomed() -> std::sync::MutexGuard<'static, Vec<(PathBuf, File)>> {
+    // A panic while it was held leaves a list of files, which is as good as any.
     DOOMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -84,30 +85,40 @@ fn doomed() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
 pub fn create_doomed(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let mut doomed = doomed();
     let file = options.create_new(true).open(path)?;
-    doomed.push(path.to_owned());
+    doomed.push((path.to_owned(), file.try_clone()?));
     Ok(file)
 }
 
 /// Removes a doomed file now.
 pub fn remove(path: &Path) {
     let mut doomed = doomed();
-    if doomed.iter().any(|other| other == path) {
-        // Somebody may have removed it already, which is as well.
+    if let Some(place) = doomed.iter().position(|(other, _)| other == path) {
+        let (path, file) = doomed.remove(place);
+        remove_ours(&path, &file);
+    }
+}
+
+/// Removes a file that we created, unless it has another name by now, or none: what took its name is
+/// somebody's.
+fn remove_ours(path: &Path, file: &File) {
+    let there = std::fs::symlink_metadata(path).ok().zip(file.metadata().ok());
+    let same =
+        |(one, other): &(Metadata, Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
+    if there.as_ref().is_some_and(same) {
+        // There is nobody left to tell.
         let _ = std::fs::remove_file(path);
-        doomed.retain(|other| other != path);
     }
 }
 
 /// This file stays, or is gone already.
 pub fn spare(path: &Path) {
-    doomed().retain(|other| other != path);
+    doomed().retain(|(other, _)| other != path);
 }
 
 /// Removes every doomed file.
 pub fn remove_doomed() {
-    for path in doomed().drain(..) {
-        // Somebody may have removed it already; and there is nobody left to tell.
-        let _ = std::fs::remove_file(path);
+    for (path, file) in doomed().drain(..) {
+        remove_ours(&path, &file);
     }
 }
 
@@ -127,5 +138,10 @@ mod tests {
         remove(&ours);
         assert!(!ours.exists());
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "the only copy");
+        create_doomed(&ours, OpenOptions::new().write(true)).unwrap();
+        std::fs::remove_file(&ours).unwrap();
+        std::fs::write(&ours, "what took its name").unwrap();
+        remove(&ours);
+        assert_eq!(std::fs::read_to_string(&ours).unwrap(), "what took its name");
     }
 }

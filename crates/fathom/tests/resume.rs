@@ -209,3 +209,59 @@ fn a_sweep_that_writes_needs_a_yes_where_nobody_can_be_asked() {
     assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
     assert!(document.header.identities[0].starts_with("inode "));
 }
+
+#[test]
+fn consent_and_the_places_of_reports_are_taken_from_nobodys_file() {
+    let place = Place::new();
+    place.prepared("data", 1);
+    let words =
+        ["sweep", "data", "--read-share=0%", "--axis=queue-depth=1,2", "--overwrite", "--yes"];
+    let rest =
+        ["--duration=100ms", "--warm-up=0s", "--out=r.jsonl", "--html=r.html", "--csv=r.csv"];
+    let output = place.command(&[&words[..], &rest].concat()).output().unwrap();
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let path = place.path().join("r.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let begun: String = whole.split_inclusive('\n').take(2).collect();
+    fs::write(&path, &begun).unwrap();
+    for report in ["r.html", "r.csv"] {
+        fs::remove_file(place.path().join(report)).unwrap();
+    }
+    let data = fs::read(place.path().join("data")).unwrap();
+    let resume = |more: &[&str]| place.command(&[&["resume", "r.jsonl"], more].concat()).output();
+    let output = resume(&[]).unwrap();
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    let line = "`fathom resume r.jsonl --overwrite --html r.html --csv r.csv`";
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&said, &["a result file consents to nothing", line]);
+    assert_has(&stdout(&output), &["OVERWRITES data: writes at most"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), begun, "a refusal changes nothing");
+    assert!(fs::read(place.path().join("data")).unwrap() == data);
+    // Another file of the name is another target, even where it has the number of the first.
+    fs::rename(place.path().join("data"), place.path().join("kept")).unwrap();
+    fs::copy(place.path().join("kept"), place.path().join("data")).unwrap();
+    let output = resume(&["--overwrite"]).unwrap();
+    assert_has(&stderr(&output), &["data is another target now: its identity was inode"]);
+    fs::rename(place.path().join("kept"), place.path().join("data")).unwrap();
+    let output = resume(&["--overwrite", "--csv", "other.csv"]).unwrap();
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert_eq!(read(&fs::read(&path).unwrap()).trials.len(), 2);
+    assert!(place.path().join("other.csv").exists());
+    assert!(!place.path().join("r.html").exists() && !place.path().join("r.csv").exists());
+}
+
+#[test]
+fn a_result_that_another_process_writes_is_refused_before_it_is_read() {
+    let place = Place::new();
+    let output = place.command(&SWEEP).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let path = place.path().join("r.jsonl");
+    let held = fs::File::open(&path).unwrap();
+    held.lock().unwrap();
+    // What is in it is not looked at: it would be another thing a moment later.
+    fs::write(&path, "torn").unwrap();
+    let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["another process still writes it"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "torn");
+}

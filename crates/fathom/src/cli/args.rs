@@ -13,7 +13,7 @@ use clap::{
 use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
-use fathom_core::{Bytes, Quantile, Rate, Span};
+use fathom_core::{Bytes, Quantile, Rate, Span, typed_path};
 
 use super::axes::{self, AxisArg};
 use super::parts::{self, PartArg};
@@ -198,6 +198,13 @@ impl Consent {
         destroy.chain(self.destroy_in_use.iter().map(|name| ("--destroy-in-use", name)))
     }
 
+    /// The options as they are typed, each with a space before it.
+    pub fn in_words(&self) -> String {
+        let overwrite = if self.overwrite { " --overwrite" } else { "" };
+        let named = self.named().map(|(option, name)| format!(" {option} {}", typed_path(name)));
+        format!("{overwrite}{}", named.collect::<String>())
+    }
+
     /// Whether one of them names this target.
     pub fn names(&self, target: &str) -> bool {
         self.named().any(|(_, name)| name == target)
@@ -375,6 +382,18 @@ pub struct StartArgs {
 pub struct Resume {
     /// The result file of an experiment that was interrupted, by Ctrl-C, a crash or a reboot
     pub result: PathBuf,
+    /// What may be written to: given again, because a result file consents to nothing.
+    #[command(flatten)]
+    pub consent: Consent,
+    /// Write a self-contained HTML report
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub html: Option<PathBuf>,
+    /// Write the figures as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub csv: Option<PathBuf>,
+    /// Write the series over time as CSV: a row for each trial, stream, interval and direction
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub csv_series: Option<PathBuf>,
 }
 
 /// What is to be measured, on what.
@@ -441,6 +460,26 @@ impl Args {
     /// When this version does not understand them.
     pub fn reread(words: &[String]) -> Result<Self, clap::Error> {
         Self::from_matches(&Self::command().try_get_matches_from(words)?)
+    }
+
+    /// The consent and the outputs of an experiment's command line.
+    pub fn of_experiment(&mut self) -> Option<(&mut Consent, &mut Results)> {
+        match &mut self.command {
+            Command::Sweep(args) => Some((&mut args.request.consent, &mut args.results)),
+            Command::Peak(args) => Some((&mut args.request.consent, &mut args.results)),
+            Command::Sustain(args) => Some((&mut args.request.consent, &mut args.results)),
+            Command::Map(args) => Some((&mut args.consent, &mut args.results)),
+            Command::Study(Study { which: Some(which) }) => match which {
+                StudyOf::WriteConcurrency(sweep)
+                | StudyOf::MultiStream(sweep)
+                | StudyOf::AccessMix(sweep) => {
+                    Some((&mut sweep.request.consent, &mut sweep.results))
+                }
+                StudyOf::Map(study) => Some((&mut study.map.consent, &mut study.map.results)),
+                StudyOf::BestPractice(peak) => Some((&mut peak.request.consent, &mut peak.results)),
+            },
+            _ => None,
+        }
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {

@@ -9,13 +9,14 @@ use fathom_core::spec::{BackendKind, Point, Stream};
 use fathom_core::verdict::{self, foresee};
 use fathom_core::{Bytes, typed_path};
 use fathom_engine::Devices;
+use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
 
 use super::probe::Probing;
 use super::shared::{self, Opened, Outputs, Place};
 use super::{preview, report};
-use crate::cli::args::{Results, StartArgs};
+use crate::cli::args::{Consent, Results, StartArgs};
 use crate::cli::resolve::Spec;
 use crate::error::{Error, exit};
 use crate::journal::Journal;
@@ -254,7 +255,7 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let described = Some(&prepared.described);
     session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
     let outcome = run(&mut prepared, &host, (None, Course::new(outputs.trace())), &mut journal);
-    finish(outcome, &outputs, journal)
+    finish(outcome, (&prepared, &outputs), journal)
 }
 
 /// Sees by writing whether targets save on data.
@@ -285,7 +286,7 @@ pub fn go_on(
     let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
     drop(first);
     let outcome = run(&mut prepared, &host, so_far, &mut journal);
-    finish(outcome, outputs, journal)
+    finish(outcome, (&prepared, outputs), journal)
 }
 
 fn run(
@@ -307,20 +308,21 @@ fn run(
 
 fn finish(
     outcome: Result<Outcome, Error>,
-    outputs: &Outputs,
+    (prepared, outputs): (&Prepared, &Outputs),
     journal: Journal,
 ) -> Result<u8, Error> {
+    let consent = &prepared.grounds[0].spec.consent;
     match outcome {
         Ok(outcome) => {
             outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
             if outcome.signal.is_some() {
-                resumable(&journal)?;
+                resumable(&journal, consent, outputs)?;
             }
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {
             if journal.holds_results() {
-                resumable(&journal)?;
+                resumable(&journal, consent, outputs)?;
             }
             shared::after_failure(journal);
             Err(error)
@@ -328,9 +330,15 @@ fn finish(
     }
 }
 
-fn resumable(journal: &Journal) -> Result<(), Error> {
+fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Result<(), Error> {
     let path = typed_path(&journal.path().display().to_string());
-    output::say(&format!("resume  `fathom resume {path}` goes on from here"))
+    let consent = Consent {
+        overwrite: consent.allowed,
+        destroy: consent.destroy.clone(),
+        destroy_in_use: consent.destroy_in_use.clone(),
+    };
+    let (consent, outputs) = (consent.in_words(), outputs.in_words());
+    output::say(&format!("resume  `fathom resume {path}{consent}{outputs}` goes on from here"))
 }
 
 /// Opens everything once, so that what cannot be opened is refused before the first point: gives
@@ -381,13 +389,23 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
             "needs    nothing: the target is simulated, in virtual time, and new at each point",
         );
     }
-    match &prepared.writes {
-        Some(writes) => {
-            say(format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()))?;
-        }
-        None => say("writes   nothing".to_owned())?,
-    }
+    announce_writes(prepared)?;
     doubts(prepared)
+}
+
+/// Says what it overwrites.
+///
+/// # Errors
+///
+/// When stdout takes nothing any more.
+pub fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
+    if prepared.is_simulated() {
+        return Ok(());
+    }
+    output::say_folded(&output::printable(&match &prepared.writes {
+        Some(writes) => format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()),
+        None => "writes   nothing".to_owned(),
+    }))
 }
 
 /// The targets that are written to.

@@ -2,7 +2,10 @@
 //! command line are settled again, compared with what the result file says, and the trials so far are
 //! shown to it: the same trials lead to the same steps.
 
+use std::path::PathBuf;
+
 use fathom_core::experiment::{Step, Trial};
+use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};
 use serde_json::Value;
@@ -10,7 +13,7 @@ use serde_json::Value;
 use super::experiment::{self, Prepared};
 use super::shared::{self, Outputs};
 use super::{map, peak, study, sustain, sweep};
-use crate::cli::args::{Args, Command, Results, Resume};
+use crate::cli::args::{Args, Command, Consent, Results, Resume};
 use crate::error::{Error, plain};
 use crate::identity;
 use crate::journal::Journal;
@@ -23,12 +26,15 @@ use crate::session::Course;
 ///
 /// When the result is none that can be gone on with, or the target or the experiment is another one.
 pub fn perform(args: &Resume) -> Result<u8, Error> {
-    let document = shared::read(&args.result)?;
     let refuse = |problem: String| Error::Read { path: args.result.clone(), problem };
-    resumable(&document).map_err(&refuse)?;
     let path = args.result.canonicalize().map_err(|cause| {
         refuse(format!("cannot be found ({}): name a result file", plain(&cause)))
     })?;
+    let claimed = Journal::claim(&path)?;
+    let document = shared::read(&args.result)?;
+    resumable(&document).map_err(&refuse)?;
+    // Whoever types it means the folder that he is in.
+    let outputs = Outputs::resumed(&results(args)?);
     if let Some(folder) = &document.header.working_directory {
         std::env::set_current_dir(folder).map_err(|cause| {
             refuse(format!(
@@ -37,7 +43,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
             ))
         })?;
     }
-    let (mut prepared, results) = settle(&document, &refuse)?;
+    let (mut prepared, recorded) = settle(&document, &args.consent, &refuse)?;
     same_targets(&document, &prepared).map_err(&refuse)?;
     let described = document.header.experiment.as_ref();
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
@@ -49,10 +55,23 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         target.reduction = then.reduction.as_ref().map(document::Reduction::to_core);
     }
     say(&document, done)?;
+    experiment::announce_writes(&prepared)?;
+    let again = recorded.again(args);
+    if prepared.refusal.is_some() && args.consent.first().is_none() {
+        return Err(Error::Refused(format!(
+            "{} writes, and a result file consents to nothing: look at what it writes to, and if that \
+             may be lost, allow it once more with `{again}`",
+            args.result.display()
+        )));
+    }
+    if recorded.has_outputs && args.html.is_none() && args.csv.is_none() {
+        output::note(&output::printable(&format!(
+            "no report is written where its command line says: `{again}` does"
+        )));
+    }
     let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
     // The header's line, and one for each trial.
-    let journal = Journal::reopen(&path, 1 + done)?;
-    let outputs = Outputs::resumed(&results);
+    let journal = Journal::reopen(&path, claimed, 1 + done)?;
     drop(document);
     experiment::go_on(prepared, so_far, &outputs, journal)
 }
@@ -82,26 +101,74 @@ fn resumable(document: &Document) -> Result<(), String> {
     Ok(())
 }
 
-/// What the words of the command line mean now.
+/// Where reports go, which only this command line says: a file that names them could have anything
+/// written anywhere.
+fn results(args: &Resume) -> Result<Results, Error> {
+    let absolute = |path: &Option<PathBuf>| match path {
+        Some(path) => std::path::absolute(path).map(Some).map_err(|cause| Error::Read {
+            path: path.clone(),
+            problem: format!("cannot be found ({}): name another place", plain(&cause)),
+        }),
+        None => Ok(None),
+    };
+    let (html, csv) = (absolute(&args.html)?, absolute(&args.csv)?);
+    Ok(Results { html, csv, csv_series: absolute(&args.csv_series)?, ..Results::default() })
+}
+
+/// What the file's own command line allowed and asked for: told, and not followed.
+struct Recorded {
+    consent: Consent,
+    results: Results,
+    has_outputs: bool,
+}
+
+impl Recorded {
+    /// The line to type.
+    fn again(&self, args: &Resume) -> String {
+        let result = typed_path(&args.result.display().to_string());
+        let output = |option: &str, path: &Option<PathBuf>| {
+            path.as_ref().map_or(String::new(), |path| {
+                format!(" {option} {}", typed_path(&path.display().to_string()))
+            })
+        };
+        let Results { html, csv, csv_series, .. } = &self.results;
+        format!(
+            "fathom resume {result}{}{}{}{}",
+            self.consent.in_words(),
+            output("--html", html),
+            output("--csv", csv),
+            output("--csv-series", csv_series)
+        )
+    }
+}
+
+/// What the words of the command line mean now, with the consent that is given now.
 fn settle(
     document: &Document,
+    consent: &Consent,
     refuse: &impl Fn(String) -> Error,
-) -> Result<(Prepared, Results), Error> {
+) -> Result<(Prepared, Recorded), Error> {
     let header = &document.header;
-    let args = Args::reread(&header.command_line).map_err(|_| {
+    let mut args = Args::reread(&header.command_line).map_err(|_| {
         refuse(format!(
             "this fathom does not understand its command line: go on with fathom {}",
             header.fathom_version
         ))
     })?;
-    match args.command {
-        Command::Sweep(args) => Ok((sweep::prepare(&args, header.seed)?, args.results)),
-        Command::Study(args) => study::prepare(&args, header.seed),
-        Command::Map(args) => Ok((map::prepare(&args, header.seed)?, args.results)),
-        Command::Peak(args) => Ok((peak::prepare(&args, header.seed)?, args.results)),
-        Command::Sustain(args) => Ok((sustain::prepare(&args, header.seed)?, args.results)),
-        _ => Err(refuse("its command line is that of no experiment: run it again".to_owned())),
-    }
+    let none = || refuse("its command line is that of no experiment: run it again".to_owned());
+    let (allowed, results) = args.of_experiment().ok_or_else(none)?;
+    let consent = std::mem::replace(allowed, consent.clone());
+    let results = std::mem::take(results);
+    let has_outputs = results.html.is_some() || results.csv.is_some();
+    let prepared = match args.command {
+        Command::Sweep(args) => sweep::prepare(&args, header.seed)?,
+        Command::Study(args) => study::prepare(&args, header.seed)?.0,
+        Command::Map(args) => map::prepare(&args, header.seed)?,
+        Command::Peak(args) => peak::prepare(&args, header.seed)?,
+        Command::Sustain(args) => sustain::prepare(&args, header.seed)?,
+        _ => return Err(none()),
+    };
+    Ok((prepared, Recorded { consent, results, has_outputs }))
 }
 
 fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> {

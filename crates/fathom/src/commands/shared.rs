@@ -677,6 +677,16 @@ impl Outputs {
         Self { html: free(&typed.html), csv: free(&typed.csv), series, trace: None }
     }
 
+    /// The options that ask for the reports, as they are typed, each with a space before it.
+    pub fn in_words(&self) -> String {
+        let options =
+            [("--html", &self.html), ("--csv", &self.csv), ("--csv-series", &self.series)];
+        let typed = options.into_iter().filter_map(|(option, path)| {
+            Some(format!(" {option} {}", typed_path(&path.as_ref()?.display().to_string())))
+        });
+        typed.collect()
+    }
+
     /// Shows and writes what the result file holds.
     ///
     /// # Errors
