@@ -19,6 +19,7 @@ mod stack;
 mod system;
 mod thread_time;
 mod usage;
+mod users;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -41,6 +42,7 @@ pub use io_wq::IoWqWatch;
 pub use pauses::PauseWatch;
 pub use presence::Presence;
 pub(crate) use thread_time::{ThreadTime, own_cpu};
+pub use users::{User, users};
 
 /// What /dev/zero and the like count as: they have no size, and a region needs one.
 pub const CHARACTER_DEVICE_SIZE: Bytes = Bytes(1 << 40);

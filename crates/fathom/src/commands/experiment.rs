@@ -402,6 +402,7 @@ pub fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
     if prepared.is_simulated() {
         return Ok(());
     }
+    shared::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
     output::say_folded(&output::printable(&match &prepared.writes {
         Some(writes) => format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()),
         None => "writes   nothing".to_owned(),

@@ -38,6 +38,7 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
     // Shown before it is refused: this is how one sees what there is to consent to.
     let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     shared::judge(&place, &spec)?;
+    shared::tell_users([(&place, &spec)]);
     output::say("nothing was opened for writing, and nothing started: `fathom run` would begin")?;
     Ok(exit::MEASURED)
 }

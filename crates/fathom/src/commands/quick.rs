@@ -45,6 +45,7 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let target = place.facts().remove(0);
     let portrait = portrait::portrait(args, target, Owner::User, machine)?;
     let name = portrait.spec.targets[0].name.clone();
+    shared::tell_users([(&place, &portrait.spec)]);
     // What must not be written to is refused before anything is said of overwriting it.
     let opened = shared::open(&place, &portrait.spec)?;
     let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;

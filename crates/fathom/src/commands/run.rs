@@ -30,6 +30,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let mut asked = Asked::read(&args.request)?;
     let (place, host, spec) = shared::settle(&mut asked)?;
     let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    shared::tell_users([(&place, &spec)]);
     let opened = shared::open(&place, &spec)?;
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;

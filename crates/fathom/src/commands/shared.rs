@@ -1,6 +1,7 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -15,6 +16,7 @@ use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::calibrate;
 use fathom_engine::clock::Clock;
+use fathom_engine::host::User;
 use fathom_engine::target::{self, OpenTarget, Opening};
 use fathom_engine::{Choice, Devices, Way, access, choose_for, host, sim};
 use fathom_report::document::{self, Document, Ended};
@@ -364,6 +366,43 @@ impl Carrier for &Opened {
     fn carry(&mut self, _: &Planned) -> Result<(Devices<'_>, &str), Error> {
         Ok((self.devices(), self.backend().1))
     }
+}
+
+/// Tells who else has a target open or locked that is to be written to: fathom may write under its feet.
+pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
+    let lines: BTreeSet<String> =
+        works.into_iter().flat_map(|(place, spec)| in_use_by(place, spec)).collect();
+    lines.iter().for_each(|line| output::complain(&output::printable(line)));
+}
+
+/// For each target that is written to and that others have open or locked, who they are.
+fn in_use_by(place: &Place, spec: &Spec) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let Place::Real(facts) = place else { return Vec::new() };
+    let mut written: Vec<u32> = written(spec).into_iter().map(|key| key.target).collect();
+    written.sort_unstable();
+    written.dedup();
+    let written: Vec<&Target> = written.into_iter().map(|place| &facts[place as usize]).collect();
+    let line = |(target, users): (&&Target, Vec<User>)| {
+        let named = users.iter().take(SHOWN).map(|user| {
+            let how = match (user.writes, user.locks) {
+                (true, true) => "writing to it and locking it",
+                (true, false) => "open for writing",
+                (false, true) => "locking it",
+                (false, false) => "open for reading",
+            };
+            format!("{} ({}, {how})", user.name, user.process)
+        });
+        let named: Vec<String> = named.collect();
+        let more = match users.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (name, named) = (&target.name, named.join(", "));
+        (!users.is_empty())
+            .then(|| format!("{name} is in use by {named}{more}, and this overwrites it"))
+    };
+    written.iter().zip(host::users(&written)).filter_map(line).collect()
 }
 
 /// Opens what a spec names.

@@ -69,6 +69,7 @@ pub(super) fn perform(
     };
     let (specs, time_spans) = specs(request, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
+    shared::tell_users(specs.iter().map(|spec| (&place, spec)));
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
     let mut live = Live::new(specs.len(), time);

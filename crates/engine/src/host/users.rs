@@ -1,0 +1,125 @@
+//! Which other processes have a target open or locked. Only names and numbers are compared: to ask a
+//! process's file for more may hang where its file system does.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use fathom_core::facts::Target;
+
+use super::system::{System, read_text, split_number};
+
+/// A process that has a target open, or a lock on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct User {
+    /// Its number.
+    pub process: u32,
+    /// Its name, as the kernel keeps it.
+    pub name: String,
+    /// Whether it has it open to write.
+    pub writes: bool,
+    /// Whether it holds a lock on it.
+    pub locks: bool,
+}
+
+/// The other processes that have targets open by the names that these have here, or hold locks on them,
+/// as far as this user may see: for each target. A process in another mount namespace may know it by
+/// another name.
+pub fn users(targets: &[&Target]) -> Vec<Vec<User>> {
+    of(&System::real(), targets, std::process::id())
+}
+
+/// By the place of a target and the process's number, whether it writes and whether it locks.
+type Found = BTreeMap<(usize, u32), (bool, bool)>;
+
+fn of(system: &System, targets: &[&Target], own: u32) -> Vec<Vec<User>> {
+    let mut found = Found::new();
+    opened(system, targets, &mut found);
+    locked(system, targets, &mut found);
+    let mut users = vec![Vec::new(); targets.len()];
+    for ((place, process), (writes, locks)) in found {
+        // A lock outlives the process that took it, where another one has the same open file.
+        let name = system.text(format!("proc/{process}/comm"));
+        if let Some(name) = name.filter(|_| process != own) {
+            users[place].push(User { process, name, writes, locks });
+        }
+    }
+    users
+}
+
+/// What processes have open.
+fn opened(system: &System, targets: &[&Target], found: &mut Found) {
+    let places: HashMap<&OsStr, usize> =
+        targets.iter().zip(0..).map(|(target, place)| (OsStr::new(&target.path), place)).collect();
+    for process in system.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let folder = system.path(format!("proc/{process}"));
+        for entry in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+            let Ok(leads) = fs::read_link(entry.path()) else { continue };
+            let Some(place) = places.get(leads.as_os_str()) else { continue };
+            let writes = writes(&folder.join("fdinfo").join(entry.file_name()));
+            found.entry((*place, process)).or_default().0 |= writes;
+        }
+    }
+}
+
+/// Whether a file was opened to be written, by what the kernel says of it.
+fn writes(facts: &Path) -> bool {
+    let text = read_text(facts).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let mode = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    mode.is_some_and(|mode| mode & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// What processes hold locks on. A lock of an open file description names no process.
+fn locked(system: &System, targets: &[&Target], found: &mut Found) {
+    let named = |(target, place): (&&Target, usize)| {
+        let identity = target.identity?;
+        let (major, minor) = split_number(identity.device);
+        Some((format!("{major:02x}:{minor:02x}:{}", identity.inode), place))
+    };
+    let places: HashMap<String, usize> = targets.iter().zip(0..).filter_map(named).collect();
+    let text = system.text("proc/locks").unwrap_or_default();
+    for line in text.lines() {
+        let mut words = line.split_whitespace().filter(|word| *word != "->").skip(4);
+        let process = words.next().and_then(|word| word.parse().ok());
+        let place = words.next().and_then(|file| places.get(file));
+        if let Some((process, place)) = process.zip(place) {
+            found.entry((*place, process)).or_default().1 = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn who_has_a_file_open_or_locked_is_found() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = folder.path().join("data");
+        std::fs::write(&path, "data").unwrap();
+        let target = crate::host::target(&path).unwrap();
+        // Our own are none of the others'.
+        let _own = File::options().write(true).open(&path).unwrap();
+        assert_eq!(users(&[&target]), [[]]);
+        let reads = File::open(&path).unwrap();
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(reads)).spawn().unwrap();
+        let found = users(&[&target]).remove(0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            matches!(&found[..], [User { writes: false, locks: false, process, .. }]
+            if *process == child.id()),
+            "{found:?}"
+        );
+        // Seen as by another process.
+        let lock = File::open(&path).unwrap();
+        lock.lock().unwrap();
+        let found = of(&System::real(), &[&target], 0).remove(0);
+        let own = found.iter().find(|user| user.process == std::process::id());
+        assert!(own.is_some_and(|user| user.writes && user.locks), "{found:?}");
+    }
+}
