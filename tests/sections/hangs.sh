@@ -9,6 +9,8 @@ require jq
 AFTER=2000
 result=$FATHOM_BED/hangs.jsonl
 process=
+# Whether the target is a loop device over the file that hangs, instead of that file.
+on_loop=0
 
 lines() { [[ -f $result ]] && [[ $(wc -l <"$result") -ge $1 ]]; }
 of_trial() { sed -n 2p "$result" | jq -r "$1"; }
@@ -22,7 +24,12 @@ hang() { # NAME FAULTS -- OPTIONS...
   shift
   serve_faults "$folder" "${faults[@]}" 2>"$FATHOM_BED/hangs.log"
   rm -f "$result"
-  "$fathom" run "$folder/data" --out "$result" --warm-up 0s --seed 1 "$@" >"$out" 2>"$out.err" &
+  local target=$folder/data
+  if [[ $on_loop -eq 1 ]]; then
+    make_loop "$target" --direct-io=on || make_loop "$target"
+    target=$loop
+  fi
+  "$fathom" run "$target" --out "$result" --warm-up 0s --seed 1 "$@" >"$out" 2>"$out.err" &
   process=$!
 }
 
@@ -74,6 +81,16 @@ twice aio 4 hang-at=$AFTER -- -q 4 --backend aio
 twice aio-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend aio --buffered
 twice mmap 1 hang-at=600 cached=1 -- -q 1 --mmap
 twice fsync 1 hang-fsync=1 -- -q 1 --backend sync --read-share 0% --overwrite --fsync 200
+
+# A block device: there the kernel lets go of nothing until the device does.
+if [[ $EUID -eq 0 ]] && command -v losetup >/dev/null; then
+  on_loop=1
+  twice loop-sync 1 hang-at=4000 -- -q 1 --backend sync
+  twice loop-uring 4 hang-at=4000 -- -q 4 --backend uring
+  on_loop=0
+else
+  skip "a block device that hangs" "loop devices need root and losetup"
+fi
 
 # Patience: as long as any I/O in flight at the end is waited for, and nobody touches the keyboard.
 hang patience hang-at=$AFTER -- -q 1 --backend sync -d 1s
