@@ -4,6 +4,7 @@
 //! A slot always reads into the same buffer. What it writes from may be another place each time: the
 //! next one of a rotation, or any one of a pool that all workers have together.
 
+pub(crate) mod lent;
 pub(crate) mod memory;
 
 use std::io;
@@ -112,7 +113,7 @@ impl Buffers {
             true => Memory::large(total, Purpose::Buffers(deal))?,
             false => Memory::usual(total).ok_or_else(out_of_memory)?,
         };
-        let start = memory.as_ptr().align_offset(alignment);
+        let start = memory.address(0, 0).align_offset(alignment);
         assert!(start < alignment);
         let mut buffers = Self {
             memory,
@@ -134,7 +135,7 @@ impl Buffers {
     fn fill(&mut self, shape: &Shape, deal: Deal) {
         // From the first buffer on, so that the content does not depend on where the allocation is.
         let first = self.start + self.reads;
-        let written = &mut self.memory[first..first + self.writes];
+        let written = self.memory.part_mut(first, self.writes);
         let seed = shape.seed;
         // An odd factor keeps the seeds of neighboring slots and workers apart.
         let writer = seed ^ u64::from(deal.which).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -173,7 +174,7 @@ impl Buffers {
             Refill::Rotate(rotation) => {
                 *place = rotation.turn(*place);
                 let first = self.start + self.reads + *place;
-                rotation.mark(*place, &mut self.memory[first..first + length as usize]);
+                rotation.mark(*place, self.memory.part_mut(first, length as usize));
                 true
             }
             Refill::Wander { random, room, .. } => {
@@ -202,7 +203,7 @@ impl Buffers {
         let is_shared = matches!(self.refill, Refill::Wander { .. });
         assert!(direction == Direction::Read || !is_shared, "all workers write what is in a pool");
         let start = self.start + self.offset(direction, slot);
-        &mut self.memory[start..start + self.frame.length]
+        self.memory.part_mut(start, self.frame.length)
     }
 
     /// What a slot writes.
@@ -213,19 +214,23 @@ impl Buffers {
             return &pool[place..place + self.frame.length];
         }
         let start = self.start + self.offset(Direction::Write, slot);
-        &self.memory[start..start + self.frame.length]
+        self.memory.part(start, self.frame.length)
     }
 
     /// Where it reads into or writes from.
     #[inline]
-    pub(crate) fn address(&mut self, direction: Direction, slot: u32) -> *mut u8 {
+    pub(crate) fn address(&self, direction: Direction, slot: u32) -> *mut u8 {
         match &self.refill {
             // A write takes data out of it and changes nothing. Who only writes has no place for reads,
             // and uses none.
             Refill::Wander { .. } if direction == Direction::Write || self.reads == 0 => {
                 self.content(slot).as_ptr().cast_mut()
             }
-            _ => self.get(direction, slot).as_mut_ptr(),
+            // No reference, which would say that nobody else has it.
+            _ => {
+                let start = self.start + self.offset(direction, slot);
+                self.memory.address(start, self.frame.length)
+            }
         }
     }
 
@@ -237,15 +242,15 @@ impl Buffers {
 
     /// All memory in the areas that a ring can register, each buffer whole in one of them; none where
     /// blocks of a pool are so long that they cannot be.
-    pub(crate) fn areas(&mut self) -> Vec<(*mut u8, usize)> {
+    pub(crate) fn areas(&self) -> Vec<(*mut u8, usize)> {
         let length = self.frame.area();
-        let own = &mut self.memory[self.start..];
-        let (read, written) = own.split_at_mut(self.reads);
-        let written = written[..self.writes].chunks_mut(length);
-        let mut areas: Vec<(*mut u8, usize)> = read
-            .chunks_mut(length)
+        let parts = |from: usize, to: usize| {
+            (from..to).step_by(length).map(move |start| (start, length.min(to - start)))
+        };
+        let written = parts(self.reads, self.reads + self.writes);
+        let mut areas: Vec<(*mut u8, usize)> = parts(0, self.reads)
             .chain(written)
-            .map(|area| (area.as_mut_ptr(), area.len()))
+            .map(|(start, length)| (self.memory.address(self.start + start, length), length))
             .collect();
         if let Refill::Wander { pool, .. } = &self.refill {
             let Some(step) = self.frame.overlapping(pool.len()) else { return Vec::new() };

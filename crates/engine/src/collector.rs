@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use fathom_core::measure::{
-    Buckets, Cell, Errors, Flow, Histogram, LastStart, Record, Series, Spread, Stretch, Tally,
-    Upkeep, Whole, WorkerRecord,
+    Buckets, Cell, Errors, Flow, Histogram, LastStart, Ledger, Record, Series, Spread, Stretch,
+    Tally, Upkeep, Whole, WorkerRecord,
 };
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
@@ -47,6 +47,21 @@ impl Merged {
         for direction in 0..2 {
             self.whole.ios[direction] += all.ios[direction];
             self.whole.bytes[direction].0 += all.bytes[direction].0;
+        }
+    }
+
+    /// What it leaves if it ended then, as far as it told.
+    fn outcome(&self, end: Instant) -> Outcome {
+        Outcome {
+            ledger: self.tally.ledger,
+            errors: Errors { first: Vec::new(), count: self.tally.ledger.failed },
+            cpu: None,
+            gave_up: false,
+            ended: end,
+            waits: None,
+            lag: self.tally.lag,
+            buckets: None,
+            leaves_ios: false,
         }
     }
 
@@ -135,21 +150,22 @@ impl<'a> Collector<'a> {
 
     /// The record as it would be if the window had ended then.
     pub(crate) fn so_far(&self, end: Instant) -> Record {
-        let outcome = |merged: &Merged| Outcome {
-            ledger: merged.tally.ledger,
-            errors: Errors { first: Vec::new(), count: merged.tally.ledger.failed },
-            cpu: None,
-            gave_up: false,
-            ended: end,
-            waits: None,
-            lag: merged.tally.lag,
-            buckets: None,
-        };
-        let outcomes = self.merged.iter().map(outcome).collect();
+        let outcomes = self.merged.iter().map(|merged| merged.outcome(end)).collect();
         let mut collector = self.clone();
         collector.open.retain(|_, slice| slice.end <= end);
         collector.timetable.window_end = end;
         collector.finish(outcomes, None)
+    }
+
+    /// What is known of a worker that can no longer be asked: what was in flight when it last told is
+    /// lost, and what it did since then is nobody's.
+    pub(crate) fn last_known(&self, worker: usize, end: Option<Instant>) -> Outcome {
+        let window_end = self.timetable.window_end;
+        let outcome = self.merged[worker].outcome(end.unwrap_or(window_end).min(window_end));
+        let Ledger { in_flight, lost, .. } = outcome.ledger;
+        let ledger = Ledger { in_flight: 0, lost: lost + in_flight, ..outcome.ledger };
+        let errors = Errors { count: outcome.errors.count + in_flight, ..outcome.errors };
+        Outcome { ledger, errors, gave_up: true, leaves_ios: true, ..outcome }
     }
 
     /// Adds what a worker did in an interval, and empties the tally for its next use. Gives the

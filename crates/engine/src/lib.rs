@@ -5,7 +5,7 @@
 //! drives io_uring. The engine does not know why a point runs.
 //!
 //! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime` and `workplace`, in the
-//! memory of `buffers`, and where `host` says so.
+//! memory of `buffers`, in a worker's `estate`, and where `host` says so.
 
 pub mod access;
 pub mod aio;
@@ -37,4 +37,6 @@ mod workplace;
 
 pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
 pub use replay::replay;
-pub use run_point::{Devices, Observer, Phase, Progress, RunError, run_point, run_traced};
+pub use run_point::{
+    Devices, Observer, Phase, Progress, RunError, leaves_ios, left_behind, run_point, run_traced,
+};

@@ -133,8 +133,8 @@ impl Request {
     }
 }
 
-/// Draws the requests of a worker.
-pub(crate) trait Source {
+/// Draws the requests of a worker. Who takes over from a worker that hangs has it on another thread.
+pub(crate) trait Source: Send {
     /// The next requests. How many are drawn at once changes none of them.
     fn draw(&mut self, into: &mut [Request]);
 
@@ -555,7 +555,7 @@ impl Sizes {
 }
 
 /// Chooses the offset of each I/O.
-pub(crate) trait Pattern {
+pub(crate) trait Pattern: Send {
     /// Whether offsets may be drawn long before they are used.
     const AHEAD: bool = true;
 

@@ -140,7 +140,7 @@ impl Pool {
             true => Memory::large(whole, Purpose::Pool)?,
             false => Memory::usual(whole).ok_or_else(out_of_memory)?,
         };
-        let start = memory.as_ptr().align_offset(UNIT);
+        let start = memory.address(0, 0).align_offset(UNIT);
         Ok(Self { memory, start, length })
     }
 
@@ -153,7 +153,7 @@ impl Pool {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.length]
+        self.memory.part_mut(self.start, self.length)
     }
 
     /// Fills it from what is read; a shorter source comes again until it is full.
@@ -186,7 +186,7 @@ impl Deref for Pool {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.memory[self.start..self.start + self.length]
+        self.memory.part(self.start, self.length)
     }
 }
 

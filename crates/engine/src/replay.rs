@@ -35,6 +35,7 @@ pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> R
         }
     }
     let outcome = |completed| Outcome {
+        leaves_ios: false,
         ledger: Ledger { due: completed, completed, ..Ledger::default() },
         errors: Errors::default(),
         cpu: None,

@@ -1,11 +1,14 @@
 //! The one primitive: a point and its targets become a record.
 
+mod crew;
 mod finish;
+mod patience;
 mod simulated;
 mod threads;
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Record;
@@ -109,7 +112,15 @@ pub trait Observer {
         let _ = so_far;
         false
     }
+
+    /// Whether nobody wants to wait any longer, not even for I/Os in flight. Asked again and again on
+    /// real targets.
+    fn hurries(&self) -> bool {
+        false
+    }
 }
+
+pub use patience::{leaves_ios, left_behind};
 
 /// Why a point could not be run at all.
 #[derive(Debug)]
@@ -123,6 +134,8 @@ pub enum RunError {
     },
     /// A thread could not be started.
     Thread(io::Error),
+    /// A backend was not set up for so long that nobody waits any more.
+    Hangs(Span),
     /// A worker did not get real-time priority.
     Realtime(io::Error),
     /// A worker may not run where it should.
@@ -157,6 +170,11 @@ impl fmt::Display for RunError {
                 write!(f, "the {} backend could not be set up: {cause}", backend.name())
             }
             Self::Thread(cause) => write!(f, "a worker thread could not be started: {cause}"),
+            Self::Hangs(waited) => write!(
+                f,
+                "the targets did not answer for {waited} while the workers were set up: look at the \
+                 kernel's log (dmesg) for a device that hangs"
+            ),
             Self::Realtime(cause) => write!(f, "real-time priority cannot be had: {cause}"),
             Self::Cpu { cpu, cause } => write!(
                 f,
@@ -219,7 +237,7 @@ pub fn run_traced(
         }
         Devices::Real { streams, backend } => {
             let contents = &contents(point)?;
-            let pointers = Pointers::new(point);
+            let pointers = Arc::new(Pointers::new(point));
             let run = threads::Run { point, plans: &plans, streams, contents, stop, pointers };
             let commands = streams.iter().flatten().any(|target| target.passthrough.is_some());
             match backend {
@@ -242,7 +260,7 @@ pub(crate) fn run_on<B: RealBackend>(
 ) -> Result<Record, RunError> {
     let plans = plan::divide(point);
     let contents = &contents(point)?;
-    let (streams, pointers) = (&[targets.to_vec()], Pointers::new(point));
+    let (streams, pointers) = (&[targets.to_vec()], Arc::new(Pointers::new(point)));
     threads::Run { point, plans: &plans, streams, contents, stop, pointers }.go::<B>(observer, None)
 }
 

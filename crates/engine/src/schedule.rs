@@ -23,7 +23,8 @@ pub(crate) use rests::{Bursts, Gathered, ThinkTime};
 use crate::pattern::Request;
 
 /// Decides when the next I/O should start.
-pub(crate) trait Schedule {
+/// Who takes over from a worker that hangs uses it on another thread.
+pub(crate) trait Schedule: Send {
     /// Whether intended starts mean anything: not in a closed loop.
     const OPEN: bool;
     /// Whether it has to be told what came back.
@@ -93,7 +94,7 @@ impl Schedule for ClosedLoop {
 }
 
 /// Gives the distances between intended starts, in nanoseconds from the start of the run.
-pub(crate) trait Arrivals {
+pub(crate) trait Arrivals: Send {
     /// The next intended start; each call gives a later one.
     fn next_ns(&mut self) -> f64;
 

@@ -159,7 +159,7 @@ pub(crate) trait Follow {
     fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry);
 
     /// Hands over what is left.
-    fn finish(self);
+    fn finish(&mut self);
 }
 
 /// Follows none.
@@ -174,7 +174,7 @@ impl Follow for Unfollowed {
     #[inline(always)]
     fn ends(&mut self, _: u32, _: impl FnOnce(u64) -> Entry) {}
 
-    fn finish(self) {}
+    fn finish(&mut self) {}
 }
 
 /// Where full blocks go.
@@ -224,9 +224,9 @@ impl<O: Outlet> Follow for Follower<O> {
         self.block.push(entry);
     }
 
-    fn finish(mut self) {
+    fn finish(&mut self) {
         if !self.block.is_empty() {
-            self.outlet.last(self.worker, self.block);
+            self.outlet.last(self.worker, std::mem::take(&mut self.block));
         }
     }
 }
@@ -249,9 +249,12 @@ fn empty_block(workers: usize) -> Vec<Entry> {
     block
 }
 
+/// A full block with its worker's number; nothing when no more will come.
+type Full = Option<(usize, Vec<Entry>)>;
+
 /// The way of blocks from a worker to the thread that writes the trace, and back.
 pub(crate) struct Line {
-    full: SyncSender<(usize, Vec<Entry>)>,
+    full: SyncSender<Full>,
     empty: Receiver<Vec<Entry>>,
 }
 
@@ -265,13 +268,14 @@ impl Outlet for Line {
     fn last(&mut self, worker: usize, block: Vec<Entry>) {
         // There is room for every block that exists, so this fails only when the writer is gone, and
         // the run with it.
-        let _ = self.full.try_send((worker, block));
+        let _ = self.full.try_send(Some((worker, block)));
     }
 }
 
 /// Where the blocks of all workers arrive.
 pub(crate) struct Arrivals {
-    filled: Receiver<(usize, Vec<Entry>)>,
+    filled: Receiver<Full>,
+    full: SyncSender<Full>,
     returns: Vec<SyncSender<Vec<Entry>>>,
 }
 
@@ -279,7 +283,8 @@ pub(crate) struct Arrivals {
 pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<Line>>, Arrivals) {
     let workers = plans.len();
     let blocks = (IOS / empty_block(workers).capacity() / workers.max(1)).max(BLOCKS_MIN);
-    let (full, filled) = sync_channel(workers * blocks);
+    // And one place for the end.
+    let (full, filled) = sync_channel(workers * blocks + 1);
     let mut returns = Vec::with_capacity(workers);
     let mut followers = Vec::with_capacity(workers);
     for (worker, plan) in plans.iter().enumerate() {
@@ -292,18 +297,33 @@ pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<Line>>, Arrivals) {
         let slots = plan.pacing.queue_depth();
         followers.push(Follower::new(worker, slots, empty_block(workers), line));
     }
-    (followers, Arrivals { filled, returns })
+    (followers, Arrivals { filled, full, returns })
+}
+
+/// Ends the writing of a trace when it is dropped: a worker that hangs never says that it is done.
+pub(crate) struct Ends(SyncSender<Full>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // It fails only when the writer is gone.
+        let _ = self.0.try_send(None);
+    }
 }
 
 impl Arrivals {
-    /// Hands the tracer what arrives until all workers are done.
+    /// What ends it, to be dropped when all has been handed over.
+    pub(crate) fn ends(&self) -> Ends {
+        Ends(self.full.clone())
+    }
+
+    /// Hands the tracer what arrives until it is ended.
     pub(crate) fn write(
         self,
         tracer: &mut dyn Tracer,
         plans: &[WorkerPlan],
         window_start: Instant,
     ) {
-        for (worker, mut block) in self.filled {
+        for (worker, mut block) in self.filled.iter().map_while(|full| full) {
             tracer.take(&TracedIos { plan: &plans[worker], window_start, entries: &block });
             block.clear();
             // A worker that has ended takes nothing back.
@@ -432,6 +452,7 @@ mod tests {
         let ios = IOS as u64 * 3 / 4;
         followers.into_iter().for_each(|follower| follow(follower, ios));
         let mut count = Count([0, 0]);
+        drop(arrivals.ends());
         arrivals.write(&mut count, &plans, Instant(0));
         assert_eq!(count.0, [IOS as u64, IOS as u64 / 2]);
     }

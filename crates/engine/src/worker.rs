@@ -16,9 +16,11 @@
 //! its own thread; a [`Seat`] leaves them to somebody who has several workers in one virtual time.
 
 mod buckets;
+mod estate;
 mod flushing;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fathom_core::measure::{Direction, ErrorKind, Errors, IoError, Ledger, Tally, Upkeep, Waits};
 use fathom_core::plan::WorkerPlan;
@@ -31,14 +33,15 @@ use crate::pattern::{Request, Source, What};
 use crate::schedule::Schedule;
 use crate::trace::{Entry, TracePhase};
 pub(crate) use buckets::Buckets;
+pub(crate) use estate::{Claimed, Estate, Leaves, claim, for_any_thread};
 use flushing::{Flushing, State};
 
 /// How often an idle loop looks whether it should stop.
-const STOP_CHECK: Span = Span::from_ms(50);
+pub(crate) const STOP_CHECK: Span = Span::from_ms(50);
 /// How long I/Os that are in flight at the end are waited for.
-const PATIENCE: Span = Span::from_secs(30);
+pub(crate) const PATIENCE: Span = Span::from_secs(30);
 /// The same after the user asked to stop.
-const PATIENCE_WHEN_STOPPED: Span = Span::from_secs(3);
+pub(crate) const PATIENCE_WHEN_STOPPED: Span = Span::from_secs(3);
 /// A worker gives up when this many I/Os failed in a row, none succeeding between, ...
 const GIVE_UP_FAILURES: u64 = 1000;
 /// ... for at least this long: an outage that passes is measured, a device that is gone is left.
@@ -96,6 +99,14 @@ pub(crate) trait Sink {
     /// It ended: `entry` makes of its number what is to be known of it.
     #[inline(always)]
     fn ends(&mut self, _slot: u32, _entry: impl FnOnce(u64) -> Entry) {}
+
+    /// Where the worker's state is for others while it waits; none where nobody could claim it.
+    fn estate(&self) -> Option<Arc<Estate>> {
+        None
+    }
+
+    /// Nothing comes any more.
+    fn finish(&mut self) {}
 }
 
 /// What a worker needs besides its backend, schedule and pattern.
@@ -134,6 +145,8 @@ pub(crate) struct Outcome {
     pub(crate) lag: Option<Span>,
     /// The I/Os of each bucket, if they were counted.
     pub(crate) buckets: Option<Buckets>,
+    /// Whether some of its I/Os never came back, so that the kernel may still have them.
+    pub(crate) leaves_ios: bool,
 }
 
 /// How many requests are drawn at once, at least: at queue depth 1 to draw them one by one would cost
@@ -255,6 +268,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     sink: &mut K,
     tally: Box<Tally>,
 ) -> Outcome {
+    let estate = sink.estate();
     let mut state = Loop::new(job, schedule, source, sink, tally);
     let start = job.timetable.start;
     while backend.now() < start {
@@ -263,13 +277,13 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     state.set_off();
     let mut now = backend.now();
     while let Some(deadline) = state.begin(now, backend) {
-        backend.wait(deadline);
+        state.wait(estate.as_deref(), || backend.wait(deadline));
         now = state.end(backend);
     }
     let cpu = state.cpu_used();
     let mut rest = state.close(backend.now());
     while let Some(deadline) = state.go_on(&mut rest, backend) {
-        backend.wait(deadline);
+        state.wait(estate.as_deref(), || backend.wait(deadline));
         backend.reap(|completion| state.come_back_late(completion));
     }
     Outcome { cpu, ..state.settle() }
@@ -359,7 +373,7 @@ impl<B: Backend, S: Schedule, K: Sink> Turns<B> for Seat<'_, S, K> {
         }
     }
 
-    fn outcome(self: Box<Self>) -> Outcome {
+    fn outcome(mut self: Box<Self>) -> Outcome {
         // The thread is not its own, so what that used of the CPU says nothing.
         self.state.settle()
     }
@@ -376,7 +390,34 @@ struct Rest {
     shortened: bool,
 }
 
+/// What the worker cannot do itself, because it is in a call that does not return.
+impl<S: Schedule, K: Sink> Leaves for Loop<'_, S, K> {
+    fn leave(&mut self, end: Option<Instant>) -> Outcome {
+        // Before its window is over it has not counted what is in flight at the end.
+        if self.overdue.is_empty() {
+            if let Some(end) = end {
+                self.end_window(end.max(self.at.max(self.tally.start + Span(1))));
+            }
+            self.ended = self.timetable.window_end;
+            self.roll_over(self.ended);
+            self.close(self.ended);
+        }
+        let outcome = self.settle();
+        self.sink.finish();
+        outcome
+    }
+}
+
 impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
+    /// Waits, and lets others have what is here meanwhile.
+    #[inline(always)]
+    fn wait(&mut self, estate: Option<&Estate>, wait: impl FnOnce()) {
+        match estate {
+            None => wait(),
+            Some(estate) => estate.lend(self, wait),
+        }
+    }
+
     fn new(
         job: &'a Job<'a>,
         schedule: S,
@@ -1128,8 +1169,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     }
 
     /// Balances the ledger and hands over the last slice.
-    fn settle(mut self) -> Outcome {
-        self.count_lost(self.ended);
+    fn settle(&mut self) -> Outcome {
+        self.count_lost();
         match self.in_window {
             true => self.ledger.completed = self.completed,
             false => self.ledger.completed_in_warm_up = self.completed,
@@ -1145,13 +1186,14 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.hand_over_last();
         Outcome {
             ledger: self.ledger,
-            errors: self.errors,
+            errors: std::mem::replace(&mut self.errors, Errors { first: Vec::new(), count: 0 }),
             cpu: None,
             gave_up: self.gave_up,
             ended: self.ended,
             waits: None,
             lag,
-            buckets: self.buckets,
+            buckets: self.buckets.take(),
+            leaves_ios: self.in_flight() > 0,
         }
     }
 
@@ -1175,7 +1217,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    fn count_lost(&mut self, ended: Instant) {
+    fn count_lost(&mut self) {
         if self.in_flight() == 0 {
             return;
         }
@@ -1186,7 +1228,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             let phase = if was_in_flight { TracePhase::After } else { TracePhase::CoolDown };
             self.follow(slot as u32, None, phase);
             if was_in_flight {
-                self.note_failure(slot as u32, ErrorKind::Lost, ended);
+                // When it started tells how long it has been away.
+                let submitted = self.slots[slot].submitted;
+                self.note_failure(slot as u32, ErrorKind::Lost, submitted);
                 self.ledger.lost += 1;
             }
         }

@@ -11,6 +11,9 @@ use fathom_core::spec::{Payload, Point, Stream};
 use fathom_core::verdict::{Finding, repeating_pool};
 use fathom_engine::host::{self, Extent};
 
+use crate::error::Error;
+use crate::hanging;
+
 /// The targets with what is known of their content.
 pub struct Contents {
     targets: Vec<Target>,
@@ -32,7 +35,27 @@ impl Contents {
     }
 
     /// Looks at what a point is about to read, where that is not known.
-    pub fn look(&mut self, point: &Point) {
+    ///
+    /// # Errors
+    ///
+    /// When a target hangs.
+    pub fn look(&mut self, point: &Point) -> Result<(), Error> {
+        let ranges = ranges(&self.targets, std::iter::once(point), |_, place| Some(place));
+        let is_known = |place: usize| self.targets[place].content.is_some() && !self.stale[place];
+        if (0..self.targets.len()).all(|place| ranges[place].is_empty() || is_known(place)) {
+            return Ok(());
+        }
+        let name = self.targets.first().map_or_else(String::new, |target| target.name.clone());
+        let empty = Self { targets: Vec::new(), stale: Vec::new(), pools: Vec::new() };
+        let (mut own, point) = (std::mem::replace(self, empty), point.clone());
+        *self = hanging::waited_for(&name, "it was looked at", move || {
+            own.look_here(&point);
+            Ok(own)
+        })?;
+        Ok(())
+    }
+
+    fn look_here(&mut self, point: &Point) {
         let ranges = ranges(&self.targets, std::iter::once(point), |_, place| Some(place));
         let wanted: Vec<usize> = (0..self.targets.len())
             .filter(|&place| !ranges[place].is_empty())
@@ -170,24 +193,24 @@ mod tests {
         let mut contents = Contents::new(&[target]);
         let reads = point(1.0, Payload::UNIQUE);
         let zeros = |contents: &Contents| contents.targets()[0].content.map(|known| known.zeros);
-        contents.look(&point(0.0, Payload::UNIQUE));
+        contents.look(&point(0.0, Payload::UNIQUE)).unwrap();
         assert_eq!(zeros(&contents), None, "what is only written is not looked at");
-        contents.look(&reads);
+        contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(16));
         let unlike: Vec<u8> = (0..65_536u32).map(|at| (at * at / 251) as u8).collect();
         std::fs::write(file.path(), unlike).unwrap();
-        contents.look(&reads);
+        contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(16), "nobody said that it was written to");
         contents.ran(&point(0.0, Payload::UNIQUE));
-        contents.look(&reads);
+        contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(0));
         // Now it is fine, and unique data leaves it so; zeros do not.
         std::fs::write(file.path(), [0; 65_536]).unwrap();
         contents.ran(&point(0.5, Payload::UNIQUE));
-        contents.look(&reads);
+        contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(0));
         contents.ran(&point(0.5, Payload::Zeros));
-        contents.look(&reads);
+        contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(16));
     }
 

@@ -171,6 +171,7 @@ impl fmt::Display for Error {
                 "--payload: {path} cannot be read ({}): name a file with content that you may read",
                 plain(cause)
             ),
+            Self::Run(hangs @ RunError::Hangs(_)) => write!(f, "{hangs}"),
             Self::Write { path, cause, remedy } => {
                 write!(f, "{}: cannot be written ({}): {remedy}", path.display(), plain(cause))
             }

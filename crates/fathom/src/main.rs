@@ -6,6 +6,7 @@ mod contents;
 mod created;
 mod dialect;
 mod error;
+mod hanging;
 mod identity;
 mod import;
 mod journal;
@@ -28,7 +29,10 @@ fn main() -> ExitCode {
     let args = Args::read();
     // A panic of the command unwinds to here, so that every scratch file is removed on the way.
     match panic::catch_unwind(|| perform(&args.command)) {
-        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Ok(code)) => {
+            hanging::end_if_any(code);
+            ExitCode::from(code)
+        }
         Ok(Err(error)) => {
             match &error {
                 // It has lines of its own, and says for itself that it is an error.
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
                     output::complain(&format!("error: {text}"));
                 }
             }
+            hanging::end_if_any(error.exit_code());
             ExitCode::from(error.exit_code())
         }
         Err(_) => {

@@ -21,6 +21,7 @@ use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInpu
 
 use crate::contents::Contents;
 use crate::error::Error;
+use crate::hanging;
 use crate::identity;
 use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
@@ -151,6 +152,9 @@ impl Session<'_> {
                 Step::Run(planned) => planned,
                 Step::Done(conclusion) => return Ok((Ended::Completed, conclusion)),
             };
+            if hanging::threads() > 0 {
+                return Ok((Ended::Failed, hangs(experiment.so_far())));
+            }
             let Planned { point, rest, .. } = &*planned;
             live.open_ended = point.streams.iter().any(|stream| stream.limit.is_some());
             live.ahead(&experiment.forecast());
@@ -159,10 +163,12 @@ impl Session<'_> {
             if !self.rest(*rest, point.time(), live) {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            contents.look(&planned.point);
+            let looked = contents.look(&planned.point);
             let trace = course.trace.as_deref_mut();
             let means = (&mut io_wq, trace, &mut ahead);
-            let mut trial = match self.trial(*planned, experiment, (means, course.loaded), live) {
+            let ran = looked
+                .and_then(|()| self.trial(*planned, experiment, (means, course.loaded), live));
+            let mut trial = match ran {
                 Ok(trial) => trial,
                 Err(error) => {
                     // The cause goes to the user; the file says that there is no more to come.
@@ -256,7 +262,7 @@ impl Session<'_> {
         };
         let Planned { point, place, .. } = planned;
         let presence = match devices {
-            Devices::Real { .. } => Presence::take(self.targets, &|place| use_of(&point, place)),
+            Devices::Real { .. } => presence(self.targets, &point)?,
             Devices::Simulated(_) => Presence::default(),
         };
         let mut watcher = Watcher {
@@ -286,6 +292,10 @@ impl Session<'_> {
         let traced = trace.map(TrialTrace::end);
         let record = record.map_err(Error::Run)?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
+        if hanging::is_any() {
+            // To close a file of a target that hangs may hang as well.
+            std::mem::forget(watcher.presence);
+        }
         Ok(Trial {
             backend_reason: backend_reason.to_owned(),
             point,
@@ -405,6 +415,24 @@ pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> R
     let found = found.as_ref().map(Found::from);
     let line = Conclusion { ended, sentences: sentences.clone(), found };
     journal.append(&Line::Conclusion(line).to_json())
+}
+
+/// Shows other fathoms that this point is run, and which of them are there.
+fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
+    let name = targets.first().map_or_else(String::new, |target| target.name.clone());
+    let (targets, point) = (targets.to_vec(), point.clone());
+    hanging::waited_for(&name, "it was marked as in use", move || {
+        Ok(Presence::take(&targets, &|place| use_of(&point, place)))
+    })
+}
+
+/// What was found, and why there is no more to come.
+fn hangs(concluded: Concluded) -> Concluded {
+    let why = "It ended here, because a target hangs: a thread of the last trial is still in a call to \
+               it. Look at the kernel's log (dmesg).";
+    let Concluded { mut sentences, found } = concluded;
+    sentences.push(why.to_owned());
+    Concluded { sentences, found }
 }
 
 /// What a trial is worth, by itself and by the experiment that it is a part of.
@@ -534,5 +562,9 @@ impl Observer for Watcher<'_> {
 
     fn look(&mut self, so_far: &Record) -> bool {
         self.experiment.enough(so_far)
+    }
+
+    fn hurries(&self) -> bool {
+        signals::hurries()
     }
 }

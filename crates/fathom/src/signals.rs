@@ -1,6 +1,7 @@
 //! Ctrl-C and its relatives. The first one asks for an orderly end: what was measured is kept. The
-//! second one, or one that comes while there is nothing to keep, ends the process at once, after
-//! the scratch file is removed.
+//! second one asks for that at once, without waiting for any I/O; if the process has not ended soon
+//! after, or a third one comes, or one comes while there is nothing to keep, it ends there and then,
+//! after the scratch file is removed.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -8,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -18,8 +20,15 @@ use crate::error::exit;
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The signal that set it, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// Set by the second one.
+static HURRIES: AtomicBool = AtomicBool::new(false);
 /// Whether there is something to keep, so that the first signal is not the end.
 static ORDERLY: AtomicBool = AtomicBool::new(false);
+/// How long the process may take to end after the second one: until then what was measured is
+/// written, by the thread that measures.
+const LATE: Duration = Duration::from_secs(5);
+/// How long it may take to remove what must not outlive us.
+const REMOVING: Duration = Duration::from_secs(2);
 /// Files that must not outlive us, each held open: its inode's number is nobody else's as long.
 static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
@@ -47,8 +56,41 @@ fn received(signal: i32) {
             return;
         }
     }
-    remove_doomed();
-    std::process::exit(i32::from(exit::SIGNAL) + signal);
+    let second = ORDERLY.load(Ordering::SeqCst) && !HURRIES.swap(true, Ordering::SeqCst);
+    if second {
+        let late = move || {
+            std::thread::sleep(LATE);
+            crate::output::note(&format!(
+                "something hangs in the kernel: process {} ends as soon as that lets go of it",
+                std::process::id()
+            ));
+            end(signal);
+        };
+        // Without a thread it ends now.
+        if std::thread::Builder::new().name("late".to_owned()).spawn(late).is_ok() {
+            return;
+        }
+    }
+    end(signal);
+}
+
+/// Removes what must not outlive us, as far as that does not hang, and ends the process.
+fn end(signal: i32) {
+    let (done, waits) = std::sync::mpsc::sync_channel(1);
+    let remove = move || {
+        remove_doomed();
+        let _ = done.try_send(());
+    };
+    // Without a thread it is removed by the next run.
+    if std::thread::Builder::new().name("removes".to_owned()).spawn(remove).is_ok() {
+        let _ = waits.recv_timeout(REMOVING);
+    }
+    signal_hook::low_level::exit(i32::from(exit::SIGNAL) + signal);
+}
+
+/// Whether the user does not want to wait any longer.
+pub fn hurries() -> bool {
+    HURRIES.load(Ordering::SeqCst)
 }
 
 /// From here on the first signal asks for an orderly end.

@@ -896,7 +896,9 @@ pub fn failure(failure: Failure) -> String {
             "0 bytes moved: the end of the target, or it was unplugged".to_owned()
         }
         Failure::ShortBytes(moved) => format!("short: only {} moved", Bytes(u64::from(moved))),
-        Failure::Lost => "lost: it did not come back while we waited for it".to_owned(),
+        Failure::Lost => {
+            "lost: it started then and did not come back while we waited for it".to_owned()
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 //! It never stores anything: what is written is counted and dropped.
 
 use std::ffi::OsStr;
+use std::mem;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -35,6 +36,10 @@ usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
   ramp-us=N          every I/O takes so much longer for each second since the first I/O
   serial=1           one I/O at a time: each waits for all before it
   full-after=BYTES   writes fail with ENOSPC after so many bytes
+  hang-at=N          from the Nth I/O on none is ever answered
+  hang-open=N        from the Nth open on none is ever answered
+  hang-fsync=1       no fsync is ever answered
+  cached=1           the file can be mapped, and what was read stays in memory
   die-after=N        the server ends itself at the Nth I/O, without an answer
 ";
 
@@ -58,6 +63,10 @@ struct Faults {
     ramp: Duration,
     serial: bool,
     full_after: u64,
+    hang_at: u64,
+    hang_open: u64,
+    hang_fsync: bool,
+    cached: bool,
     die_after: u64,
 }
 
@@ -78,6 +87,10 @@ impl Default for Faults {
             ramp: Duration::ZERO,
             serial: false,
             full_after: u64::MAX,
+            hang_at: u64::MAX,
+            hang_open: u64::MAX,
+            hang_fsync: false,
+            cached: false,
             die_after: u64::MAX,
         }
     }
@@ -104,6 +117,10 @@ impl Faults {
                 "ramp-us" => faults.ramp = Duration::from_micros(value),
                 "serial" => faults.serial = value == 1,
                 "full-after" => faults.full_after = value,
+                "hang-at" => faults.hang_at = value,
+                "hang-open" => faults.hang_open = value,
+                "hang-fsync" => faults.hang_fsync = value == 1,
+                "cached" => faults.cached = value == 1,
                 "die-after" => faults.die_after = value,
                 _ => return Err(format!("{option}: no such option")),
             }
@@ -133,7 +150,9 @@ impl Faults {
 
 struct Faulty {
     faults: Faults,
+    hangs: AtomicBool,
     ios: AtomicU64,
+    opens: AtomicU64,
     written: AtomicU64,
     first: OnceLock<Instant>,
     /// When the I/O before this one is answered, where they are served one at a time.
@@ -141,9 +160,13 @@ struct Faulty {
 }
 
 impl Faulty {
-    /// Counts an I/O and says how long it has to wait for its answer.
-    fn begin(&self) -> Duration {
+    /// Counts an I/O and says how long it has to wait for its answer; none if it waits for ever.
+    fn begin(&self) -> Option<Duration> {
         let io = self.ios.fetch_add(1, Ordering::Relaxed) + 1;
+        if io >= self.faults.hang_at {
+            self.say_that_it_hangs();
+            return None;
+        }
         if io >= self.faults.die_after {
             // Without destructors: nobody unmounts, which is what a killed server looks like.
             std::process::abort();
@@ -154,12 +177,19 @@ impl Faulty {
             false => self.faults.delay_at(now.duration_since(*self.first.get_or_init(|| now))),
         };
         if !self.faults.serial {
-            return delay;
+            return Some(delay);
         }
         let mut free = self.free.lock().expect("no thread panics with it");
         let end = free.map_or(now, |free| free.max(now)) + delay;
         *free = Some(end);
-        end.duration_since(now)
+        Some(end.duration_since(now))
+    }
+
+    /// Once, for a test that waits for it.
+    fn say_that_it_hangs(&self) {
+        if !self.hangs.swap(true, Ordering::Relaxed) {
+            eprintln!("fuse-faults: hangs");
+        }
     }
 
     fn attributes(&self, node: INodeNo) -> Option<FileAttr> {
@@ -226,7 +256,14 @@ impl Filesystem for Faulty {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        if self.opens.fetch_add(1, Ordering::Relaxed) + 1 >= self.faults.hang_open {
+            self.say_that_it_hangs();
+            return mem::forget(reply);
+        }
+        let flags = match self.faults.cached {
+            true => FopenFlags::empty(),
+            false => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
+        };
         reply.opened(FileHandle(0), flags);
     }
 
@@ -241,7 +278,8 @@ impl Filesystem for Faulty {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let delay = self.begin();
+        // A reply that is dropped is an error.
+        let Some(delay) = self.begin() else { return mem::forget(reply) };
         let asked = u64::from(size).min(self.faults.size.saturating_sub(offset));
         let broken = self.faults.breaks(offset, asked);
         let brought = match offset {
@@ -270,7 +308,7 @@ impl Filesystem for Faulty {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let delay = self.begin();
+        let Some(delay) = self.begin() else { return mem::forget(reply) };
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let broken = self.faults.breaks(offset, u64::from(length));
         let before = self.written.fetch_add(u64::from(length), Ordering::Relaxed);
@@ -283,6 +321,10 @@ impl Filesystem for Faulty {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        if self.faults.hang_fsync {
+            self.say_that_it_hangs();
+            return mem::forget(reply);
+        }
         reply.ok();
     }
 
@@ -337,7 +379,9 @@ fn main() -> ExitCode {
     };
     let faulty = Faulty {
         faults,
+        hangs: AtomicBool::new(false),
         ios: AtomicU64::new(0),
+        opens: AtomicU64::new(0),
         written: AtomicU64::new(0),
         first: OnceLock::new(),
         free: Mutex::new(None),

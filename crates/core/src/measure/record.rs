@@ -350,7 +350,8 @@ pub struct IoError {
     pub length: Bytes,
     /// How it failed.
     pub kind: ErrorKind,
-    /// When, from the start of the window; negative in the warm-up. Nanoseconds.
+    /// When it came back, or started if it never did, from the start of the window; negative in the
+    /// warm-up. Nanoseconds.
     pub at_ns: i64,
 }
 

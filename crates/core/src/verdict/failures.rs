@@ -101,7 +101,9 @@ fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError,
         ),
         ErrorKind::Lost => (
             "lost-ios",
-            format!("{what} did not come back while they were waited for, {place}."),
+            format!(
+                "{what} did not come back while they were waited for, {place}, where it started."
+            ),
             "The device hangs: look at the kernel's log (dmesg) for time-outs and resets.",
         ),
     };

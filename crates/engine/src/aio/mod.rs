@@ -2,13 +2,12 @@
 //!
 //! It is asynchronous for direct access only: a buffered I/O is served while it is submitted.
 //! Never frees memory that the kernel may still write to, and never waits for a hung device when it
-//! is dropped: a context with I/Os in flight is leaked with its buffers.
+//! is dropped: [`Lent`] leaks a context with I/Os in flight, with its buffers.
 
 #![expect(unsafe_code, reason = "native AIO has no safe interface, and the kernel moves the data")]
 
 use std::fs::File;
 use std::io;
-use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
@@ -19,6 +18,7 @@ use rustix::io::Errno;
 
 use crate::access::CallFlags;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
+use crate::buffers::lent::Lent;
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
@@ -62,7 +62,8 @@ struct Event {
 const _: () = assert!(size_of::<ControlBlock>() == 64);
 const _: () = assert!(size_of::<Event>() == 32);
 
-/// A context of native AIO. Not destroyed when dropped, because that waits for what is in flight.
+/// A context of native AIO. To destroy it waits for what is in flight: where there is something,
+/// [`Lent`] keeps it from being dropped.
 struct Context(libc::c_ulong);
 
 impl Context {
@@ -75,21 +76,27 @@ impl Context {
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
 
-    /// Frees the context once nothing is in flight.
-    fn destroy(&self) {
+impl Drop for Context {
+    fn drop(&mut self) {
         // SAFETY: takes a number only; an unknown one is an error without consequence.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
     }
 }
 
-/// Native AIO.
-pub struct Aio {
+/// What the kernel has while I/Os are in flight. It is dropped in this order.
+struct Means {
     context: Context,
-    /// Not freed while I/Os are in flight.
-    buffers: ManuallyDrop<Buffers>,
+    buffers: Buffers,
     /// Open as long as I/Os name them by number.
     files: Vec<File>,
+}
+
+/// Native AIO.
+pub struct Aio {
+    /// Neither destroyed nor freed while I/Os are in flight.
+    lent: Lent<Means>,
     /// Where each slot's buffers are, by direction.
     addresses: Box<[[u64; 2]]>,
     /// One for each slot. The kernel has copied a block when the submitting call returns.
@@ -105,8 +112,6 @@ pub struct Aio {
     flags: CallFlags,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
-    /// Taken by the kernel and not yet completed.
-    in_kernel: usize,
     clock: Clock,
     pacer: Pacer,
 }
@@ -120,7 +125,7 @@ impl RealBackend for Aio {
             let message = "native AIO takes a queue depth of at least 1 for each worker";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
+        let buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let blocks: Box<[ControlBlock]> = (0..slots)
@@ -139,14 +144,12 @@ impl RealBackend for Aio {
         clock::request_exact_timers();
         let slots = slots as usize;
         Ok(Self {
-            context,
             addresses: (0..shape.slots)
                 .map(|slot| {
                     Direction::BOTH.map(|direction| buffers.address(direction, slot) as u64)
                 })
                 .collect(),
-            buffers: ManuallyDrop::new(buffers),
-            files,
+            lent: Lent::new(Means { context, buffers, files }),
             blocks,
             queue: Vec::with_capacity(slots),
             first_queued: 0,
@@ -154,7 +157,6 @@ impl RealBackend for Aio {
             completed: Vec::with_capacity(slots),
             flags: shape.flags,
             busy: vec![false; slots].into(),
-            in_kernel: 0,
             clock: Clock::default(),
             pacer: Pacer::new(Clock::default()),
         })
@@ -170,12 +172,12 @@ impl RealBackend for Aio {
 
     fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(!self.busy[slot as usize]);
-        self.buffers.get(Direction::Write, slot)
+        self.lent.buffers.get(Direction::Write, slot)
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(!self.busy[slot as usize]);
-        self.buffers.get(Direction::Read, slot)
+        self.lent.buffers.get(Direction::Read, slot)
     }
 }
 
@@ -203,14 +205,14 @@ impl Aio {
             let taken = unsafe {
                 libc::syscall(
                     libc::SYS_io_submit,
-                    self.context.0,
+                    self.lent.context.0,
                     waiting.len() as libc::c_long,
                     waiting.as_ptr(),
                 )
             };
             if taken > 0 {
                 self.first_queued += taken as usize;
-                self.in_kernel += taken as usize;
+                self.lent.lend(taken as usize);
                 continue;
             }
             let error = io::Error::last_os_error();
@@ -244,7 +246,7 @@ impl Aio {
         let count = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
-                self.context.0,
+                self.lent.context.0,
                 at_least,
                 self.events.len() as libc::c_long,
                 self.events.as_mut_ptr(),
@@ -261,11 +263,13 @@ impl Aio {
             return Collected::Nothing;
         }
         let at = self.clock.now();
+        // SAFETY: the kernel gives each of them back once, and has just done so.
+        let (_, in_flight) = unsafe { self.lent.parts() };
+        assert!(count as usize <= *in_flight);
+        *in_flight -= count as usize;
         for event in &self.events[..count as usize] {
             let slot = event.data as u32;
             assert!(std::mem::take(&mut self.busy[slot as usize]));
-            assert!(self.in_kernel > 0);
-            self.in_kernel -= 1;
             self.completed.push(Completion { slot, result: event.result as i32, at });
         }
         Collected::Something
@@ -291,8 +295,8 @@ impl Backend for Aio {
     #[inline]
     fn refresh(&mut self, slot: u32, length: u32) {
         assert!(!self.busy[slot as usize]);
-        if self.buffers.refresh(slot, length) {
-            let address = self.buffers.address(Direction::Write, slot);
+        if self.lent.buffers.refresh(slot, length) {
+            let address = self.lent.buffers.address(Direction::Write, slot);
             self.addresses[slot as usize][Direction::Write as usize] = address as u64;
         }
     }
@@ -300,14 +304,14 @@ impl Backend for Aio {
     #[inline]
     fn push(&mut self, io: Io) {
         assert!(!std::mem::replace(&mut self.busy[io.slot as usize], true));
-        assert!(io.length as usize <= self.buffers.length());
+        assert!(io.length as usize <= self.lent.buffers.length());
         let block = &mut self.blocks[io.slot as usize];
         block.command = match io.direction {
             Direction::Read => COMMANDS[0],
             Direction::Write => COMMANDS[1],
         };
         block.rw_flags = self.flags.0[io.direction as usize];
-        block.descriptor = self.files[io.target as usize].as_raw_fd() as u32;
+        block.descriptor = self.lent.files[io.target as usize].as_raw_fd() as u32;
         block.address = self.addresses[io.slot as usize][io.direction as usize];
         block.length = u64::from(io.length);
         // An offset beyond what the kernel can express becomes negative, which it refuses.
@@ -323,7 +327,7 @@ impl Backend for Aio {
             Task::Flush { data_only: true } => FDSYNC,
             Task::Trim { .. } => unreachable!("native AIO has no trims, and they are refused"),
         };
-        block.descriptor = self.files[target as usize].as_raw_fd() as u32;
+        block.descriptor = self.lent.files[target as usize].as_raw_fd() as u32;
         (block.address, block.length, block.offset, block.rw_flags) = (0, 0, 0, 0);
         self.queue(slot);
     }
@@ -334,8 +338,8 @@ impl Backend for Aio {
         loop {
             let refused = self.submit();
             // With nothing in flight there is no completion that could make room for the rest.
-            let stuck = !self.queue.is_empty() && self.in_kernel == 0;
-            let wait = self.pacer.step(deadline, self.in_kernel > 0);
+            let stuck = !self.queue.is_empty() && self.lent.in_flight() == 0;
+            let wait = self.pacer.step(deadline, self.lent.in_flight() > 0);
             let span = match wait {
                 Wait::Sleep(span) if !refused && !stuck => span,
                 _ => Span(0),
@@ -360,15 +364,9 @@ impl Backend for Aio {
 impl Drop for Aio {
     fn drop(&mut self) {
         // What has completed in the meantime is no reason to leak.
-        while self.in_kernel > 0 && self.collect(Span(0)) == Collected::Something {
+        while self.lent.in_flight() > 0 && self.collect(Span(0)) == Collected::Something {
             self.completed.clear();
         }
-        if self.in_kernel > 0 {
-            return;
-        }
-        self.context.destroy();
-        // SAFETY: not used again, and the kernel has none of the buffers.
-        unsafe { ManuallyDrop::drop(&mut self.buffers) };
     }
 }
 
@@ -389,7 +387,7 @@ pub(crate) fn probe() -> io::Result<()> {
         )
     };
     let error = io::Error::last_os_error();
-    context.destroy();
+    drop(context);
     match result {
         0.. => Ok(()),
         _ => Err(error),

@@ -1,5 +1,5 @@
 //! The memory that buffers lie in: the allocator's, or large pages, of which the host has to have
-//! reserved as many. It is one slice either way, so that the hot loop sees no difference.
+//! reserved as many. It is one stretch either way, so that the hot loop sees no difference.
 
 #![expect(unsafe_code, reason = "large pages have no safe interface")]
 
@@ -7,7 +7,6 @@ use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use fathom_core::Bytes;
@@ -47,7 +46,8 @@ enum Owner {
     Kernel,
 }
 
-// SAFETY: it is owned, as a Vec is, and nothing else refers to it.
+// SAFETY: it is owned, as a Vec is. The kernel may still have parts of it, and does not care which
+// thread asks for the others.
 unsafe impl Send for Memory {}
 // SAFETY: who shares it reads it, as a Vec that is shared.
 unsafe impl Sync for Memory {}
@@ -98,23 +98,33 @@ impl Memory {
             _ => Err(pages.too_few(whole, purpose)),
         }
     }
-}
 
-impl Deref for Memory {
-    type Target = [u8];
-
+    /// A part of it, to be read. With [`Memory::address`] the kernel may have other parts meanwhile,
+    /// so that nothing here makes a reference to all of it.
     #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are there, initialized, and borrowed as `self` is.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    pub(crate) fn part(&self, start: usize, length: usize) -> &[u8] {
+        let address = self.address(start, length);
+        // SAFETY: so many bytes are there, initialized, and borrowed as `self` is. Who gave the kernel
+        // this part to write to asks for it when it has come back: a backend asserts that the slot that
+        // it belongs to is not in flight.
+        unsafe { std::slice::from_raw_parts(address, length) }
     }
-}
 
-impl DerefMut for Memory {
+    /// A part of it, to be changed.
     #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them while `self` is borrowed for change.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    pub(crate) fn part_mut(&mut self, start: usize, length: usize) -> &mut [u8] {
+        let address = self.address(start, length);
+        // SAFETY: as above, and nobody here has another part of it while `self` is borrowed for change.
+        // The kernel has none of these bytes, as above.
+        unsafe { std::slice::from_raw_parts_mut(address, length) }
+    }
+
+    /// Where a part of it is, for the kernel, which reads and writes it behind the compiler's back.
+    #[inline]
+    pub(crate) fn address(&self, start: usize, length: usize) -> *mut u8 {
+        assert!(start <= self.length && length <= self.length - start);
+        // SAFETY: it lies within the allocation.
+        unsafe { self.start.as_ptr().add(start) }
     }
 }
 
@@ -216,10 +226,10 @@ mod tests {
     #[test]
     fn the_allocators_memory_is_zeros_that_can_be_written() {
         let mut memory = Memory::usual(10_000).unwrap();
-        assert!(memory.len() == 10_000 && memory.iter().all(|&byte| byte == 0));
-        memory[9_999] = 7;
-        assert_eq!(memory.iter().map(|&byte| u64::from(byte)).sum::<u64>(), 7);
-        assert!(Memory::usual(0).unwrap().is_empty());
+        assert!(memory.length == 10_000 && memory.part(0, 10_000).iter().all(|&byte| byte == 0));
+        memory.part_mut(9_999, 1)[0] = 7;
+        assert_eq!(memory.part(0, 10_000).iter().map(|&byte| u64::from(byte)).sum::<u64>(), 7);
+        assert_eq!(Memory::usual(0).unwrap().length, 0);
         assert!(Memory::usual(usize::MAX).is_none());
     }
 
@@ -253,8 +263,9 @@ mod tests {
         let found = Memory::large((2 << 20) + 1, Purpose::Pool);
         match &found {
             Ok(memory) => {
-                assert!(memory.len() > 2 << 20 && memory.iter().all(|&byte| byte == 0));
-                assert!(memory.as_ptr().addr().is_multiple_of(2 << 20));
+                let all = memory.part(0, memory.length);
+                assert!(memory.length > 2 << 20 && all.iter().all(|&byte| byte == 0));
+                assert!(all.as_ptr().addr().is_multiple_of(2 << 20));
             }
             Err(error) => {
                 let told = error.to_string();

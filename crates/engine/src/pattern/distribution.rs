@@ -38,7 +38,7 @@ impl Draw for Uniform {
 }
 
 /// A distribution over ranks, which are whole numbers from 0.
-pub(super) trait Ranks {
+pub(super) trait Ranks: Send {
     fn rank(&self, random: &mut Xoshiro256PlusPlus) -> u64;
 }
 

@@ -10,7 +10,7 @@ use super::permutation::Permutation;
 use super::{Pattern, Request, Size};
 
 /// Chooses a start in a region by chance, independently of those before it.
-pub(super) trait Draw {
+pub(super) trait Draw: Send {
     /// The place of a start among those of the smallest size.
     fn place(&mut self, region: usize) -> u64;
 }

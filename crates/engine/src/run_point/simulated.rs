@@ -186,7 +186,7 @@ fn together<F: Follow>(
     let looks = point.looks.iter().map(|&look| jobs[0].timetable.window_start + look);
     let enough = |at| merging.borrow_mut().look(at);
     let outcomes = Table::new(device, workers.collect(), jobs).run(looks, &enough);
-    sinks.into_iter().for_each(|sink| sink.follow.finish());
+    sinks.iter_mut().for_each(|sink| sink.follow.finish());
     outcomes
 }
 

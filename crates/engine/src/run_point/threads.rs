@@ -1,24 +1,28 @@
 //! A run against real targets: a thread and a backend for each worker, started on one common
 //! instant; the calling thread merges what they hand over.
+//!
+//! A worker's thread has nothing of the caller's, because it may hang in a call for ever: then the
+//! caller goes on without it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
 
 use fathom_core::measure::{Record, Tally};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{Pacing, Point, Region, Rests};
+use fathom_core::spec::{Pacing, Point, Region, Rests, Stream};
 use fathom_core::{Instant, Span};
 
+use super::crew::Crew;
 use super::finish::Finish;
-use super::{Observer, Phase, RunError, drive_plan, tallies, timetable};
+use super::patience::Patience;
+use super::{Observer, Phase, RunError, drive_plan, timetable};
 use crate::access::CallFlags;
 use crate::backend::{Mapped, RealBackend, Shape};
 use crate::buffers::memory::NoLargePages;
 use crate::clock::{self, Clock};
-use crate::collector::{Collector, empty_tally};
+use crate::collector::Collector;
 use crate::host::ThreadTime;
 use crate::pacer::Pace;
 use crate::pattern::Pointers;
@@ -26,7 +30,7 @@ use crate::payload::Content;
 use crate::realtime;
 use crate::target::OpenTarget;
 use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
-use crate::worker::{Job, Outcome, Sink, Timetable};
+use crate::worker::{Estate, Job, Outcome, Sink, Timetable};
 use crate::workplace;
 
 /// As small as a buffer may be.
@@ -36,14 +40,9 @@ const PAGE: u32 = 4096;
 const LEAD: Span = Span::from_ms(2);
 /// From the moment when the first worker sees that it should stop to the end that it sets for all:
 /// longer than any of them goes without looking.
-const STOP_LEAD: Span = Span::from_ms(100);
-/// A worker's stack. The C library keeps 40 MiB of stacks for the next threads; what is beyond is
-/// unmapped, on all CPUs, and mapped again for the next point. These are enough for 80 workers.
-const STACK: usize = 512 << 10;
+pub(super) const STOP_LEAD: Span = Span::from_ms(100);
 /// A worker that has told nothing for so many intervals after a look is not waited for.
 const OVERDUE: u64 = 3;
-/// How long the collector sleeps at most, so that it notices the end of the last worker.
-const NAP: Duration = Duration::from_millis(50);
 
 /// A run that is ready to go.
 pub(super) struct Run<'a> {
@@ -54,43 +53,71 @@ pub(super) struct Run<'a> {
     /// What each stream writes.
     pub(super) contents: &'a [Content],
     pub(super) stop: &'a AtomicBool,
-    pub(super) pointers: Pointers,
+    pub(super) pointers: Arc<Pointers>,
 }
 
-/// What a worker hands over, with its place.
-type Handed = (usize, Box<Tally>);
+/// What a worker tells the collector, each with its place.
+pub(super) enum Handed {
+    /// What it did in an interval.
+    Tally(usize, Box<Tally>),
+    /// It is done, and this is what it leaves.
+    Done(usize, Box<Outcome>),
+    /// Its backend is gone, and its thread about to be.
+    Gone(usize),
+}
 
 /// What passes between a worker and the collector, seen from the worker.
-struct Lines<'a, F> {
-    worker: usize,
-    full: SyncSender<Handed>,
-    empty: Receiver<Box<Tally>>,
-    /// Set when the collector or another worker panicked.
-    abandoned: &'a AtomicBool,
-    end: &'a EarlyEnd,
-    follow: F,
-    finish: &'a Finish,
+pub(super) struct Lines<F> {
+    pub(super) worker: usize,
+    pub(super) full: SyncSender<Handed>,
+    pub(super) empty: Receiver<Box<Tally>>,
+    pub(super) estate: Arc<Estate>,
+    pub(super) follow: F,
 }
 
 /// The end that the first worker to see that it should stop sets for all, in nanoseconds.
-struct EarlyEnd(AtomicU64);
+pub(super) struct EarlyEnd(AtomicU64);
 
 impl EarlyEnd {
+    /// No end yet.
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+
     /// The end, if one was set.
-    fn get(&self) -> Option<Instant> {
+    pub(super) fn get(&self) -> Option<Instant> {
         Some(self.0.load(Ordering::Relaxed)).filter(|&end| end < u64::MAX).map(Instant)
     }
 
     /// The end that was set, or else `proposed`, which is then the one.
-    fn agree(&self, proposed: Instant) -> Instant {
+    pub(super) fn agree(&self, proposed: Instant) -> Instant {
         let swap =
             self.0.compare_exchange(u64::MAX, proposed.0, Ordering::Relaxed, Ordering::Relaxed);
         Instant(swap.err().unwrap_or(proposed.0))
     }
 }
 
-/// Where all wait until it is known when the run starts, or that it does not.
-type Gate = OnceLock<Option<Timetable>>;
+/// What the workers and the collector have together. It belongs to all of them, so that it is there
+/// for as long as one of them is.
+pub(super) struct Shared {
+    /// Where all wait until it is known when the run starts, or that it does not.
+    pub(super) gate: OnceLock<Option<Timetable>>,
+    /// Where workers that are done wait until all are: what the caller reads at the window's end, a
+    /// ring's own threads among it, must not be gone before.
+    pub(super) closed: OnceLock<()>,
+    /// Set when the caller asked to stop.
+    pub(super) stop: AtomicBool,
+    /// Set when the collector or a worker panicked.
+    pub(super) abandoned: AtomicBool,
+    pub(super) end: EarlyEnd,
+    finish: Finish,
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.abandoned.load(Ordering::Relaxed)
+    }
+}
 
 /// Ends the run when the thread that has it panics: the others would go on to the end of the window,
 /// and wait for ever to hand over what nobody takes any more.
@@ -114,7 +141,20 @@ impl<T: Default> Drop for Opens<'_, T> {
     }
 }
 
-impl<F: Follow> Sink for Lines<'_, F> {
+/// Says that a worker's backend is gone, in a panic too.
+struct SaysGone {
+    worker: usize,
+    full: SyncSender<Handed>,
+}
+
+impl Drop for SaysGone {
+    fn drop(&mut self) {
+        // There is room for it, so that this fails only when the collector is gone.
+        let _ = self.full.try_send(Handed::Gone(self.worker));
+    }
+}
+
+impl<F: Follow + Send> Sink for Lines<F> {
     const FOLLOWS: bool = F::FOLLOWS;
 
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool {
@@ -126,7 +166,7 @@ impl<F: Follow> Sink for Lines<'_, F> {
         };
         let full = std::mem::replace(tally, empty);
         // There is room for every tally that exists, so this fails only when the collector is gone.
-        self.full.try_send((self.worker, full)).is_ok()
+        self.full.try_send(Handed::Tally(self.worker, full)).is_ok()
     }
 
     #[inline(always)]
@@ -138,6 +178,14 @@ impl<F: Follow> Sink for Lines<'_, F> {
     fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
         self.follow.ends(slot, entry);
     }
+
+    fn estate(&self) -> Option<Arc<Estate>> {
+        Some(Arc::clone(&self.estate))
+    }
+
+    fn finish(&mut self) {
+        self.follow.finish();
+    }
 }
 
 impl Run<'_> {
@@ -147,23 +195,33 @@ impl Run<'_> {
         observer: &mut dyn Observer,
         tracer: Option<&mut dyn Tracer>,
     ) -> Result<Record, RunError> {
-        let gate = &Gate::new();
+        let shared = &Arc::new(Shared {
+            gate: OnceLock::new(),
+            closed: OnceLock::new(),
+            stop: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
+            end: EarlyEnd::new(),
+            finish: Finish::new(self.point, self.plans),
+        });
         let Some(tracer) = tracer else {
             let nobody = self.plans.iter().map(|_| Unfollowed);
-            return self.follow::<B, _>(observer, gate, nobody);
+            return self.follow::<B, _>(observer, shared, nobody);
         };
         let (followers, blocks) = trace::lines(self.plans);
+        let ends = blocks.ends();
         let write = || {
-            if let Some(table) = gate.wait() {
+            if let Some(table) = shared.gate.wait() {
                 blocks.write(tracer, self.plans, table.window_start);
             }
         };
         thread::scope(|scope| {
-            // Opened here too: without a thread to run in, nobody else would open it.
-            let _starts = Opens(gate);
+            // Moved in here, so that a panic drops them before the writer is waited for. The gate is
+            // opened here too: without a thread to run in, nobody else would open it.
+            let (ends, _starts) = (ends, Opens(&shared.gate));
             let builder = thread::Builder::new().name("fathom-trace".to_owned());
             let writer = builder.spawn_scoped(scope, write).map_err(RunError::Thread)?;
-            let record = self.follow::<B, _>(observer, gate, followers.into_iter())?;
+            let record = self.follow::<B, _>(observer, shared, followers.into_iter())?;
+            drop(ends);
             match writer.join() {
                 Ok(()) => Ok(record),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -173,78 +231,31 @@ impl Run<'_> {
 
     /// Opens the backends, runs the workers, each with one that follows its I/Os, and merges their
     /// records.
-    fn follow<B: RealBackend, F: Follow + Send>(
+    fn follow<B: RealBackend, F: Follow + Send + 'static>(
         &self,
         observer: &mut dyn Observer,
-        gate: &Gate,
+        shared: &Arc<Shared>,
         followers: impl Iterator<Item = F>,
     ) -> Result<Record, RunError> {
         let clock = Clock::default();
-        let count = self.plans.len();
-        let tallies = tallies(count);
-        let (full, filled) = sync_channel(count * tallies);
-        let (ready, readiness) = sync_channel(count);
-        let abandoned = AtomicBool::new(false);
-        let closed = OnceLock::new();
-        let end = EarlyEnd(AtomicU64::new(u64::MAX));
-        let finish = Finish::new(self.point, self.plans);
-        thread::scope(|scope| {
-            // Moved in here, so that a panic drops them before the workers are waited for.
-            let (filled, _abandons) = (filled, Abandons(&abandoned));
-            let (opens, _starts) = (Opens(&closed), Opens(gate));
-            let mut returns = Vec::with_capacity(count);
-            let mut threads = Vec::with_capacity(count);
-            for ((worker, plan), follow) in self.plans.iter().enumerate().zip(followers) {
-                let (give_back, empty) = sync_channel(tallies);
-                for _ in 1..tallies {
-                    give_back.try_send(empty_tally(plan)).expect("the channel has room for all");
-                }
-                returns.push(give_back);
-                let (full, abandoned) = (full.clone(), &abandoned);
-                let (end, finish) = (&end, &finish);
-                let lines = Lines { worker, full, empty, abandoned, end, finish, follow };
-                let (ready, closed) = (ready.clone(), &closed);
-                let name = format!("fathom-{worker}");
-                let builder = thread::Builder::new().name(name).stack_size(STACK);
-                let work = move || self.work::<B, F>(plan, ready, gate, lines, closed);
-                match builder.spawn_scoped(scope, work) {
-                    Ok(thread) => threads.push(thread),
-                    Err(cause) => return Err(RunError::Thread(cause)),
-                }
-            }
-            drop((full, ready));
-            if let Some(error) = readiness.iter().take(count).find_map(Result::err) {
-                return Err(error);
-            }
-            let table = timetable(self.point, clock.now() + LEAD);
-            let _ = gate.set(Some(table));
-            let mut collector = Collector::new(self.plans, table);
-            let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
-            let mut looks = Looks::new(self.point, table, &end);
-            let lines = (&filled, &*returns);
-            collect(&clock, (&mut phases, &mut looks), &mut collector, lines, observer);
-            drop(opens);
-            let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                Ok(outcome) => outcome.expect("the gate was opened with a timetable"),
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            let outcomes = outcomes.collect();
-            let done = finish.is_over().then(|| end.get()).flatten();
-            Ok(collector.finish(outcomes, done))
-        })
+        let mut patience = Patience::new(self.stop);
+        let tasks = self.plans.iter().map(|plan| Arc::new(self.task(plan, shared)));
+        let (mut crew, readiness) =
+            Crew::hire::<B, F>(tasks.collect(), shared, self.streams, followers)?;
+        crew.get_ready(&clock, &readiness, &mut patience, observer)?;
+        let table = timetable(self.point, clock.now() + LEAD);
+        let _ = shared.gate.set(Some(table));
+        let mut collector = Collector::new(self.plans, table);
+        let mut phases = Phases { table, end: &shared.end, next: Some(Phase::WarmUp) };
+        let mut looks = Looks::new(self.point, table, &shared.end);
+        crew.collect(&clock, (&mut phases, &mut looks, &mut patience), &mut collector, observer);
+        let outcomes = crew.dismiss(&clock, &patience);
+        let done = shared.finish.is_over().then(|| shared.end.get()).flatten();
+        Ok(collector.finish(outcomes, done))
     }
 
-    /// A worker's thread, from opening its backend to its last I/O.
-    fn work<B: RealBackend, F: Follow>(
-        &self,
-        plan: &WorkerPlan,
-        ready: SyncSender<Result<(), RunError>>,
-        gate: &Gate,
-        mut lines: Lines<'_, F>,
-        closed: &OnceLock<()>,
-    ) -> Option<Outcome> {
-        let (abandoned, end, finish) = (lines.abandoned, lines.end, lines.finish);
-        let _abandons = Abandons(abandoned);
+    /// What a worker has to know.
+    fn task(&self, plan: &WorkerPlan, shared: &Arc<Shared>) -> Task {
         let stream = &self.point.streams[plan.stream as usize];
         let (targets, local) = self.own_targets(plan);
         let shape = Shape {
@@ -267,49 +278,18 @@ impl Run<'_> {
             ring: stream.access.ring,
             large_pages: stream.workplace.large_pages,
         };
-        // First of all: what is allocated from here on is near the CPU.
-        let settled = workplace::settle(&stream.workplace, plan.worker);
-        // The backend is made, used and dropped by this thread, which opens nothing else. The targets
-        // that it was given are borrowed, so that the caller closes them.
-        B::prepare_thread(&shape);
-        let opened = settled.and_then(|()| self.open_backend::<B>(plan, &targets, &shape));
-        let (backend, answer) = match opened {
-            Ok(backend) => (Some(backend), Ok(())),
-            Err(cause) => (None, Err(cause)),
-        };
-        // The collector waits for an answer of every worker, so it is still there.
-        let _ = ready.send(answer);
-        drop(ready);
-        let timetable = (*gate.wait())?;
-        let mut backend = backend?;
-        let stopped = || self.stop.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed);
-        let job = Job {
-            plan: &local,
-            writes: shape.writes,
-            timetable,
-            cpu: || Some(ThreadTime::own()),
-            ends_early: &|| stopped() || end.get().is_some(),
-            stopped: &stopped,
-            agree_on_end: &|now| end.agree(now + STOP_LEAD),
-            done: &|at| {
-                if let Some(ends) = finish.done(at, STOP_LEAD) {
-                    end.agree(ends);
-                    finish.announce();
-                }
-            },
-        };
-        let mut outcome = drive_plan(&job, stream, &self.pointers, &mut backend, &mut lines);
-        for error in &mut outcome.errors.first {
-            let same = local.regions.iter().position(|region| region.target == error.target);
-            error.target = plan.regions[same.expect("it was one of its regions")].target;
+        Task {
+            plan: plan.clone(),
+            local,
+            stream: stream.clone(),
+            targets,
+            shape,
+            pointers: Arc::clone(&self.pointers),
+            // Somebody has to serve what is in flight: where the workers take all CPUs, one that spins
+            // keeps the device's own threads from running.
+            spins_in_flight: plan.pacing.is_open() && self.plans.len() < cpus(),
+            shared: Arc::clone(shared),
         }
-        // What the caller reads at the window's end, the ring's own threads among it, must not be
-        // gone before.
-        let Lines { follow, full, .. } = lines;
-        follow.finish();
-        drop(full);
-        closed.wait();
-        Some(Outcome { waits: Some(backend.waits()), ..outcome })
     }
 
     /// The targets that a worker addresses, each once, and its plan with their places in that list:
@@ -334,29 +314,95 @@ impl Run<'_> {
         let regions = local.collect();
         (targets, WorkerPlan { regions, ..plan.clone() })
     }
+}
+
+/// What a worker has to know, as its own: it may outlive the run.
+pub(super) struct Task {
+    pub(super) plan: WorkerPlan,
+    /// The same with its targets' places in the list below.
+    local: WorkerPlan,
+    stream: Stream,
+    targets: Vec<OpenTarget>,
+    shape: Shape,
+    pointers: Arc<Pointers>,
+    spins_in_flight: bool,
+    shared: Arc<Shared>,
+}
+
+impl Task {
+    /// A worker's thread, from opening its backend to its last I/O.
+    pub(super) fn perform<B: RealBackend, F: Follow + Send>(
+        &self,
+        ready: SyncSender<Result<(), RunError>>,
+        mut lines: Lines<F>,
+    ) {
+        let shared = &*self.shared;
+        let (worker, full) = (lines.worker, lines.full.clone());
+        let _gone = SaysGone { worker, full: full.clone() };
+        let _abandons = Abandons(&shared.abandoned);
+        // First of all: what is allocated from here on is near the CPU.
+        let settled = workplace::settle(&self.stream.workplace, self.plan.worker);
+        // The backend is made, used and dropped by this thread, which opens nothing else. The targets
+        // that it was given are the caller's too, who closes them.
+        B::prepare_thread(&self.shape);
+        let opened = settled.and_then(|()| self.open_backend::<B>());
+        let (backend, answer) = match opened {
+            Ok(backend) => (Some(backend), Ok(())),
+            Err(cause) => (None, Err(cause)),
+        };
+        // Nobody takes it when another worker could not be set up.
+        let _ = ready.try_send(answer);
+        drop(ready);
+        let (Some(timetable), Some(mut backend)) = (*shared.gate.wait(), backend) else { return };
+        let job = Job {
+            plan: &self.local,
+            writes: self.shape.writes,
+            timetable,
+            cpu: || Some(ThreadTime::own()),
+            ends_early: &|| shared.stopped() || shared.end.get().is_some(),
+            stopped: &|| shared.stopped(),
+            agree_on_end: &|now| shared.end.agree(now + STOP_LEAD),
+            done: &|at| {
+                if let Some(ends) = shared.finish.done(at, STOP_LEAD) {
+                    shared.end.agree(ends);
+                    shared.finish.announce();
+                }
+            },
+        };
+        let mut outcome = drive_plan(&job, &self.stream, &self.pointers, &mut backend, &mut lines);
+        lines.finish();
+        self.name_targets(&mut outcome);
+        let outcome = Box::new(Outcome { waits: Some(backend.waits()), ..outcome });
+        // As with what it says last.
+        let _ = full.try_send(Handed::Done(worker, outcome));
+        shared.closed.wait();
+    }
+
+    /// Has errors name the run's targets instead of the worker's.
+    pub(super) fn name_targets(&self, outcome: &mut Outcome) {
+        for error in &mut outcome.errors.first {
+            let same = self.local.regions.iter().position(|region| region.target == error.target);
+            error.target = self.plan.regions[same.expect("it was one of its regions")].target;
+        }
+    }
 
     /// Makes a worker's backend on the worker's own thread, and settles how it will wait.
-    fn open_backend<B: RealBackend>(
-        &self,
-        plan: &WorkerPlan,
-        targets: &[OpenTarget],
-        shape: &Shape,
-    ) -> Result<B, RunError> {
-        let mut backend =
-            B::open(targets, shape).map_err(|cause| match NoLargePages::is_why(&cause) {
+    fn open_backend<B: RealBackend>(&self) -> Result<B, RunError> {
+        let mut backend = B::open(&self.targets, &self.shape).map_err(|cause| {
+            match NoLargePages::is_why(&cause) {
                 true => RunError::LargePages(cause),
                 false => RunError::Backend { backend: B::KIND, cause },
-            })?;
-        let rests = self.point.streams[plan.stream as usize].rests != Rests::None;
-        let realtime = matches!(plan.pacing, Pacing::Open { realtime: true, .. });
+            }
+        })?;
+        let pacing = &self.plan.pacing;
+        let rests = self.stream.rests != Rests::None;
+        let realtime = matches!(pacing, Pacing::Open { realtime: true, .. });
         // A rest ends on time, as an open loop's I/Os start on time.
-        if plan.pacing.is_open() || rests {
+        if pacing.is_open() || rests {
             let share = realtime.then(realtime::request).transpose().map_err(RunError::Realtime)?;
             backend.pace(Pace {
                 wake_up: Some(clock::wake_up()),
-                // Somebody has to serve what is in flight: where the workers take all CPUs, one
-                // that spins keeps the device's own threads from running.
-                spins_in_flight: plan.pacing.is_open() && self.plans.len() < cpus(),
+                spins_in_flight: self.spins_in_flight,
                 realtime: share,
             });
         }
@@ -365,15 +411,15 @@ impl Run<'_> {
 }
 
 /// Which phase begins next, and when.
-struct Phases<'a> {
-    table: Timetable,
+pub(super) struct Phases<'a> {
+    pub(super) table: Timetable,
     end: &'a EarlyEnd,
-    next: Option<Phase>,
+    pub(super) next: Option<Phase>,
 }
 
 impl Phases<'_> {
     /// The next phase and its beginning, as far as is known now.
-    fn next(&self) -> Option<(Phase, Instant)> {
+    pub(super) fn next(&self) -> Option<(Phase, Instant)> {
         let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
         match self.next? {
             Phase::WarmUp => Some((Phase::WarmUp, self.table.start)),
@@ -385,14 +431,14 @@ impl Phases<'_> {
     }
 
     /// How long the load still goes on after the window, while it does.
-    fn cools_for(&self, now: Instant) -> Option<Span> {
+    pub(super) fn cools_for(&self, now: Instant) -> Option<Span> {
         let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
         let left = (end + self.table.cool_down).since(now);
         (self.next.is_none() && left > Span(0)).then_some(left)
     }
 
     /// Names every phase that has begun by now.
-    fn announce(&mut self, now: &dyn Fn() -> Instant, observer: &mut dyn Observer) {
+    pub(super) fn announce(&mut self, now: &dyn Fn() -> Instant, observer: &mut dyn Observer) {
         while let Some((phase, begins)) = self.next() {
             // Read anew for each, because an observer takes its time.
             let now = now();
@@ -410,7 +456,7 @@ impl Phases<'_> {
 }
 
 /// When the observer is shown the record so far.
-struct Looks<'a> {
+pub(super) struct Looks<'a> {
     table: Timetable,
     end: &'a EarlyEnd,
     /// Those to come, the last one first.
@@ -426,7 +472,7 @@ impl<'a> Looks<'a> {
     /// Shows what there is for every look whose time has come, as soon as everybody has told of the
     /// time until then, or should have long ago. If it is enough, the window ends at an interval's
     /// end that every worker will hear of in time.
-    fn show(
+    pub(super) fn show(
         &mut self,
         now: &dyn Fn() -> Instant,
         collector: &mut Collector<'_>,
@@ -444,43 +490,6 @@ impl<'a> Looks<'a> {
                 collector.end_early(end);
             }
         }
-    }
-}
-
-/// Merges until the last worker is done, names the phases as they begin, and shows what there is when
-/// it is to be looked at.
-fn collect(
-    clock: &Clock,
-    (phases, looks): (&mut Phases<'_>, &mut Looks<'_>),
-    collector: &mut Collector<'_>,
-    (filled, returns): (&Receiver<Handed>, &[SyncSender<Box<Tally>>]),
-    observer: &mut dyn Observer,
-) {
-    loop {
-        looks.show(&|| clock.now(), collector, observer);
-        phases.announce(&|| clock.now(), observer);
-        if let Some(left) = phases.cools_for(clock.now()) {
-            observer.cool_down(left, phases.table.cool_down);
-        }
-        let nap = match phases.next() {
-            Some((_, begins)) => Duration::from_nanos(begins.since(clock.now()).0).min(NAP),
-            None => NAP,
-        };
-        match filled.recv_timeout(nap) {
-            Ok((worker, mut tally)) => {
-                if let Some(progress) = collector.add(worker, &mut tally) {
-                    observer.progress(&progress);
-                }
-                // A worker that has ended takes nothing back.
-                let _ = returns[worker].try_send(tally);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    // Every worker gave up before the window's end.
-    if phases.next == Some(Phase::WindowCloses) {
-        observer.phase(Phase::WindowCloses, Span(0));
     }
 }
 
@@ -570,7 +579,7 @@ mod tests {
 
     #[test]
     fn the_first_worker_that_stops_sets_the_end_for_all() {
-        let end = EarlyEnd(AtomicU64::new(u64::MAX));
+        let end = EarlyEnd::new();
         assert_eq!(end.get(), None);
         assert_eq!(end.agree(Instant(70)), Instant(70));
         assert_eq!(end.agree(Instant(90)), Instant(70));
@@ -612,7 +621,7 @@ mod tests {
             interval: Span(10),
             buckets: None,
         };
-        let end = EarlyEnd(AtomicU64::new(u64::MAX));
+        let end = EarlyEnd::new();
         let mut phases = Phases { table, end: &end, next: Some(Phase::WarmUp) };
         let mut seen = Seen(Vec::new());
         // The observer takes 15 of them for each phase.
@@ -685,7 +694,7 @@ mod tests {
         let run = Run {
             contents: &[Content::RANDOM],
             point: &point,
-            pointers: Pointers::new(&point),
+            pointers: Arc::new(Pointers::new(&point)),
             plans: &plans,
             streams: &[Vec::from([target.clone()])],
             stop: &AtomicBool::new(false),
@@ -703,6 +712,128 @@ mod tests {
         // In a run of this length 400 gaps of 5 ms scatter by 100 ms.
         let late = lateness(&pushed, &intended);
         assert!(late[late.len() / 10] < 2_000_000, "{late:?}");
+    }
+
+    /// The first of them to be opened serves so many I/Os, and then a call of its never returns.
+    struct Stuck {
+        inner: Sync,
+        left: u64,
+    }
+
+    /// How many were opened.
+    static STUCK: AtomicU64 = AtomicU64::new(0);
+    const BEFORE_IT_HANGS: u64 = 500;
+
+    impl Backend for Stuck {
+        fn now(&mut self) -> Instant {
+            self.inner.now()
+        }
+
+        fn refresh(&mut self, slot: u32, length: u32) {
+            self.inner.refresh(slot, length);
+        }
+
+        fn push(&mut self, io: Io) {
+            self.left = self.left.wrapping_sub(1);
+            self.inner.push(io);
+        }
+
+        fn wait(&mut self, deadline: Instant) {
+            if self.left == u64::MAX {
+                loop {
+                    thread::park();
+                }
+            }
+            self.inner.wait(deadline);
+        }
+
+        fn reap(&mut self, take: impl FnMut(Completion)) {
+            self.inner.reap(take);
+        }
+    }
+
+    impl RealBackend for Stuck {
+        const KIND: BackendKind = BackendKind::Sync;
+
+        fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
+            let is_first = STUCK.fetch_add(1, Ordering::Relaxed) == 0;
+            let left = if is_first { BEFORE_IT_HANGS } else { u64::MAX / 2 };
+            Ok(Self { inner: Sync::open(targets, shape)?, left })
+        }
+
+        fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
+            self.inner.write_buffer(slot)
+        }
+
+        fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
+            self.inner.read_buffer(slot)
+        }
+
+        fn pace(&mut self, pace: Pace) {
+            self.inner.pace(pace);
+        }
+
+        fn waits(&self) -> Waits {
+            self.inner.waits()
+        }
+    }
+
+    /// Asks to stop after a while, and then wants to wait no longer.
+    struct Impatient<'a> {
+        stop: &'a AtomicBool,
+        asked: std::cell::Cell<u32>,
+    }
+
+    impl Observer for Impatient<'_> {
+        fn phase(&mut self, _: Phase, _: Span) {}
+        fn progress(&mut self, _: &Progress) {}
+
+        fn hurries(&self) -> bool {
+            self.asked.set(self.asked.get() + 1);
+            self.stop.store(20 <= self.asked.get(), Ordering::Relaxed);
+            40 <= self.asked.get()
+        }
+    }
+
+    #[test]
+    fn what_a_worker_did_until_a_call_of_its_hung_is_in_the_record_with_the_io_that_is_lost() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let target = OpenTarget {
+            name: "target".to_owned(),
+            file: file.into(),
+            size: Bytes(1 << 20),
+            alignment: Bytes(1),
+            passthrough: None,
+        };
+        let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
+        let stream = Stream {
+            pacing: Pacing::Closed { queue_depth: 2 },
+            workers: fathom_core::spec::Workers::Total(2),
+            ..Stream::reading("test", Vec::from([region]))
+        };
+        let day = Span::from_secs(86_400);
+        let point =
+            Point { interval: Span::from_ms(100), seed: 1, ..Point::of(Vec::from([stream]), day) };
+        let stop = AtomicBool::new(false);
+        let mut observer = Impatient { stop: &stop, asked: std::cell::Cell::new(0) };
+        let targets = std::slice::from_ref(&target);
+        let record =
+            crate::run_point::run_on::<Stuck>(&point, targets, &stop, &mut observer).unwrap();
+        assert!(record.interrupted && crate::left_behind() == 1);
+        let [hung, other] = &*record.workers else { panic!("two workers") };
+        let (hung, other) = match hung.ledger.lost {
+            0 => (other, hung),
+            _ => (hung, other),
+        };
+        // The other one goes on until the end, and its calls come back.
+        assert!(other.ledger.lost == 0 && other.ledger.completed > 0);
+        assert_eq!((hung.ledger.lost, hung.ledger.completed), (1, BEFORE_IT_HANGS));
+        assert_eq!(hung.cells[0].flows[0].ios(), BEFORE_IT_HANGS);
+        assert!(hung.ledger.balances() && other.ledger.balances());
+        let lost = hung.errors.first[0];
+        assert_eq!((lost.kind, lost.target), (fathom_core::measure::ErrorKind::Lost, 0));
+        assert!(lost.offset.0 < 1 << 20 && lost.at_ns < record.window.0 as i64);
     }
 
     /// Panics at the first interval's end, as a mistake in a view would.
@@ -735,7 +866,7 @@ mod tests {
             let run = Run {
                 contents: &[Content::RANDOM],
                 point: &point,
-                pointers: Pointers::new(&point),
+                pointers: Arc::new(Pointers::new(&point)),
                 plans: &plans,
                 streams: &[Vec::from([target.clone()])],
                 stop: &AtomicBool::new(false),

@@ -22,7 +22,7 @@ impl<const OPEN: bool> Any<OPEN> {
 }
 
 /// What a schedule does, without what is known of it when the loop is compiled.
-trait Steps {
+trait Steps: Send {
     fn take(&mut self, now: Instant) -> Option<Instant>;
     fn next_due(&self) -> Instant;
     fn untaken(&mut self, end: Instant) -> u64;

@@ -6,7 +6,7 @@ use fathom_core::spec::Course;
 
 /// The number of I/Os that are due as a function of time, and its inverse. Both are continuous and
 /// never fall; numbers of I/Os have fractions.
-pub(crate) trait Growth {
+pub(crate) trait Growth: Send {
     /// The nanosecond, from the start of the load, at which so many I/Os are due; infinite if never.
     fn reached(&self, ios: f64) -> f64;
 

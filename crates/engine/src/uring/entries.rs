@@ -20,9 +20,9 @@ use crate::target::OpenTarget;
 /// A kind of entries.
 pub trait Entries: 'static {
     /// What is submitted.
-    type Submission: squeue::EntryMarker;
+    type Submission: squeue::EntryMarker + 'static;
     /// What comes back.
-    type Completion: cqueue::EntryMarker;
+    type Completion: cqueue::EntryMarker + 'static;
     /// What every entry with the same buffer has in common.
     type Prepared: Copy + fmt::Debug;
     /// What an entry has to know of its target.

@@ -2,7 +2,7 @@
 //!
 //! Files and buffers are registered where the kernel allows it. The ring belongs to the thread that
 //! opened it. It never allocates after it was opened, and never frees memory that the kernel may
-//! still write to: a ring that is dropped with I/Os in flight is leaked with its buffers.
+//! still write to: [`Lent`] leaks a ring that is dropped with I/Os in flight, with its buffers.
 
 #![expect(
     unsafe_code,
@@ -23,13 +23,11 @@ mod tests;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
 
 use fathom_core::measure::{Direction, Waits};
 use fathom_core::spec::{BackendKind, RingMode};
 use fathom_core::{Bytes, Instant, Span};
-use io_uring::Submitter;
 use io_uring::types::Timespec;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -45,6 +43,7 @@ pub(crate) use setup::probe;
 
 use crate::access::TrimWay;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
+use crate::buffers::lent::Lent;
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
 use crate::pacer::{self, Pace, Pacer, Wait};
@@ -81,21 +80,14 @@ pub type CommandUring = UringOf<Commands>;
 
 /// io_uring, with entries of one kind.
 pub struct UringOf<E: Entries> {
-    /// Not closed while I/Os are in flight.
-    ring: Ring<E>,
-    /// Not freed while I/Os are in flight.
-    buffers: ManuallyDrop<Buffers>,
-    /// The lockable memory that registered buffers take, as long as they do.
-    share: ManuallyDrop<Option<Share>>,
-    /// Open as long as the ring refers to them by number.
-    _files: Vec<File>,
+    /// Neither closed nor freed while I/Os are in flight. What a submission thread can see counts as
+    /// taken by the kernel.
+    lent: Lent<Means<E>>,
     slots: Box<[Slot<E>]>,
     /// What an entry has to know of each target.
     targets: Box<[E::Aim]>,
     /// How each target is trimmed.
     trims: Box<[TrimWay]>,
-    /// Taken by the kernel and not yet completed. What a submission thread can see counts as taken.
-    in_kernel: usize,
     /// Whether something had completed when the last start returned.
     completes_inline: bool,
     /// How many I/Os are started by one call where nothing had.
@@ -110,6 +102,17 @@ pub struct UringOf<E: Entries> {
     facts: Facts,
     /// A ring with a single issuer must not move to another thread.
     _thread: PhantomData<*const ()>,
+}
+
+/// What the kernel has while I/Os are in flight. It is dropped in this order.
+struct Means<E: Entries> {
+    ring: Ring<E>,
+    /// The ring may know them as registered.
+    buffers: Buffers,
+    /// The lockable memory that registered buffers take, as long as they do.
+    share: Option<Share>,
+    /// Open as long as the ring refers to them by number.
+    _files: Vec<File>,
 }
 
 /// What this kernel and this user's limits allowed.
@@ -194,12 +197,12 @@ impl<E: Entries> RealBackend for UringOf<E> {
 
     fn write_buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(self.slots[slot as usize].in_flight == 0);
-        self.buffers.get(Direction::Write, slot)
+        self.lent.buffers.get(Direction::Write, slot)
     }
 
     fn read_buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(self.slots[slot as usize].in_flight == 0);
-        self.buffers.get(Direction::Read, slot)
+        self.lent.buffers.get(Direction::Read, slot)
     }
 
     fn pace(&mut self, pace: Pace) {
@@ -208,6 +211,22 @@ impl<E: Entries> RealBackend for UringOf<E> {
 
     fn waits(&self) -> Waits {
         self.pacer.facts()
+    }
+}
+
+impl<E: Entries> Means<E> {
+    /// Registers the buffers where the limits allow it.
+    fn register_buffers(&mut self) {
+        let areas = self.buffers.areas();
+        let bytes = areas.iter().map(|(_, length)| *length as u64).sum();
+        let Some(share) = Share::take(bytes) else { return };
+        let vectors: Vec<libc::iovec> = areas
+            .iter()
+            .map(|(address, length)| libc::iovec { iov_base: address.cast(), iov_len: *length })
+            .collect();
+        // SAFETY: the buffers are freed after the ring, or never: this drops them in this order.
+        let registered = unsafe { self.ring.submitter().register_buffers(&vectors) };
+        self.share = registered.ok().map(|()| share);
     }
 }
 
@@ -220,34 +239,38 @@ impl<E: Entries> UringOf<E> {
     fn open_below(ceiling: Ceiling, targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
         let slots = shape.slots;
         let entries = entries_for(shape)?;
-        let mut buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
+        let buffers = Buffers::new(shape, buffers::alignment(targets)?)?;
         let (ring, setup) = setup::build_best::<E>(ceiling.setup, entries, shape.ring)
             .map_err(|error| explain(error, slots))?;
+        let has_timed_wait = ring.params().is_feature_ext_arg();
         // Registering a file notes what the ring can do with it.
         nonblock::spare_hand_over(targets, setup);
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        let trims: Box<[TrimWay]> =
+            targets.iter().map(|target| TrimWay::of(&target.file)).collect::<io::Result<_>>()?;
+        // From here on all that the ring may know is dropped after it, whatever happens.
+        let means = Means { ring: Ring::new(ring), buffers, share: None, _files: files };
+        let mut lent = Lent::new(means);
         // Registering fails for want of lockable memory or table space, or on an older kernel.
         // The I/Os are the same without, each a little dearer.
         let registered_files =
-            ceiling.register_files && ring.submitter().register_files(&descriptors).is_ok();
-        let share = match ceiling.register_buffers {
-            true => register_buffers(&ring.submitter(), &buffers.areas()),
-            false => None,
-        };
+            ceiling.register_files && lent.ring.submitter().register_files(&descriptors).is_ok();
+        if ceiling.register_buffers {
+            lent.register_buffers();
+        }
         let facts = Facts {
             setup,
-            registered_buffers: share.is_some(),
+            registered_buffers: lent.share.is_some(),
             registered_files,
-            timed_wait: setup < Setup::Plain
-                || (ceiling.timed_wait && ring.params().is_feature_ext_arg()),
+            timed_wait: setup < Setup::Plain || (ceiling.timed_wait && has_timed_wait),
         };
         clock::request_exact_timers();
         let length = shape.block_size;
-        let mut prepared = |slot, direction| {
-            let address = buffers.address(direction, slot);
-            let area = buffers.area(direction, slot);
+        let prepared = |slot, direction| {
+            let address = lent.buffers.address(direction, slot);
+            let area = lent.buffers.area(direction, slot);
             let rw_flags = shape.flags.0[direction as usize];
             let buffer = entries::Buffer { slot, direction, address, length, area, rw_flags };
             E::prepare(&buffer, facts)
@@ -257,23 +280,16 @@ impl<E: Entries> UringOf<E> {
             true => E::aim_at(target, place as i32),
             false => E::aim_at(target, descriptors[place]),
         };
+        let slot_of = |slot| Slot {
+            prepared: Direction::BOTH.map(|direction| prepared(slot, direction)),
+            in_flight: 0,
+        };
+        let all: Box<[Slot<E>]> = (0..slots).map(slot_of).collect();
         Ok(Self {
-            ring: Ring::new(ring),
-            slots: (0..slots)
-                .map(|slot| Slot {
-                    prepared: Direction::BOTH.map(|direction| prepared(slot, direction)),
-                    in_flight: 0,
-                })
-                .collect(),
+            lent,
+            slots: all,
             targets: targets.iter().enumerate().map(number).collect(),
-            trims: targets
-                .iter()
-                .map(|target| TrimWay::of(&target.file))
-                .collect::<io::Result<_>>()?,
-            buffers: ManuallyDrop::new(buffers),
-            share: ManuallyDrop::new(share),
-            _files: files,
-            in_kernel: 0,
+            trims,
             completes_inline: false,
             batch: batch_of(slots),
             waits: 0,
@@ -301,15 +317,15 @@ impl<E: Entries> UringOf<E> {
     #[inline]
     fn start(&mut self) -> Entered {
         let is_needed = match self.way {
-            Way::Usual => self.ring.queued() > 0 || self.ring.has_work(),
-            Way::Polled => self.ring.queued() > 0 || self.in_kernel > 0,
+            Way::Usual => self.lent.ring.queued() > 0 || self.lent.ring.has_work(),
+            Way::Polled => self.lent.ring.queued() > 0 || self.lent.in_flight() > 0,
             // The call itself sees whether its thread sleeps.
-            Way::Threaded => self.in_kernel > 0,
+            Way::Threaded => self.lent.in_flight() > 0,
         };
         if !is_needed {
             return Entered::Fully;
         }
-        let result = self.ring.submit();
+        let result = self.lent.ring.submit();
         self.entered(result)
     }
 
@@ -324,7 +340,7 @@ impl<E: Entries> UringOf<E> {
         }
         let time =
             Timespec::new().sec(span.0 / 1_000_000_000).nsec((span.0 % 1_000_000_000) as u32);
-        let result = self.ring.submit_and_wait(&time);
+        let result = self.lent.ring.submit_and_wait(&time);
         self.entered(result)
     }
 
@@ -332,7 +348,7 @@ impl<E: Entries> UringOf<E> {
     /// wait for as long as the device likes: it looks at no clock there. Without anything to look
     /// for it sleeps.
     fn start_and_look(&mut self, span: Span) -> Entered {
-        if self.ring.queued() == 0 && self.in_kernel == 0 {
+        if self.lent.ring.queued() == 0 && self.lent.in_flight() == 0 {
             return match rustix::thread::nanosleep(&clock::timespec(span)) {
                 NanosleepRelativeResult::Ok => Entered::TimeOut,
                 _ => Entered::Early,
@@ -348,26 +364,26 @@ impl<E: Entries> UringOf<E> {
     /// Shows what was pushed to the submission thread, and wakes the thread if it sleeps. A call that
     /// a signal cuts short is made again by the wait.
     fn show_to_thread(&mut self) {
-        self.in_kernel += self.ring.queued() - self.shown;
+        self.lent.lend(self.lent.ring.queued() - self.shown);
         self.look_at_thread();
         self.start();
     }
 
     /// Sees which places the submission thread has given back.
     fn look_at_thread(&mut self) {
-        self.ring.publish();
-        self.shown = self.ring.queued();
+        self.lent.ring.publish();
+        self.shown = self.lent.ring.queued();
     }
 
     /// The same in two calls, for kernels whose one call cannot watch the time. They have plain
     /// rings only; of others a poll would not see that something is to be handled.
     fn start_and_poll(&mut self, span: Span) -> Entered {
         let started = self.start();
-        if started != Entered::Fully || self.ring.has_completions() {
+        if started != Entered::Fully || self.lent.ring.has_completions() {
             return started;
         }
         // SAFETY: the ring, and so its descriptor, is open until this backend is dropped.
-        let ring = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.ring.as_raw_fd()) };
+        let ring = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.lent.ring.as_raw_fd()) };
         let mut readable = [PollFd::from_borrowed_fd(ring, PollFlags::IN)];
         match rustix::event::poll(&mut readable, Some(&clock::timespec(span))) {
             Ok(0) => Entered::TimeOut,
@@ -381,23 +397,24 @@ impl<E: Entries> UringOf<E> {
     fn wait_for_completions(&mut self, deadline: Instant) {
         self.pacer.begin();
         loop {
-            if self.has_started_all() && self.ring.has_completions() {
+            if self.has_started_all() && self.lent.ring.has_completions() {
                 return;
             }
             if !self.has_started_all() && self.looks_first() {
                 self.start();
-                self.completes_inline = self.ring.has_completions();
+                self.completes_inline = self.lent.ring.has_completions();
                 match self.completes_inline {
                     true => return,
                     false => continue,
                 }
             }
-            let wait = self.pacer.step(deadline, self.ring.queued() > 0 || self.in_kernel > 0);
+            let wait =
+                self.pacer.step(deadline, self.lent.ring.queued() > 0 || self.lent.in_flight() > 0);
             let entered = match wait {
                 Wait::Over | Wait::Spin => self.start(),
                 Wait::Sleep(span) => self.start_and_sleep(span),
             };
-            if self.ring.has_completions() || wait == Wait::Over || entered == Entered::Early {
+            if self.lent.ring.has_completions() || wait == Wait::Over || entered == Entered::Early {
                 return;
             }
             match wait {
@@ -411,7 +428,7 @@ impl<E: Entries> UringOf<E> {
     /// Whether the kernel, or its thread, has everything that was pushed.
     #[inline]
     fn has_started_all(&self) -> bool {
-        self.ring.queued() == 0 || self.way == Way::Threaded
+        self.lent.ring.queued() == 0 || self.way == Way::Threaded
     }
 
     fn entered(&mut self, result: io::Result<usize>) -> Entered {
@@ -419,10 +436,10 @@ impl<E: Entries> UringOf<E> {
             // What its thread can see was counted when it was shown.
             Ok(_) if self.way == Way::Threaded => Entered::Fully,
             Ok(taken) => {
-                self.in_kernel += taken;
+                self.lent.lend(taken);
                 // The kernel has moved on in the queue.
-                self.ring.publish();
-                if self.ring.queued() == 0 { Entered::Fully } else { Entered::Early }
+                self.lent.ring.publish();
+                if self.lent.ring.queued() == 0 { Entered::Fully } else { Entered::Early }
             }
             Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::TIME) => Entered::TimeOut,
@@ -452,7 +469,8 @@ impl<E: Entries> Backend for UringOf<E> {
 
     #[inline]
     fn refresh(&mut self, slot: u32, length: u32) {
-        let Self { slots, buffers, facts, .. } = self;
+        let Self { slots, lent, facts, .. } = self;
+        let buffers = &mut lent.buffers;
         let slot_of = &mut slots[slot as usize];
         assert!(slot_of.in_flight == 0);
         if buffers.refresh(slot, length) {
@@ -472,8 +490,9 @@ impl<E: Entries> Backend for UringOf<E> {
 
     #[inline]
     fn push_all(&mut self, ios: impl Iterator<Item = Io>) {
-        let length = self.buffers.length();
-        let Self { ring, slots, targets, .. } = self;
+        let Self { lent, slots, targets, .. } = self;
+        let length = lent.buffers.length();
+        let ring = &mut lent.ring;
         // Most workers have one target, which then need not be looked up.
         match &**targets {
             [target] => queue(ring, slots, length, ios, |io| {
@@ -491,13 +510,13 @@ impl<E: Entries> Backend for UringOf<E> {
         let place = target as usize;
         let entry = E::task(&self.targets[place], slot, task, self.trims[place], self.facts);
         // SAFETY: a task has no buffer.
-        unsafe { self.ring.push(&entry) };
+        unsafe { self.lent.ring.push(&entry) };
     }
 
     #[inline]
     fn wait(&mut self, deadline: Instant) {
         if self.way != Way::Threaded {
-            self.ring.publish();
+            self.lent.ring.publish();
             return self.wait_for_completions(deadline);
         }
         self.show_to_thread();
@@ -509,18 +528,17 @@ impl<E: Entries> Backend for UringOf<E> {
     /// All with one time stamp.
     #[inline]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        let count = self.ring.completed();
-        if count == 0 {
+        if self.lent.ring.completed() == 0 {
             return;
         }
-        assert!(count <= self.in_kernel);
-        self.in_kernel -= count;
         let at = self.clock.now();
         let slots = &mut *self.slots;
-        self.ring.take_completed(|entry| {
+        // SAFETY: the ring takes off what it hands over, and that is what the kernel gave back.
+        let (means, in_flight) = unsafe { self.lent.parts() };
+        means.ring.take_completed(in_flight, |entry| {
             let slot = E::slot(&entry);
-            // SAFETY: the kernel gives back the number of a slot that an entry was pushed with.
-            // That it does so once for each is what the memory of a ring rests on anyway.
+            // SAFETY: the kernel gives back the number of a slot that an entry was pushed with, and
+            // there are as many slots as there were then.
             let place = unsafe { slots.get_unchecked_mut(slot as usize) };
             let result = E::result(&entry, std::mem::take(&mut place.in_flight));
             take(Completion { slot, result, at });
@@ -535,21 +553,8 @@ impl<E: Entries> Drop for UringOf<E> {
         if self.has_started_all() {
             self.start();
         }
-        if self.ring.has_completions() {
+        if self.lent.ring.has_completions() {
             self.reap(|_| ());
-        }
-        if self.in_kernel > 0 {
-            return;
-        }
-        // The kernel takes a closed ring apart later. Until then a file system could not be
-        // unmounted, and the memory would count against the limit of the next ring.
-        let _ = self.ring.submitter().unregister_files();
-        let _ = self.ring.submitter().unregister_buffers();
-        // SAFETY: none of them is used again, and the kernel has none of the buffers.
-        unsafe {
-            self.ring.close();
-            ManuallyDrop::drop(&mut self.buffers);
-            ManuallyDrop::drop(&mut self.share);
         }
     }
 }
@@ -597,17 +602,6 @@ fn queue<'a, E: Entries>(
     // SAFETY: an entry's buffer belongs to a slot that is marked busy. It is neither freed nor handed
     // out until the entry has completed, and not freed at all if it never does.
     unsafe { ring.push_all(entries) };
-}
-
-/// Registers the buffers where the limits allow it.
-fn register_buffers(ring: &Submitter<'_>, areas: &[(*mut u8, usize)]) -> Option<Share> {
-    let share = Share::take(areas.iter().map(|(_, length)| *length as u64).sum())?;
-    let vectors: Vec<libc::iovec> = areas
-        .iter()
-        .map(|(address, length)| libc::iovec { iov_base: address.cast(), iov_len: *length })
-        .collect();
-    // SAFETY: the buffers are freed after the ring or never.
-    unsafe { ring.register_buffers(&vectors) }.ok().map(|()| share)
 }
 
 /// Says what to do where a ring could not be made.

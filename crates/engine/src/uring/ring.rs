@@ -7,15 +7,15 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::NonNull;
 
 use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{CompletionQueue, SubmissionQueue, Submitter};
+use io_uring::{CompletionQueue, SubmissionQueue, Submitter, cqueue};
 
 use super::entries::{Entries, KernelRing};
 
 /// What cannot be otherwise.
 const ROOM: &str = "the submission queue has room for as many as there are slots";
 
-/// A ring that belongs to one thread. It stays open when this is dropped, because the kernel may
-/// still write for it: to be closed with [`Ring::close`].
+/// A ring that belongs to one thread. It is closed when this is dropped: where the kernel may still
+/// write for it, [`Lent`](crate::buffers::lent::Lent) keeps it from that.
 pub(super) struct Ring<E: Entries> {
     submitter: Submitter<'static>,
     // Dropping a queue would do nothing but tell the kernel about its ends.
@@ -27,8 +27,8 @@ pub(super) struct Ring<E: Entries> {
 impl<E: Entries> Ring<E> {
     pub(super) fn new(ring: KernelRing<E>) -> Self {
         let ring = NonNull::from(Box::leak(Box::new(ring)));
-        // SAFETY: the box is leaked, and freed by `close` only, which takes this whole value. So
-        // what is borrowed here lives as long as it, and nobody else can reach the ring.
+        // SAFETY: the box is leaked, and freed only when this whole value is dropped. So what is
+        // borrowed here lives as long as it, and nobody else can reach the ring.
         let (mut submitter, submission, completion) = unsafe { &mut *ring.as_ptr() }.split();
         // Saves the kernel to look up the descriptor at each call. Linux 5.18.
         let _ = submitter.register_ring_fd();
@@ -38,18 +38,6 @@ impl<E: Entries> Ring<E> {
             completion: ManuallyDrop::new(completion),
             ring,
         }
-    }
-
-    /// Closes the ring.
-    ///
-    /// # Safety
-    ///
-    /// Nothing is in flight.
-    pub(super) unsafe fn close(&mut self) {
-        // What is registered keeps the ring open as long as the thread.
-        let _ = self.submitter.unregister_ring_fd();
-        // SAFETY: made from a box, and not used again: who calls this drops the rest.
-        drop(unsafe { Box::from_raw(self.ring.as_ptr()) });
     }
 
     pub(super) fn submitter(&self) -> &Submitter<'static> {
@@ -118,16 +106,23 @@ impl<E: Entries> Ring<E> {
         self.completion.len()
     }
 
-    /// Takes them.
+    /// Takes them, and takes each off the number of those that the kernel has, even if `take` panics:
+    /// then those that it has not seen stay where they are.
     #[inline]
-    pub(super) fn take_completed(&mut self, take: impl FnMut(E::Completion)) {
+    pub(super) fn take_completed(
+        &mut self,
+        in_kernel: &mut usize,
+        take: impl FnMut(E::Completion),
+    ) {
+        let before = self.completion.len();
+        assert!(before <= *in_kernel);
         // As above: what is behind a reference is read and written for each entry, and each of them
         // waits for the one before.
-        // SAFETY: the copy takes the place of the original, of which nothing is dropped. If `take`
-        // panics, the original still has what was there to be taken, and nobody takes it.
-        let mut queue = unsafe { std::ptr::read(&raw const self.completion) };
-        queue.by_ref().for_each(take);
-        self.completion = queue;
+        // SAFETY: the copy takes the place of the original when it is dropped, whatever `take` does
+        // before, and nobody can reach the original until then. Of the two nothing else is dropped.
+        let queue = unsafe { std::ptr::read(&raw const self.completion) };
+        let mut taking = Taking { queue, original: &mut self.completion, before, in_kernel };
+        taking.queue.by_ref().for_each(take);
     }
 
     /// Starts what is queued. Gives how many entries the kernel has taken.
@@ -145,7 +140,38 @@ impl<E: Entries> Ring<E> {
 
 impl<E: Entries> AsRawFd for Ring<E> {
     fn as_raw_fd(&self) -> RawFd {
-        // SAFETY: open until `close`, after which nothing is used.
+        // SAFETY: open until this is dropped.
         unsafe { self.ring.as_ref() }.as_raw_fd()
+    }
+}
+
+impl<E: Entries> Drop for Ring<E> {
+    fn drop(&mut self) {
+        // The kernel takes a closed ring apart later. Until then a file system could not be
+        // unmounted, and the memory would count against the limit of the next ring.
+        let _ = self.submitter.unregister_files();
+        let _ = self.submitter.unregister_buffers();
+        // What is registered keeps the ring open as long as the thread.
+        let _ = self.submitter.unregister_ring_fd();
+        // SAFETY: made from a box, and not used again: dropping the queues does nothing, and the
+        // submitter has nothing to drop.
+        drop(unsafe { Box::from_raw(self.ring.as_ptr()) });
+    }
+}
+
+/// Completions that are being taken: what is left of them, and who has to know.
+struct Taking<'a, C: cqueue::EntryMarker + 'static> {
+    queue: ManuallyDrop<CompletionQueue<'static, C>>,
+    original: &'a mut ManuallyDrop<CompletionQueue<'static, C>>,
+    before: usize,
+    in_kernel: &'a mut usize,
+}
+
+impl<C: cqueue::EntryMarker + 'static> Drop for Taking<'_, C> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.in_kernel -= self.before - self.queue.len();
+        // SAFETY: moved back to where it was copied from, and not used again.
+        *self.original = unsafe { std::ptr::read(&raw const self.queue) };
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::channel;
 
@@ -60,7 +61,7 @@ fn round_trips(ring: &mut Uring) {
             assert_eq!(ring.read_buffer(slot), [round * 5 + slot as u8; 4096]);
         }
     }
-    assert_eq!((ring.ring.queued(), ring.in_kernel), (0, 0));
+    assert_eq!((ring.lent.ring.queued(), ring.lent.in_flight()), (0, 0));
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
             }
             ring.wait_and_reap(deadline, &mut completions);
         }
-        assert_eq!((completions.len(), ring.ring.queued(), ring.in_kernel), (0, 0, 3));
+        assert_eq!((completions.len(), ring.lent.ring.queued(), ring.lent.in_flight()), (0, 0, 3));
         // One of them ends after all.
         other_end.write_all(&[9; 100]).unwrap();
         let hang = ring.now() + HANG;
@@ -197,10 +198,51 @@ fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
             assert!(ring.now() < hang);
             ring.wait_and_reap(hang, &mut completions);
         }
-        assert_eq!((completions.len(), completions[0].result, ring.in_kernel), (1, 100, 2));
+        assert_eq!((completions.len(), completions[0].result, ring.lent.in_flight()), (1, 100, 2));
         assert_eq!(ring.read_buffer(completions[0].slot)[..100], [9; 100]);
         drop(ring);
         // The kernel now writes to memory that was leaked for it.
+        other_end.write_all(&[7; 200]).unwrap();
+    }
+}
+
+/// Each completion is seen once, whatever becomes of whoever sees it, and what is in flight meanwhile
+/// stays where it is.
+#[test]
+fn a_panic_of_who_takes_completions_counts_none_of_them_twice() {
+    if !here() {
+        return;
+    }
+    for ceiling in ceilings() {
+        let folder = TempDir::new().unwrap();
+        let (mut ring, mut other_end) = hanging(&folder, ceiling);
+        for slot in 3..5 {
+            ring.push(Io { slot, target: 0, direction: Direction::Write, offset: 0, length: 4096 });
+        }
+        // Two reads take what the two writes bring, and one more is in flight for ever.
+        let hang = ring.now() + HANG;
+        while ring.lent.ring.completed() < 4 {
+            assert!(ring.now() < hang);
+            let soon = ring.now() + Span::from_ms(1);
+            ring.wait(soon);
+            ring.lent.ring.has_completions();
+        }
+        let mut seen = Vec::new();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            ring.reap(|completion| {
+                seen.push(completion.slot);
+                assert!(seen.len() < 2, "on purpose");
+            });
+        }));
+        assert!(panicked.is_err() && seen.len() == 2);
+        assert_eq!((ring.lent.in_flight(), ring.lent.ring.completed()), (3, 2));
+        ring.reap(|completion| seen.push(completion.slot));
+        assert_eq!((ring.lent.in_flight(), ring.lent.ring.completed()), (1, 0));
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 4);
+        drop(ring);
+        // The kernel still writes to the third read's buffer, which was left to it.
         other_end.write_all(&[7; 200]).unwrap();
     }
 }

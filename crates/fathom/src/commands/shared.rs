@@ -33,7 +33,7 @@ use crate::scratch::{self, Leftover};
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::workload::Asked;
-use crate::{contents, output, signals};
+use crate::{contents, hanging, output, signals};
 
 /// How every simulated target's name begins.
 const SIMULATED: &str = "sim:";
@@ -79,6 +79,12 @@ impl Place {
     ///
     /// When a target is not there, cannot be one, or was named twice.
     pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
+        let name = paths.first().map_or_else(String::new, |path| path.display().to_string());
+        let paths = paths.to_vec();
+        hanging::waited_for(&name, "it was looked at", move || Self::find_here(&paths))
+    }
+
+    fn find_here(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut targets = Vec::new();
         let mut seen: Vec<(Identity, String)> = Vec::new();
         for path in paths {
@@ -411,6 +417,14 @@ fn in_use_by(place: &Place, spec: &Spec) -> Vec<String> {
 ///
 /// When a target must not or cannot be opened this way, or no backend works.
 pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
+    let Place::Real(facts) = place else { return open_here(place, spec) };
+    // A file system or a device that hangs must not take us with it.
+    let name = facts.first().map_or_else(String::new, |target| target.name.clone());
+    let (place, spec) = (place.clone(), spec.clone());
+    hanging::waited_for(&name, "it was opened", move || open_here(&place, &spec))
+}
+
+fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     let facts = match place {
         Place::Simulated { options, .. } => return Ok(Opened::Simulated(options.clone())),
         Place::Real(facts) => facts,

@@ -226,7 +226,8 @@ pub struct IoError {
     pub length_bytes: u64,
     /// How it failed.
     pub failure: Failure,
-    /// When, from the start of the window; negative in the warm-up.
+    /// When it came back, or started if it never did, from the start of the window; negative in the
+    /// warm-up.
     pub at_ns: i64,
 }
 
