@@ -6,6 +6,7 @@ mod contents;
 mod created;
 mod dialect;
 mod error;
+mod foreign;
 mod identity;
 mod import;
 mod journal;
@@ -32,11 +33,8 @@ fn main() -> ExitCode {
         Ok(Err(error)) => {
             match &error {
                 // It has lines of its own, and says for itself that it is an error.
-                Error::Workload(text) => output::note(text),
-                other => {
-                    let text = output::printable(&other.to_string());
-                    output::complain(&format!("error: {text}"));
-                }
+                Error::Workload(text) => output::note_text(text),
+                other => output::complain(&format!("error: {other}")),
             }
             ExitCode::from(error.exit_code())
         }

@@ -5,8 +5,8 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::Mutex;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -42,7 +42,7 @@ fn received(signal: i32) {
     if first {
         RECEIVED.store(signal, Ordering::SeqCst);
         if ORDERLY.load(Ordering::SeqCst) {
-            crate::output::note("\nstopping; once more to stop at once");
+            crate::output::note_text("\nstopping; once more to stop at once");
             return;
         }
     }

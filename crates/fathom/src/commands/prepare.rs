@@ -91,12 +91,12 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
         .and_then(|()| publish(&growing, &args.file));
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
-    output::say(&output::printable(&format!(
+    output::say(&format!(
         "created {name}: {}, every byte written with {}, seed {}",
         args.size,
         data(options),
         options.seed
-    )))?;
+    ))?;
     Ok(exit::MEASURED)
 }
 
@@ -199,7 +199,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     }
     let missing = what_is_missing(&facts, args.size);
     let Some(missing) = missing else {
-        output::say(&output::printable(&format!(
+        output::say(&format!(
             "{name} is used as it is: {} that were all written before, and {} are wanted{}",
             facts.size,
             args.size,
@@ -207,7 +207,7 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
                 Some(_) => "",
                 None => " (its file system does not tell what of it was written)",
             }
-        )))?;
+        ))?;
         return Ok(exit::MEASURED);
     };
     if !args.overwrite {
@@ -233,11 +233,11 @@ fn reuse(args: &Prepare, options: prefill::Options) -> Result<u8, Error> {
     fill_all((&args.file, &file), size, options).map_err(|error| {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
     })?;
-    output::say(&output::printable(&format!(
+    output::say(&format!(
         "overwrote {name}: {size}, every byte written with {}, seed {}",
         data(options),
         options.seed
-    )))?;
+    ))?;
     Ok(exit::MEASURED)
 }
 

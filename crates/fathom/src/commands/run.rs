@@ -21,7 +21,7 @@ use crate::workload::Asked;
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Run) -> Result<u8, Error> {
     if args.request.targets.iter().any(|path| shared::asks_for_help(path)) {
-        output::say(sim::help().trim_end())?;
+        output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
     if args.results.json {
@@ -34,7 +34,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in preview::announcement(&spec, &opened) {
-        output::say_folded(&output::printable(&line))?;
+        output::say_folded(&line)?;
     }
     let mut live = Live::new(spec.points.len(), spec.time());
     let work = Work {

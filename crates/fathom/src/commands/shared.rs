@@ -1,8 +1,8 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
-use std::fs::{File, Metadata};
-use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,7 @@ use crate::cli::args::Results;
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
+use crate::foreign::Foreign;
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
@@ -329,11 +330,11 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         Place::Simulated { options, .. } => return Ok(Opened::Simulated(options.clone())),
         Place::Real(facts) => facts,
     };
-    let streams = open_each_way(facts, spec)?;
     let requested = match spec.backend {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
+    let streams = open_each_way(facts, spec)?;
     let described = &spec.points[0].streams;
     let mut ways = Vec::with_capacity(described.len());
     for (stream, open) in described.iter().zip(&streams) {
@@ -622,7 +623,7 @@ impl Outputs {
             }
             output::note(&format!(
                 "{} cannot be written anew: `fathom report` writes it to another place",
-                output::printable(&path.display().to_string())
+                path.display()
             ));
             None
         };
@@ -641,7 +642,7 @@ impl Outputs {
         render: &dyn Fn(&Document) -> String,
     ) -> Result<(), Error> {
         let document = read(journal.path())?;
-        output::say(render(&document).trim_end_matches('\n'))?;
+        output::say_text(render(&document).trim_end_matches('\n'))?;
         self.write(journal, &document)
     }
 
@@ -651,7 +652,8 @@ impl Outputs {
     ///
     /// When a report cannot be written.
     pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
-        output::say(&format!("\nresult  {}", journal.path().display()))?;
+        output::say("")?;
+        output::say(&format!("result  {}", journal.path().display()))?;
         let tables = (self.csv.as_deref(), self.series.as_deref());
         write_reports(document, self.html.as_deref(), tables)?;
         match &self.trace {
@@ -667,7 +669,7 @@ pub fn after_failure(journal: Journal) {
         let path = journal.path().display().to_string();
         output::note(&format!(
             "what was measured until then is in {}: show it with `fathom report {}`",
-            output::printable(&path),
+            path,
             typed_path(&path)
         ));
     } else {
@@ -823,15 +825,8 @@ pub fn offer_to_remove(found: &[Leftover], remove: bool) -> Result<(), Error> {
 
 /// Asks, if there is somebody to ask.
 fn agrees(count: usize) -> bool {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return false;
-    }
     let what = if count == 1 { "it" } else { "them" };
-    // If it cannot be asked, nothing was answered.
-    let _ = write!(io::stderr(), "remove {what}? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    output::ask(&format!("remove {what}?")).unwrap_or(false)
 }
 
 /// Reads a result file.
@@ -841,89 +836,16 @@ fn agrees(count: usize) -> bool {
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
     let failed = |problem: String| Error::Read { path: path.to_owned(), problem };
-    let unreadable = |cause: io::Error| {
-        failed(format!("cannot be read ({}): name a result file", plain(&cause)))
-    };
-    // Looked at before it is opened: to open some devices does something already.
-    let length = readable_length(&std::fs::metadata(path).map_err(unreadable)?).map_err(failed)?;
-    let file = File::open(path).map_err(unreadable)?;
-    let length = match length {
-        // What is written to it from here on is left for the next time.
-        Length::Known(_) => Length::Known(file.metadata().map_err(unreadable)?.len()),
-        unknown => unknown,
-    };
-    match read_up_to(file, length).map_err(unreadable)? {
-        Some(outcome) => outcome.map_err(|error| failed(error.to_string())),
-        None => Err(failed(format!("more than {PIPE_LIMIT} come out of it: name a result file"))),
-    }
+    let unreadable = |why: String| failed(format!("{why}: name a result file"));
+    let file = Foreign::open(path, PIPE_LIMIT).map_err(unreadable)?;
+    let outcome = document::read_from(&mut BufReader::with_capacity(READ_BUFFER, file));
+    let outcome =
+        outcome.map_err(|cause| unreadable(format!("cannot be read ({})", plain(&cause))))?;
+    outcome.map_err(|error| failed(error.to_string()))
 }
 
 /// No result comes near it; a pipe may have no end.
 const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
 
-/// How much a file has to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    /// A file's.
-    Known(u64),
-    /// A pipe's, up to this.
-    AtMost(u64),
-}
-
-/// How much there is to read; an error says what it is that has no end, or is no file.
-fn readable_length(metadata: &Metadata) -> Result<Length, String> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        return Ok(Length::Known(metadata.len()));
-    }
-    if kind.is_fifo() {
-        return Ok(Length::AtMost(PIPE_LIMIT.0));
-    }
-    let what = if kind.is_dir() {
-        "a folder"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    };
-    Err(format!("it is {what}: name a result file, or a pipe that one comes from"))
-}
-
-/// Reads a result from it; none if more comes than may.
-fn read_up_to(
-    file: impl Read,
-    length: Length,
-) -> io::Result<Option<Result<Document, document::ReadError>>> {
-    let (most, is_known) = match length {
-        Length::Known(length) => (length, true),
-        Length::AtMost(most) => (most.saturating_add(1), false),
-    };
-    let mut reader = BufReader::with_capacity(READ_BUFFER, file.take(most));
-    let outcome = document::read_from(&mut reader)?;
-    let is_too_much = !is_known && reader.get_ref().limit() == 0;
-    Ok((!is_too_much).then_some(outcome))
-}
-
 /// How much is read at once.
 const READ_BUFFER: usize = 256 << 10;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pipe_without_end_is_read_to_a_limit_and_a_file_to_its_length() {
-        let blanks = || io::repeat(b'\n');
-        assert_eq!(read_up_to(blanks(), Length::AtMost(1000)).unwrap(), None);
-        let empty = Some(Err(document::ReadError::Empty));
-        assert_eq!(read_up_to(blanks(), Length::Known(1000)).unwrap(), empty);
-        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(6)).unwrap(), empty);
-        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(5)).unwrap(), None);
-    }
-
-    #[test]
-    fn what_is_no_result_is_known_from_its_beginning() {
-        let outcome = read_up_to(io::repeat(b'x'), Length::Known(u64::MAX)).unwrap();
-        assert_eq!(outcome, Some(Err(document::ReadError::NotAResult)));
-    }
-}

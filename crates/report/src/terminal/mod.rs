@@ -21,7 +21,6 @@ pub use target::target;
 
 use crate::document::{Document, Ended, Finding, Severity, Trial, Verdict};
 use crate::figures;
-pub(crate) use text::clean;
 use text::{Tint, push_line, wrap};
 
 /// How the terminal wants it.
