@@ -12,6 +12,7 @@ mod import;
 mod journal;
 mod live;
 mod output;
+mod room;
 mod scratch;
 mod session;
 mod signals;
@@ -46,7 +47,14 @@ fn main() -> ExitCode {
 }
 
 fn perform(command: &Command) -> Result<u8, Error> {
-    signals::listen().expect("signal handlers and one thread are always to be had");
+    signals::listen().map_err(|cause| {
+        Error::Refused(format!(
+            "neither signals nor a thread for them are to be had ({}): raise the limits of open \
+             files, processes and address space (ulimit -n, ulimit -u, ulimit -v, pids.max of the \
+             control group)",
+            error::plain(&cause)
+        ))
+    })?;
     match command {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),

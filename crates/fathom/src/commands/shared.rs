@@ -31,7 +31,7 @@ use crate::scratch::{self, Leftover};
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::workload::Asked;
-use crate::{contents, output, signals};
+use crate::{contents, output, room, signals};
 
 /// How every simulated target's name begins.
 const SIMULATED: &str = "sim:";
@@ -147,10 +147,8 @@ pub fn this_host() -> Host {
 
 /// What the resolver has to know about the machine.
 pub fn machine(host: &Host) -> Machine<'_> {
-    let memory = match host.memory_limit {
-        Some(limit) => limit.min(host.memory),
-        None => host.memory,
-    };
+    let known = [Some(host.memory).filter(|memory| *memory > Bytes(0)), host.memory_limit];
+    let memory = known.into_iter().flatten().min().unwrap_or(Bytes(u64::MAX));
     // A limit of the cgroup is a share of time, of which a part is no CPU to run on.
     let limit = host.cpu_limit.map_or(u32::MAX, |limit| limit as u32);
     let (cpus, cpu_places) = (host.cpus.min(limit), &host.cpu_places);
@@ -334,6 +332,8 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
+    let room = |kind| spec.points.iter().try_for_each(|point| room::check(&point.streams, kind));
+    room(requested.unwrap_or(BackendKind::Uring))?;
     let streams = open_each_way(facts, spec)?;
     let described = &spec.points[0].streams;
     let mut ways = Vec::with_capacity(described.len());
@@ -348,6 +348,7 @@ pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         })
     })?;
     let choice = with_trims(described, &ways, choice)?;
+    room(choice.kind)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
     Ok(Opened::Real { streams, choice, usual })
 }
