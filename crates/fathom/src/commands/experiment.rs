@@ -12,7 +12,7 @@ use fathom_report::{figures, terminal};
 
 use super::probe::Probing;
 use super::shared::{self, Opened, Outputs, Place};
-use super::{preview, report};
+use super::{preview, rehearsal, report};
 use crate::cli::args::{Results, StartArgs};
 use crate::cli::resolve::Spec;
 use crate::error::{Error, exit};
@@ -375,6 +375,11 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     let probes = prepared.probes.iter();
     probes.map(Probing::announcement).try_for_each(say)?;
     if prepared.is_simulated() {
+        let Ground { place, spec } = &prepared.grounds[0];
+        let time = prepared.experiment.forecast().time;
+        if let Some(line) = rehearsal::forecast(place, &spec.points[0], time) {
+            output::say_folded(&line)?;
+        }
         return output::say(
             "needs    nothing: the target is simulated, in virtual time, and new at each point",
         );

@@ -5,8 +5,8 @@ use fathom_engine::sim;
 use fathom_report::document::{Command, Document};
 use fathom_report::terminal;
 
-use super::preview;
 use super::shared::{self, Outputs, Work};
+use super::{preview, rehearsal};
 use crate::cli::args::Run;
 use crate::cli::resolve;
 use crate::error::{Error, exit};
@@ -34,6 +34,9 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in preview::announcement(&spec, &opened) {
+        output::say_folded(&line)?;
+    }
+    if let Some(line) = rehearsal::forecast(&place, &spec.points[0], spec.time()) {
         output::say_folded(&line)?;
     }
     let mut live = Live::new(spec.points.len(), spec.time());
