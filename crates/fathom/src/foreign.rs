@@ -145,4 +145,19 @@ mod tests {
         }
         assert!(Foreign::open(Path::new("/nowhere"), Bytes(9)).unwrap_err().contains("No such"));
     }
+
+    #[test]
+    fn a_pipe_is_read_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for (most, whole) in [(100, true), (99, false)] {
+            let own = path.clone();
+            // It may find that nobody reads all of it.
+            let writer = std::thread::spawn(move || drop(std::fs::write(own, [7; 99])));
+            let read = Foreign::open(&path, Bytes(most)).unwrap().read_all();
+            assert_eq!(read.is_ok(), whole, "{read:?}");
+            writer.join().unwrap();
+        }
+    }
 }

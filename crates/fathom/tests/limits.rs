@@ -125,6 +125,24 @@ fn a_group_that_may_have_one_process_is_refused() {
     }
 }
 
+#[test]
+fn without_proc_the_memory_is_asked_of_the_kernel_and_never_zero() {
+    let place = Place::new();
+    place.prepared("data", 8);
+    let line = "mount -t tmpfs none /proc && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "bash", "-c", line, "bash", env!("CARGO_BIN_EXE_fathom")]);
+    command.args(["run", "data", "--out", "r"]).args(SHORT).current_dir(place.path());
+    let Some(output) = command.output().ok().filter(|output| output.status.code() != Some(1))
+    else {
+        eprintln!("skipped: this user may not mount");
+        return;
+    };
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("memory of 0"), "{}", stderr(&output));
+    assert!(common::read(&place.join("r")).header.host.unwrap().memory_bytes > 0);
+}
+
 /// The most memory that it had, in KiB, and its exit code.
 fn peak_of(place: &Place, args: &[&str]) -> (u64, Option<i32>) {
     let mut command = place.command(args);
