@@ -10,30 +10,19 @@ use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
 use super::shared::Place;
 use crate::live::clock;
-use crate::signals;
 
 /// What takes less in virtual time is over before anybody wonders.
 const LONG: Span = Span::from_secs(600);
 /// How long is looked, in real time.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looks at the first moments of a run, and ends it then.
-struct Look<'a> {
-    begun: Instant,
-    stop: &'a AtomicBool,
-    reached: Span,
-    spent: Duration,
-}
+/// Nobody watches.
+struct Unwatched;
 
-impl Observer for Look<'_> {
+impl Observer for Unwatched {
     fn phase(&mut self, _: Phase, _: Span) {}
 
-    fn progress(&mut self, progress: &Progress) {
-        (self.reached, self.spent) = (progress.elapsed, self.begun.elapsed());
-        if LOOK <= self.spent || signals::came().is_some() {
-            self.stop.store(true, Ordering::SeqCst);
-        }
-    }
+    fn progress(&mut self, _: &Progress) {}
 }
 
 /// What a run of so much virtual time that begins with this point will take, in a line; none where it is
@@ -55,12 +44,22 @@ pub fn forecast(place: &Place, point: &Point, all: Span) -> Option<String> {
 
 fn real_time(device: &sim::Options, point: &Point, all: Span) -> Option<Span> {
     let stop = AtomicBool::new(false);
-    let mut look =
-        Look { begun: Instant::now(), stop: &stop, reached: Span(0), spent: Duration::ZERO };
-    // What cannot run says so when it is to run.
-    run_point(point, Devices::Simulated(device), &stop, &mut look).ok()?;
-    let share = all.0 as f64 / (look.reached > Span(0)).then_some(look.reached.0)? as f64;
-    Some(Span((look.spent.as_nanos() as f64 * share) as u64))
+    std::thread::scope(|scope| {
+        // Not at the end of an interval, which may last for days.
+        let ender = || {
+            std::thread::sleep(LOOK);
+            stop.store(true, Ordering::SeqCst);
+        };
+        let builder = std::thread::Builder::new().name("look".to_owned());
+        builder.spawn_scoped(scope, ender).ok()?;
+        let begun = Instant::now();
+        // What cannot run says so when it is to run. Without a warm-up all of it is in the record.
+        let point = Point { warm_up: Span(0), ..point.clone() };
+        let record = run_point(&point, Devices::Simulated(device), &stop, &mut Unwatched).ok()?;
+        let spent = begun.elapsed().as_nanos() as f64;
+        let reached = Some(record.window).filter(|reached| *reached > Span(0))?;
+        Some(Span((spent * all.0 as f64 / reached.0 as f64) as u64))
+    })
 }
 
 #[cfg(test)]
