@@ -37,6 +37,33 @@ check "nothing is left of it" test ! -e huge
 refused "preparing over somebody's file" 3 'overwrite' prepare file --size 16m
 refused "reporting on what is no result" 5 'file' report file
 refused "reporting on nothing" 5 'empty' report empty
+mkfifo pipe
+refused "reporting on a pipe that nobody writes to" 5 'nothing came out of the pipe' report pipe
+refused "importing what has no end" 5 'a device' import /dev/zero
+truncate -s 1T endless
+refused "importing a terabyte of nothing" 5 'none has more' import endless
+refused "reporting on a terabyte of nothing" 5 'endless' report endless
+evil=$(printf 'evil\033]0;title\007\302\2332J\nerror: forged')
+ln -s file "$evil"
+harmless() { ! LC_ALL=C grep -q $'[\033\007\233]\|^error: forged' "$out"; }
+for words in "run -d 100ms --warm-up 0s" "quick -d 100ms --warm-up 0s" inspect plan report import \
+  "run file --size" study "diskspd -d1 -W0"; do
+  # shellcheck disable=SC2086 # They are words.
+  run_fathom $words "$evil"
+  check "$words: a name steers no terminal and forges no line" harmless
+done
+rm -f "$evil" ./*.fathom.jsonl ./*.html
+refused "more threads than there can be" 2 'threads' run file --backend sync -q 32768 -d 1s
+for limit in "-n 4" "-n 8" "-v 60000" "-f 0"; do
+  status=0
+  # shellcheck disable=SC2086 # A limit and its value. The output is no file: it would be limited too.
+  (ulimit $limit && exec "$fathom" run file -d 200ms --warm-up 0s --out limited.jsonl) 2>&1 | cat >"$out" ||
+    status=${PIPESTATUS[0]}
+  cat "$out"
+  check "ulimit $limit: a refusal, no panic and no signal" status_is "2 3 5"
+  check "ulimit $limit: says which" says 'ulimit|File too large'
+done
+rm -f limited.jsonl
 echo precious >kept.jsonl
 refused "a result that would overwrite another" 5 'kept.jsonl' run file -d 200ms --warm-up 0s --out kept.jsonl
 check "the other result is as it was" grep -qx precious kept.jsonl

@@ -42,6 +42,10 @@ const UNSAFE_ALLOWED: [&str; 11] = [
     "xtask/src/bare_loop.rs",
 ];
 
+/// The one place of the program through which everything that is shown passes: there is nothing in it
+/// that would steer a terminal.
+const PRINTS: &str = "crates/fathom/src/output.rs";
+
 /// Only the program and the tests talk to the terminal; everything else returns values.
 const PRINTING_ALLOWED: [&str; 3] = ["crates/fathom/", "xtask/", "tests/"];
 
@@ -137,6 +141,12 @@ fn line_rules(path: &Path, line: &str, in_tests: bool) -> Vec<String> {
     let may_print = in_tests || under(path, &PRINTING_ALLOWED);
     if !may_print && prints.iter().any(|macro_| line.contains(macro_)) {
         rules.push("only the program prints: return a value instead".to_owned());
+    }
+    let ways = ["print!(", "println!(", "stdout().", "stderr().lock", "write!(io::std"];
+    let elsewhere = under(path, &["crates/fathom/src/"]) && !path.ends_with(PRINTS);
+    let harmless = line.contains(".is_terminal()");
+    if elsewhere && !in_tests && !harmless && ways.iter().any(|way| line.contains(way)) {
+        rules.push("`output` prints: what steers a terminal does not pass it".to_owned());
     }
     for attribute in ["untagged", "flatten"] {
         if line.starts_with("#[serde(") && line.contains(attribute) {
@@ -394,7 +404,11 @@ mod tests {
     fn only_the_program_prints_and_only_backends_are_unsafe() {
         let text = "//! Why.\nfn f() { println!(); }\nunsafe fn g() {}";
         assert_eq!(rules("crates/report/src/x.rs", text).len(), 2);
-        assert_eq!(rules("crates/fathom/src/x.rs", text).len(), 1);
+        assert_eq!(rules("crates/fathom/src/x.rs", text).len(), 2);
+        assert_eq!(rules("crates/fathom/src/output.rs", text).len(), 1);
+        assert_eq!(rules("crates/fathom/build.rs", text).len(), 1);
+        let write = "//! Why.\nfn f() { write!(io::stderr(), \"\") }";
+        assert_eq!(rules("crates/fathom/src/x.rs", write).len(), 1);
         assert_eq!(rules("crates/engine/src/uring.rs", text).len(), 1);
         let test = "//! Why.\n#[cfg(test)]\nmod tests { fn f() { println!(); } }";
         assert!(rules("crates/report/src/x.rs", test).is_empty());

@@ -1,5 +1,45 @@
-//! Names as they have to be typed into a shell: advice that contains a command is copied from the
-//! screen, whatever the name in it.
+//! Names as people see them and type them. A name may hold anything but a zero: newlines, and what
+//! steers a terminal. In a message it is shown so that it cannot do either; in advice that contains a
+//! command it is quoted so that it can be copied from the screen.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether it would steer a terminal, end a line, or change the order in which the letters after it
+/// are shown.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text in one line, with escapes such as `\n` and `\x1b` for what would steer a terminal. Letters of
+/// all languages stay as they are.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    printable_but(text, |_| false)
+}
+
+/// The same for a text of several lines, which may have tabs.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    printable_but(text, |c| matches!(c, '\n' | '\t'))
+}
+
+fn printable_but(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(|c| steers(c) && !stays(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !steers(c) || stays(c) => shown.push(c),
+            '\t' | '\n' | '\r' => shown.extend(c.escape_default()),
+            c if c <= '\u{ff}' => {
+                let _ = write!(shown, "\\x{:02x}", u32::from(c));
+            }
+            c => shown.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(shown)
+}
 
 /// A word of a command line, quoted where a shell would take it for something else.
 pub fn typed_word(text: &str) -> String {
@@ -7,7 +47,27 @@ pub fn typed_word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
+    if text.contains(steers) {
+        return dollar_quoted(text);
+    }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// What cannot be shown as it is, as bash, zsh, ksh and now POSIX read it.
+fn dollar_quoted(text: &str) -> String {
+    let mut word = "$'".to_owned();
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => word.extend(['\\', c]),
+            // Three digits always: what follows may be a digit too.
+            c if steers(c) => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| {
+                let _ = write!(word, "\\{byte:03o}");
+            }),
+            c => word.push(c),
+        }
+    }
+    word.push('\'');
+    word
 }
 
 /// The name of a file, quoted, and never to be taken for an option.
@@ -36,5 +96,27 @@ mod tests {
             assert_eq!(typed_path(name), word);
         }
         assert_eq!(typed_word("-d"), "-d");
+    }
+
+    #[test]
+    fn a_name_that_steers_the_terminal_is_quoted_so_that_it_can_be_typed_and_does_not() {
+        assert_eq!(typed_path("a\nb"), r"$'a\012b'");
+        assert_eq!(typed_path("-\u{1b}]0;x\u{7}1"), r"$'./-\033]0;x\0071'");
+        assert_eq!(typed_path("it's\\\u{9b}"), r"$'it\'s\\\302\233'");
+    }
+
+    #[test]
+    fn a_name_steers_no_terminal_and_forges_no_line() {
+        for (name, shown) in [
+            ("日本 é ß 'x' \\", "日本 é ß 'x' \\"),
+            ("a\nb\r\tc", r"a\nb\r\tc"),
+            ("\u{1b}[31mred\u{7}\u{7f}", r"\x1b[31mred\x07\x7f"),
+            ("\u{9b}31m\u{85}", r"\x9b31m\x85"),
+            ("\u{202e}\u{2028}\u{2066}", r"\u{202e}\u{2028}\u{2066}"),
+        ] {
+            assert_eq!(printable(name), shown);
+            assert_eq!(printable(&printable(name)), shown, "twice is as good as once");
+        }
+        assert_eq!(printable_lines("a\n\tb\r"), "a\n\tb\\r");
     }
 }

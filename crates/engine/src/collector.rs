@@ -115,7 +115,7 @@ impl<'a> Collector<'a> {
     /// A collector for these workers.
     pub(crate) fn new(plans: &'a [WorkerPlan], timetable: Timetable) -> Self {
         let merged = plans.iter().map(|plan| Merged {
-            tally: *empty_tally(plan),
+            tally: tally(plan, Tally::new),
             depth_ns: 0,
             spreads: Vec::from_iter(plan.regions.iter().map(|_| Spread::default())),
             whole: LastStart::default(),
@@ -379,13 +379,13 @@ impl Slice {
     }
 }
 
-/// A tally of the shape that a worker needs.
+/// An empty tally of the shape that a worker needs, which it fills in its loop.
 pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
-    Box::new(Tally::new(
-        plan.regions.len(),
-        plan.pacing.is_open(),
-        plan.flush.is_some() || plan.trims,
-    ))
+    Box::new(tally(plan, Tally::ready))
+}
+
+fn tally(plan: &WorkerPlan, new: fn(usize, bool, bool) -> Tally) -> Tally {
+    new(plan.regions.len(), plan.pacing.is_open(), plan.flush.is_some() || plan.trims)
 }
 
 /// What the worker did to each of its regions.

@@ -161,11 +161,11 @@ impl Journal {
                 file.sync_all()
             };
             copy().map_err(|cause| failed(&path, cause))?;
-            output::complain(&output::printable(&format!(
+            output::complain(&format!(
                 "{} was removed or replaced while it was written: what was measured is saved in {}",
                 self.path.display(),
                 path.display()
-            )));
+            ));
             // What took its name is not ours, and this one has what was measured.
             signals::spare(&self.path);
             keep_name(&path);

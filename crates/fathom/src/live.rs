@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use fathom_core::experiment::{Conclusion, Forecast, Planned, Trial};
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Span, printable};
 use fathom_engine::Progress;
 use fathom_report::document::Experiment;
 use fathom_report::figures;
@@ -138,7 +138,7 @@ impl Live {
     }
 
     fn begin(&mut self, head: String) {
-        let head = output::printable(&head);
+        let head = printable(&head);
         match &mut self.kind {
             Kind::Terminal(bar) => {
                 bar.set_length(1);

@@ -6,12 +6,14 @@ mod contents;
 mod created;
 mod dialect;
 mod error;
+mod foreign;
 mod hanging;
 mod identity;
 mod import;
 mod journal;
 mod live;
 mod output;
+mod room;
 mod scratch;
 mod session;
 mod signals;
@@ -36,11 +38,8 @@ fn main() -> ExitCode {
         Ok(Err(error)) => {
             match &error {
                 // It has lines of its own, and says for itself that it is an error.
-                Error::Workload(text) => output::note(text),
-                other => {
-                    let text = output::printable(&other.to_string());
-                    output::complain(&format!("error: {text}"));
-                }
+                Error::Workload(text) => output::note_text(text),
+                other => output::complain(&format!("error: {other}")),
             }
             hanging::end_if_any(error.exit_code());
             ExitCode::from(error.exit_code())
@@ -53,7 +52,14 @@ fn main() -> ExitCode {
 }
 
 fn perform(command: &Command) -> Result<u8, Error> {
-    signals::listen().expect("signal handlers and one thread are always to be had");
+    signals::listen().map_err(|cause| {
+        Error::Refused(format!(
+            "neither signals nor a thread for them are to be had ({}): raise the limits of open \
+             files, processes and address space (ulimit -n, ulimit -u, ulimit -v, pids.max of the \
+             control group)",
+            error::plain(&cause)
+        ))
+    })?;
     match command {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),

@@ -1,9 +1,17 @@
-//! What is printed. A reader that went away (`| head`) is no reason to end a measurement, nor to
-//! panic as `println!` would: what can no longer be printed is dropped.
+//! What is printed, all of it: nothing else writes to stdout or stderr, and `xtask tidy` sees to it. A
+//! reader that went away (`| head`) is no reason to end a measurement, nor to panic as `println!`
+//! would: what can no longer be printed is dropped.
+//!
+//! Whatever is told may hold a name of somebody else's, and a name may hold newlines and what steers a
+//! terminal. So a text is one line unless it comes from a renderer ([`say_text`], [`note_text`]), which
+//! has made its names printable, and even then nothing of it steers the terminal but color.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_core::{printable, printable_lines};
 
 use crate::error::Error;
 
@@ -51,23 +59,32 @@ pub fn error_color() -> bool {
     io::stderr().is_terminal() && !set("NO_COLOR") && able
 }
 
-/// Prints what the user asked for.
+/// Prints a line of what the user asked for.
 ///
 /// # Errors
 ///
 /// When stdout cannot take it, for any reason but that nobody reads it any more.
-pub fn say(text: &str) -> Result<(), Error> {
+pub fn say(line: &str) -> Result<(), Error> {
+    say_text(&printable(line))
+}
+
+/// Prints lines that a renderer wrote, with a newline at their end.
+///
+/// # Errors
+///
+/// As [`say`].
+pub fn say_text(text: &str) -> Result<(), Error> {
     if tells_only_warnings() {
         return Ok(());
     }
     if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
-        note(text);
+        note_text(text);
         return Ok(());
     }
-    print(format!("{text}\n").as_bytes())
+    print(format!("{}\n", harmless(text, color())).as_bytes())
 }
 
-/// Prints bytes to stdout as they are.
+/// Prints a document to stdout as it is: what writes JSON and XML escapes what steers a terminal.
 ///
 /// # Errors
 ///
@@ -76,7 +93,7 @@ pub fn print(bytes: &[u8]) -> Result<(), Error> {
     print_with(&|out| out.write_all(bytes))
 }
 
-/// Prints what `write` writes to stdout.
+/// Prints the document that `write` writes to stdout.
 ///
 /// # Errors
 ///
@@ -91,24 +108,54 @@ pub fn print_with(write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// Text that may hold a name of the user's: a name with a newline or with a terminal's escape
-/// sequences in it must neither forge lines nor reach the terminal as such.
-pub fn printable(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+/// Tells what goes on, in a line on stderr.
+pub fn note(line: &str) {
+    note_text(&printable(line));
 }
 
-/// Tells what goes on, on stderr.
-pub fn note(text: &str) {
+/// Tells lines that a renderer wrote, on stderr.
+pub fn note_text(text: &str) {
     // There is nobody to tell that stderr is gone.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(text, error_color()));
+}
+
+/// Whether somebody is there, is asked, and agrees; none where nobody is there.
+pub fn ask(question: &str) -> Option<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    // If it cannot be asked, nothing was answered.
+    let _ = write!(io::stderr(), "{} [y/N] ", printable(question));
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Text of several lines in which nothing steers the terminal but color, where color is welcome.
+fn harmless(text: &str, color: bool) -> Cow<'_, str> {
+    if !color {
+        return printable_lines(text);
+    }
+    let mut parts = text.split('\u{1b}');
+    let mut shown = printable_lines(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let is_code = |c: char| c.is_ascii_digit() || c == ';';
+        let paints = part.strip_prefix('[').map(|rest| rest.trim_start_matches(is_code));
+        shown.push_str(match paints.is_some_and(|rest| rest.starts_with('m')) {
+            true => "\u{1b}",
+            false => r"\x1b",
+        });
+        shown.push_str(&printable_lines(part));
+    }
+    Cow::Owned(shown)
 }
 
 /// Tells of an error on stderr, broken between words where that is a terminal: the terminal itself
 /// would break inside of them.
-pub fn complain(text: &str) {
+pub fn complain(line: &str) {
     match terminal_size::terminal_size_of(io::stderr()) {
-        Some((columns, _)) => note(&folded(text, usize::from(columns.0))),
-        None => note(text),
+        Some((columns, _)) => note_text(&folded(&printable(line), usize::from(columns.0))),
+        None => note(line),
     }
 }
 
@@ -117,10 +164,10 @@ pub fn complain(text: &str) {
 /// # Errors
 ///
 /// As [`say`].
-pub fn say_folded(text: &str) -> Result<(), Error> {
+pub fn say_folded(line: &str) -> Result<(), Error> {
     match is_terminal() {
-        true => say(&folded(text, width())),
-        false => say(text),
+        true => say_text(&folded(&printable(line), width())),
+        false => say(line),
     }
 }
 
@@ -172,6 +219,14 @@ pub fn width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_what_a_renderer_wrote_nothing_but_color_reaches_the_terminal() {
+        let text = "\u{1b}[1;31mred\u{1b}[0m\n\ttab \u{1b}]0;title\u{7} \u{1b}[2J \u{1b}[3 \u{9b}1m \u{1b}";
+        let shown = r"]0;title\x07 \x1b[2J \x1b[3 \x9b1m \x1b";
+        assert_eq!(harmless(text, true), format!("\u{1b}[1;31mred\u{1b}[0m\n\ttab \\x1b{shown}"));
+        assert!(!harmless(text, false).contains('\u{1b}'));
+    }
 
     #[test]
     fn a_long_line_is_broken_between_words_and_loses_nothing() {

@@ -25,6 +25,7 @@ use crate::hanging;
 use crate::identity;
 use crate::journal::Journal;
 use crate::live::{Live, bandwidth, grouped};
+use crate::room;
 use crate::signals;
 use crate::trace::{TraceFile, TrialTrace};
 use ahead::{Ahead, Runner, Task};
@@ -260,6 +261,7 @@ impl Session<'_> {
             Devices::Real { backend, .. } => backend,
             Devices::Simulated(_) => BackendKind::Sim,
         };
+        room::check(&planned.point.streams, backend)?;
         let Planned { point, place, .. } = planned;
         let presence = match devices {
             Devices::Real { .. } => presence(self.targets, &point)?,

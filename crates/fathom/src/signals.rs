@@ -7,11 +7,11 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::error::exit;
@@ -38,6 +38,8 @@ static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 ///
 /// When the handlers or the thread cannot be set up.
 pub fn listen() -> io::Result<()> {
+    // A limit of file sizes (ulimit -f) is then an error of the write, like a full disk.
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
@@ -52,7 +54,7 @@ fn received(signal: i32) {
     if first {
         RECEIVED.store(signal, Ordering::SeqCst);
         if ORDERLY.load(Ordering::SeqCst) {
-            crate::output::note("\nstopping; once more to stop at once");
+            crate::output::note_text("\nstopping; once more to stop at once");
             return;
         }
     }

@@ -65,9 +65,12 @@ fn what_cannot_be_is_refused_before_anything_happens() {
         (&["-w", "30", "io.dat"][..], "error: -w 30: values are glued on: type -w30"),
         (&["-Rp", "-n", "-a0", "io.dat"], "error: -n: it switches off what -a0 lists"),
         (&["-Xp.xml"], "error: p.xml:2:3: <Foo>: <Profile> has no such element"),
-        (&["-Xnone.xml"], "error: -Xnone.xml: none.xml cannot be read (No such file or directory)"),
+        (
+            &["-Xnone.xml"],
+            "error: -Xnone.xml: none.xml: cannot be read (No such file or directory)",
+        ),
         (&[r"-XC:\p.xml"], r"error: C:\p.xml: this is a path on a drive of Windows"),
-        (&["-X."], "error: -X.: . cannot be read"),
+        (&["-X."], "error: -X.: .: it is a folder"),
     ] {
         let output = place.run(&[&["diskspd"], words].concat());
         assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{words:?}");

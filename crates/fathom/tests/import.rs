@@ -122,7 +122,10 @@ fn a_file_that_is_not_there_is_refused_with_what_to_name() {
     let output = place.run(&["import", "none.json"]);
     assert_eq!(code(&output), 5);
     let said = stderr(&output);
-    assert!(said.contains("none.json: No such file") && said.contains(": name what"), "{said}");
+    assert!(
+        said.contains("none.json: cannot be read (No such file") && said.contains(": name what"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -692,3 +692,23 @@ fn the_series_is_a_table_whose_rows_add_up_to_the_figures() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{table}");
     assert!(rows[1][at("point")].ends_with(", queue depth 32"), "{table}");
 }
+
+/// Virtual time says nothing of how long one waits.
+#[test]
+fn a_long_simulated_run_says_before_it_starts_how_long_it_takes_in_real_time() {
+    let place = Place::in_memory();
+    let output = place.run(&["run", "sim:hdd", "-q", "1", "-d", "30m", "--out", "a.jsonl"]);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let said = stdout(&output);
+    let (forecast, result) = (said.find("real     about "), said.find("result  a.jsonl"));
+    assert!(forecast.is_some() && forecast < result, "{said}");
+    // Nothing of what was looked at is in the result.
+    assert_eq!(place.result().trials.len(), 1);
+    let output = place.run(&["run", "sim:hdd", "-d", "10s", "--out", "b.jsonl"]);
+    assert!(!stdout(&output).contains("real     about"), "{}", stdout(&output));
+    // Hours of work: this shows a plan, and does not do it.
+    let axis = ["sweep", "sim:ssd", "--axis", "queue-depth=1,32", "-d", "200h", "--plan"];
+    let output = place.run(&axis);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["real     about", "of virtual time"]);
+}

@@ -1,7 +1,8 @@
 //! The table: a row for each trial, worker, target and direction, then the sums of each stream, where
 //! there are several, and of the trial.
 //!
-//! Quoted as RFC 4180 has it, with the line ends that Unix tools expect. A figure that is not known,
+//! Quoted as RFC 4180 has it, with the line ends that Unix tools expect, and so that no spreadsheet takes
+//! a name for a formula. A figure that is not known,
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
 //! workers or targets those columns are empty. Of an experiment each row says where its trial stands:
 //! its role, its repeat, and its place on each axis. The cells of a latency map, most of which are no
@@ -190,12 +191,28 @@ fn push(out: &mut String, fields: impl Iterator<Item = String>) {
     out.push('\n');
 }
 
-/// A text as a field of a table.
+/// A text or a number as a field of a table: of every table of ours, traces too. A spreadsheet computes
+/// what begins like a formula, and a formula can start programs, so that such a text gets an
+/// apostrophe before it.
 pub fn field(text: &str) -> String {
-    match text.contains(['"', ',', '\n', '\r']) {
+    let formula = begins_like_a_formula(text) && !is_number(text);
+    let text = format!("{}{text}", if formula { "'" } else { "" });
+    match text.contains(|c: char| matches!(c, '"' | ',' | ';') || c.is_control()) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+        false => text,
     }
+}
+
+/// Some programs leave out the space before it, and East Asian ones take the wide signs too.
+fn begins_like_a_formula(text: &str) -> bool {
+    let first = text.trim_start().chars().next();
+    let signs = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠'];
+    first.is_some_and(|first| signs.contains(&first)) || text.starts_with(['\t', '\r', '\n'])
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok()
 }
 
 fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {
@@ -545,9 +562,24 @@ mod tests {
     #[test]
     fn fields_are_quoted_as_rfc_4180_has_it() {
         let mut out = String::new();
-        let fields = ["plain", "", "a,b", "say \"x\"", "two\nlines", "\r"].map(str::to_owned);
+        let fields = ["plain", "", "a,b", "say \"x\"", "two\nlines", "x\r"].map(str::to_owned);
         push(&mut out, fields.into_iter());
-        assert_eq!(out, "plain,,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"\r\"\n");
+        assert_eq!(out, "plain,,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"x\r\"\n");
+    }
+
+    #[test]
+    fn no_name_is_a_formula_and_every_number_stays_one() {
+        for name in ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "＝1", "|x", "-", "+inf", "-inf"] {
+            assert_eq!(field(name), format!("'{name}"));
+        }
+        assert_eq!(field("\t=1"), "\"'\t=1\"");
+        assert_eq!(field("\rcalc,x"), "\"'\rcalc,x\"");
+        for number in ["0", "-5", "-0.25", "1e-9", "18446744073709551615", "1.5", ""] {
+            assert_eq!(field(number), number);
+        }
+        for name in ["/dev/sda", "a=b", "sim:ssd", "a-b", "日本"] {
+            assert_eq!(field(name), name);
+        }
     }
 
     #[test]

@@ -902,6 +902,14 @@ pub fn failure(failure: Failure) -> String {
     }
 }
 
+/// How much memory a host has.
+pub fn memory(bytes: u64) -> String {
+    match bytes {
+        0 => "an unknown amount of memory".to_owned(),
+        bytes => format!("{} of memory", Bytes(bytes)),
+    }
+}
+
 /// The command line as it can be typed again.
 pub fn command_line(words: &[String]) -> String {
     words.iter().map(|word| typed_word(word)).collect::<Vec<_>>().join(" ")

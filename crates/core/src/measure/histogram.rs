@@ -2,6 +2,10 @@
 //!
 //! Each power of two is cut into 128 buckets, so a bucket is at most 1/128 of its lower bound wide
 //! and its middle is within 0.4 % of every value in it. Below 256 ns every value has its own bucket.
+//!
+//! There is memory for the powers of two that hold something, and no more: of a folder with thousands of
+//! files each has distributions of its own. Where nothing may be allocated there is memory for all of
+//! them from the start.
 
 use super::SparseHistogram;
 use crate::units::Quantile;
@@ -13,9 +17,12 @@ const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
 
 /// The distribution of a time. Recording is a shift, an addition and two increments; merging is
 /// addition, so the order in which histograms are merged does not matter.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Histogram {
-    buckets: Box<[u64; BUCKETS]>,
+    /// The first bucket that there is memory for.
+    first: usize,
+    /// Those from there on; all others hold nothing.
+    buckets: Vec<u64>,
     count: u64,
     sum: u128,
     min: u64,
@@ -24,9 +31,20 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { buckets: zeros(), count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self { first: 0, buckets: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 }
+
+impl PartialEq for Histogram {
+    /// How much memory they have is no difference.
+    fn eq(&self, other: &Self) -> bool {
+        let figures = |one: &Self| (one.count, one.sum, one.min, one.max);
+        figures(self) == figures(other)
+            && self.occupied().all(|index| self.at(index) == other.at(index))
+    }
+}
+
+impl Eq for Histogram {}
 
 impl std::fmt::Debug for Histogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -36,14 +54,6 @@ impl std::fmt::Debug for Histogram {
             .field("p50", &self.quantile(Quantile(0.5)))
             .field("max", &self.max())
             .finish_non_exhaustive()
-    }
-}
-
-/// Zeros on the heap that were never on the stack.
-fn zeros() -> Box<[u64; BUCKETS]> {
-    match vec![0; BUCKETS].into_boxed_slice().try_into() {
-        Ok(buckets) => buckets,
-        Err(_) => unreachable!("a slice as long as the array becomes it"),
     }
 }
 
@@ -71,10 +81,45 @@ fn middle(index: usize) -> u64 {
 }
 
 impl Histogram {
+    /// An empty one that never allocates again: 58 KiB.
+    pub fn roomy() -> Self {
+        Self { buckets: vec![0; BUCKETS], ..Self::default() }
+    }
+
+    /// What a bucket holds.
+    fn at(&self, index: usize) -> u64 {
+        self.buckets.get(index.wrapping_sub(self.first)).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn add(&mut self, index: usize, times: u64) {
+        match self.buckets.get_mut(index.wrapping_sub(self.first)) {
+            Some(bucket) => *bucket += times,
+            None => self.grow(index, times),
+        }
+    }
+
+    /// Makes room for the whole power of two that the bucket is in, and adds to it.
+    #[cold]
+    fn grow(&mut self, index: usize, times: u64) {
+        let octave = index >> SUB_BITS << SUB_BITS;
+        let (mut from, mut to) = (octave, octave + SUB as usize);
+        if !self.buckets.is_empty() {
+            from = from.min(self.first);
+            to = to.max(self.first + self.buckets.len());
+        }
+        let mut buckets = vec![0; to - from];
+        if !self.buckets.is_empty() {
+            buckets[self.first - from..][..self.buckets.len()].copy_from_slice(&self.buckets);
+        }
+        (self.first, self.buckets) = (from, buckets);
+        self.buckets[index - from] += times;
+    }
+
     /// Adds one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.buckets[index_of(value)] += 1;
+        self.add(index_of(value), 1);
         self.count += 1;
         self.sum += u128::from(value);
         // Branches, because they are rarely taken: the usual value is neither.
@@ -92,7 +137,7 @@ impl Histogram {
         if times == 0 {
             return;
         }
-        self.buckets[index_of(value)] += times;
+        self.add(index_of(value), times);
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
@@ -102,7 +147,10 @@ impl Histogram {
     /// Adds everything that `other` holds.
     pub fn merge(&mut self, other: &Self) {
         for index in other.occupied() {
-            self.buckets[index] += other.buckets[index];
+            match other.at(index) {
+                0 => {}
+                times => self.add(index, times),
+            }
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -115,7 +163,7 @@ impl Histogram {
     pub fn merge_sparse(&mut self, other: &SparseHistogram) {
         let mut count = 0;
         for (lower, n) in other.buckets() {
-            self.buckets[index_of(lower)] += n;
+            self.add(index_of(lower), n);
             count += n;
         }
         if count == 0 {
@@ -130,7 +178,11 @@ impl Histogram {
     /// Forgets everything. Touches only the buckets between the smallest and the largest value.
     pub fn clear(&mut self) {
         let occupied = self.occupied();
-        self.buckets[occupied].fill(0);
+        // Only what was read from a file can have a largest value without a bucket.
+        let end = self.buckets.len();
+        let place = |index: usize| index.saturating_sub(self.first).min(end);
+        let range = place(occupied.start)..place(occupied.end);
+        self.buckets[range].fill(0);
         self.count = 0;
         self.sum = 0;
         self.min = u64::MAX;
@@ -177,7 +229,7 @@ impl Histogram {
             .occupied()
             .map(|index| {
                 let middle = middle(index).clamp(self.min, self.max) as f64;
-                self.buckets[index] as f64 * (middle - mean).powi(2)
+                self.at(index) as f64 * (middle - mean).powi(2)
             })
             .sum();
         Some((squares / self.count as f64).sqrt())
@@ -200,7 +252,7 @@ impl Histogram {
         }
         let mut seen = 0;
         let index = self.occupied().find(|&index| {
-            seen += self.buckets[index];
+            seen += self.at(index);
             seen >= rank
         });
         index.map(|index| middle(index).clamp(self.min, self.max))
@@ -208,8 +260,8 @@ impl Histogram {
 
     /// The buckets that hold something.
     pub fn to_sparse(&self) -> SparseHistogram {
-        let holds = self.occupied().filter(|&index| self.buckets[index] > 0);
-        let buckets = holds.map(|index| (lower_bound(index), self.buckets[index]));
+        let holds = self.occupied().filter(|&index| self.at(index) > 0);
+        let buckets = holds.map(|index| (lower_bound(index), self.at(index)));
         SparseHistogram::new(buckets, (self.min().unwrap_or(0), self.max), self.sum)
     }
 }
@@ -239,6 +291,23 @@ mod tests {
         assert_eq!(empty.mean(), None);
         assert_eq!(empty.min(), None);
         assert_eq!(empty.to_sparse().count(), 0);
+    }
+
+    #[test]
+    fn there_is_memory_for_what_it_holds_or_for_everything_from_the_start() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.buckets.capacity(), 0);
+        (90_000..110_000).for_each(|value| histogram.record(value));
+        assert!(histogram.buckets.len() <= 2 * SUB as usize);
+        histogram.record(1);
+        assert!(histogram.buckets.len() < BUCKETS / 2);
+        histogram.clear();
+        assert!(histogram == Histogram::default());
+        let mut roomy = Histogram::roomy();
+        let place = roomy.buckets.as_ptr();
+        [0, 300, 1 << 40, u64::MAX].into_iter().for_each(|value| roomy.record(value));
+        roomy.clear();
+        assert_eq!((roomy.buckets.as_ptr(), roomy.buckets.len()), (place, BUCKETS));
     }
 
     fn of(values: &[u64]) -> Histogram {

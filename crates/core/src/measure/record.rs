@@ -66,6 +66,12 @@ impl Flow {
         Self { response_time: open_loop.then(Histogram::default), ..Self::default() }
     }
 
+    /// An empty flow that never allocates again.
+    fn roomy(open_loop: bool) -> Self {
+        let response_time = open_loop.then(Histogram::roomy);
+        Self { service_time: Histogram::roomy(), response_time, ..Self::default() }
+    }
+
     /// I/Os that completed in the window.
     pub fn ios(&self) -> u64 {
         self.service_time.count()
@@ -220,7 +226,25 @@ impl StartDelay {
 impl Tally {
     /// An empty tally for a worker with so many regions, and whether it flushes or trims.
     pub fn new(regions: usize, open_loop: bool, upkeep: bool) -> Self {
-        let flows = |count: usize| (0..count).map(|_| Flow::new(open_loop)).collect();
+        Self::of(regions, open_loop, upkeep, Flow::new)
+    }
+
+    /// The same for the hot loop, which must not allocate: there is memory for every distribution from
+    /// the start. With more than [`Self::ROOMY`] regions that would be gigabytes, and one that no I/O
+    /// goes to would take as much as any: then a distribution grows at the first time of its
+    /// magnitude, and keeps what it has.
+    pub fn ready(regions: usize, open_loop: bool, upkeep: bool) -> Self {
+        let flow = if regions <= Self::ROOMY { Flow::roomy } else { Flow::new };
+        let delay = || StartDelay { generator: Histogram::roomy(), target: Histogram::roomy() };
+        let start_delay = open_loop.then(delay);
+        Self { start_delay, ..Self::of(regions, open_loop, upkeep, flow) }
+    }
+
+    /// As many regions have their memory before the run begins.
+    pub const ROOMY: usize = 16;
+
+    fn of(regions: usize, open_loop: bool, upkeep: bool, flow: fn(bool) -> Flow) -> Self {
+        let flows = |count: usize| (0..count).map(|_| flow(open_loop)).collect();
         Self {
             start: Instant(0),
             end: Instant(0),

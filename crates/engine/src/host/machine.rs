@@ -121,7 +121,13 @@ fn memory(system: &System) -> Bytes {
     let kib = text.lines().find_map(|line| {
         line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
     });
-    Bytes(kib.unwrap_or(0).saturating_mul(1024))
+    // Where /proc is not mounted or may not be read the system still tells; of a made-up one nobody does.
+    let told = || {
+        let system = rustix::system::sysinfo();
+        system.totalram.saturating_mul(u64::from(system.mem_unit))
+    };
+    let bytes = kib.map(|kib| kib.saturating_mul(1024));
+    Bytes(bytes.unwrap_or_else(|| if system.is_real() { told() } else { 0 }))
 }
 
 /// The hypervisor and the container that the process seems to run in.

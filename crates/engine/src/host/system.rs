@@ -23,6 +23,11 @@ impl System {
         Self { root: PathBuf::from("/") }
     }
 
+    /// Whether it is this machine, so that what is not read from files is true of it too.
+    pub(crate) fn is_real(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
     /// The machine that is laid out in a folder.
     #[cfg(test)]
     pub(crate) fn at(root: &Path) -> Self {

@@ -13,7 +13,7 @@ use clap::{
 use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
-use fathom_core::{Bytes, Quantile, Rate, Span, typed_path};
+use fathom_core::{Bytes, Quantile, Rate, Span, printable, typed_path};
 
 use super::axes::{self, AxisArg};
 use super::parts::{self, PartArg};
@@ -22,6 +22,7 @@ use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
 use super::values::{self, Backend, Cpus, Depth, Passes, Sizes, Weights};
 use crate::error::exit;
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,6 +62,30 @@ fn words_of_this_process() -> Vec<OsString> {
         words.splice(..1, ["fathom", "diskspd"].map(OsString::from));
     }
     words
+}
+
+/// Ends the process with what clap has to say to these words: help, or what is wrong with them. It
+/// repeats words as they are, among lines of its own; so it is asked `again` with the words made
+/// printable.
+pub fn answer(
+    error: &clap::Error,
+    words: &[OsString],
+    again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
+) -> ! {
+    let shown = |word: &OsString| OsString::from(&*printable(&word.to_string_lossy()));
+    let harmless: Vec<OsString> = words.iter().map(shown).collect();
+    let twin = again(&harmless).filter(|twin| twin.kind() == error.kind());
+    let text = twin.as_ref().unwrap_or(error).render();
+    let styled = |color: bool| match color {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    match error.use_stderr() {
+        true => output::note_text(styled(output::error_color()).trim_end_matches('\n')),
+        // Who does not read help to its end misses nothing of ours.
+        false => drop(output::say_text(styled(output::color()).trim_end_matches('\n'))),
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Examples and exit codes, in the order in which people need them.
@@ -449,8 +474,12 @@ impl Typed {
 impl Args {
     /// Reads the command line of this process; ends the process if that cannot be read.
     pub fn read() -> Self {
-        let read = Self::from_matches(&Self::command().get_matches_from(words_of_this_process()));
-        read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+        let words = words_of_this_process();
+        let read = |words: &[OsString]| {
+            let matches = Self::command().try_get_matches_from(words);
+            matches.and_then(|matches| Self::from_matches(&matches))
+        };
+        read(&words).unwrap_or_else(|error| answer(&error, &words, &|words| read(words).err()))
     }
 
     /// Reads words that were typed once, the program's name first.

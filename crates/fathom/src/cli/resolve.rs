@@ -84,7 +84,7 @@ impl Spec {
 /// What the resolver knows about the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
-    /// The memory that we may use.
+    /// The memory that we may use; without end where nobody knows.
     pub memory: Bytes,
     /// A seed that nobody has chosen.
     pub fresh_seed: u64,

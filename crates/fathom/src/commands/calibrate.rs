@@ -78,7 +78,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     if args.json {
         output::print(line.as_bytes())?;
     }
-    output::say(terminal::calibration(&document, &shared::style()).trim_end_matches('\n'))?;
+    output::say_text(terminal::calibration(&document, &shared::style()).trim_end_matches('\n'))?;
     Ok(exit::MEASURED)
 }
 

@@ -4,20 +4,19 @@
 mod run;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{IsTerminal as _, Read as _};
-use std::path::Path;
+use std::io::IsTerminal as _;
 
 use clap::{CommandFactory as _, Parser as _};
-use fathom_core::typed_word;
+use fathom_core::{Bytes, printable, typed_word};
 
 use super::shared;
-use crate::cli::args::DiskspdOwn;
+use crate::cli::args::{DiskspdOwn, answer};
 use crate::dialect::diskspd::model::{Profile, ResultFormat};
 use crate::dialect::diskspd::{self, linux, point, text, xml};
 use crate::dialect::paths::PathMap;
 use crate::dialect::{Note, Notes, Refusal};
-use crate::error::{Error, exit, plain};
+use crate::error::{Error, exit};
+use crate::foreign::Foreign;
 use crate::output;
 
 /// Prints the profile with `-Rp`, and runs it without.
@@ -27,12 +26,13 @@ use crate::output;
 /// When DiskSpd refuses the command line, when it cannot be read, and when it cannot run here.
 pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     let (own, theirs) = divide(words)?;
-    let own = match DiskspdOwn::try_parse_from(own) {
-        Ok(own) => own,
-        Err(answer) => answer.exit(),
+    let read = |words: &[OsString]| DiskspdOwn::try_parse_from(words);
+    let own = match read(&own) {
+        Ok(parsed) => parsed,
+        Err(error) => answer(&error, &own, &|words| read(words).err()),
     };
     if theirs.is_empty() || ["-?", "/?"].iter().any(|help| theirs.contains(&(*help).to_owned())) {
-        output::say(DiskspdOwn::command().render_long_help().to_string().trim_end())?;
+        output::say_text(DiskspdOwn::command().render_long_help().to_string().trim_end())?;
         return Ok(if theirs.is_empty() { exit::USAGE } else { exit::MEASURED });
     }
     let paths = PathMap::new(&own.map)?;
@@ -52,7 +52,7 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     if !refusals.is_empty() {
         let first = refusals.remove(0);
         for refusal in refusals.iter().rev() {
-            output::note(&format!("also: {}", output::printable(&refusal.to_string())));
+            output::note(&format!("also: {refusal}"));
         }
         return Err(first.into());
     }
@@ -87,11 +87,11 @@ impl Stderr {
     }
 
     fn tell(self, text: &str) {
-        let text = output::printable(text);
+        let text = printable(text);
         output::note(&match self.comments {
             // Two hyphens end a comment.
             true => format!("<!-- {} -->", text.replace("--", "- -")),
-            false => text,
+            false => text.into_owned(),
         });
     }
 }
@@ -157,17 +157,12 @@ fn divide(words: &[OsString]) -> Result<(Vec<OsString>, Vec<String>), Error> {
 /// The bytes of a profile.
 fn load(path: &str, paths: &PathMap) -> Result<Vec<u8>, Refusal> {
     let place = paths.resolve(path)?;
-    read_at_most(&place, xml::LARGEST as u64 + 1).map_err(|cause| {
+    let most = Bytes(xml::LARGEST as u64);
+    Foreign::open(&place, most).and_then(Foreign::read_all).map_err(|why| {
         Refusal::new(
             format!("-X{path}"),
-            format!("{} cannot be read ({})", place.display(), plain(&cause)),
+            format!("{}: {why}", place.display()),
             "name an XML profile that is there, as `fathom diskspd -Rpxml` with options prints one",
         )
     })
-}
-
-fn read_at_most(place: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(place)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

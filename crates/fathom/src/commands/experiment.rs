@@ -1,8 +1,6 @@
 //! What all experiments share: what they say before they start, the question whether they may, the
 //! way from there to the outcome, and the way on from a result file that was interrupted.
 
-use std::io::{self, IsTerminal, Write};
-
 use fathom_core::experiment::{Experiment, Forecast, Planned, Trial};
 use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{BackendKind, Point, Stream};
@@ -15,7 +13,7 @@ use fathom_report::{figures, terminal};
 
 use super::probe::Probing;
 use super::shared::{self, Opened, Outputs, Place};
-use super::{preview, report};
+use super::{preview, rehearsal, report};
 use crate::cli::args::{Consent, Results, StartArgs};
 use crate::cli::resolve::Spec;
 use crate::error::{Error, exit};
@@ -373,7 +371,7 @@ impl Carrier for Opener<'_> {
 
 /// Says what it will do, what that costs, and what it will be doubted for.
 fn announce(prepared: &Prepared) -> Result<(), Error> {
-    let say = |text: String| output::say_folded(&output::printable(&text));
+    let say = |text: String| output::say_folded(&text);
     prepared.about.iter().cloned().try_for_each(say)?;
     for target in prepared.targets.iter().take(SHOWN) {
         say(format!("target   {}: {}", target.name, figures::stack(&target.into())))?;
@@ -385,6 +383,11 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     let probes = prepared.probes.iter();
     probes.map(Probing::announcement).try_for_each(say)?;
     if prepared.is_simulated() {
+        let Ground { place, spec } = &prepared.grounds[0];
+        let time = prepared.experiment.forecast().time;
+        if let Some(line) = rehearsal::forecast(place, &spec.points[0], time) {
+            output::say_folded(&line)?;
+        }
         return output::say(
             "needs    nothing: the target is simulated, in virtual time, and new at each point",
         );
@@ -403,10 +406,10 @@ pub fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
         return Ok(());
     }
     shared::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
-    output::say_folded(&output::printable(&match &prepared.writes {
+    output::say_folded(&match &prepared.writes {
         Some(writes) => format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()),
         None => "writes   nothing".to_owned(),
-    }))
+    })
 }
 
 /// The targets that are written to.
@@ -481,7 +484,7 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
     }
     output::say("doubts that can be foreseen")?;
     let findings: Vec<document::Finding> = found.iter().map(document::Finding::from).collect();
-    output::say(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+    output::say_text(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
 }
 
 /// Asks whether it may start, if there is somebody to ask.
@@ -489,26 +492,20 @@ fn may_start(prepared: &Prepared, yes: bool) -> Result<(), Error> {
     if yes || prepared.is_simulated() {
         return Ok(());
     }
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return match &prepared.writes {
+    match output::ask("start?") {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::option(
+            "nothing was started",
+            "the answer was not y",
+            "start it again, or without a question with --yes",
+        )),
+        None => match &prepared.writes {
             None => Ok(()),
             Some(_) => Err(Error::option(
                 "--yes",
                 format!("it writes to {}, and nobody is here to be asked", targets(prepared)),
                 "start it with --yes, or see with --plan what it would do",
             )),
-        };
-    }
-    // If it cannot be asked, nothing was answered.
-    let _ = write!(io::stderr(), "start? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    match read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
-        true => Ok(()),
-        false => Err(Error::option(
-            "nothing was started",
-            "the answer was not y",
-            "start it again, or without a question with --yes",
-        )),
+        },
     }
 }

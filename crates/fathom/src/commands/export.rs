@@ -30,7 +30,7 @@ pub fn perform(args: &Export) -> Result<u8, Error> {
             journal::write_new(path, text)?;
             output::say(&format!("export  {}", path.display()))?;
         }
-        None => output::say(text.trim_end_matches('\n'))?,
+        None => output::print(text.as_bytes())?,
     }
     Ok(exit::MEASURED)
 }

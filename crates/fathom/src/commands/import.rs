@@ -1,20 +1,25 @@
 //! `fathom import`: results of other programs as a result file of fathom's, to draw and to compare.
 
-use std::fs;
-
-use fathom_core::typed_path;
+use fathom_core::{Bytes, typed_path};
 use fathom_report::document::{Conclusion, Ended, Header, Line};
 
 use super::report;
 use super::shared::{self, Outputs};
 use crate::cli::args::{Import, Results};
-use crate::error::{Error, exit, plain};
+use crate::error::{Error, exit};
+use crate::foreign::Foreign;
 use crate::import::{self, Imported, Output};
 use crate::output;
 use crate::session::unix_ns;
 
 /// What to do about a file that cannot be read.
 const NAME_ONE: &str = "name what `fio --output-format=json` or Diskplorer wrote";
+
+/// The most that is read of a file: thousands of jobs with all of their buckets have less.
+const SIZE_MAX: Bytes = Bytes(64 * Bytes::MIB);
+
+/// The most jobs of all files: fio itself runs a quarter of it.
+const JOBS_MAX: usize = 1 << 14;
 
 /// Reads them, writes the result file, and shows it.
 ///
@@ -25,10 +30,11 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let mut outputs: Vec<(String, Output)> = Vec::new();
     for path in &args.files {
         let refuse = |problem: String| Error::Read { path: path.clone(), problem };
-        let text =
-            fs::read(path).map_err(|cause| refuse(format!("{}: {NAME_ONE}", plain(&cause))))?;
-        let output = Output::read(&String::from_utf8_lossy(&text)).map_err(refuse)?;
-        outputs.push((path.display().to_string(), output));
+        let text = Foreign::open(path, SIZE_MAX).and_then(Foreign::read_all);
+        let text = text.map_err(|why| refuse(format!("{why}: {NAME_ONE}")))?;
+        let jobs: usize = outputs.iter().map(|(_, output)| output.jobs.len()).sum();
+        let output = Output::read(&String::from_utf8_lossy(&text), JOBS_MAX - jobs);
+        outputs.push((path.display().to_string(), output.map_err(refuse)?));
     }
     let imported = import::import(&outputs, args.allowed_error)
         .map_err(|problem| Error::Read { path: args.files[0].clone(), problem })?;

@@ -48,7 +48,7 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
         facts.reduction = Some(reduction);
     }
     let shown = terminal::target(&document::Target::from(&facts), &advice, &shared::style());
-    output::say(shown.trim_end_matches('\n'))?;
+    output::say_text(shown.trim_end_matches('\n'))?;
     Ok(exit::MEASURED)
 }
 
@@ -83,7 +83,7 @@ fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reductio
     let region = Region { target: 0, offset, length };
     let place = Place::find(std::slice::from_ref(&args.target))?;
     let probing = Probing::new(region, place, Backend::Auto, shared::fresh_seed())?;
-    output::say_folded(&output::printable(&probing.announcement()))?;
+    output::say_folded(&probing.announcement())?;
     let is_simulated = facts.kind == TargetKind::Simulated;
     if let Some(option) = args.consent.first().filter(|_| is_simulated) {
         let problem = "it has no effect on a simulated device";

@@ -78,7 +78,7 @@ const TOLERANCES: [(f64, f64); 3] = [(0.5, 1.0), (0.95, 2.0), (1.0, 4.0)];
 /// When the command line, the target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
     if shared::asks_for_help(&args.target) {
-        output::say(fathom_engine::sim::help().trim_end())?;
+        output::say_text(fathom_engine::sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
     if args.results.json {

@@ -14,6 +14,7 @@ pub mod prepare;
 mod preview;
 mod probe;
 pub mod quick;
+mod rehearsal;
 pub mod report;
 pub mod resume;
 pub mod run;

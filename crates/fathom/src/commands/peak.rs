@@ -100,7 +100,7 @@ pub fn prepare_best_practice(
     let official = args.search.official.0;
     let prepared = settle(args, asked, (seed, true), |peak, base, targets| {
         let is_simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
-        let memory = (!is_simulated).then_some(host.memory);
+        let memory = Some(host.memory).filter(|memory| !is_simulated && *memory > Bytes(0));
         let content = content(base, targets);
         let circumstances = Circumstances { cpus, memory, content, official };
         Box::new(BestPractice::new(peak, base.clone(), circumstances))

@@ -29,7 +29,7 @@ const TARGETS_SHOWN: usize = 8;
 /// When the run would be refused.
 pub fn perform(args: &Request) -> Result<u8, Error> {
     if args.targets.iter().any(|path| shared::asks_for_help(path)) {
-        output::say(sim::help().trim_end())?;
+        output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
     let mut asked = Asked::read(args)?;
@@ -44,7 +44,7 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
 }
 
 fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
-    let say = |text: String| output::say_folded(&output::printable(&text));
+    let say = |text: String| output::say_folded(&text);
     let point = &spec.points[0];
     let from = asked.source().map(|source| format!(" (from {source})")).unwrap_or_default();
     say(format!("{}{from}", point.name))?;
@@ -108,5 +108,5 @@ fn foreseen(spec: &Spec, host: &Host) -> Result<(), Error> {
     }
     output::say("doubts that can be foreseen")?;
     let findings = judgement.findings.iter().map(document::Finding::from).collect::<Vec<_>>();
-    output::say(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+    output::say_text(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
 }

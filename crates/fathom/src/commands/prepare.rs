@@ -103,12 +103,12 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<FileIdentity, Err
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
     let made = found::identity(&file).map_err(|cause| fill::failed(&args.file, &cause))?;
-    output::say(&output::printable(&format!(
+    output::say(&format!(
         "created {name}: {}, every byte written with {}, seed {}",
         args.size,
         data(options),
         options.seed
-    )))?;
+    ))?;
     Ok(made)
 }
 
@@ -211,7 +211,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Resu
     }
     let missing = what_is_missing(&facts, args.size);
     let Some(missing) = missing else {
-        output::say(&output::printable(&format!(
+        output::say(&format!(
             "{name} is used as it is: {} that were all written before, and {} are wanted{}",
             facts.size,
             args.size,
@@ -219,7 +219,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Resu
                 Some(_) => "",
                 None => " (its file system does not tell what of it was written)",
             }
-        )))?;
+        ))?;
         return Ok(());
     };
     if !consent.allows(&facts) {
@@ -245,11 +245,11 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Resu
     fill_all((&args.file, &file), size, options).map_err(|error| {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
     })?;
-    output::say(&output::printable(&format!(
+    output::say(&format!(
         "overwrote {name}: {size}, every byte written with {}, seed {}",
         data(options),
         options.seed
-    )))?;
+    ))?;
     Ok(())
 }
 

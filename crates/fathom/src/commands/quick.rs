@@ -175,8 +175,9 @@ fn conclude(
             })?;
             if portrait.left_out > 0 {
                 let name = &portrait.spec.targets[0].name;
+                output::say("")?;
                 output::say(&format!(
-                    "\nThe {} steps that write were left out, because {name} was there before: \
+                    "The {} steps that write were left out, because {name} was there before: \
                      --overwrite allows them, and what it holds is lost.",
                     portrait.left_out
                 ))?;
@@ -196,7 +197,7 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     let target = &spec.targets[0];
     output::say(&format!(
         "portrait of {}: {} steps, {}; seed {}",
-        output::printable(&target.path),
+        target.path,
         spec.points.len(),
         clock(spec.time()),
         spec.points[0].seed
@@ -210,8 +211,7 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     if spec.writes() && more.is_empty() && shared::simulated(Path::new(&target.name)).is_none() {
         output::say(&format!(
             "OVERWRITES {}: anywhere in its {}, as much as it takes in that time",
-            output::printable(&target.name),
-            target.size
+            target.name, target.size
         ))?;
     }
     Ok(())

@@ -43,7 +43,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
             true => terminal::document(&document, &style),
             false => render(&document, &style),
         };
-        output::say(text.trim_end_matches('\n'))?;
+        output::say_text(text.trim_end_matches('\n'))?;
     }
     Ok(exit::MEASURED)
 }

@@ -65,9 +65,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         )));
     }
     if recorded.has_outputs && args.html.is_none() && args.csv.is_none() {
-        output::note(&output::printable(&format!(
-            "no report is written where its command line says: `{again}` does"
-        )));
+        output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
     let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
     // The header's line, and one for each trial.
@@ -204,14 +202,12 @@ fn say(document: &Document, done: usize) -> Result<(), Error> {
     let name = document.header.experiment.as_ref().map_or("", |one| one.name.as_str());
     let points = document.header.planned_points;
     let are = if done == 1 { "is" } else { "are" };
-    output::say_folded(&output::printable(&format!(
-        "resumes {name}: {done} of {points} points {are} measured"
-    )))?;
+    output::say_folded(&format!("resumes {name}: {done} of {points} points {are} measured"))?;
     if let Some(again) = document.trials.get(done) {
-        output::say_folded(&output::printable(&format!(
+        output::say_folded(&format!(
             "{} was interrupted, and is measured again",
             again.point.name
-        )))?;
+        ))?;
     }
     Ok(())
 }

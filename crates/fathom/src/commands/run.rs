@@ -5,8 +5,8 @@ use fathom_engine::sim;
 use fathom_report::document::{Command, Document};
 use fathom_report::terminal;
 
-use super::preview;
 use super::shared::{self, Outputs, Work};
+use super::{preview, rehearsal};
 use crate::cli::args::Run;
 use crate::cli::resolve;
 use crate::error::{Error, exit};
@@ -21,7 +21,7 @@ use crate::workload::Asked;
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Run) -> Result<u8, Error> {
     if args.request.targets.iter().any(|path| shared::asks_for_help(path)) {
-        output::say(sim::help().trim_end())?;
+        output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
     if args.results.json {
@@ -35,7 +35,10 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in preview::announcement(&spec, &opened) {
-        output::say_folded(&output::printable(&line))?;
+        output::say_folded(&line)?;
+    }
+    if let Some(line) = rehearsal::forecast(&place, &spec.points[0], spec.time()) {
+        output::say_folded(&line)?;
     }
     let mut live = Live::new(spec.points.len(), spec.time());
     let work = Work {

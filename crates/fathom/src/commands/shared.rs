@@ -2,8 +2,8 @@
 //! to an outcome.
 
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
-use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -27,13 +27,14 @@ use crate::cli::described::Described;
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
+use crate::foreign::Foreign;
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::workload::Asked;
-use crate::{contents, hanging, output, signals};
+use crate::{contents, hanging, output, room, signals};
 
 /// How every simulated target's name begins.
 const SIMULATED: &str = "sim:";
@@ -155,10 +156,8 @@ pub fn this_host() -> Host {
 
 /// What the resolver has to know about the machine.
 pub fn machine(host: &Host) -> Machine<'_> {
-    let memory = match host.memory_limit {
-        Some(limit) => limit.min(host.memory),
-        None => host.memory,
-    };
+    let known = [Some(host.memory).filter(|memory| *memory > Bytes(0)), host.memory_limit];
+    let memory = known.into_iter().flatten().min().unwrap_or(Bytes(u64::MAX));
     // A limit of the cgroup is a share of time, of which a part is no CPU to run on.
     let limit = host.cpu_limit.map_or(u32::MAX, |limit| limit as u32);
     let (cpus, cpu_places) = (host.cpus.min(limit), &host.cpu_places);
@@ -303,10 +302,10 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
         return refuse("there is no file with data in this folder".to_owned(), &remedy);
     }
     for path in mounted {
-        output::note(&output::printable(&format!(
+        output::note(&format!(
             "{} is left out: something is mounted there; --across-mounts takes it in",
             path.display()
-        )));
+        ));
     }
     files.sort();
     Ok(Some(files))
@@ -378,7 +377,7 @@ impl Carrier for &Opened {
 pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
     let lines: BTreeSet<String> =
         works.into_iter().flat_map(|(place, spec)| in_use_by(place, spec)).collect();
-    lines.iter().for_each(|line| output::complain(&output::printable(line)));
+    lines.iter().for_each(|line| output::complain(line));
 }
 
 /// For each target that is written to and that others have open or locked, who they are.
@@ -429,11 +428,13 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         Place::Simulated { options, .. } => return Ok(Opened::Simulated(options.clone())),
         Place::Real(facts) => facts,
     };
-    let streams = open_each_way(facts, spec)?;
     let requested = match spec.backend {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
+    let room = |kind| spec.points.iter().try_for_each(|point| room::check(&point.streams, kind));
+    room(requested.unwrap_or(BackendKind::Uring))?;
+    let streams = open_each_way(facts, spec)?;
     let described = &spec.points[0].streams;
     let mut ways = Vec::with_capacity(described.len());
     for (stream, open) in described.iter().zip(&streams) {
@@ -447,6 +448,7 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         })
     })?;
     let choice = with_trims(described, &ways, choice)?;
+    room(choice.kind)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
     Ok(Opened::Real { streams, choice, usual })
 }
@@ -722,7 +724,7 @@ impl Outputs {
             }
             output::note(&format!(
                 "{} cannot be written anew: `fathom report` writes it to another place",
-                output::printable(&path.display().to_string())
+                path.display()
             ));
             None
         };
@@ -751,7 +753,7 @@ impl Outputs {
         render: &dyn Fn(&Document) -> String,
     ) -> Result<(), Error> {
         let document = read(journal.path())?;
-        output::say(render(&document).trim_end_matches('\n'))?;
+        output::say_text(render(&document).trim_end_matches('\n'))?;
         self.write(journal, &document)
     }
 
@@ -761,7 +763,8 @@ impl Outputs {
     ///
     /// When a report cannot be written.
     pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
-        output::say(&format!("\nresult  {}", journal.path().display()))?;
+        output::say("")?;
+        output::say(&format!("result  {}", journal.path().display()))?;
         let tables = (self.csv.as_deref(), self.series.as_deref());
         write_reports(document, self.html.as_deref(), tables)?;
         match &self.trace {
@@ -777,7 +780,7 @@ pub fn after_failure(journal: Journal) {
         let path = journal.path().display().to_string();
         output::note(&format!(
             "what was measured until then is in {}: show it with `fathom report {}`",
-            output::printable(&path),
+            path,
             typed_path(&path)
         ));
     } else {
@@ -933,15 +936,8 @@ pub fn offer_to_remove(found: &[Leftover], remove: bool) -> Result<(), Error> {
 
 /// Asks, if there is somebody to ask.
 fn agrees(count: usize) -> bool {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return false;
-    }
     let what = if count == 1 { "it" } else { "them" };
-    // If it cannot be asked, nothing was answered.
-    let _ = write!(io::stderr(), "remove {what}? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    output::ask(&format!("remove {what}?")).unwrap_or(false)
 }
 
 /// Reads a result file.
@@ -951,89 +947,16 @@ fn agrees(count: usize) -> bool {
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
     let failed = |problem: String| Error::Read { path: path.to_owned(), problem };
-    let unreadable = |cause: io::Error| {
-        failed(format!("cannot be read ({}): name a result file", plain(&cause)))
-    };
-    // Looked at before it is opened: to open some devices does something already.
-    let length = readable_length(&std::fs::metadata(path).map_err(unreadable)?).map_err(failed)?;
-    let file = File::open(path).map_err(unreadable)?;
-    let length = match length {
-        // What is written to it from here on is left for the next time.
-        Length::Known(_) => Length::Known(file.metadata().map_err(unreadable)?.len()),
-        unknown => unknown,
-    };
-    match read_up_to(file, length).map_err(unreadable)? {
-        Some(outcome) => outcome.map_err(|error| failed(error.to_string())),
-        None => Err(failed(format!("more than {PIPE_LIMIT} come out of it: name a result file"))),
-    }
+    let unreadable = |why: String| failed(format!("{why}: name a result file"));
+    let file = Foreign::open(path, PIPE_LIMIT).map_err(unreadable)?;
+    let outcome = document::read_from(&mut BufReader::with_capacity(READ_BUFFER, file));
+    let outcome =
+        outcome.map_err(|cause| unreadable(format!("cannot be read ({})", plain(&cause))))?;
+    outcome.map_err(|error| failed(error.to_string()))
 }
 
 /// No result comes near it; a pipe may have no end.
 const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
 
-/// How much a file has to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    /// A file's.
-    Known(u64),
-    /// A pipe's, up to this.
-    AtMost(u64),
-}
-
-/// How much there is to read; an error says what it is that has no end, or is no file.
-fn readable_length(metadata: &Metadata) -> Result<Length, String> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        return Ok(Length::Known(metadata.len()));
-    }
-    if kind.is_fifo() {
-        return Ok(Length::AtMost(PIPE_LIMIT.0));
-    }
-    let what = if kind.is_dir() {
-        "a folder"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    };
-    Err(format!("it is {what}: name a result file, or a pipe that one comes from"))
-}
-
-/// Reads a result from it; none if more comes than may.
-fn read_up_to(
-    file: impl Read,
-    length: Length,
-) -> io::Result<Option<Result<Document, document::ReadError>>> {
-    let (most, is_known) = match length {
-        Length::Known(length) => (length, true),
-        Length::AtMost(most) => (most.saturating_add(1), false),
-    };
-    let mut reader = BufReader::with_capacity(READ_BUFFER, file.take(most));
-    let outcome = document::read_from(&mut reader)?;
-    let is_too_much = !is_known && reader.get_ref().limit() == 0;
-    Ok((!is_too_much).then_some(outcome))
-}
-
 /// How much is read at once.
 const READ_BUFFER: usize = 256 << 10;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pipe_without_end_is_read_to_a_limit_and_a_file_to_its_length() {
-        let blanks = || io::repeat(b'\n');
-        assert_eq!(read_up_to(blanks(), Length::AtMost(1000)).unwrap(), None);
-        let empty = Some(Err(document::ReadError::Empty));
-        assert_eq!(read_up_to(blanks(), Length::Known(1000)).unwrap(), empty);
-        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(6)).unwrap(), empty);
-        assert_eq!(read_up_to(&b"      "[..], Length::AtMost(5)).unwrap(), None);
-    }
-
-    #[test]
-    fn what_is_no_result_is_known_from_its_beginning() {
-        let outcome = read_up_to(io::repeat(b'x'), Length::Known(u64::MAX)).unwrap();
-        assert_eq!(outcome, Some(Err(document::ReadError::NotAResult)));
-    }
-}

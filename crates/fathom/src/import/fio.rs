@@ -7,7 +7,16 @@
 use std::collections::BTreeMap;
 
 use fathom_report::document::{self, IoDirection, JobFlow, JobTimes};
+use serde::de::DeserializeSeed as _;
 use serde_json::Value;
+
+use super::bounded::{self, Limits};
+
+/// What to do about anything else.
+const NAME_ONE: &str = "name what `fio --output-format=json` wrote, or a result of Diskplorer";
+
+/// The most letters that the options of all jobs together have of those that all of them have.
+const GLOBAL_MAX: usize = 64 << 20;
 
 /// An output of fio.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,17 +48,13 @@ pub struct Job {
 }
 
 impl Output {
-    /// Reads it, from its first brace on: fio may complain before.
+    /// Reads it, from its first brace on: fio may complain before. It may have no more than so many jobs.
     ///
     /// # Errors
     ///
     /// When it is something else; says why.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let other = || {
-            "it is no result of fio: name what `fio --output-format=json` wrote, or a result of \
-             Diskplorer"
-                .to_owned()
-        };
+    pub fn read(text: &str, most: usize) -> Result<Self, String> {
+        let other = || format!("it is no result of fio: {NAME_ONE}");
         let begins = |line: &str| line.trim_start().starts_with('{');
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -59,25 +64,38 @@ impl Output {
             start += line.len();
         }
         let json = text.get(start..).filter(|json| !json.is_empty()).ok_or_else(other)?;
-        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-        let output = match values.next() {
-            Some(Ok(output)) => output,
-            Some(Err(why)) if why.is_eof() => {
-                return Err(format!("it ends before it is complete ({why}): fetch it again"));
-            }
-            Some(Err(why)) => return Err(format!("it is damaged ({why}): fetch it again")),
-            None => return Err(other()),
+        let limits = Limits::new(most);
+        let seed = bounded::Output {
+            // Of a server fio tells its clients.
+            lists: &["jobs", "client_stats"],
+            beside: &["fio version", "time", "global options", "fathom"],
+            job: Job::of,
+            limits: &limits,
         };
-        // Of a server fio tells its clients.
-        let jobs = output.get("jobs").or_else(|| output.get("client_stats"));
-        let jobs = jobs.and_then(Value::as_array).ok_or_else(other)?;
-        let text = |name: &str| output.get(name).and_then(Value::as_str).map(str::to_owned);
+        let read = seed.deserialize(&mut serde_json::Deserializer::from_str(json));
+        let mut parts = read.map_err(|why| match limits.exceeded() {
+            Some(what) => format!("it has more {what} than fio can have: {NAME_ONE}"),
+            None if why.is_eof() => {
+                format!("it ends before it is complete ({why}): fetch it again")
+            }
+            None if why.is_data() => other(),
+            None => format!("it is damaged ({why}): fetch it again"),
+        })?;
+        parts.jobs.sort_by_key(|(name, _)| name != "jobs");
+        let jobs = parts.jobs.into_iter().next().ok_or_else(other)?.1;
+        let text = |name: &str| parts.beside.get(name).and_then(Value::as_str).map(str::to_owned);
+        let global = options(parts.beside.get("global options"));
+        // Each job gets a copy of them.
+        let length: usize = global.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if GLOBAL_MAX < length.saturating_mul(jobs.len()) {
+            return Err(format!("its jobs have more options than fio can have: {NAME_ONE}"));
+        }
         Ok(Self {
             version: text("fio version"),
             time: text("time"),
-            global: options(output.get("global options")),
-            jobs: jobs.iter().map(Job::of).collect(),
-            told: output.get("fathom").cloned(),
+            global,
+            jobs,
+            told: parts.beside.get("fathom").cloned(),
         })
     }
 

@@ -3,6 +3,7 @@
 //! What such a result does not tell stays unknown: there are no trials, no verdicts and no
 //! half-widths, because nothing here was measured by fathom.
 
+mod bounded;
 mod diskplorer;
 mod fio;
 #[cfg(test)]

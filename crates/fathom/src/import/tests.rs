@@ -11,7 +11,7 @@ use super::{Imported, Output, import};
 fn read(name: &str) -> Imported {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/fio");
     let text = fs::read_to_string(folder.join(name)).unwrap();
-    import(&[(name.to_owned(), Output::read(&text).unwrap())], 0.03).unwrap()
+    import(&[(name.to_owned(), Output::read(&text, 100).unwrap())], 0.03).unwrap()
 }
 
 fn jobs(imported: &Imported) -> &[Job] {
@@ -109,7 +109,7 @@ fn results_of_fio_2_are_in_microseconds_and_kibibytes() {
    "percentile": {"50.000000": 12, "99.000000": 80, "0.00": 0}}},
  "write": {"io_bytes": 0, "bw": 0, "iops": 0.0, "runtime": 0, "total_ios": 0,
   "clat": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}}}]} trailing"#;
-    let output = Output::read(text).unwrap();
+    let output = Output::read(text, 100).unwrap();
     let imported = import(&[("a".to_owned(), output)], 0.03).unwrap();
     assert_eq!(imported.source.measured, None);
     let flows = &jobs(&imported)[0].flows;
@@ -130,11 +130,11 @@ fn what_is_no_result_is_refused_with_what_would_be() {
         ("{\"jobs\": [", "ends before it is complete"),
         ("{\"jobs\": [}", "is damaged"),
     ] {
-        let why = Output::read(text).unwrap_err();
+        let why = Output::read(text, 100).unwrap_err();
         assert!(why.contains(said), "{text}: {why}");
     }
     let of = |jobs: &str| {
-        let output = Output::read(&format!("{{\"jobs\": [{jobs}]}}")).unwrap();
+        let output = Output::read(&format!("{{\"jobs\": [{jobs}]}}"), 100).unwrap();
         import(&[("a".to_owned(), output)], 0.03)
     };
     assert!(of("").unwrap_err().contains("no job"));
@@ -148,4 +148,29 @@ fn what_is_no_result_is_refused_with_what_would_be() {
     // A job that says nothing is one of which nothing is known.
     let found = of("{}").unwrap();
     assert_eq!((jobs(&found)[0].name.as_str(), jobs(&found)[0].flows.len()), ("unnamed", 0));
+}
+
+#[test]
+fn what_would_be_gigabytes_is_refused_while_it_is_read() {
+    let jobs = |count: usize| format!("{{\"jobs\": [{}{{}}]}}", "{},".repeat(count - 1));
+    assert_eq!(Output::read(&jobs(100), 100).unwrap().jobs.len(), 100);
+    let zeros = "0,".repeat(100_000);
+    let letters = "x".repeat(2 << 20);
+    let global = "x".repeat(900_000);
+    for (text, what) in [
+        (jobs(101), "more jobs"),
+        (format!("{{\"jobs\": [{{\"read\": [{zeros}0]}}]}}"), "more values in a job"),
+        (format!("{{\"jobs\": [{{\"jobname\": \"{letters}\"}}]}}"), "more values in a job"),
+        (format!("{{\"fathom\": [{zeros}0], \"jobs\": []}}"), "more values"),
+        (
+            format!("{{\"global options\": {{\"a\": \"{global}\"}},{}", &jobs(100)[1..]),
+            "more options",
+        ),
+    ] {
+        let why = Output::read(&text, 100).unwrap_err();
+        assert!(why.contains(what) && why.contains("--output-format=json"), "{why}");
+    }
+    // What nobody asked for may be as long as the file.
+    let other = format!("{{\"disk_util\": [{zeros}0, \"{letters}\"], \"jobs\": []}}");
+    assert_eq!(Output::read(&other, 100).unwrap().jobs.len(), 0);
 }

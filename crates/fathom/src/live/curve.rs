@@ -2,10 +2,10 @@
 //! of bars for each combination of the others.
 
 use fathom_core::experiment::{Coordinate, Role, Trial, bandwidth, iops};
+use fathom_core::printable;
 use fathom_report::document::{Experiment, Scale};
 
 use super::grouped;
-use crate::output;
 
 /// The most rows: the latest ones are shown.
 const ROWS: usize = 8;
@@ -83,7 +83,7 @@ impl Curve {
         let column = column.unwrap_or_else(|| self.insert(own));
         let others = coordinates.iter().enumerate().filter(|(place, _)| *place != self.along);
         let name: Vec<&str> = others.map(|(_, one)| one.label.as_str()).collect();
-        let name = output::printable(&name.join(" "));
+        let name = printable(&name.join(" ")).into_owned();
         // The row of the latest trial stands last.
         let mut row = match self.rows.iter().position(|row| row.name == name) {
             Some(place) => self.rows.remove(place),
@@ -150,7 +150,7 @@ impl Curve {
                 })
                 .collect();
             let (column, value) = best(row);
-            let label = output::printable(&self.columns[column].label);
+            let label = printable(&self.columns[column].label);
             let value = match self.bytes {
                 true => super::bandwidth(value),
                 false => format!("{} IOPS", grouped(value)),

@@ -16,6 +16,7 @@ use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::resolve::Blame;
 use crate::cli::values;
 use crate::error::{Error, plain};
+use crate::foreign::Foreign;
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;
@@ -761,13 +762,16 @@ fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String,
             }
         }
     };
-    let metadata = std::fs::metadata(reference)
-        .map_err(|cause| failed(format!("it cannot be read ({})", plain(&cause))))?;
+    text_of(Path::new(reference)).map(|text| (reference.to_owned(), text)).map_err(failed)
+}
+
+/// The text of a workload file, or why there is none.
+pub fn text_of(path: &Path) -> Result<String, String> {
+    let metadata = std::fs::metadata(path);
+    let metadata = metadata.map_err(|cause| format!("it cannot be read ({})", plain(&cause)))?;
     if !metadata.is_file() || metadata.len() > SIZE_MAX {
-        return Err(failed("it is no file of at most 1 MiB".to_owned()));
+        return Err("it is no file of at most 1 MiB".to_owned());
     }
-    match std::fs::read_to_string(reference) {
-        Ok(text) => Ok((reference.to_owned(), text)),
-        Err(cause) => Err(failed(format!("it cannot be read ({})", plain(&cause)))),
-    }
+    let bytes = Foreign::open(path, Bytes(SIZE_MAX)).and_then(Foreign::read_all)?;
+    String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
 }

@@ -309,7 +309,7 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
         };
     }
     // Whatever else ends so is as good a target as any.
-    let is_file = || first.is_file() && std::fs::read_to_string(first).is_ok();
+    let is_file = || load::text_of(first).is_ok();
     match name.ends_with(".toml") && (is_file() || !first.exists()) {
         true => Ok((Some(name.to_owned()), rest)),
         false => Ok((None, &args.targets)),

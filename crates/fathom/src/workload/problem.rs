@@ -1,9 +1,9 @@
 //! What is wrong with a workload file, shown where it is written.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use fathom_core::printable;
 
 use super::file::{At, Source};
-use crate::output;
 
 /// Something wrong, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ impl Problem {
     pub fn render(&self, sources: &[Source], color: bool) -> String {
         // None of it may steer the terminal; the source itself is shown without control characters.
         let [title, label, help] =
-            [&self.title, &self.label, &self.help].map(|text| output::printable(text));
+            [&self.title, &self.label, &self.help].map(|text| printable(text).into_owned());
         let title = Level::ERROR.primary_title(title);
         let mut group = match self.at.as_ref().and_then(|at| Some((at, sources.get(at.source)?))) {
             Some((at, source)) => {
                 let end = at.span.end.min(source.text.len());
                 let span = at.span.start.min(end)..end;
                 let mark = AnnotationKind::Primary.span(span).label(label);
-                let path = output::printable(&source.name);
+                let path = printable(&source.name).into_owned();
                 title.element(Snippet::source(&source.text).path(path).annotation(mark))
             }
             None if label.is_empty() => Group::with_title(title),

@@ -345,8 +345,26 @@ impl Command {
 impl Line {
     /// The line, without a newline at its end.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("these types have string keys and no failing parts")
+        let json = serde_json::to_string(self);
+        harmless(json.expect("these types have string keys and no failing parts"))
     }
+}
+
+/// JSON in which nothing steers a terminal that shows it: the same text to whoever reads it. What is
+/// escaped stands in strings alone; JSON itself escapes the control characters before 128.
+pub(crate) fn harmless(json: String) -> String {
+    let steers = |c: char| fathom_core::steers(c) && c != '\n';
+    if !json.contains(steers) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match steers(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 impl Header {

@@ -141,6 +141,13 @@ fn read_lines(reader: &mut dyn BufRead, whole: usize) -> io::Result<Result<Docum
         }
         end = start_line(reader, &mut line, whole)?;
         let mut zeros = line.contains(&0);
+        if zeros {
+            // After a crash some file systems show zeros where data never arrived: such a line is torn
+            // even when more follows, because nothing was ever written after it. What follows may be
+            // terabytes of zeros that take no room.
+            document.torn = true;
+            break;
+        }
         let outcome = match end {
             End::Newline | End::File if is_blank(&line) => continue,
             End::Newline | End::File => read_line(&line, &mut document),
@@ -152,8 +159,6 @@ fn read_lines(reader: &mut dyn BufRead, whole: usize) -> io::Result<Result<Docum
                 outcome
             }
         };
-        // After a crash some file systems show zeros where data never arrived: such a line is torn
-        // even when more follows, because nothing was ever written after it.
         let torn = end == End::File || zeros;
         match outcome {
             Ok(()) => {}
@@ -228,14 +233,15 @@ impl Read for Rest<'_> {
             return Ok(0);
         }
         let part = self.reader.fill_buf()?;
-        if part.is_empty() {
+        self.zeros |= part.contains(&0);
+        // What comes after zeros is not looked at: the line is torn.
+        if part.is_empty() || self.zeros {
             self.end = End::File;
             return Ok(0);
         }
         let newline = part.iter().position(|&byte| byte == b'\n');
         let length = newline.unwrap_or(part.len()).min(buffer.len());
         buffer[..length].copy_from_slice(&part[..length]);
-        self.zeros |= part[..length].contains(&0);
         self.reader.consume(length);
         if newline == Some(length) {
             self.reader.consume(1);

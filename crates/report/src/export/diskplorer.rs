@@ -45,7 +45,7 @@ pub fn diskplorer(document: &Document) -> Option<String> {
         "fathom": {"quantiles": found.quantiles, "doubts": found.doubts},
         "jobs": jobs,
     });
-    Some(format!("{output}\n"))
+    Some(crate::document::harmless(format!("{output}\n")))
 }
 
 /// The percentiles that the script cannot do without and of which no cell has a value.

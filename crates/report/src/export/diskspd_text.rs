@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use fathom_core::measure::{Direction, Histogram};
+use fathom_core::printable;
 
 use super::diskspd::{self, Distribution, Profile, Row, Sum, TimeSpan, Topology, ms, size};
 use crate::document::{Document, Trial};
-use crate::terminal::clean;
 
 const STARS: &str =
     "*******************************************************************************\n";
@@ -59,7 +59,7 @@ fn system(out: &mut String, document: &Document) {
         out,
         "System information:\n\n\tcomputer name: {}\n\tstart time: {start} UTC\n\n\
          \tcpu count:\t\t{}\n",
-        clean(&host.name),
+        printable(&host.name),
         host.cpus,
     );
     let topology = Topology::of(&host);
@@ -100,7 +100,7 @@ fn time_span(out: &mut String, document: &Document, trial: &Trial, span: &TimeSp
         let groups = diskspd::by_path(&rows);
         if groups.len() > 1 {
             for (path, group) in groups {
-                let _ = write!(out, "\nLatency distribution: {}\n", clean(path));
+                let _ = write!(out, "\nLatency distribution: {}\n", printable(path));
                 let times = |direction| diskspd::sum(group.iter().copied(), direction).times;
                 percentiles(out, &times(Some(Direction::Read)), &times(Some(Direction::Write)));
             }
@@ -139,7 +139,7 @@ fn distributions(out: &mut String, distributions: &[Distribution]) {
     }
     out.push_str("\nEffective IO Distributions\n--------------------------\n");
     for distribution in distributions {
-        let path = clean(&distribution.path);
+        let path = printable(&distribution.path);
         let _ = writeln!(out, "target: {path} [thread:{}]", thread_list(&distribution.threads));
         for (percent, from, to) in &distribution.ranges {
             let from = match from {
@@ -188,7 +188,7 @@ fn section(
         let sum = diskspd::sum([row], direction);
         let unrest = deviation.map(|_| row.iops_deviation(direction, trial));
         let _ = write!(out, "{:6} | {}", row.thread, figures(&sum, seconds, times, unrest));
-        let _ = writeln!(out, " | {} ({})", clean(row.path), size(row.size));
+        let _ = writeln!(out, " | {} ({})", printable(row.path), size(row.size));
     }
     let _ = writeln!(out, "{line}");
     let unrest = deviation

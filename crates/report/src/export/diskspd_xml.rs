@@ -316,7 +316,9 @@ fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            // They are legal as they are, and steer a terminal.
+            c if fathom_core::steers(c) => out.push_str(&format!("&#{};", u32::from(c))),
             c => out.push(c),
         }
     }

@@ -105,7 +105,7 @@ fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             // Neither HTML nor a reader has a use for the others.
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
+            c if fathom_core::steers(c) && c != '\n' && c != '\t' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

@@ -74,11 +74,11 @@ fn head(out: &mut String, document: &Document) {
     let when = when.split('.').next().unwrap_or(&when);
     let on = header.host.as_ref().map_or(String::new(), |host| {
         format!(
-            " on {}, Linux {}, {} CPUs, {} of memory",
+            " on {}, Linux {}, {} CPUs, {}",
             escape(&host.name),
             escape(&host.kernel),
             host.cpus,
-            Bytes(host.memory_bytes)
+            figures::memory(host.memory_bytes)
         )
     });
     put!(out, "<p class=\"muted small\">{} UTC{on}</p>\n</header>\n", escape(when));
@@ -650,7 +650,8 @@ fn tested(out: &mut String, document: &Document) {
         ("NUMA nodes", host.numa_nodes.to_string()),
         ("Memory", {
             let limit = host.memory_limit_bytes.map(|b| format!(", limited to {}", Bytes(b)));
-            format!("{}{}", Bytes(host.memory_bytes), limit.unwrap_or_default())
+            let known = (host.memory_bytes > 0).then(|| Bytes(host.memory_bytes).to_string());
+            format!("{}{}", known.unwrap_or_else(unknown), limit.unwrap_or_default())
         }),
         (
             "Runs in",

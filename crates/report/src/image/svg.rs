@@ -117,7 +117,7 @@ fn escape(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            letter if letter.is_control() => out.push('\u{fffd}'),
+            letter if fathom_core::steers(letter) => out.push('\u{fffd}'),
             letter => out.push(letter),
         }
     }

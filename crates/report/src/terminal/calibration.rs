@@ -2,7 +2,7 @@
 //! of them means for a measurement made here.
 
 use fathom_core::measure::Histogram;
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Quantile, Span};
 
 use super::Style;
 use super::text::{Align, Table, Tint, push_line, wrap};
@@ -33,7 +33,7 @@ fn head(out: &mut String, found: &Calibration, style: &Style) {
     let host = &found.host;
     let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
     facts.extend(host.cpu_model.clone());
-    facts.push(format!("{} of memory", Bytes(host.memory_bytes)));
+    facts.push(figures::memory(host.memory_bytes));
     facts.extend(host.virtualization.clone());
     wrap(out, "host      ", &facts.join(", "), Tint::Plain, style);
     let backend = format!("{}: {}", found.backend.name(), found.backend_reason);

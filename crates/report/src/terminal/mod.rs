@@ -21,7 +21,6 @@ pub use target::target;
 
 use crate::document::{Document, Ended, Finding, Severity, Trial, Verdict};
 use crate::figures;
-pub(crate) use text::clean;
 use text::{Tint, push_line, wrap};
 
 /// How the terminal wants it.
@@ -64,7 +63,7 @@ fn head(out: &mut String, document: &Document, style: &Style) {
     if let Some(host) = &header.host {
         let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
         facts.extend(host.cpu_model.clone());
-        facts.push(format!("{} of memory", fathom_core::Bytes(host.memory_bytes)));
+        facts.push(figures::memory(host.memory_bytes));
         facts.extend(host.virtualization.clone());
         wrap(out, "host    ", &facts.join(", "), Tint::Plain, style);
     }

@@ -1,5 +1,7 @@
 //! Paint, wrapping and tables for a terminal of a given width.
 
+use fathom_core::printable;
+
 use super::Style;
 
 /// How a piece of text stands out.
@@ -21,8 +23,10 @@ pub enum Tint {
 }
 
 impl Tint {
-    /// The text in this tint, if the style has color.
+    /// The text in this tint, if the style has color. Whatever else would steer the terminal is shown
+    /// instead.
     pub fn paint(self, text: &str, style: &Style) -> String {
+        let text = &*printable(text);
         let code = match self {
             Self::Plain => return text.to_owned(),
             Self::Bold => "1",
@@ -38,16 +42,6 @@ impl Tint {
     }
 }
 
-/// Text from a document without anything that would steer the terminal.
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) {
-            true => '\u{fffd}',
-            false => c,
-        })
-        .collect()
-}
-
 /// How many columns a text takes.
 pub fn width(text: &str) -> usize {
     text.chars().count()
@@ -60,7 +54,7 @@ pub fn wrap(out: &mut String, first: &str, text: &str, tint: Tint, style: &Style
     let room = style.width.saturating_sub(indent).max(20);
     let mut line = String::new();
     let mut lead = first.to_owned();
-    let text = clean(text);
+    let text = printable(text);
     for word in text.split_whitespace() {
         if !line.is_empty() && width(&line) + 1 + width(word) > room {
             push_line(out, &format!("{lead}{}", tint.paint(&line, style)));
@@ -124,13 +118,14 @@ impl Table {
 
     /// Adds a row whose cells have tints of their own.
     pub fn tinted(&mut self, cells: impl IntoIterator<Item = (String, Tint)>) {
-        let cells = cells.into_iter().map(|(text, tint)| (clean(&text), tint)).collect();
+        let cells =
+            cells.into_iter().map(|(text, tint)| (printable(&text).into_owned(), tint)).collect();
         self.rows.push(Row::Cells(cells));
     }
 
     /// Adds a line across the table.
     pub fn heading(&mut self, text: &str) {
-        self.rows.push(Row::Heading(clean(text)));
+        self.rows.push(Row::Heading(printable(text).into_owned()));
     }
 
     fn widths(&self) -> Vec<usize> {

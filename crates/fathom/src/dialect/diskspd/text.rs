@@ -6,6 +6,7 @@ use super::model::{
     Access, Affinity, Cache, Distribution, Flush, Mapping, Order, Payload, Priority, Profile,
     SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
+use fathom_core::printable;
 use fathom_report::export::diskspd::size as shown;
 
 /// What a result begins with, and all that `-Rp` prints.
@@ -21,8 +22,8 @@ pub fn profile(profile: &Profile, command_line: &str) -> String {
         }
         for target in &span.targets {
             let path = match target.path.strip_prefix('*') {
-                Some(number) => format!("template target '{number}'"),
-                None => format!("'{}'", target.path),
+                Some(number) => format!("template target '{}'", printable(number)),
+                None => format!("'{}'", printable(&target.path)),
             };
             let _ = writeln!(text, "\tpath: {path}");
             for line in self::target(span, target) {
@@ -150,7 +151,7 @@ fn payload(payload: &Payload, lines: &mut Vec<String>) {
         Payload::Pool { size, file } => {
             lines.push(format!("write buffer size: {}", shown(*size)));
             lines.push(match file {
-                Some(file) => format!("write buffer source: '{file}'"),
+                Some(file) => format!("write buffer source: '{}'", printable(file)),
                 None => "write buffer source: random fill".to_owned(),
             });
         }

@@ -105,6 +105,10 @@ fn escaped(text: &str) -> String {
                 let _ = write!(escaped, "&#{};", u32::from(c));
             }
             '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            // They are legal as they are, and steer a terminal.
+            c if fathom_core::steers(c) => {
+                let _ = write!(escaped, "&#{};", u32::from(c));
+            }
             c => escaped.push(c),
         }
     }

@@ -1,0 +1,163 @@
+//! Files that somebody else wrote, read to a limit: a name may lead to a device without end, to a pipe
+//! that nobody writes to, or to a file with a tail of terabytes that takes no room on the disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fathom_core::Bytes;
+use rustix::fs::OFlags;
+
+use crate::error::plain;
+
+/// How long a pipe may be silent.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks at a pipe.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A file, read to the length that it had when it was opened, or a pipe, read to a limit.
+#[derive(Debug)]
+pub struct Foreign {
+    file: File,
+    is_pipe: bool,
+    /// Whether anything came.
+    began: bool,
+    left: u64,
+    most: Bytes,
+}
+
+impl Foreign {
+    /// Opens it. No more than `most` may come out of a pipe.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened, or is no file and no pipe: says what it is.
+    pub fn open(path: &Path, most: Bytes) -> Result<Self, String> {
+        let unreadable = |cause: io::Error| format!("cannot be read ({})", plain(&cause));
+        // Looked at before it is opened: to open some devices does something already.
+        let kind = std::fs::metadata(path).map_err(unreadable)?.file_type();
+        let what = if kind.is_dir() {
+            Some("a folder")
+        } else if kind.is_socket() {
+            Some("a socket")
+        } else if !kind.is_file() && !kind.is_fifo() {
+            Some("a device")
+        } else {
+            None
+        };
+        if let Some(what) = what {
+            return Err(format!("it is {what}, and only files and pipes are read"));
+        }
+        // Otherwise a pipe that nobody writes to would keep us here for ever.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(flags.bits() as i32).open(path);
+        let file = file.map_err(unreadable)?;
+        let now = file.metadata().map_err(unreadable)?;
+        let is_pipe = now.file_type().is_fifo();
+        if !is_pipe && !now.is_file() {
+            return Err("it has become another one while it was looked at".to_owned());
+        }
+        let left = if is_pipe { most.0 } else { now.len() };
+        Ok(Self { file, is_pipe, began: false, left, most })
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or there is more of it than may be.
+    pub fn read_all(mut self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        if self.most.0 < self.left {
+            return Err(format!(
+                "it has {}, and none has more than {}",
+                Bytes(self.left),
+                self.most
+            ));
+        }
+        self.read_to_end(&mut bytes)
+            .map_err(|cause| format!("cannot be read ({})", plain(&cause)))?;
+        Ok(bytes)
+    }
+}
+
+impl Read for Foreign {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return match self.is_pipe {
+                // What is written to it from here on is left for the next time.
+                false => Ok(0),
+                true => Err(io::Error::other(format!("{} and more come out of it", self.most))),
+            };
+        }
+        let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let since = Instant::now();
+        loop {
+            let length = match self.file.read(&mut buffer[..room]) {
+                // Its writer may be late, or there is none.
+                Ok(0) if self.is_pipe && !self.began && room > 0 => None,
+                Err(cause) if self.is_pipe && cause.kind() == io::ErrorKind::WouldBlock => None,
+                other => Some(other?),
+            };
+            if let Some(length) = length {
+                self.began |= length > 0;
+                self.left -= length as u64;
+                return Ok(length);
+            }
+            if PATIENCE <= since.elapsed() {
+                return Err(io::Error::other(format!(
+                    "nothing came out of the pipe for {} s",
+                    PATIENCE.as_secs()
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_to_its_length_and_no_further_than_it_may_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "1234").unwrap();
+        assert_eq!(Foreign::open(&path, Bytes(4)).unwrap().read_all().unwrap(), b"1234");
+        let why = Foreign::open(&path, Bytes(3)).unwrap().read_all().unwrap_err();
+        assert!(why.contains("4 B") && why.contains("3 B"), "{why}");
+        let mut open = Foreign::open(&path, Bytes(4)).unwrap();
+        std::fs::write(&path, "123456").unwrap();
+        let mut text = String::new();
+        open.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "1234", "what was written since is left for the next time");
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_even_opened() {
+        for path in ["/dev/zero", "/dev/null", "/"] {
+            let why = Foreign::open(Path::new(path), Bytes(9)).unwrap_err();
+            assert!(why.starts_with("it is a "), "{why}");
+        }
+        assert!(Foreign::open(Path::new("/nowhere"), Bytes(9)).unwrap_err().contains("No such"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for (most, whole) in [(100, true), (99, false)] {
+            let own = path.clone();
+            // It may find that nobody reads all of it.
+            let writer = std::thread::spawn(move || drop(std::fs::write(own, [7; 99])));
+            let read = Foreign::open(&path, Bytes(most)).unwrap().read_all();
+            assert_eq!(read.is_ok(), whole, "{read:?}");
+            writer.join().unwrap();
+        }
+    }
+}
