@@ -2,7 +2,7 @@
 //!
 //! It is asynchronous for direct access only: a buffered I/O is served while it is submitted.
 //! Never frees memory that the kernel may still write to, and never waits for a hung device when it
-//! is dropped: [`Lent`] leaks a context with I/Os in flight, with its buffers.
+//! is dropped: `Lent` leaks a context with I/Os in flight, with its buffers.
 
 #![expect(unsafe_code, reason = "native AIO has no safe interface, and the kernel moves the data")]
 

@@ -2,7 +2,7 @@
 //!
 //! Files and buffers are registered where the kernel allows it. The ring belongs to the thread that
 //! opened it. It never allocates after it was opened, and never frees memory that the kernel may
-//! still write to: [`Lent`] leaks a ring that is dropped with I/Os in flight, with its buffers.
+//! still write to: `Lent` leaks a ring that is dropped with I/Os in flight, with its buffers.
 
 #![expect(
     unsafe_code,
