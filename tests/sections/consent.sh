@@ -1,0 +1,139 @@
+# consent.sh: attempts to have something overwritten that nobody named here and now. Each is refused, and
+# not a byte of the victim differs.
+source "$FATHOM_ROOT/tests/lib.sh"
+require losetup jq mkfs.ext4 mke2fs
+require_root
+
+short=(--read-share 0% -d 200ms --warm-up 0s)
+disk() { # NAME SIZE [OPTIONS OF losetup...]: a file of random bytes and its loop device, in $loop
+  local name=$1 size=$2
+  shift 2
+  head -c "$size" /dev/urandom >"$name"
+  make_loop "$FATHOM_BED/$name" "$@"
+}
+# An attempt: refused with these words, and the file is as it was.
+refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
+  local sentence=$1 words=$2 file=$3 before
+  shift 3
+  sync
+  before=$(sha256sum <"$file")
+  run_fathom "$@"
+  sync
+  # A result that cannot be gone on with has a code of its own.
+  check "$sentence: exit code" status_is 3 5
+  check "$sentence: says why" says "$words"
+  check "$sentence: not a byte differs" test "$(sha256sum <"$file")" = "$before"
+}
+
+# What no table of marks knows.
+disk unknown 16M
+refused "a device of which nothing is known, by --overwrite" "repeat its name in --destroy $loop" unknown \
+  run "$loop" "${short[@]}" --overwrite
+refused "a device of which nothing is known, by quick" "--destroy $loop" unknown quick "$loop" --overwrite
+refused "a device of which nothing is known, by sustain" "--destroy $loop" unknown \
+  sustain "$loop" --test iops --overwrite --yes
+refused "a device of which nothing is known, by DiskSpd's command line" "--destroy $loop" unknown \
+  diskspd -w100 -d1 --overwrite "$loop"
+run_fathom run "$loop" "${short[@]}" --destroy "$loop"
+check "its name allows it" status_is 0 4
+
+# Who uses a device does not always stand in its own folder of /sys.
+disk below 64M
+below=$loop
+losetup -o 1M -f --show "$below" >above || cannot_run "no loop device over another"
+above=$(cat above)
+later "losetup -d $above 2>/dev/null"
+refused "a device that a loop device shows, attached alone" "part of $above" below \
+  run "$below" "${short[@]}" --destroy "$below"
+refused "its file" "part of $below" below run below "${short[@]}" --overwrite
+mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$above"
+mkdir mnt
+mount "$above" mnt
+later "umount $FATHOM_BED/mnt 2>/dev/null"
+refused "a device that a mounted loop device shows" "is mounted on .*mnt" below \
+  run "$below" "${short[@]}" --destroy "$below"
+umount mnt
+losetup -d "$above"
+
+# An external journal: in use while its file system is mounted, and somebody's data before and after.
+disk journal 64M
+journal=$loop
+disk data 64M
+if mke2fs -q -F -O journal_dev "$journal" && mkfs.ext4 -q -F -J device="$journal" "$loop"; then
+  refused "an external journal that is not mounted" "--destroy $journal" journal \
+    run "$journal" "${short[@]}" --overwrite
+  if mount "$loop" mnt; then
+    # Its file system writes to it meanwhile.
+    run_fathom run "$journal" "${short[@]}" --destroy "$journal"
+    check "an external journal of a mounted file system: exit code 3" status_is 3
+    check "an external journal of a mounted file system: says why" says "--destroy-in-use $journal"
+    umount mnt
+  else
+    skip "an external journal of a mounted file system" "it cannot be mounted here"
+  fi
+else
+  skip "external journals" "mke2fs makes none here"
+fi
+
+# A result file consents to nothing.
+head -c 4M /dev/urandom >mine
+head -c 4M /dev/urandom >theirs
+run_fathom sweep mine --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s --overwrite --yes \
+  --out sweep.jsonl
+head -n 2 sweep.jsonl >begun.jsonl
+refused "resume without consent" 'consents to nothing.*fathom resume begun.jsonl --overwrite' mine \
+  resume begun.jsonl
+head -n 2 sweep.jsonl | sed 's/"mine"/"theirs"/; s/--axis/--html=report.html","--axis/' >crafted.jsonl
+refused "resume of a file that names another target" 'another target' theirs resume crafted.jsonl
+check "and it writes no report where that says" test ! -e report.html
+disk named 16M
+head -n 2 sweep.jsonl | sed "s|\"--overwrite\"|\"--destroy\",\"$loop\"|; s|\"mine\"|\"$loop\"|" >device.jsonl
+refused "resume of a file with a device and its name in --destroy" 'another target' named resume device.jsonl
+run_fathom resume begun.jsonl --overwrite
+check "resume with the consent typed again goes on to its end" status_is 0 4
+check "and all trials are there" test "$(grep -c '"line":"trial"' begun.jsonl)" = 2
+
+# The result is removed, or replaced, while it is written.
+"$fathom" sweep mine --axis queue-depth=1,2,3,4,5,6 -d 400ms --warm-up 0s --out gone.jsonl >"$out" 2>&1 &
+process=$!
+trials() { [[ -f gone.jsonl ]] && [[ $(grep -c '"line":"trial"' gone.jsonl) -ge 1 ]]; }
+check "a sweep that goes on" wait_until 60 trials
+rm gone.jsonl
+echo "somebody else's" >gone.jsonl
+wait "$process" || true
+check "a result that was replaced: it says so" says 'gone.jsonl was removed or replaced'
+check "a result that was replaced: what was measured is saved" test \
+  "$(grep -c '"line":"trial"' gone.jsonl.saved-1)" = 6
+check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"
+
+# Ctrl-C twice removes nothing that is not fathom's own.
+"$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
+process=$!
+check "a run that has begun" wait_until 60 test -s doomed.jsonl
+rm doomed.jsonl
+echo "somebody else's" >doomed.jsonl
+kill -INT "$process"
+sleep 0.2
+kill -INT "$process" 2>/dev/null || true
+wait "$process" || true
+check "Ctrl-C twice: what took a result's name stays" test "$(cat doomed.jsonl)" = "somebody else's"
+
+# Reports overwrite nothing.
+for option in html csv svg png; do
+  echo "kept" >taken
+  # One of the charts, so that the image has the name that was typed.
+  chart=()
+  [[ $option != [sp][vn]g ]] || chart=(--chart iops)
+  run_fathom report sweep.jsonl "--$option" taken "${chart[@]}"
+  check "report --$option on a file that exists: refused" status_is 5
+  check "report --$option on a file that exists: it stays" test "$(cat taken)" = kept
+  run_fathom report sweep.jsonl "--$option" sweep.jsonl "${chart[@]}"
+  check "report --$option on its own input: refused" status_is 2 5
+done
+
+# Who has it open is told.
+sleep 30 3<>theirs &
+process=$!
+run_fathom run theirs "${short[@]}" --overwrite
+check "who has a file open is told" says "theirs is in use by sleep \($process, open for writing\)"
+kill "$process"
