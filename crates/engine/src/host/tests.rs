@@ -440,6 +440,23 @@ fn an_active_swap_file_and_the_file_of_a_loop_device_are_in_use() {
 }
 
 #[test]
+fn what_cannot_be_seen_without_proc_and_sys_is_not_taken_for_nothing() {
+    let machine = Machine::unpack("raid.txt");
+    let unknown = |found: &[InUse], part: &str| {
+        let is_it = |one: &InUse| matches!(one, InUse::Unknown { why, .. } if why.contains(part));
+        found.iter().any(is_it)
+    };
+    let mounts = "is mounted stands in /proc/self/mountinfo";
+    assert!(!unknown(&machine.in_use_and_unknown("sda"), mounts));
+    fs::rename(machine.root.join("proc"), machine.root.join("no-proc")).unwrap();
+    assert!(unknown(&machine.in_use_and_unknown("sda"), mounts));
+    let loops = "backs a loop device stands in /sys/block";
+    assert!(!unknown(&used_in(&machine, "/srv/file"), loops));
+    fs::rename(machine.root.join("sys"), machine.root.join("no-sys")).unwrap();
+    assert!(unknown(&used_in(&machine, "/srv/file"), loops));
+}
+
+#[test]
 fn another_name_of_a_file_in_use_is_as_much_in_use() {
     let machine = Machine::unpack("raid.txt");
     let at = |path: &str| machine.root.join(path);

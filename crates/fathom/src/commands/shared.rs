@@ -960,3 +960,45 @@ const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
 
 /// How much is read at once.
 const READ_BUFFER: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Args, Command};
+
+    #[test]
+    fn what_leads_out_of_a_folder_since_it_was_listed_is_refused() {
+        let root = tempfile::tempdir_in("/var/tmp").unwrap();
+        let folder = root.path().join("folder");
+        let file = |path: &Path| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, [1; 4096]).unwrap();
+        };
+        file(&root.path().join("victim"));
+        file(&folder.join("below/victim"));
+        file(&folder.join("a"));
+        let listed = || {
+            let words = ["fathom", "plan", folder.to_str().unwrap()].map(str::to_owned);
+            let Command::Plan(request) = Args::reread(&words).unwrap().command else { panic!() };
+            let mut described = Described::typed(&request);
+            let paths = locate(&mut described).unwrap();
+            (described, paths)
+        };
+        let judged = |(described, paths): &(Described, Vec<PathBuf>)| {
+            stay_inside(described, &Place::find(paths).unwrap()).map_err(|error| error.to_string())
+        };
+        let before = listed();
+        assert_eq!(before.1.len(), 2);
+        assert_eq!(judged(&before), Ok(()));
+        std::fs::remove_file(folder.join("a")).unwrap();
+        std::os::unix::fs::symlink("../victim", folder.join("a")).unwrap();
+        assert!(judged(&before).unwrap_err().contains("has become a link out of"));
+        std::fs::remove_file(folder.join("a")).unwrap();
+        file(&folder.join("a"));
+        // A folder on the way, too.
+        std::fs::remove_dir_all(folder.join("below")).unwrap();
+        std::os::unix::fs::symlink("..", folder.join("below")).unwrap();
+        assert!(judged(&before).unwrap_err().contains("has become a link out of"));
+        assert_eq!(listed().1, [folder.join("a")], "links are not followed");
+    }
+}
