@@ -31,7 +31,7 @@ make_loop "$FATHOM_BED/disk" --direct-io=on || make_loop "$FATHOM_BED/disk"
 device=$loop
 account "random reads of a device" "$device" "$device" 4096 1 -q 8
 account "sequential writes to a device" "$device" "$device" 65536 2 -q 4 --read-share 0% \
-  --pattern sequential --overwrite
+  --pattern sequential --destroy "$device"
 in_window=$(trial bytes)
 check "the kernel's count in the document is that of the window within 5 %" \
   between "$(trial '[.counters.devices[] | select(.name | startswith("loop")) | .written_bytes] | add')" \
