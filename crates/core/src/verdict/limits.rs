@@ -3,9 +3,9 @@
 use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
 use crate::facts::{IoLimit, IoLimitKind, TargetKind};
-use crate::measure::{Direction, Interval};
+use crate::measure::{Direction, Interval, WorkerRecord};
 use crate::spec::{Pacing, Rests, Stream};
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 /// What was achieved is this close to a limit, or closer: the limit governs. The kernel lets I/Os
 /// through in slices, and a window begins and ends in the middle of one.
@@ -22,6 +22,11 @@ const PART_IOS_MIN: u64 = 1000;
 const CONSTANT_PARTS_MIN: f64 = 0.8;
 /// The mean time is the depth over the rate within this: the target sets the pace, not the generator.
 const LITTLE_WITHIN: f64 = 0.05;
+/// Or no worker ran, or waited for a CPU, for more than this share of the window: what was not in flight
+/// was held up in the call that starts it, as FUSE does from 13 I/Os on ...
+const IDLE_MAX: f64 = 0.5;
+/// ... with this share of the depth in flight at least. With far less it is no limit that is met.
+const HELD_UP_MIN: f64 = 0.3;
 
 /// Limits that control groups of this process set on devices below the targets, and then, where none of
 /// them governs, a rate that is too constant for a device.
@@ -185,7 +190,11 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
         return;
     }
     let in_flight = total.service_time.sum() as f64 / 1e9 / seconds;
-    if (in_flight / depth - 1.0).abs() > LITTLE_WITHIN {
+    let is_whole = (in_flight / depth - 1.0).abs() <= LITTLE_WITHIN;
+    // A single I/O is in flight during that call.
+    let may_be = 1.0 < depth && HELD_UP_MIN <= in_flight / depth;
+    let is_held_up = may_be && workers_idle(case, seconds);
+    if !is_whole && !is_held_up {
         return;
     }
     let quantities: [(&str, Quantity); 3] = [
@@ -199,19 +208,34 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
     else {
         return;
     };
+    let pace = match is_whole {
+        true => {
+            let mean = total.service_time.sum() as f64 / total.ios() as f64 / 1e6;
+            format!("their mean time, {mean:.3} ms, is the queue depth over that rate")
+        }
+        false => "the workers waited for the target for most of the time".to_owned(),
+    };
     judgement.find(
         "rate-limited",
         Severity::Suspect,
         format!(
-            "{} {what}/s were done in each of {parts} parts of the window, within {}, and their mean \
-             time, {:.3} ms, is the queue depth over that rate: a limit sets it, not a device at work.",
+            "{} {what}/s were done in each of {parts} parts of the window, within {}, and {pace}: a \
+             limit sets it, not a device at work.",
             figure(rate),
             percent(CONSTANT_WITHIN),
-            total.service_time.sum() as f64 / total.ios() as f64 / 1e6,
         ),
         "Look for a quota of the volume, the hypervisor, the controller or the link; more queue depth \
          only adds waiting.",
     );
+}
+
+/// Whether no worker had much to do, by the CPU time that each had and waited for.
+fn workers_idle(case: &Case, seconds: f64) -> bool {
+    let idle = |worker: &WorkerRecord| {
+        let waited = worker.cpu_wait.map_or(Span(0), |wait| wait.time);
+        worker.cpu.is_some_and(|cpu| (cpu + waited).as_secs_f64() <= IDLE_MAX * seconds)
+    };
+    case.trial.record.workers.iter().all(idle)
 }
 
 /// The rate of a quantity, if it is constant over the window, and over how many parts.
@@ -317,9 +341,21 @@ mod tests {
         // Half a percent to both sides is as quiet as a device is.
         let quiet: Vec<u64> = (0..60).map(|n| 9950 + n * 37 % 101).collect();
         at_rate(&quiet).has_none_of(&["rate-limited"]);
-        // Times that leave a tenth of the time to the generator.
+        // Times that leave a tenth of the time to the generator, which is busy with that.
         let mut busy = at_rate(&[2000; 10]);
         busy.set_times(20_000, 450_000);
+        busy.has_none_of(&["rate-limited"]);
+        busy.trial.point.streams[0].pacing = Pacing::Closed { queue_depth: 2 };
+        busy.set_times(20_000, 900_000);
+        busy.worker().cpu = Some(crate::Span::from_secs(6));
+        busy.has_none_of(&["rate-limited"]);
+        busy.worker().cpu = None;
+        busy.has_none_of(&["rate-limited"]);
+        // Or to the call that starts an I/O, in which the worker sleeps.
+        busy.worker().cpu = Some(crate::Span::from_secs(4));
+        let finding = busy.has("rate-limited", Severity::Suspect);
+        assert!(finding.evidence.contains("the workers waited for the target"));
+        busy.set_cpu_wait(crate::Span::from_secs(2));
         busy.has_none_of(&["rate-limited"]);
         // A rate that was asked for is constant because of that.
         let mut open = Invented::open_reads(1000.0);
