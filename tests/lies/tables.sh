@@ -160,9 +160,9 @@ lie cgroup-write-bytes "The cgroup allows writes of 10 MiB/s" \
 lie limited-iops "The disk is held at 3000 I/Os a second" quiet=yes \
   made=limited_iops run="@ -q 16 --warm-up 500ms -d 4s" must=rate-limited never="foreign-io cached-below cpu-throttled cgroup-limit $errors"
 lie limited-bandwidth "The disk is held at 12 MB/s" quiet=yes \
-  made=limited_bandwidth run="@ -q 16 --warm-up 500ms -d 4s" must=rate-limited never="foreign-io cached-below cpu-throttled cgroup-limit $errors"
+  made=limited_bandwidth run="@ -q 8 --warm-up 500ms -d 4s" must=rate-limited never="foreign-io cached-below cpu-throttled cgroup-limit $errors"
 lie limited-below-a-loop "The disk below a loop device is held at 3000 I/Os a second" quiet=yes \
-  made=limited_loop run="@ -q 16 --warm-up 500ms -d 4s" must=rate-limited never="foreign-io cpu-throttled cgroup-limit $errors"
+  made=limited_loop run="@ -q 2 --warm-up 500ms -d 4s" must=rate-limited never="foreign-io cpu-throttled cgroup-limit $errors"
 lie faster-than-rated "The target is faster than it is said to be" \
   made=plain run="@ -q 4 --rated-iops 50 $short" must="faster-than-rated void" never="below-rated $errors $limits"
 lie bits-for-bytes "The rating of a disk of 20 MiB/s was given in bits" \

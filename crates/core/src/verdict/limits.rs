@@ -17,6 +17,8 @@ const CONSTANT_WITHIN: f64 = 0.001;
 const PARTS_MIN: usize = 8;
 /// ... with so many I/Os each, so that one more or less is no more than what is compared.
 const PART_IOS_MIN: u64 = 1000;
+/// Or so many for each I/O in flight, up to this depth: a limit may let all that wait pass at once.
+const TOGETHER_MAX: f64 = 64.0;
 /// This share of the parts has to be constant: one that a stall emptied, and one that made up for it,
 /// say nothing against a limit.
 const CONSTANT_PARTS_MIN: f64 = 0.8;
@@ -204,7 +206,11 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
     ];
     let Some((what, rate, parts)) = quantities
         .into_iter()
-        .find_map(|(what, of)| constant(&record.series, of).map(|(rate, n)| (what, rate, n)))
+        .flat_map(|quantity| [1.0, depth.min(TOGETHER_MAX)].map(|together| (quantity, together)))
+        .find_map(|((what, of), together)| {
+            let part_ios = (PART_IOS_MIN as f64 * together) as u64;
+            constant(&record.series, of, part_ios).map(|(rate, parts)| (what, rate, parts))
+        })
     else {
         return;
     };
@@ -238,8 +244,8 @@ fn workers_idle(case: &Case, seconds: f64) -> bool {
     case.trial.record.workers.iter().all(idle)
 }
 
-/// The rate of a quantity, if it is constant over the window, and over how many parts.
-fn constant(series: &[Interval], of: Quantity) -> Option<(f64, usize)> {
+/// The rate of a quantity, if it is constant over the window, and over how many parts of so many I/Os.
+fn constant(series: &[Interval], of: Quantity, part_ios: u64) -> Option<(f64, usize)> {
     // All streams together, by the time at which an interval began.
     let mut intervals = std::collections::BTreeMap::new();
     for interval in series {
@@ -248,7 +254,7 @@ fn constant(series: &[Interval], of: Quantity) -> Option<(f64, usize)> {
         at.1 = at.1.max(interval.length.0);
     }
     let total: u64 = intervals.values().map(|(count, _)| count).sum();
-    let together = (PART_IOS_MIN * intervals.len() as u64).div_ceil(total.max(1)) as usize;
+    let together = (part_ios * intervals.len() as u64).div_ceil(total.max(1)) as usize;
     let all: Vec<(u64, u64)> = intervals.into_values().collect();
     let mut rates: Vec<f64> = all
         .chunks_exact(together.max(1))
@@ -334,6 +340,21 @@ mod tests {
         at_rate(&[120; 100]).has("rate-limited", Severity::Suspect);
         at_rate(&[120; 50]).has_none_of(&["rate-limited"]);
         at_rate(&[2000; 7]).has_none_of(&["rate-limited"]);
+    }
+
+    #[test]
+    fn a_limit_that_lets_all_that_wait_pass_at_once_shows_in_longer_parts() {
+        let in_turns = |seconds: usize| {
+            let ios: Vec<u64> = (0..seconds).map(|n| 3000 + 8 * (n as u64 % 2)).collect();
+            let mut invented = at_rate(&ios);
+            let total: u64 = ios.iter().sum();
+            invented.trial.point.streams[0].pacing = Pacing::Closed { queue_depth: 8 };
+            invented.set_times(total, 8_000_000_000 * seconds as u64 / total);
+            invented.set_series(ios.iter().copied());
+            invented
+        };
+        in_turns(40).has("rate-limited", Severity::Suspect);
+        in_turns(20).has_none_of(&["rate-limited"]);
     }
 
     #[test]
