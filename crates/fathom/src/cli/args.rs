@@ -35,7 +35,8 @@ Examples:
   fathom run test.dat --rate 10k    an open loop: 10,000 I/Os start each second
 
 Sizes are typed as 4k, 12.8MiB, 1g (powers of two) or 500MB; times as 500ms, 30s, 5m.
-Nothing is written to a file or device that exists unless --overwrite says so.";
+Nothing that exists is written to unless you say so: a file with --overwrite, a device
+with --destroy NAME.";
 
 /// The storage performance lab: applies any load, measures every I/O, knows when its numbers lie.
 #[derive(Debug, Parser)]

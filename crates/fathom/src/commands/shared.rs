@@ -827,16 +827,17 @@ pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Erro
         let folder = folder.canonicalize().unwrap_or(folder.to_owned());
         (folder, path.file_name().map(ToOwned::to_owned))
     };
-    let places: Vec<_> = paths.iter().copied().flatten().map(place).collect();
-    let twice = places.iter().enumerate().any(|(index, place)| places[..index].contains(place));
-    if twice {
-        return Err(Error::option(
-            "--out, --html, --csv and so on",
-            "two of them name the same file",
-            "give each its own",
-        ));
-    }
-    Ok(())
+    let paths: Vec<&PathBuf> = paths.into_iter().flatten().collect();
+    let twice = paths.iter().enumerate().find(|(index, path)| {
+        let before = &paths[..*index];
+        before.iter().any(|earlier| place(earlier) == place(path))
+    });
+    let Some((_, path)) = twice else { return Ok(()) };
+    Err(Error::option(
+        path.display().to_string(),
+        "two of --out, --html, --csv and the others name this file",
+        "give each a file of its own",
+    ))
 }
 
 /// Refuses a file that exists before a measurement is wasted on it.
