@@ -55,6 +55,93 @@ refused "a device that a mounted loop device shows" "is mounted on .*mnt" below 
 umount mnt
 losetup -d "$above"
 
+# A loop device is known by its file, whatever the file's name leads to.
+mkdir names
+head -c 8M /dev/urandom >names/image
+ln names/image linked
+make_loop "$FATHOM_BED/names/image"
+shown=$loop
+mount -t tmpfs none names
+refused "the file of a loop device, whose name is covered by a mount" "part of $shown" linked \
+  run linked "${short[@]}" --overwrite
+umount names
+rm names/image
+head -c 1M /dev/urandom >>linked
+refused "the file of a loop device, whose first name was removed, and that grew" "part of $shown" linked \
+  run linked "${short[@]}" --overwrite
+truncate -s 8M linked
+mv "$shown" "$shown.aside"
+refused "the file of a loop device without a node" "$shown shows a file of just this size" linked \
+  run linked "${short[@]}" --overwrite
+mv "$shown.aside" "$shown"
+disk "blank " 8M
+refused "the file of a loop device, with a blank at its end" "part of $loop" "blank " \
+  run "blank " "${short[@]}" --overwrite
+mkdir lower upper work merged
+if mount -t overlay overlay -o "lowerdir=$FATHOM_BED/lower,upperdir=$FATHOM_BED/upper,workdir=$FATHOM_BED/work" merged
+then
+  later "umount $FATHOM_BED/merged 2>/dev/null"
+  disk merged/image 8M
+  refused "the file below a loop device that shows it through an overlay" "part of $loop" upper/image \
+    run upper/image "${short[@]}" --overwrite
+  losetup -d "$loop"
+  make_loop "$FATHOM_BED/upper/image"
+  refused "an overlay's file that a loop device shows below it" "part of $loop" merged/image \
+    run merged/image "${short[@]}" --overwrite
+  losetup -d "$loop"
+else
+  skip "overlays" "none can be mounted here"
+fi
+# In a mount namespace of its own, so that nobody else misses it.
+hidden() { unshare -m bash -c 'mount -t tmpfs none /sys/block; exec "$@"' hidden "$fathom" "$@" >"$out" 2>&1; }
+before=$(sha256sum <linked)
+status=0
+hidden run linked "${short[@]}" --overwrite || status=$?
+check "a /sys/block that something covers: exit code" status_is 3
+check "a /sys/block that something covers: says why" says 'something else is mounted there'
+check "a /sys/block that something covers: not a byte differs" test "$(sha256sum <linked)" = "$before"
+
+# What a loop device shows may be in use beside it.
+disk lowest 64M
+lowest=$loop
+mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$lowest"
+make_loop "$lowest"
+over=$loop
+make_loop "$FATHOM_BED/lowest"
+beside=$loop
+mount -o ro "$lowest" mnt
+refused "a loop device that shows a mounted one" "$lowest is mounted on .*mnt" lowest \
+  run "$over" "${short[@]}" --destroy "$over"
+refused "a loop device that shows the same file as a mounted one" "$lowest is mounted on .*mnt" lowest \
+  run "$beside" "${short[@]}" --destroy "$beside"
+umount mnt
+losetup -d "$over"
+losetup -d "$beside"
+members() { # KIND NAME...: a file system over all of these, mounted
+  local kind=$1
+  shift
+  case $kind in
+    btrfs) mkfs.btrfs -q -f "$@" && mount -t btrfs "$1" mnt ;;
+    xfs) mkfs.xfs -q -f -l logdev="$2" "$1" && mount -t xfs -o logdev="$2" "$1" mnt ;;
+  esac
+}
+disk first 320M
+one=$loop
+disk second 320M
+two=$loop
+for kind in btrfs xfs; do
+  if members "$kind" "$one" "$two" >/dev/null 2>&1; then
+    make_loop "$two"
+    run_fathom run "$loop" "${short[@]}" --destroy "$loop"
+    check "a loop device over the second device of a mounted $kind: refused" status_is 3
+    check "a loop device over the second device of a mounted $kind: says why" says "$two is part of $loop"
+    umount mnt
+    losetup -d "$loop"
+  else
+    skip "a loop device over the second device of a mounted $kind" "it cannot be made here"
+  fi
+done
+
 # An external journal: in use while its file system is mounted, and somebody's data before and after.
 disk journal 64M
 journal=$loop

@@ -125,6 +125,9 @@ pub struct Target {
     pub kind: TargetKind,
     /// Which file it is, if it is one.
     pub identity: Option<FileIdentity>,
+    /// The number that the kernel gave the disk as it came, which no other gets before the machine is
+    /// started again; none where it tells none, as before Linux 5.15.
+    pub disk_sequence: Option<u64>,
     /// How large it is. Of a folder, what is free; of a character device, a nominal size.
     pub size: Bytes,
     /// What offsets, lengths and memory of direct I/O have to be multiples of.
@@ -239,6 +242,7 @@ impl Target {
             path: name.to_owned(),
             kind: TargetKind::Simulated,
             identity: None,
+            disk_sequence: None,
             size,
             direct_alignment: None,
             file_system: None,

@@ -8,10 +8,10 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_core::Bytes;
 use fathom_core::facts::{FileIdentity, InUse, Namespace, OverlayLayer, Target, TargetKind};
@@ -689,6 +689,10 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
         })?;
     confirm(target, &found)?;
     let file = open_with(target, opening, (&found, flags))?;
+    confirm_disk(target, &file)?;
+    if opening.writes && is_copied_up(target) {
+        note_copy(target, &found)?;
+    }
     prepare_cache(target, opening, &file)?;
     let passthrough = match &target.namespace {
         Some(namespace) => Some(pass_through(target, namespace, opening, &file)?),
@@ -897,14 +901,54 @@ fn confirm(target: &Target, found: &File) -> Result<(), TargetError> {
             return changed("it was a character device");
         }
         TargetKind::File if !kind.is_file() => return changed("it was a file"),
-        // A file of an overlay's lower layer is another one once it was copied up.
-        TargetKind::File if !is_copied_up(target) && target.identity != Some(identity) => {
+        TargetKind::File
+            if target.identity != Some(identity) && copy_of(target) != Some(identity) =>
+        {
             return changed("another file has taken its place");
         }
         TargetKind::File if metadata.len() < target.size.0 => {
             return changed("it has become smaller");
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Compares the disk that was opened with the one that was looked at. Only an open disk can be asked,
+/// and from here on no other one gets its device number.
+fn confirm_disk(target: &Target, file: &File) -> Result<(), TargetError> {
+    let changed = |what| Err(TargetError::Changed { name: target.name.clone(), what });
+    if target.kind != TargetKind::BlockDevice {
+        return Ok(());
+    }
+    if target.disk_sequence.is_some() && host::sequence::of_open(file) != target.disk_sequence {
+        return changed("another disk has got its device number");
+    }
+    let size = { file }.seek(SeekFrom::End(0));
+    match size {
+        Ok(size) if size == target.size.0 => Ok(()),
+        Ok(_) => changed("it has another size"),
+        Err(cause) => Err(TargetError::Open { name: target.name.clone(), cause }),
+    }
+}
+
+/// What files of an overlay's lower layer became as this process opened them for writing: a file is
+/// another one once it was copied up, and what is there now has to be that copy.
+static COPIES: Mutex<Vec<(FileIdentity, FileIdentity)>> = Mutex::new(Vec::new());
+
+/// The copy of a file of a lower layer that this process has made.
+fn copy_of(target: &Target) -> Option<FileIdentity> {
+    let copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
+    copies.iter().find(|(was, _)| target.identity == Some(*was)).map(|(_, is)| *is)
+}
+
+/// Notes what a file has become by being opened for writing. Its handle was judged before, and stays
+/// with the file that it is copied to.
+fn note_copy(target: &Target, found: &File) -> Result<(), TargetError> {
+    let failed = |cause| TargetError::Open { name: target.name.clone(), cause };
+    let now = found::identity(found).map_err(failed)?;
+    if let Some(was) = target.identity.filter(|was| *was != now && copy_of(target).is_none()) {
+        COPIES.lock().unwrap_or_else(PoisonError::into_inner).push((was, now));
     }
     Ok(())
 }

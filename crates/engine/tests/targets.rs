@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use fathom_core::Bytes;
 use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
@@ -72,6 +74,72 @@ fn written_file(folder: &Path, size: u64) -> PathBuf {
     let file = File::create(&path).unwrap();
     file.write_all_at(&Vec::from_iter((0..size).map(|n| n as u8)), 0).unwrap();
     path
+}
+
+#[test]
+fn a_disk_that_got_the_number_of_another_or_another_size_is_not_opened() {
+    let Some(disk) = Loop::new(4 * MIB, &[]) else { return };
+    let refusal = |target| match open(target, &to_read(BUFFERED)) {
+        Ok(_) => panic!("it was opened"),
+        Err(error) => error.to_string(),
+    };
+    let was = disk.look();
+    std::fs::OpenOptions::new().write(true).open(disk.file()).unwrap().set_len(2 * MIB).unwrap();
+    losetup(&["--set-capacity", disk.name()]);
+    let text = refusal(&was);
+    assert!(text.contains("it has another size"), "{text}");
+    let was = disk.look();
+    losetup(&["--detach", disk.name()]);
+    let other = disk.folder.path().join("other");
+    File::create(&other).unwrap().set_len(2 * MIB).unwrap();
+    losetup(&[disk.name(), self::text(&other)]);
+    let text = refusal(&was);
+    assert!(text.contains("another disk has got its device number"), "{text}");
+    assert!(open(&disk.look(), &to_read(BUFFERED)).is_ok());
+}
+
+#[test]
+fn a_file_of_an_overlays_lower_layer_is_known_before_and_after_it_is_copied_up() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["lower", "upper", "work", "merged"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    for name in ["first", "second"] {
+        fs::write(at("lower").join(name), [7; 4096]).unwrap();
+    }
+    let options = ["lower", "upper", "work"].map(|name| format!("{name}dir={}", text(&at(name))));
+    let mount = Command::new("mount")
+        .args(["-t", "overlay", "overlay", "-o", &options.join(",")])
+        .arg(at("merged"))
+        .output();
+    if !mount.is_ok_and(|mount| mount.status.success()) {
+        println!("skipped: no overlay can be mounted");
+        return;
+    }
+    let _undo = Undo("umount", Vec::from([text(&at("merged")).to_owned()]));
+    let [first, second] = ["first", "second"].map(|name| at("merged").join(name));
+    let write = Opening { access: BUFFERED, ..to_write(true, &[]) };
+    let look = |path: &Path| host::target(path).unwrap();
+    let (before, other) = (look(&first), look(&second));
+    for _ in 0..2 {
+        assert!(open(&before, &write).is_ok(), "copied up, and its copy again");
+    }
+    assert!(at("upper/first").exists());
+    fs::rename(&first, &second).unwrap();
+    let error = open(&other, &write).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("another file has taken its place"), "{error}");
+}
+
+/// Runs losetup until it can do it: a device is busy as long as somebody looks at it.
+fn losetup(arguments: &[&str]) {
+    for _ in 0..100 {
+        if Command::new("losetup").args(arguments).output().unwrap().status.success() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("losetup {arguments:?} does not work");
 }
 
 #[test]
@@ -327,9 +395,11 @@ fn the_file_of_a_loop_device_is_refused_under_every_name() {
         let message = refusal(&point.join("disk"));
         assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
     }
+    // The kernel knows which file it is, whatever has become of its name and its size.
     fs::remove_file(disk.file()).unwrap();
+    File::options().write(true).open(&link).unwrap().set_len(20 * MIB).unwrap();
     let message = refusal(&link);
-    assert!(message.contains("it cannot be seen whether"), "{message}");
+    assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
 }
 
 #[test]

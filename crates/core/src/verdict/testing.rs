@@ -327,6 +327,7 @@ fn target() -> Target {
         path: "/mnt/data.bin".to_owned(),
         kind: TargetKind::File,
         identity: None,
+        disk_sequence: None,
         size: SIZE,
         direct_alignment: Some(Bytes(512)),
         file_system: Some(FileSystem { kind: "ext4".to_owned(), ..FileSystem::default() }),

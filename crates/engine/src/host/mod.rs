@@ -9,11 +9,13 @@ mod extents;
 mod fiemap;
 mod holds;
 mod io_wq;
+mod loops;
 mod machine;
 mod mounts;
 pub(crate) mod nvme;
 mod pauses;
 mod presence;
+pub(crate) mod sequence;
 mod signature;
 mod stack;
 mod system;
@@ -181,6 +183,7 @@ fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
         path: path.to_owned(),
         kind: TargetKind::File,
         identity: None,
+        disk_sequence: None,
         size: Bytes(0),
         direct_alignment: None,
         file_system: None,
@@ -224,6 +227,7 @@ fn block_device(
         return Err(TargetError::NoDevice { name: target.name, cause });
     };
     target.size = device.size();
+    target.disk_sequence = sequence::of_device(&device);
     target.layers = stack::of_device(system, &device);
     target.direct_alignment = statx_alignment(path).or_else(|| sector(&target.layers));
     target.in_use = usage::of_device(system, &device, path);

@@ -1,8 +1,9 @@
 //! Where the facts are read from: /proc, /sys and /etc under one root, so that a machine with
 //! arrays, volumes and disks that this one lacks can be laid out in a folder and tested.
 
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -152,6 +153,15 @@ impl Device {
             None => format!("/dev/{}", self.name),
         }
     }
+}
+
+/// Opens the node of a device to read, if that is the device that it stands for.
+pub(crate) fn open_device(path: &Path, device: &Device, flags: i32) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    let same =
+        metadata.file_type().is_block_device() && split_number(metadata.rdev()) == device.number;
+    if same { Ok(file) } else { Err(io::Error::other("it is not the node of this device")) }
 }
 
 /// Splits a device number as stat has it.

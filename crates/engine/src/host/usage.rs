@@ -1,16 +1,19 @@
 //! Who uses a device or a file: what forbids writing to it.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use fathom_core::facts::InUse;
+use rustix::fs::statfs;
 
+use super::loops::{Loop, Shared, Shown, loops};
 use super::mounts::{Mount, mounts, unescape};
 use super::signature::signatures;
 use super::stack::btrfs;
-use super::system::{Device, System, split_number};
+use super::system::{Device, Number, System, open_device, split_number};
 
 /// How deep devices are looked for that are made of other devices.
 const DEPTH: u32 = 16;
@@ -18,13 +21,13 @@ const DEPTH: u32 = 16;
 /// Who uses a block device. Its partitions count for a disk; for a partition its disk counts, but
 /// not the disk's other partitions. `path` is where the device itself can be opened.
 pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
-    let mut usage = Usage { system, mounts: mounts(system), found: Vec::new() };
-    usage.device(device, 0);
-    if let Some(disk) = device.disk() {
-        usage.itself(&disk, 0);
-    }
+    let mut usage = Usage::new(system);
+    usage.whole(device);
+    usage.below(device, 0);
     let claimed = !usage.found.is_empty();
-    usage.found.extend(unseen(system, &device.dev_path(), "proc/self/mountinfo", "is mounted"));
+    let name = device.dev_path();
+    usage.found.extend(unseen(system, &name, "proc/self/mountinfo", "is mounted", PROC));
+    usage.found.extend(unseen_loops(system, &name));
     usage.found.extend(marks(system, device, path));
     // Only asked when nothing explains it: asking claims the device for a moment.
     if !claimed && is_claimed(path, device) {
@@ -33,14 +36,26 @@ pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<In
     usage.found
 }
 
+/// What statfs says of procfs and sysfs, from linux/magic.h.
+const PROC: i64 = 0x9fa0;
+const SYS: i64 = 0x6265_6572;
+
 /// What cannot be seen because a file or folder of the kernel's is not there, as where /proc is not
-/// mounted: it is not taken for nothing.
-fn unseen(system: &System, name: &str, place: &str, what: &str) -> Option<InUse> {
-    let cause = fs::metadata(system.path(place)).err()?;
-    Some(InUse::Unknown {
-        device: name.to_owned(),
-        why: format!("whether it {what} stands in /{place}: {}", without_number(&cause)),
-    })
+/// mounted, or something else is mounted over it: it is not taken for nothing.
+fn unseen(system: &System, name: &str, place: &str, what: &str, magic: i64) -> Option<InUse> {
+    let why = match statfs(system.path(place)) {
+        Err(cause) => without_number(&cause.into()),
+        Ok(found) if system.is_real() && found.f_type != magic => {
+            "something else is mounted there".to_owned()
+        }
+        Ok(_) => return None,
+    };
+    let why = format!("whether it {what} stands in /{place}: {why}");
+    Some(InUse::Unknown { device: name.to_owned(), why })
+}
+
+fn unseen_loops(system: &System, name: &str) -> Option<InUse> {
+    unseen(system, name, "sys/block", "backs a loop device", SYS)
 }
 
 /// The marks that a device and its partitions carry.
@@ -85,64 +100,124 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
     // write to an active one, whatever its name.
     let swap = swaps(system)
         .into_iter()
-        .filter(|swap| is_same(system, (&name, file), swap) == Some(true))
+        .filter(|swap| is_same(system, (&name, file), swap))
         .map(|_| InUse::Swap { device: name.to_string() });
-    let loops = system.block_devices().into_iter().filter_map(|device| {
-        let backing = device.text("loop/backing_file")?;
-        match is_same(system, (&name, file), &backing) {
-            Some(true) => {
-                Some(InUse::Holder { device: name.to_string(), holder: device.dev_path() })
-            }
-            Some(false) => None,
-            None => may_back(&device, file?.len()).then(|| InUse::Unknown {
-                device: name.to_string(),
-                why: format!(
-                    "{} is a file of just this size, {backing}, which is not to be found",
-                    device.dev_path()
-                ),
-            }),
+    let mounts = mounts(system);
+    let this = file.map(|file| Backing::of(system, &mounts, path, file));
+    let loops = loops(system).into_iter().filter_map(|one| {
+        let holder = one.device.dev_path();
+        let unnamed = one.shows == Shown::Unknown && one.name == name;
+        if unnamed || this.as_ref().is_some_and(|this| this.is_shown(&one.shows)) {
+            return Some(InUse::Holder { device: name.to_string(), holder });
         }
+        let fits = this.as_ref()?.may_be_shown(&mounts, &one);
+        fits.then(|| InUse::Unknown {
+            device: name.to_string(),
+            why: format!("{holder} shows a file of just this size, and which one cannot be told"),
+        })
     });
-    swap.chain(loops).chain(unseen(system, &name, "sys/block", "backs a loop device")).collect()
+    swap.chain(loops).chain(unseen_loops(system, &name)).collect()
 }
 
-/// Whether another name leads to the same file; none if nothing can be found there.
-fn is_same(system: &System, (name, file): (&str, Option<&Metadata>), other: &str) -> Option<bool> {
-    if name == other {
-        return Some(true);
+/// Whether a name leads to a file that has another name here.
+fn is_same(system: &System, (name, file): (&str, Option<&Metadata>), other: &str) -> bool {
+    let leads = || {
+        let other = fs::metadata(system.path(other)).ok()?;
+        Some((other.dev(), other.ino()) == file.map(|file| (file.dev(), file.ino()))?)
+    };
+    name == other || leads() == Some(true)
+}
+
+/// What is compared of a file with what loop devices show.
+struct Backing {
+    file: Shared,
+    /// Whether it is on an overlay.
+    overlaid: bool,
+    length: u64,
+}
+
+impl Backing {
+    fn of(system: &System, mounts: &[Mount], path: &Path, file: &Metadata) -> Self {
+        let id = super::mount_id(&system.path(path));
+        let mount = super::mount_of(mounts, path, id);
+        Self {
+            file: Shared::of(system, mounts, path, file),
+            overlaid: mount.is_some_and(|mount| mount.kind == "overlay"),
+            length: file.len(),
+        }
     }
-    let other = fs::metadata(system.path(other)).ok()?;
-    Some((other.dev(), other.ino()) == file.map(|file| (file.dev(), file.ino()))?)
-}
 
-/// Whether a loop device, whose file was removed or is in another mount namespace, may be one over
-/// a file of this length. A file that was removed may live on under another name, so not to be found
-/// proves nothing, and nothing stops a write behind a loop device's back. That every file were
-/// suspected would forbid writing on any machine with such a device: only those are that fit.
-fn may_back(device: &Device, length: u64) -> bool {
-    let offset = device.parse::<u64>("loop/offset").unwrap_or(0);
-    let limit = device.parse::<u64>("loop/sizelimit").unwrap_or(0);
-    let rest = length.saturating_sub(offset);
-    let shown = if limit == 0 { rest } else { rest.min(limit) };
-    0 < shown && shown - shown % 512 == device.size().0
+    /// Whether a loop device shows it, under this name, another one, or through an overlay.
+    fn is_shown(&self, shown: &Shown) -> bool {
+        matches!(shown, Shown::File { file, .. } if file.is(&self.file))
+    }
+
+    /// Whether a loop device of which cannot be told what it shows, or that lies on an overlay that
+    /// cannot be followed, may be one over this file. A file that was removed may live on under
+    /// another name, so not to be found proves nothing, and nothing stops a write behind a loop
+    /// device's back. That every file were suspected would forbid writing on any machine with such a
+    /// device: only those are that fit.
+    fn may_be_shown(&self, mounts: &[Mount], one: &Loop) -> bool {
+        let certain = match one.shows {
+            Shown::Device(_) => true,
+            Shown::Unknown | Shown::File { by_name: true, .. } => false,
+            Shown::File { file, .. } if file.inode.0 == self.file.inode.0 => true,
+            Shown::File { file, .. } => {
+                let number = split_number(file.inode.0);
+                let mount = mounts.iter().find(|mount| mount.device == number);
+                let followed = number.0 != 0
+                    || file.real.is_some()
+                    || mount.is_some_and(|mount| mount.kind != "overlay");
+                followed && (!self.overlaid || self.file.real.is_some())
+            }
+        };
+        let offset = one.device.parse::<u64>("loop/offset").unwrap_or(0);
+        let limit = one.device.parse::<u64>("loop/sizelimit").unwrap_or(0);
+        let rest = self.length.saturating_sub(offset);
+        let shown = if limit == 0 { rest } else { rest.min(limit) } / 512 * 512;
+        !certain && 0 < shown && shown == one.device.size().0
+    }
 }
 
 struct Usage<'a> {
     system: &'a System,
     mounts: Vec<Mount>,
+    loops: Vec<Loop>,
+    /// The device that is asked about, and what shows on it what is below: they are no others' uses.
+    own: Vec<Number>,
+    /// The devices that were looked at already.
+    seen: BTreeSet<Number>,
     found: Vec<InUse>,
 }
 
-impl Usage<'_> {
-    /// A device, its partitions, and what is made of them.
-    fn device(&mut self, device: &Device, depth: u32) {
-        self.itself(device, depth);
-        for partition in device.partitions() {
-            self.itself(&partition, depth);
+impl<'a> Usage<'a> {
+    fn new(system: &'a System) -> Self {
+        let (mounts, loops) = (mounts(system), loops(system));
+        let (own, seen) = (Vec::new(), BTreeSet::new());
+        Self { system, mounts, loops, own, seen, found: Vec::new() }
+    }
+
+    /// A device, its partitions, the disk that it is a partition of, and what is made of them.
+    fn whole(&mut self, device: &Device) {
+        self.device(device);
+        if let Some(disk) = device.disk() {
+            self.itself(&disk);
         }
     }
 
-    fn itself(&mut self, device: &Device, depth: u32) {
+    /// A device, its partitions, and what is made of them.
+    fn device(&mut self, device: &Device) {
+        self.itself(device);
+        for partition in device.partitions() {
+            self.itself(&partition);
+        }
+    }
+
+    fn itself(&mut self, device: &Device) {
+        // Devices may be made of each other again and again.
+        if !self.seen.insert(device.number) {
+            return;
+        }
         for mount_point in self.mount_points(device) {
             self.add(InUse::Mounted { device: device.dev_path(), mount_point });
         }
@@ -153,20 +228,68 @@ impl Usage<'_> {
         // The kernel does not note a loop device among the holders of what it shows.
         let holders = device.linked("holders").into_iter().chain(self.loops_over(device));
         for holder in holders {
-            self.add(InUse::Holder { device: device.dev_path(), holder: holder.dev_path() });
-            if depth < DEPTH {
-                self.device(&holder, depth + 1);
+            if self.own.contains(&holder.number) {
+                continue;
             }
+            self.add(InUse::Holder { device: device.dev_path(), holder: holder.dev_path() });
+            self.device(&holder);
+        }
+    }
+
+    /// What a device shows or is made of: a loop device claims nothing of it, so that others may use
+    /// it as well.
+    fn below(&mut self, device: &Device, depth: u32) {
+        if depth == DEPTH {
+            return;
+        }
+        let disk = device.disk().unwrap_or_else(|| device.clone());
+        self.own.extend([device.number, disk.number]);
+        for slave in device.linked("slaves").into_iter().chain(disk.linked("slaves")) {
+            self.below(&slave, depth + 1);
+        }
+        let Some(one) = self.loops.iter().find(|one| one.device == disk).cloned() else { return };
+        let before = self.found.len();
+        let name = match one.shows {
+            Shown::Device(number) => {
+                let Some(shown) = self.system.device(number) else { return };
+                self.whole(&shown);
+                let path = self.system.path(shown.dev_path());
+                if self.found.len() == before && is_claimed(&path, &shown) {
+                    self.add(InUse::Exclusive { device: shown.dev_path() });
+                }
+                self.below(&shown, depth + 1);
+                shown.dev_path()
+            }
+            Shown::File { .. } | Shown::Unknown => {
+                self.beside(&one);
+                one.name.clone()
+            }
+        };
+        // What is said of another device has to be seen to concern this one.
+        if before < self.found.len() {
+            let holder = one.device.dev_path();
+            self.found.insert(before, InUse::Holder { device: name, holder });
+        }
+    }
+
+    /// The other loop devices over the file of one, and swap on it.
+    fn beside(&mut self, one: &Loop) {
+        if swaps(self.system).contains(&one.name) {
+            self.add(InUse::Swap { device: one.name.clone() });
+        }
+        let others: Vec<Loop> =
+            self.loops.iter().filter(|other| other.device != one.device).cloned().collect();
+        for other in others.into_iter().filter(|other| other.shows_same_file(one)) {
+            let holder = other.device.dev_path();
+            self.add(InUse::Holder { device: one.name.clone(), holder });
+            self.device(&other.device);
         }
     }
 
     /// The loop devices that show a block device, or a part of it, mounted or not.
     fn loops_over(&self, device: &Device) -> Vec<Device> {
-        let shows = |one: &Device| {
-            let backing = one.text("loop/backing_file");
-            backing.is_some_and(|path| self.system.number_of(&path) == Some(device.number))
-        };
-        self.system.block_devices().into_iter().filter(shows).collect()
+        let shows = |one: &&Loop| one.shows == Shown::Device(device.number);
+        self.loops.iter().filter(shows).map(|one| one.device.clone()).collect()
     }
 
     fn add(&mut self, usage: InUse) {
@@ -203,15 +326,6 @@ fn swaps(system: &System) -> Vec<String> {
     let text = system.text("proc/swaps").unwrap_or_default();
     let path = |line: &str| line.split_whitespace().next().map(unescape);
     text.lines().skip(1).filter_map(path).collect()
-}
-
-/// Opens the node of a device to read, if that is the device that it stands for.
-fn open_device(path: &Path, device: &Device, flags: i32) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path)?;
-    let metadata = file.metadata()?;
-    let same =
-        metadata.file_type().is_block_device() && split_number(metadata.rdev()) == device.number;
-    if same { Ok(file) } else { Err(io::Error::other("it is not the node of this device")) }
 }
 
 fn is_claimed(path: &Path, device: &Device) -> bool {

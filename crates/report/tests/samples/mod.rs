@@ -145,6 +145,7 @@ pub fn file(name: &str) -> Target {
         path: name.to_owned(),
         kind: TargetKind::File,
         identity: None,
+        disk_sequence: None,
         size: Bytes(8 << 30),
         direct_alignment: Some(Bytes(512)),
         file_system: Some(FileSystem {
