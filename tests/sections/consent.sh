@@ -101,7 +101,7 @@ check "a sweep that goes on" wait_until 60 trials
 rm gone.jsonl
 echo "somebody else's" >gone.jsonl
 wait "$process" || true
-check "a result that was replaced: it says so" says 'gone.jsonl was removed or replaced'
+check "a result that was replaced: it says so" says 'gone.jsonl: .*somebody has removed, moved or replaced it.*is saved in .*gone.jsonl.saved-1'
 check "a result that was replaced: what was measured is saved" test \
   "$(grep -c '"line":"trial"' gone.jsonl.saved-1)" = 6
 check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"

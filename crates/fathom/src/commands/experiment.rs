@@ -307,19 +307,20 @@ fn run(
 fn finish(
     outcome: Result<Outcome, Error>,
     (prepared, outputs): (&Prepared, &Outputs),
-    journal: Journal,
+    mut journal: Journal,
 ) -> Result<u8, Error> {
     let consent = &prepared.grounds[0].spec.consent;
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
-            if outcome.signal.is_some() {
+            let shown = outputs
+                .finish(&mut journal, &|document| report::render(document, &shared::style()));
+            if outcome.signal.is_some() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
-            Ok(shared::exit_code(&outcome))
+            shown.map(|()| shared::exit_code(&outcome))
         }
         Err(error) => {
-            if journal.holds_results() {
+            if journal.holds_results() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
             shared::after_failure(journal);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -742,49 +742,50 @@ impl Outputs {
         typed.collect()
     }
 
-    /// Shows and writes what the result file holds.
+    /// Shows and writes what was measured. Each output gets it whatever has become of the others.
     ///
     /// # Errors
     ///
-    /// When a report cannot be written.
+    /// When the result is not where it was to be, or a report cannot be written.
     pub fn finish(
         &self,
-        journal: &Journal,
+        journal: &mut Journal,
         render: &dyn Fn(&Document) -> String,
     ) -> Result<(), Error> {
-        let document = read(journal.path())?;
-        output::say_text(render(&document).trim_end_matches('\n'))?;
-        self.write(journal, &document)
+        let document = document(journal)?;
+        let shown = output::say_text(render(&document).trim_end_matches('\n'));
+        self.write(journal, &document).and(shown)
     }
 
     /// Says where the result file is, and writes what was asked for beside it.
     ///
     /// # Errors
     ///
-    /// When a report cannot be written.
-    pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
-        output::say("")?;
-        output::say(&format!("result  {}", journal.path().display()))?;
+    /// As [`Self::finish`].
+    pub fn write(&self, journal: &mut Journal, document: &Document) -> Result<(), Error> {
+        let result = format!("result  {}", journal.path().display());
+        let said = match journal.is_saved() {
+            true => output::say("").and_then(|()| output::say(&result)),
+            false => Ok(()),
+        };
         let tables = (self.csv.as_deref(), self.series.as_deref());
-        write_reports(document, self.html.as_deref(), tables)?;
-        match &self.trace {
-            Some(trace) => output::say(&trace.close()?),
-            None => Ok(()),
-        }
+        let reports = write_reports(document, self.html.as_deref(), tables);
+        let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
+        journal.outcome().and(said).and(reports).and(trace)
     }
 }
 
 /// Says where what was measured before a failure is to be found, or removes a file without a result.
 pub fn after_failure(journal: Journal) {
-    if journal.holds_results() {
+    if !journal.holds_results() {
+        journal.discard();
+    } else if journal.is_saved() {
         let path = journal.path().display().to_string();
         output::note(&format!(
             "what was measured until then is in {}: show it with `fathom report {}`",
             path,
             typed_path(&path)
         ));
-    } else {
-        journal.discard();
     }
 }
 
@@ -947,14 +948,34 @@ fn agrees(count: usize) -> bool {
 ///
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
-    let failed = |problem: String| Error::Read { path: path.to_owned(), problem };
-    let unreadable = |why: String| failed(format!("{why}: name a result file"));
-    let file = Foreign::open(path, PIPE_LIMIT).map_err(unreadable)?;
-    let outcome = document::read_from(&mut BufReader::with_capacity(READ_BUFFER, file));
-    let outcome =
-        outcome.map_err(|cause| unreadable(format!("cannot be read ({})", plain(&cause))))?;
-    outcome.map_err(|error| failed(error.to_string()))
+    let file = Foreign::open(path, PIPE_LIMIT)
+        .map_err(|why| Error::Read { path: path.to_owned(), problem: format!("{why}: {NAME}") })?;
+    read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
 }
+
+/// What a run has written, whatever has its file's name by now.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn document(journal: &mut Journal) -> Result<Document, Error> {
+    let path = journal.path().to_owned();
+    let mut reader = journal.reader().map_err(|cause| unreadable(&path, &cause))?;
+    read_from(&path, &mut reader)
+}
+
+fn read_from(path: &Path, reader: &mut dyn BufRead) -> Result<Document, Error> {
+    let outcome = document::read_from(reader).map_err(|cause| unreadable(path, &cause))?;
+    outcome.map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
+}
+
+fn unreadable(path: &Path, cause: &io::Error) -> Error {
+    let problem = format!("cannot be read ({}): {NAME}", plain(cause));
+    Error::Read { path: path.to_owned(), problem }
+}
+
+/// The way out where a result cannot be read.
+const NAME: &str = "name a result file";
 
 /// No result comes near it; a pipe may have no end.
 const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
