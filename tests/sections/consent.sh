@@ -19,8 +19,8 @@ refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
   before=$(sha256sum <"$file")
   run_fathom "$@"
   sync
-  # A result that cannot be gone on with has a code of its own.
-  check "$sentence: exit code" status_is 3 5
+  # A result that cannot be gone on with has a code of its own, and a name of nothing too.
+  check "$sentence: exit code" status_is 2 3 5
   check "$sentence: says why" says "$words"
   check "$sentence: not a byte differs" test "$(sha256sum <"$file")" = "$before"
 }
@@ -83,12 +83,28 @@ run_fathom sweep mine --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 
 head -n 2 sweep.jsonl >begun.jsonl
 refused "resume without consent" 'consents to nothing.*fathom resume begun.jsonl --overwrite' mine \
   resume begun.jsonl
+check "resume shows where what it writes to lies" says "OVERWRITES $FATHOM_BED/mine: "
 head -n 2 sweep.jsonl | sed 's/"mine"/"theirs"/; s/--axis/--html=report.html","--axis/' >crafted.jsonl
 refused "resume of a file that names another target" 'another target' theirs resume crafted.jsonl
 check "and it writes no report where that says" test ! -e report.html
 disk named 16M
 head -n 2 sweep.jsonl | sed "s|\"--overwrite\"|\"--destroy\",\"$loop\"|; s|\"mine\"|\"$loop\"|" >device.jsonl
 refused "resume of a file with a device and its name in --destroy" 'another target' named resume device.jsonl
+# A name in --destroy is that of this folder, and not of one that the file tells.
+mkdir here there
+head -c 4M /dev/urandom >here/disk
+head -c 4M /dev/urandom >there/disk
+(cd there && "$fathom" sweep disk --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s \
+  --overwrite --yes --out sweep.jsonl) >"$out" 2>&1
+head -n 2 there/sweep.jsonl >here/crafted.jsonl
+cd here
+refused "resume with a name of this folder, in a file that tells another one" 'none of the targets' \
+  ../there/disk resume crafted.jsonl --destroy disk
+refused "resume with a name that leads to nothing here" 'leads to nothing from this folder' \
+  ../there/disk resume crafted.jsonl --destroy elsewhere
+run_fathom resume crafted.jsonl --destroy ../there/disk
+check "resume with the name of what the file means goes on to its end" status_is 0 4
+cd ..
 run_fathom resume begun.jsonl --overwrite
 check "resume with the consent typed again goes on to its end" status_is 0 4
 check "and all trials are there" test "$(grep -c '"line":"trial"' begun.jsonl)" = 2

@@ -964,6 +964,15 @@ pub fn document(journal: &mut Journal) -> Result<Document, Error> {
     read_from(&path, &mut reader)
 }
 
+/// Reads a result file that was claimed.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_claimed(path: &Path, file: &File) -> Result<Document, Error> {
+    read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
+}
+
 fn read_from(path: &Path, reader: &mut dyn BufRead) -> Result<Document, Error> {
     let outcome = document::read_from(reader).map_err(|cause| unreadable(path, &cause))?;
     outcome.map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
@@ -987,6 +996,19 @@ const READ_BUFFER: usize = 256 << 10;
 mod tests {
     use super::*;
     use crate::cli::args::{Args, Command};
+
+    #[test]
+    fn a_claimed_result_is_read_and_not_what_has_taken_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "").unwrap();
+        let claimed = Journal::claim(&path).unwrap();
+        let before = read_claimed(&path, &claimed).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "somebody's").unwrap();
+        assert_ne!(read(&path).unwrap_err().to_string(), before);
+        assert_eq!(read_claimed(&path, &claimed).unwrap_err().to_string(), before);
+    }
 
     #[test]
     fn what_leads_out_of_a_folder_since_it_was_listed_is_refused() {
