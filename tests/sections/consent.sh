@@ -122,6 +122,27 @@ check "a result that was replaced: what was measured is saved" test \
   "$(grep -c '"line":"trial"' gone.jsonl.saved-1)" = 6
 check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"
 
+# Results of fathom's are no targets of a folder, and none is overwritten while it is written.
+mkdir results
+head -c 4M /dev/urandom >results/data
+cp sweep.jsonl results/plain
+"$fathom" sweep mine --axis queue-depth=1,2,3,4 -d 1500ms --warm-up 0s --out results/now.fathom.jsonl \
+  >now.txt 2>&1 &
+process=$!
+check "a sweep that writes its result into a folder" wait_until 60 \
+  bash -c '[[ $(wc -l <results/now.fathom.jsonl) -ge 2 ]]'
+refused "a result that a fathom writes, named by itself" 'a result that a fathom is writing' results/plain \
+  run results/now.fathom.jsonl "${short[@]}" --size 4k --overwrite
+run_fathom run results "${short[@]}" --destroy results
+check "results in a folder that is written to: the rest of it is written" status_is 0 4
+check "results in a folder that is written to: they are named" says 'results/plain is left out: it is a result'
+check "results in a folder that is written to: the one that is written too" \
+  says 'results/now.fathom.jsonl is left out'
+check "results in a folder that is written to: not a byte differs" cmp sweep.jsonl results/plain
+wait "$process" || true
+check "results in a folder that is written to: all trials are in the one that was written" test \
+  "$(grep -c '"line":"trial"' results/now.fathom.jsonl)" -ge 4
+
 # Ctrl-C twice removes nothing that is not fathom's own.
 "$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
 process=$!

@@ -188,13 +188,13 @@ harmed() { # NAME OF THE HARM, THE HARM...
   lost=$(sed -nE 's/^error: .* ([0-9]+) lines? that w.* lost.*/\1/p' "$out")
   mv results/r.jsonl.saved-1 . 2>/dev/null || true
   check "a result that is $name: all trials but ${lost:-0} are saved" test \
-    "$(($(trials_in r.jsonl.saved-1) + ${lost:-0}))" = 4
+    "$(($(trials_in r.jsonl.saved-1) + ${lost:-0}))" -ge 4
   check "a result that is $name: it can be read" readable r.jsonl.saved-1 1
 }
 harmed "removed with its folder" rm -r results
-check "a result that is removed with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" = 4
+check "a result that is removed with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" -ge 4
 harmed "moved with its folder" mv results moved/results
-check "a result that is moved with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" = 4
+check "a result that is moved with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" -ge 4
 harmed "cut off" truncate -s 0 results/r.jsonl
 check "a result that is cut off: what is lost is said" test "${lost:-0}" -ge 1
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Utc;
+use fathom_report::document;
 
 use crate::error::{Error, plain};
 use crate::{output, signals};
@@ -324,6 +325,25 @@ impl Journal {
     }
 }
 
+/// Whether a file is a result of fathom, by its name or by what it begins with. What cannot be read is
+/// none: it cannot be a target either.
+pub fn is_result(path: &Path) -> bool {
+    let named = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX));
+    named || begins_as_result(path).is_ok_and(|begins| begins)
+}
+
+fn begins_as_result(path: &Path) -> io::Result<bool> {
+    let mut first = [0; document::START.len()];
+    File::open(path)?.read_exact(&mut first)?;
+    Ok(first == document::START)
+}
+
+/// Whether a file is a result that some fathom writes now: that has it locked.
+pub fn is_being_written(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    is_result(path) && File::open(path).is_ok_and(locked)
+}
+
 /// How a result file is opened. Every write goes to its end: behind one that somebody has cut off there
 /// would be a hole otherwise, as long as what is lost.
 fn options() -> OpenOptions {
@@ -561,6 +581,30 @@ mod tests {
         let mut text = String::new();
         journal.reader().unwrap().read_to_string(&mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn a_result_is_known_by_its_name_or_its_beginning_and_while_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut journal = Journal::create(&path, false).unwrap();
+        journal.append(&String::from_utf8_lossy(document::START)).unwrap();
+        journal.append_result(&|out| out.write_all(b"1"));
+        assert!(is_result(&path) && is_being_written(&path));
+        drop(journal);
+        assert!(is_result(&path) && !is_being_written(&path));
+        for (name, content, result) in [
+            ("data", "data", false),
+            ("empty", "", false),
+            ("torn.fathom.jsonl", "\0\0", true),
+            ("jsonl", "{\"line\":\"header\"}", false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let file = File::open(&path).unwrap();
+            file.lock().unwrap();
+            assert_eq!((is_result(&path), is_being_written(&path)), (result, result), "{name}");
+        }
     }
 
     /// A journal of a header and a trial in a folder of its own.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_core::Bytes;
 use fathom_core::calibration::Ceiling;
 use fathom_core::experiment::{Conclusion, Experiment, Planned, Sequence};
-use fathom_core::facts::{Host, Target};
+use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{Access, BackendKind, Payload, RingMode, Stream};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
@@ -249,8 +249,8 @@ pub fn readable(spec: &Spec) -> Result<(), Error> {
 /// The most files that a folder may have as a target.
 const FILES_MAX: usize = 4096;
 
-/// The regular files in a folder and all folders below it that hold any data, in the order of their
-/// names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
+/// The regular files in a folder and all folders below it that hold any data and no result of fathom's,
+/// in the order of their names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
 /// written to, by mistake; nor is what is mounted below it taken for a part of it, unless that is asked for.
 ///
 /// # Errors
@@ -266,7 +266,7 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
     let mut files = Vec::new();
     let mut folders = Vec::from([folder.to_owned()]);
     let mount = host::mount_id(folder);
-    let mut mounted = Vec::new();
+    let (mut mounted, mut results) = (Vec::new(), Vec::new());
     while let Some(next) = folders.pop() {
         let entries = match std::fs::read_dir(&next) {
             Ok(entries) => entries,
@@ -284,7 +284,10 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
             } else if metadata.is_dir() {
                 folders.push(entry.path());
             } else if metadata.is_file() && metadata.len() > 0 {
-                files.push(entry.path());
+                match journal::is_result(&entry.path()) {
+                    true => results.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
             }
         }
         if FILES_MAX < files.len() {
@@ -301,14 +304,21 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
         );
         return refuse("there is no file with data in this folder".to_owned(), &remedy);
     }
+    say_what_is_left_out(&mounted, &results);
+    files.sort();
+    Ok(Some(files))
+}
+
+fn say_what_is_left_out(mounted: &[PathBuf], results: &[PathBuf]) {
     for path in mounted {
         output::note(&format!(
             "{} is left out: something is mounted there; --across-mounts takes it in",
             path.display()
         ));
     }
-    files.sort();
-    Ok(Some(files))
+    for path in results {
+        output::note(&format!("{} is left out: it is a result of fathom's", path.display()));
+    }
 }
 
 /// Open targets, and what carries the I/Os to them.
@@ -498,6 +508,28 @@ fn written(spec: &Spec) -> Vec<Key> {
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
 }
 
+/// Refuses to overwrite what a fathom is measuring at this moment: who allows a file to be overwritten
+/// means what it was, and not what it is becoming.
+///
+/// # Errors
+///
+/// When there is such a file.
+pub fn no_result_at_work(path: &str, name: &str) -> Result<(), Error> {
+    match journal::is_being_written(Path::new(path)) {
+        true => Err(Error::Refused(format!(
+            "{name}: it is a result that a fathom is writing: wait for its end, or name another file"
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn no_results_at_work(facts: &[Target], written: &[Key]) -> Result<(), Error> {
+    written.iter().map(|key| &facts[key.target as usize]).try_for_each(|target| match target.kind {
+        TargetKind::File => no_result_at_work(&target.path, &target.name),
+        _ => Ok(()),
+    })
+}
+
 /// Refuses, by what is known and without opening anything, what must not be touched.
 ///
 /// # Errors
@@ -506,6 +538,7 @@ fn written(spec: &Spec) -> Vec<Key> {
 pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
     let Place::Real(facts) = place else { return Ok(()) };
     let written = written(spec);
+    no_results_at_work(facts, &written)?;
     for stream in spec.streams() {
         for region in &stream.regions {
             let opening = Opening {
@@ -525,6 +558,7 @@ pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
 /// for each of its regions. All points have the same streams on the same targets.
 fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, Error> {
     let written = written(spec);
+    no_results_at_work(facts, &written)?;
     let mut open: Vec<(Key, OpenTarget)> = Vec::new();
     let mut get = |target: u32, access: Access| -> Result<OpenTarget, Error> {
         let key = key(target, access);
