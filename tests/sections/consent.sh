@@ -19,8 +19,8 @@ refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
   before=$(sha256sum <"$file")
   run_fathom "$@"
   sync
-  # A result that cannot be gone on with has a code of its own.
-  check "$sentence: exit code" status_is 3 5
+  # A result that cannot be gone on with has a code of its own, and a name of nothing too.
+  check "$sentence: exit code" status_is 2 3 5
   check "$sentence: says why" says "$words"
   check "$sentence: not a byte differs" test "$(sha256sum <"$file")" = "$before"
 }
@@ -170,12 +170,28 @@ run_fathom sweep mine --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 
 head -n 2 sweep.jsonl >begun.jsonl
 refused "resume without consent" 'consents to nothing.*fathom resume begun.jsonl --overwrite' mine \
   resume begun.jsonl
+check "resume shows where what it writes to lies" says "OVERWRITES $FATHOM_BED/mine: "
 head -n 2 sweep.jsonl | sed 's/"mine"/"theirs"/; s/--axis/--html=report.html","--axis/' >crafted.jsonl
 refused "resume of a file that names another target" 'another target' theirs resume crafted.jsonl
 check "and it writes no report where that says" test ! -e report.html
 disk named 16M
 head -n 2 sweep.jsonl | sed "s|\"--overwrite\"|\"--destroy\",\"$loop\"|; s|\"mine\"|\"$loop\"|" >device.jsonl
 refused "resume of a file with a device and its name in --destroy" 'another target' named resume device.jsonl
+# A name in --destroy is that of this folder, and not of one that the file tells.
+mkdir here there
+head -c 4M /dev/urandom >here/disk
+head -c 4M /dev/urandom >there/disk
+(cd there && "$fathom" sweep disk --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s \
+  --overwrite --yes --out sweep.jsonl) >"$out" 2>&1
+head -n 2 there/sweep.jsonl >here/crafted.jsonl
+cd here
+refused "resume with a name of this folder, in a file that tells another one" 'none of the targets' \
+  ../there/disk resume crafted.jsonl --destroy disk
+refused "resume with a name that leads to nothing here" 'leads to nothing from this folder' \
+  ../there/disk resume crafted.jsonl --destroy elsewhere
+run_fathom resume crafted.jsonl --destroy ../there/disk
+check "resume with the name of what the file means goes on to its end" status_is 0 4
+cd ..
 run_fathom resume begun.jsonl --overwrite
 check "resume with the consent typed again goes on to its end" status_is 0 4
 check "and all trials are there" test "$(grep -c '"line":"trial"' begun.jsonl)" = 2
@@ -188,10 +204,31 @@ check "a sweep that goes on" wait_until 60 trials
 rm gone.jsonl
 echo "somebody else's" >gone.jsonl
 wait "$process" || true
-check "a result that was replaced: it says so" says 'gone.jsonl was removed or replaced'
+check "a result that was replaced: it says so" says 'gone.jsonl: .*somebody has removed, moved or replaced it.*is saved in .*gone.jsonl.saved-1'
 check "a result that was replaced: what was measured is saved" test \
   "$(grep -c '"line":"trial"' gone.jsonl.saved-1)" = 6
 check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"
+
+# Results of fathom's are no targets of a folder, and none is overwritten while it is written.
+mkdir results
+head -c 4M /dev/urandom >results/data
+cp sweep.jsonl results/plain
+"$fathom" sweep mine --axis queue-depth=1,2,3,4 -d 1500ms --warm-up 0s --out results/now.fathom.jsonl \
+  >now.txt 2>&1 &
+process=$!
+check "a sweep that writes its result into a folder" wait_until 60 \
+  bash -c '[[ $(wc -l <results/now.fathom.jsonl) -ge 2 ]]'
+refused "a result that a fathom writes, named by itself" 'a result that a fathom is writing' results/plain \
+  run results/now.fathom.jsonl "${short[@]}" --size 4k --overwrite
+run_fathom run results "${short[@]}" --destroy results
+check "results in a folder that is written to: the rest of it is written" status_is 0 4
+check "results in a folder that is written to: they are named" says 'results/plain is left out: it is a result'
+check "results in a folder that is written to: the one that is written too" \
+  says 'results/now.fathom.jsonl is left out'
+check "results in a folder that is written to: not a byte differs" cmp sweep.jsonl results/plain
+wait "$process" || true
+check "results in a folder that is written to: all trials are in the one that was written" test \
+  "$(grep -c '"line":"trial"' results/now.fathom.jsonl)" -ge 4
 
 # Ctrl-C twice removes nothing that is not fathom's own.
 "$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &

@@ -169,10 +169,40 @@ check "20 kills on a file: it goes on, nothing is lost and nothing measured twic
 check "10 kills of a search on a file: it goes on to its end, and no probe is measured twice" \
   until_killed 10 1000 end_of depth
 
+# Whatever somebody does to a result file while it is written: all that can be known of it is saved, the
+# run goes on and is shown, and its exit code tells that the result is not where it was to be.
+mkdir moved
+harmed() { # NAME OF THE HARM, THE HARM...
+  local name=$1
+  shift
+  rm -rf r.jsonl.saved-* results moved/results
+  mkdir results
+  start results/r.jsonl sweep data --axis queue-depth=1,2,3,4 -d 700ms --warm-up 0s
+  # Two trials: the first of them is in the file for good.
+  wait_until 60 bash -c '[[ $(wc -l <results/r.jsonl) -ge 3 ]]'
+  "$@"
+  ended
+  check "a result that is $name: exit code 5" status_is 5
+  check "a result that is $name: it is said where it is" says 'error: results/r.jsonl.*saved in .*/r.jsonl.saved-1'
+  check "a result that is $name: it is shown" says '^result .*r.jsonl.saved-1'
+  lost=$(sed -nE 's/^error: .* ([0-9]+) lines? that w.* lost.*/\1/p' "$out")
+  mv results/r.jsonl.saved-1 . 2>/dev/null || true
+  check "a result that is $name: all trials but ${lost:-0} are saved" test \
+    "$(($(trials_in r.jsonl.saved-1) + ${lost:-0}))" -ge 4
+  check "a result that is $name: it can be read" readable r.jsonl.saved-1 1
+}
+harmed "removed with its folder" rm -r results
+check "a result that is removed with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" -ge 4
+harmed "moved with its folder" mv results moved/results
+check "a result that is moved with its folder: no trial is lost" test "$(trials_in r.jsonl.saved-1)" -ge 4
+harmed "cut off" truncate -s 0 results/r.jsonl
+check "a result that is cut off: what is lost is said" test "${lost:-0}" -ge 1
+
 if [[ $EUID -ne 0 ]]; then
   skip "full disks" "mounts need root"
   exit 0
 fi
+rm r.jsonl.saved-1
 mkdir full
 mount -t tmpfs -o size=8m tmpfs full
 later "umount $FATHOM_BED/full"
@@ -183,6 +213,7 @@ ended
 check "the result's disk is full: exit code 5" status_is 5
 check "the result's disk is full: names the file" says 'full/r\.'
 check "the result's disk is full: finished trials are readable" readable full/r.jsonl 1
+check "the result's disk is full: all of them are saved where there is room" test "$(trials_in r.jsonl.saved-1)" = 6
 check "the result's disk is full: the scratch file is gone" test -z "$(scratch_files work)"
 
 truncate -s 64M small

@@ -1,30 +1,52 @@
 //! The result file: append-only, on the disk after every line, so that whatever ends the process
-//! leaves every finished trial readable. Never overwrites anything.
+//! leaves every finished trial readable. Never overwrites anything; what the file does not take, or what
+//! somebody else has done to it, costs no more than cannot be helped: the rest is saved elsewhere.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Utc;
+use fathom_report::document;
 
-use crate::error::Error;
+use crate::error::{Error, plain};
 use crate::{output, signals};
 
 /// How a result file's default name ends.
 pub const SUFFIX: &str = ".fathom.jsonl";
+
+/// What writes a line, piece by piece where it is long.
+type Line<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
 /// An open result file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// The length up to which every line is whole.
-    whole: u64,
+    /// The first line, which makes any later one readable: of a file that somebody cut off it is the
+    /// only one that can be written again.
+    header: Vec<u8>,
+    /// Where each line ends.
+    ends: Vec<u64>,
+    /// All lines, where no file takes them any more.
+    memory: Option<Vec<u8>>,
     /// Whether one of them is a result.
     results: bool,
     /// Whether stdout gets every line too.
     echo: bool,
+    /// What is not where the user wanted it, and where it is.
+    trouble: Option<Error>,
+}
+
+/// Why lines cannot stay where they are.
+enum Harm {
+    /// The file takes no more.
+    Full(io::Error),
+    /// The file was removed or moved, or another one has its name.
+    Gone,
+    /// Somebody else has cut it off or written to it.
+    Changed,
 }
 
 impl Journal {
@@ -36,12 +58,25 @@ impl Journal {
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
         // Nobody needs a file without a result: until there is one it goes away with us, and only
         // one that was killed leaves it.
-        let file = signals::create_doomed(path, OpenOptions::new().read(true).write(true))
+        let file = signals::create_doomed(path, &mut options())
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
         keep_name(path);
         // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
         let _ = file.try_lock();
-        Ok(Self { path: path.to_owned(), file, whole: 0, results: false, echo })
+        Ok(Self { echo, ..Self::of(path, file) })
+    }
+
+    fn of(path: &Path, file: File) -> Self {
+        Self {
+            path: path.to_owned(),
+            file,
+            header: Vec::new(),
+            ends: Vec::new(),
+            memory: None,
+            results: false,
+            echo: false,
+            trouble: None,
+        }
     }
 
     /// Claims a result file to go on with it: before it is read, because what another process still
@@ -58,7 +93,7 @@ impl Journal {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return refuse("it is no file: name a result file");
         }
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        let file = options().open(path).map_err(failed)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 refuse("another process still writes it: wait for its end, or stop it")
@@ -75,19 +110,23 @@ impl Journal {
     /// When it cannot be written.
     pub fn reopen(path: &Path, file: File, lines: usize) -> Result<Self, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
-        let (mut whole, ends) = end_of(&file, lines).map_err(failed)?;
-        let cut = || -> io::Result<u64> {
-            file.set_len(whole)?;
-            (&file).seek(SeekFrom::Start(whole))?;
-            if !ends {
-                (&file).write_all(b"\n")?;
-            }
-            file.sync_all()?;
-            Ok(whole + u64::from(!ends))
-        };
-        whole = cut().map_err(failed)?;
         // What it holds is not ours to remove.
-        Ok(Self { path: path.to_owned(), file, whole, results: true, echo: false })
+        let mut journal = Self { results: true, ..Self::of(path, file) };
+        journal.cut(lines).map_err(failed)?;
+        Ok(journal)
+    }
+
+    fn cut(&mut self, lines: usize) -> io::Result<()> {
+        let (ends, is_ended) = ends_of(&self.file, lines)?;
+        self.ends = ends;
+        self.file.set_len(self.whole())?;
+        if !is_ended {
+            (&self.file).write_all(b"\n")?;
+            self.ends.iter_mut().rev().take(1).for_each(|end| *end += 1);
+        }
+        self.file.sync_all()?;
+        self.header = vec![0; self.ends.first().map_or(0, |end| *end as usize)];
+        self.file.read_exact_at(&mut self.header, 0)
     }
 
     /// Where it is.
@@ -100,104 +139,183 @@ impl Journal {
         self.results
     }
 
+    /// Whether it is in a file: what is not outlives nothing, and there is no point in measuring more.
+    pub fn is_saved(&self) -> bool {
+        self.memory.is_none()
+    }
+
+    /// All that is in it.
+    pub fn reader(&mut self) -> io::Result<Box<dyn BufRead + '_>> {
+        if let Some(harm) = self.harm().filter(|_| self.results) {
+            self.save_elsewhere(harm, None);
+        }
+        if let Some(memory) = &self.memory {
+            return Ok(Box::new(memory.as_slice()));
+        }
+        (&self.file).seek(SeekFrom::Start(0))?;
+        let lines = (&self.file).take(self.whole());
+        Ok(Box::new(BufReader::with_capacity(BUFFER, lines)))
+    }
+
+    /// Whether all of it is where the user wanted it.
+    ///
+    /// # Errors
+    ///
+    /// When the file, or stdout, has not taken all of it: says what is where.
+    pub fn outcome(&mut self) -> Result<(), Error> {
+        self.trouble.take().map_or(Ok(()), Err)
+    }
+
     /// Appends a line and waits until it is on the disk. A line that does not fit is taken back, so
     /// that the file ends with a whole one.
     ///
     /// # Errors
     ///
-    /// When the file system cannot take it, or stdout.
+    /// When the file system or stdout cannot take it and there is no result yet. With one it goes where
+    /// there is room.
     pub fn append(&mut self, line: &str) -> Result<(), Error> {
+        let line: Line<'_> = &|out| out.write_all(line.as_bytes());
         if self.results {
-            self.keep_whole()?;
+            self.keep(line);
+            return Ok(());
         }
-        self.write(&|out| out.write_all(line.as_bytes()))
+        let remedy = "free some space or name another place with --out";
+        self.write(line).map_err(|cause| Error::write(&self.path, cause, remedy))?;
+        self.print(line)
     }
 
-    /// Appends a line that holds a result: `line` writes it, piece by piece where it is long.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::append`].
-    pub fn append_result(
-        &mut self,
-        line: &dyn Fn(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Error> {
-        self.keep_whole()?;
-        self.write(line)?;
-        signals::spare(&self.path);
+    /// Appends a line that holds a result: `line` writes it, piece by piece where it is long. Where the
+    /// file does not take it another one does, or memory.
+    pub fn append_result(&mut self, line: Line<'_>) {
+        self.keep(line);
+    }
+
+    fn keep(&mut self, line: Line<'_>) {
+        let lines = self.ends.len();
+        let harm = self.harm().or_else(|| self.write(line).err().map(Harm::Full));
+        // Once more, because somebody may have cut it off at that very moment.
+        match harm.or_else(|| self.harm()) {
+            Some(harm) => {
+                self.ends.truncate(lines);
+                self.save_elsewhere(harm, Some(line));
+            }
+            None => signals::spare(&self.path),
+        }
         self.results = true;
-        Ok(())
+        // What is in the file stays, and what follows too: stdout is told about at the end.
+        if let Err(error) = self.print(line) {
+            output::complain(&error.to_string());
+            self.echo = false;
+            self.trouble.get_or_insert(error);
+        }
     }
 
-    /// Saves what was measured under another name where somebody has removed the file, moved it, or put
-    /// another one in its place: with the last that has it open it would be gone.
-    fn keep_whole(&mut self) -> Result<(), Error> {
-        let there = std::fs::symlink_metadata(&self.path).ok().zip(self.file.metadata().ok());
-        let is_ours = |(there, own): &(Metadata, Metadata)| {
-            (there.dev(), there.ino()) == (own.dev(), own.ino())
-        };
-        if there.as_ref().is_some_and(is_ours) {
-            return Ok(());
+    fn print(&self, line: Line<'_>) -> Result<(), Error> {
+        match self.echo {
+            true => output::print_with(&|out| write_line(out, line).map(|_| ())),
+            false => Ok(()),
         }
-        let failed = |path: &Path, cause| {
-            let remedy = "somebody has removed or replaced the result file while it was written: make \
-                          its folder again, or name another place with --out";
-            Error::write(path, cause, remedy)
-        };
-        for number in 1..=100 {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".saved-{number}"));
-            let path = PathBuf::from(name);
-            let file = match OpenOptions::new().read(true).write(true).create_new(true).open(&path)
-            {
-                Ok(file) => file,
-                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(cause) => return Err(failed(&path, cause)),
-            };
-            let _ = file.try_lock();
-            let copy = || -> io::Result<()> {
-                (&self.file).seek(SeekFrom::Start(0))?;
-                io::copy(&mut (&self.file).take(self.whole), &mut &file)?;
-                file.sync_all()
-            };
-            copy().map_err(|cause| failed(&path, cause))?;
-            output::complain(&format!(
-                "{} was removed or replaced while it was written: what was measured is saved in {}",
-                self.path.display(),
-                path.display()
-            ));
-            // What took its name is not ours, and this one has what was measured.
-            signals::spare(&self.path);
-            keep_name(&path);
-            (self.path, self.file) = (path, file);
-            return Ok(());
-        }
-        Err(failed(&self.path, io::ErrorKind::AlreadyExists.into()))
     }
 
-    fn write(&mut self, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    fn write(&mut self, line: Line<'_>) -> io::Result<()> {
+        if let Some(memory) = &mut self.memory {
+            return write_line(memory, line).map(|_| ());
+        }
         let written = write_line(&self.file, line).and_then(|length| {
             self.file.sync_data()?;
             Ok(length)
         });
-        match written {
-            Ok(length) => self.whole += length,
-            Err(cause) => {
-                // If even this fails the line stays torn, which every reader accepts.
-                let _ = self.file.set_len(self.whole);
-                let _ = self.file.seek(SeekFrom::Start(self.whole));
-                // What is gone on with stays where it is: `resume` has no --out.
-                let remedy = match self.results {
-                    true => "what was measured before is in it and can be read; free some space",
-                    false => "free some space or name another place with --out",
-                };
-                return Err(Error::write(&self.path, cause, remedy));
+        let length = written.inspect_err(|_| {
+            // If even this fails the line stays torn, which every reader accepts.
+            let _ = self.file.set_len(self.whole());
+        })?;
+        if self.ends.is_empty() {
+            write_line(&mut self.header, line)?;
+        }
+        self.ends.push(self.whole() + length);
+        Ok(())
+    }
+
+    /// The length up to which every line is whole.
+    fn whole(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// What somebody else has done to the file: with the last that has it open, one without its name is
+    /// gone.
+    fn harm(&self) -> Option<Harm> {
+        if self.memory.is_some() {
+            return None;
+        }
+        let Ok(own) = self.file.metadata() else { return Some(Harm::Gone) };
+        let is_ours = |there: Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
+        match std::fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
+            true => (own.len() != self.whole()).then_some(Harm::Changed),
+            false => Some(Harm::Gone),
+        }
+    }
+
+    /// Saves what was measured, and the line that follows, in another file, or in memory where there is
+    /// room in none, and says so.
+    fn save_elsewhere(&mut self, harm: Harm, line: Option<Line<'_>>) {
+        let kept = self.remains();
+        let lost = self.ends.len().max(1) - kept.len().max(1);
+        let (old, had_results) = (self.path.clone(), self.results);
+        let copy = |out: &mut dyn Write| self.copy(kept, line, out);
+        let saved = places(&self.path).find_map(|folder| copied(&folder, &old, &copy).ok());
+        let mut memory = Vec::new();
+        let ends = match &saved {
+            Some((_, _, ends)) => ends.clone(),
+            // Only what can no longer be read is missing.
+            None => copy(&mut memory).unwrap_or_default(),
+        };
+        self.trouble =
+            Some(told(&old, &harm, lost, saved.as_ref().map(|(path, ..)| path.as_path())));
+        self.trouble.iter().for_each(|trouble| output::complain(&trouble.to_string()));
+        match harm {
+            // A file without a result is of no use, and ours.
+            Harm::Full(_) if !had_results => signals::remove(&old),
+            Harm::Full(_) | Harm::Gone | Harm::Changed => signals::spare(&old),
+        }
+        match saved {
+            Some((path, file, _)) => (self.path, self.file) = (path, file),
+            None => self.memory = Some(memory),
+        }
+        self.ends = ends;
+    }
+
+    /// Where the lines end that are still in the file as they were written.
+    fn remains(&self) -> &[u64] {
+        let mut first = vec![0; self.header.len()];
+        let begins = self.file.read_exact_at(&mut first, 0).is_ok() && first == self.header;
+        let length = self.file.metadata().map_or(0, |own| own.len());
+        let count = self.ends.iter().take_while(|end| begins && **end <= length).count();
+        &self.ends[..count]
+    }
+
+    /// Writes the lines that are kept, at least the header, and another one: says where each ends.
+    fn copy(
+        &self,
+        kept: &[u64],
+        line: Option<Line<'_>>,
+        out: &mut dyn Write,
+    ) -> io::Result<Vec<u64>> {
+        let mut ends = kept.to_vec();
+        match kept.last() {
+            Some(end) => {
+                (&self.file).seek(SeekFrom::Start(0))?;
+                io::copy(&mut (&self.file).take(*end), out)?;
+            }
+            None => {
+                out.write_all(&self.header)?;
+                ends.push(self.header.len() as u64);
             }
         }
-        if self.echo {
-            return output::print_with(&|out| write_line(out, line).map(|_| ()));
+        if let Some(line) = line {
+            let begins = ends.last().copied().unwrap_or(0);
+            ends.push(begins + write_line(out, line)?);
         }
-        Ok(())
+        Ok(ends)
     }
 
     /// Removes a file without a result.
@@ -207,27 +325,112 @@ impl Journal {
     }
 }
 
-/// Where the first so many lines that are not blank end, and whether with a newline.
-fn end_of(file: &File, lines: usize) -> io::Result<(u64, bool)> {
-    let mut reader = BufReader::with_capacity(BUFFER, file);
-    let (mut end, mut found, mut blank, mut last) = (0, 0, true, true);
-    while found < lines {
+/// Whether a file is a result of fathom, by its name or by what it begins with. What cannot be read is
+/// none: it cannot be a target either.
+pub fn is_result(path: &Path) -> bool {
+    let named = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX));
+    named || begins_as_result(path).is_ok_and(|begins| begins)
+}
+
+fn begins_as_result(path: &Path) -> io::Result<bool> {
+    let mut first = [0; document::START.len()];
+    File::open(path)?.read_exact(&mut first)?;
+    Ok(first == document::START)
+}
+
+/// Whether a file is a result that some fathom writes now: that has it locked.
+pub fn is_being_written(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    is_result(path) && File::open(path).is_ok_and(locked)
+}
+
+/// How a result file is opened. Every write goes to its end: behind one that somebody has cut off there
+/// would be a hole otherwise, as long as what is lost.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    options
+}
+
+/// Where results are saved that cannot stay where they are, the best place first.
+fn places(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let beside = std::path::absolute(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
+    let here = std::env::current_dir().ok();
+    beside.into_iter().chain(here).chain([std::env::temp_dir()])
+}
+
+/// A new file in a folder, named after another one, with what `copy` writes.
+fn copied(
+    folder: &Path,
+    old: &Path,
+    copy: &dyn Fn(&mut dyn Write) -> io::Result<Vec<u64>>,
+) -> io::Result<(PathBuf, File, Vec<u64>)> {
+    for number in 1..=100 {
+        let mut name = old.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".saved-{number}"));
+        let path = folder.join(name);
+        let mut file = match signals::create_doomed(&path, &mut options()) {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
+            created => created?,
+        };
+        let _ = file.try_lock();
+        let ends = copy(&mut file).and_then(|ends| file.sync_all().map(|()| ends));
+        match &ends {
+            Ok(_) => signals::spare(&path),
+            Err(_) => signals::remove(&path),
+        }
+        keep_name(&path);
+        return ends.map(|ends| (path, file, ends));
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// What has happened to a result, and where it is now.
+fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
+    let cause = match harm {
+        Harm::Full(cause) => io::Error::new(cause.kind(), plain(cause)),
+        Harm::Gone => io::Error::other("somebody has removed, moved or replaced it"),
+        Harm::Changed => io::Error::other("somebody else has cut it off or written to it"),
+    };
+    let lines = if lost == 1 { "line that was in it is" } else { "lines that were in it are" };
+    let lost = if lost == 0 { String::new() } else { format!("{lost} {lines} lost; ") };
+    Error::write(
+        old,
+        cause,
+        match saved {
+            Some(path) => format!("{lost}what was measured is saved in {}", path.display()),
+            None => format!(
+                "{lost}neither its folder nor the current nor the temporary one takes what was measured, so \
+             it ends here and is shown and not saved; free some space"
+            ),
+        },
+    )
+}
+
+/// Where the first so many lines end that are not blank, and whether the last does with a newline.
+fn ends_of(file: &File, lines: usize) -> io::Result<(Vec<u64>, bool)> {
+    let mut source = file;
+    source.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(BUFFER, source);
+    let (mut ends, mut end, mut blank, mut is_ended) = (Vec::new(), 0, true, true);
+    while ends.len() < lines {
         let part = reader.fill_buf()?;
         if part.is_empty() {
+            ends.extend((!blank).then_some(end));
             break;
         }
         let newline = part.iter().position(|&byte| byte == b'\n');
         let length = newline.map_or(part.len(), |place| place + 1);
         blank &= part[..length].iter().all(u8::is_ascii_whitespace);
-        last = newline.is_some();
+        is_ended = newline.is_some();
         end += length as u64;
         reader.consume(length);
-        if last {
-            found += usize::from(!blank);
+        if is_ended {
+            ends.extend((!blank).then_some(end));
             blank = true;
         }
     }
-    Ok((end, last))
+    Ok((ends, is_ended))
 }
 
 /// How much is written at once.
@@ -363,15 +566,130 @@ mod tests {
         let mut journal = Journal::create(&path, false).unwrap();
         journal.append("1").unwrap();
         std::fs::remove_file(&path).unwrap();
-        journal.append_result(&|out| out.write_all(b"2")).unwrap();
+        journal.append_result(&|out| out.write_all(b"2"));
         assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "1\n2\n");
         let saved = journal.path().to_owned();
         assert!(saved.ends_with("a.jsonl.saved-1") && !path.exists());
         std::fs::rename(&saved, folder.path().join("moved")).unwrap();
         std::fs::write(&saved, "somebody's").unwrap();
-        journal.append_result(&|out| out.write_all(b"3")).unwrap();
+        journal.append_result(&|out| out.write_all(b"3"));
         assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "1\n2\n3\n");
         assert_eq!(std::fs::read_to_string(&saved).unwrap(), "somebody's");
+    }
+
+    fn text(journal: &mut Journal) -> String {
+        let mut text = String::new();
+        journal.reader().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_result_is_known_by_its_name_or_its_beginning_and_while_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut journal = Journal::create(&path, false).unwrap();
+        journal.append(&String::from_utf8_lossy(document::START)).unwrap();
+        journal.append_result(&|out| out.write_all(b"1"));
+        assert!(is_result(&path) && is_being_written(&path));
+        drop(journal);
+        assert!(is_result(&path) && !is_being_written(&path));
+        for (name, content, result) in [
+            ("data", "data", false),
+            ("empty", "", false),
+            ("torn.fathom.jsonl", "\0\0", true),
+            ("jsonl", "{\"line\":\"header\"}", false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let file = File::open(&path).unwrap();
+            file.lock().unwrap();
+            assert_eq!((is_result(&path), is_being_written(&path)), (result, result), "{name}");
+        }
+    }
+
+    /// A journal of a header and a trial in a folder of its own.
+    fn begun(folder: &Path) -> Journal {
+        std::fs::create_dir_all(folder).unwrap();
+        let mut journal = Journal::create(&folder.join("a.jsonl"), false).unwrap();
+        journal.append("header").unwrap();
+        journal.append_result(&|out| out.write_all(b"1"));
+        journal
+    }
+
+    #[test]
+    fn of_a_result_that_is_cut_off_all_is_saved_that_is_left() {
+        let root = tempfile::tempdir().unwrap();
+        for (place, (left, saved, told)) in [
+            ("header\n1\n", "header\n1\n2\n", ""),
+            ("header\n1\nsomebody's", "header\n1\n2\n", "is saved in"),
+            ("header\n", "header\n2\n", "1 line that was in it is lost"),
+            ("header", "header\n2\n", "1 line that was in it is lost"),
+            ("", "header\n2\n", "1 line that was in it is lost"),
+            ("somebody's own", "header\n2\n", "1 line that was in it is lost"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut journal = begun(&root.path().join(place.to_string()));
+            let path = journal.path().to_owned();
+            // In place, as a shell's `>` does it.
+            std::fs::write(&path, left).unwrap();
+            journal.append_result(&|out| out.write_all(b"2"));
+            assert_eq!(text(&mut journal), saved, "{left:?}");
+            assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), saved);
+            let outcome = journal.outcome().map_err(|error| error.to_string());
+            match told {
+                "" => assert_eq!((outcome, journal.path()), (Ok(()), &*path)),
+                told => {
+                    assert!(outcome.unwrap_err().contains(told), "{left:?}");
+                    assert_eq!(std::fs::read_to_string(&path).unwrap(), left);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_whose_folder_is_gone_or_moved_is_saved_in_another_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("folder");
+        for remove in [true, false] {
+            let mut journal = begun(&folder);
+            match remove {
+                true => std::fs::remove_dir_all(&folder).unwrap(),
+                false => std::fs::rename(&folder, root.path().join("moved")).unwrap(),
+            }
+            journal.append_result(&|out| out.write_all(b"2"));
+            assert_eq!(text(&mut journal), "header\n1\n2\n");
+            let path = journal.path().to_owned();
+            assert!(path.exists() && !path.starts_with(root.path()), "{path:?}");
+            let error = journal.outcome().unwrap_err();
+            assert_eq!(error.exit_code(), crate::error::exit::OUTPUT);
+            assert!(error.to_string().contains(&*path.display().to_string()), "{error}");
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_no_file_takes_is_kept_to_be_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&folder.path().join("a.jsonl"), false).unwrap();
+        journal.append("header").unwrap();
+        let path = journal.path().to_owned();
+        // No file takes what fails by itself, and memory takes it the last time.
+        let tries = std::cell::Cell::new(0);
+        journal.append_result(&|out| {
+            tries.set(tries.get() + 1);
+            match tries.get() <= 1 + places(&path).count() {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => out.write_all(b"1"),
+            }
+        });
+        journal.append("end").unwrap();
+        assert_eq!(text(&mut journal), "header\n1\nend\n");
+        assert!(!journal.is_saved() && journal.holds_results());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left over");
+        let error = journal.outcome().unwrap_err().to_string();
+        assert!(error.contains("is shown and not saved"), "{error}");
     }
 
     #[test]

@@ -190,7 +190,11 @@ impl Session<'_> {
             contents.ran(&trial.point);
             trial.is_void = judgement.verdict() == Verdict::Void;
             course.take(judgement.verdict(), trial.point.time());
-            journal.append_result(&|out| document::write_trial(out, &trial, &judgement))?;
+            journal.append_result(&|out| document::write_trial(out, &trial, &judgement));
+            if !journal.is_saved() {
+                // More would be measured to be lost.
+                return Ok((Ended::Failed, unsaved(experiment.so_far())));
+            }
             let interrupted = trial.record.interrupted;
             last = Some(trial);
             if interrupted {
@@ -432,6 +436,14 @@ fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
 fn hangs(concluded: Concluded) -> Concluded {
     let why = "It ended here, because a target hangs: a thread of the last trial is still in a call to \
                it. Look at the kernel's log (dmesg).";
+    let Concluded { mut sentences, found } = concluded;
+    sentences.push(why.to_owned());
+    Concluded { sentences, found }
+}
+
+/// What was found, and that it is nowhere but here.
+fn unsaved(concluded: Concluded) -> Concluded {
+    let why = "It ended here, because no file takes what was measured: what is shown is all of it.";
     let Concluded { mut sentences, found } = concluded;
     sentences.push(why.to_owned());
     Concluded { sentences, found }

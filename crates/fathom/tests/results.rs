@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::process::Stdio;
 
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
@@ -186,6 +187,22 @@ fn a_full_stdout_is_told_and_has_an_exit_code() {
     let output = place.command(&["run", "sim:queue"]).stdout(full).output().unwrap();
     assert_eq!(code(&output), 5);
     assert_has(&stderr(&output), &["error: stdout", "No space left"]);
+}
+
+#[test]
+fn a_stdout_that_becomes_full_costs_no_trial() {
+    let Some(mount) = Mount::tmpfs(1) else { return };
+    // Two pages are left: room for the header, and not for a trial.
+    std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 8192]).unwrap();
+    let place = Place::new();
+    let quick = ["quick", "sim:ssd", "-d", "1s", "--json", "--out", "r.jsonl"];
+    let full = std::fs::File::create(mount.path().join("stdout")).unwrap();
+    let output = place.command(&quick).stdout(full).output().unwrap();
+    assert_eq!(code(&output), 5, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["error: stdout", "No space left", "result  r.jsonl"]);
+    let document = read(&place.join("r.jsonl"));
+    assert_eq!((document.trials.len(), document.conclusion.unwrap().ended), (6, Ended::Completed));
+    assert!(place.join("r.html").exists(), "a report is not lost with it");
 }
 
 #[test]
@@ -528,17 +545,22 @@ fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
     // Two pages are left: room for the header, and not for a trial. Nobody needs a file without one.
     std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 8192]).unwrap();
     let run = ["run", "sim:ssd", "-d", "10s", "--out", "r.jsonl"];
-    let output = fathom_in(mount.path(), &run).output().unwrap();
+    let output = fathom_in(mount.path(), &run).env("TMPDIR", mount.path()).output().unwrap();
     assert_eq!(code(&output), 5, "{}", stderr(&output));
-    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "--out"]);
+    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "shown and not saved"]);
+    assert_has(&stdout(&output), &["IOPS", "no file takes what was measured"]);
     assert_eq!(names(mount.path()), ["ballast"]);
 
     // Seven pages: room for the sequential steps, and not for all others.
     std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 7 * 4096]).unwrap();
     let quick = ["quick", "sim:ssd", "-d", "1s", "--seed", "1", "--out", "r.jsonl"];
-    let output = fathom_in(mount.path(), &quick).output().unwrap();
+    let other = Place::new();
+    let output = fathom_in(mount.path(), &quick).env("TMPDIR", other.path()).output().unwrap();
     assert_eq!(code(&output), 5, "{}", stderr(&output));
-    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "fathom report r.jsonl"]);
+    let saved = other.join("r.jsonl.saved-1").display().to_string();
+    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "is saved in", &saved]);
+    let all = read(Path::new(&saved));
+    assert_eq!((all.trials.len(), all.conclusion.unwrap().ended), (6, Ended::Completed));
     let bytes = std::fs::read(mount.path().join("r.jsonl")).unwrap();
     assert_eq!(bytes.last(), Some(&b'\n'), "the line that did not fit was taken back");
     assert!((1..6).contains(&read(&mount.path().join("r.jsonl")).trials.len()));

@@ -231,10 +231,16 @@ fn consent_and_the_places_of_reports_are_taken_from_nobodys_file() {
     let resume = |more: &[&str]| place.command(&[&["resume", "r.jsonl"], more].concat()).output();
     let output = resume(&[]).unwrap();
     assert_eq!(code(&output), 3, "{}", stderr(&output));
-    let line = "`fathom resume r.jsonl --overwrite --html r.html --csv r.csv`";
+    let [html, csv, data_path] =
+        ["r.html", "r.csv", "data"].map(|name| place.path().canonicalize().unwrap().join(name));
+    let line = format!(
+        "`fathom resume r.jsonl --overwrite --html {} --csv {}`",
+        html.display(),
+        csv.display()
+    );
     let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&said, &["a result file consents to nothing", line]);
-    assert_has(&stdout(&output), &["OVERWRITES data: writes at most"]);
+    assert_has(&said, &["a result file consents to nothing", &line]);
+    assert_has(&stdout(&output), &[&format!("OVERWRITES {}: writes at most", data_path.display())]);
     assert_eq!(fs::read_to_string(&path).unwrap(), begun, "a refusal changes nothing");
     assert!(fs::read(place.path().join("data")).unwrap() == data);
     // Another file of the name is another target, even where it has the number of the first.

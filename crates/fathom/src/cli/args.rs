@@ -230,11 +230,6 @@ impl Consent {
         let named = self.named().map(|(option, name)| format!(" {option} {}", typed_path(name)));
         format!("{overwrite}{}", named.collect::<String>())
     }
-
-    /// Whether one of them names this target.
-    pub fn names(&self, target: &str) -> bool {
-        self.named().any(|(_, name)| name == target)
-    }
 }
 
 /// `fathom quick`.

@@ -1210,6 +1210,17 @@ pub fn is_device(target: &Target) -> bool {
     matches!(target.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric)
 }
 
+/// Whether a name that was typed is a target's, or where it lies.
+fn names(typed: &str, target: &Target) -> bool {
+    typed == target.name || typed == target.path
+}
+
+/// The same of a folder.
+fn names_folder(typed: &str, folder: &str) -> bool {
+    let lies = || std::fs::canonicalize(folder).is_ok_and(|path| path.as_os_str() == typed);
+    typed == folder || lies()
+}
+
 /// What may be written to, given which targets are written and which were found in a folder: these
 /// are many, and nobody has seen their names, so that the folder's own has to be repeated.
 ///
@@ -1238,24 +1249,25 @@ pub fn permission<'a>(
     }
     for (option, name) in typed.named() {
         let named = |(place, target): (u32, &Target)| {
-            &target.name == name || folder_of(place).is_some_and(|folder| folder == name)
+            names(name, target) || folder_of(place).is_some_and(|folder| names_folder(name, folder))
         };
         if !places().any(named) {
             return Err(Error::option(
                 format!("{option} {name}"),
                 "this is none of the targets",
-                "repeat the target's name exactly as it was given",
+                "repeat the target's name exactly as it was given, or where it lies",
             ));
         }
     }
-    let destroys = |name: &str| typed.names(name);
+    let destroys = |target: &Target| typed.named().any(|(_, name)| names(name, target));
+    let destroys_all = |folder: &str| typed.named().any(|(_, name)| names_folder(name, folder));
     let allowed = |place, target: &Target| match folder_of(place) {
-        Some(folder) => destroys(folder) || destroys(&target.name),
+        Some(folder) => destroys_all(folder) || destroys(target),
         // Of a device the engine says what is on it as it refuses.
-        None => typed.overwrite || is_device(target) || destroys(&target.name),
+        None => typed.overwrite || is_device(target) || destroys(target),
     };
     let refused = places().find(|(place, one)| written(*place) && !allowed(*place, one));
-    let of_folder = places().any(|(place, _)| folder_of(place).is_some_and(destroys));
+    let of_folder = places().any(|(place, _)| folder_of(place).is_some_and(destroys_all));
     match refused.map(|(place, target)| (target, folder_of(place))) {
         Some((_, Some(folder))) => Err(Error::target(
             folder,

@@ -307,19 +307,20 @@ fn run(
 fn finish(
     outcome: Result<Outcome, Error>,
     (prepared, outputs): (&Prepared, &Outputs),
-    journal: Journal,
+    mut journal: Journal,
 ) -> Result<u8, Error> {
     let consent = &prepared.grounds[0].spec.consent;
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
-            if outcome.signal.is_some() {
+            let shown = outputs
+                .finish(&mut journal, &|document| report::render(document, &shared::style()));
+            if outcome.signal.is_some() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
-            Ok(shared::exit_code(&outcome))
+            shown.map(|()| shared::exit_code(&outcome))
         }
         Err(error) => {
-            if journal.holds_results() {
+            if journal.holds_results() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
             shared::after_failure(journal);
@@ -397,38 +398,54 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
 }
 
 /// Says what it overwrites.
+fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
+    announce_writes_to(prepared, &targets(prepared))
+}
+
+/// Says what it overwrites by where that lies, and leaves nothing out: what a result file names the user
+/// has not typed, and its names may begin in any folder.
 ///
 /// # Errors
 ///
 /// When stdout takes nothing any more.
-pub fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
+pub fn announce_all_writes(prepared: &Prepared) -> Result<(), Error> {
+    announce_writes_to(prepared, &written(prepared, |target| &target.path).join(", "))
+}
+
+fn announce_writes_to(prepared: &Prepared, targets: &str) -> Result<(), Error> {
     if prepared.is_simulated() {
         return Ok(());
     }
     shared::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
     output::say_folded(&match &prepared.writes {
-        Some(writes) => format!("OVERWRITES {}: {}", targets(prepared), writes.in_words()),
+        Some(writes) => format!("OVERWRITES {targets}: {}", writes.in_words()),
         None => "writes   nothing".to_owned(),
     })
 }
 
-/// The targets that are written to.
+/// The names of the targets that are written to, or how many more there are.
 fn targets(prepared: &Prepared) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for ground in &prepared.grounds {
-        for stream in ground.spec.streams().filter(|stream| stream.destroys()) {
-            let written = stream.regions.iter();
-            names.extend(written.map(|r| ground.spec.targets[r.target as usize].name.as_str()));
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
+    let mut names = written(prepared, |target| &target.name);
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
     match more {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
+}
+
+/// What the targets are called that are written to.
+fn written(prepared: &Prepared, called: impl Fn(&Target) -> &str) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for ground in &prepared.grounds {
+        for stream in ground.spec.streams().filter(|stream| stream.destroys()) {
+            let written = stream.regions.iter();
+            names.extend(written.map(|r| called(&ground.spec.targets[r.target as usize])));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// "once", "twice", "3 times".

@@ -49,9 +49,9 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let header = Header::imported(env!("CARGO_PKG_VERSION"), &command_line, unix_ns(), source);
     journal.append(&Line::Header(Box::new(header)).to_json())?;
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
-    journal
-        .append_result(&|out| out.write_all(Line::Conclusion(last.clone()).to_json().as_bytes()))?;
-    outputs.finish(&journal, &|document| report::render(document, &shared::style()))?;
+    let last = Line::Conclusion(last).to_json();
+    journal.append_result(&|out| out.write_all(last.as_bytes()));
+    outputs.finish(&mut journal, &|document| report::render(document, &shared::style()))?;
     let path = typed_path(&journal.path().display().to_string());
     output::say(&format!("draw    `fathom report {path} --html FILE`, --svg, --png, --csv"))?;
     Ok(exit::MEASURED)

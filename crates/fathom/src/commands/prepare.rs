@@ -229,6 +229,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Resu
             "name another file, or allow writing all of it anew with --overwrite",
         ));
     }
+    shared::no_result_at_work(&facts.path, &name)?;
     let folder = args.file.parent().map_or(PathBuf::from("/"), Path::to_owned);
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
     let written = facts.extents.as_ref().map_or(facts.size, |extents| extents.written);

@@ -165,12 +165,12 @@ fn measure(
 fn conclude(
     outcome: Result<Outcome, Error>,
     outputs: &Outputs,
-    journal: Journal,
+    mut journal: Journal,
     portrait: &Portrait,
 ) -> Result<u8, Error> {
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&journal, &|document: &Document| {
+            outputs.finish(&mut journal, &|document: &Document| {
                 super::report::render(document, &shared::style())
             })?;
             if portrait.left_out > 0 {

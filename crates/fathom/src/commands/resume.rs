@@ -2,7 +2,7 @@
 //! command line are settled again, compared with what the result file says, and the trials so far are
 //! shown to it: the same trials lead to the same steps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_core::experiment::{Step, Trial};
 use fathom_core::typed_path;
@@ -27,14 +27,16 @@ use crate::session::Course;
 /// When the result is none that can be gone on with, or the target or the experiment is another one.
 pub fn perform(args: &Resume) -> Result<u8, Error> {
     let refuse = |problem: String| Error::Read { path: args.result.clone(), problem };
+    // Whoever types names means the folder that he is in, and not one that a file tells.
+    let consent = named_here(&args.consent)?;
+    let outputs = Outputs::resumed(&results(args)?);
     let path = args.result.canonicalize().map_err(|cause| {
         refuse(format!("cannot be found ({}): name a result file", plain(&cause)))
     })?;
     let claimed = Journal::claim(&path)?;
-    let document = shared::read(&args.result)?;
+    // Not by its name, which may lead to another file by now.
+    let document = shared::read_claimed(&path, &claimed)?;
     resumable(&document).map_err(&refuse)?;
-    // Whoever types it means the folder that he is in.
-    let outputs = Outputs::resumed(&results(args)?);
     if let Some(folder) = &document.header.working_directory {
         std::env::set_current_dir(folder).map_err(|cause| {
             refuse(format!(
@@ -43,7 +45,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
             ))
         })?;
     }
-    let (mut prepared, recorded) = settle(&document, &args.consent, &refuse)?;
+    let (mut prepared, recorded) = settle(&document, &consent, &refuse)?;
     same_targets(&document, &prepared).map_err(&refuse)?;
     let described = document.header.experiment.as_ref();
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
@@ -55,9 +57,9 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         target.reduction = then.reduction.as_ref().map(document::Reduction::to_core);
     }
     say(&document, done)?;
-    experiment::announce_writes(&prepared)?;
+    experiment::announce_all_writes(&prepared)?;
     let again = recorded.again(args);
-    if prepared.refusal.is_some() && args.consent.first().is_none() {
+    if prepared.refusal.is_some() && consent.first().is_none() {
         return Err(Error::Refused(format!(
             "{} writes, and a result file consents to nothing: look at what it writes to, and if that \
              may be lost, allow it once more with `{again}`",
@@ -99,6 +101,28 @@ fn resumable(document: &Document) -> Result<(), String> {
     Ok(())
 }
 
+/// What the names of the consent lead to from the folder in which they were typed.
+fn named_here(typed: &Consent) -> Result<Consent, Error> {
+    let resolved = |option: &str, name: &String| {
+        let path = Path::new(name).canonicalize().map_err(|cause| {
+            Error::option(
+                format!("{option} {name}"),
+                format!("it leads to nothing from this folder ({})", plain(&cause)),
+                "repeat the name that is shown behind OVERWRITES",
+            )
+        })?;
+        Ok(path.display().to_string())
+    };
+    let all = |option: &str, names: &[String]| {
+        names.iter().map(|name| resolved(option, name)).collect::<Result<_, Error>>()
+    };
+    Ok(Consent {
+        overwrite: typed.overwrite,
+        destroy: all("--destroy", &typed.destroy)?,
+        destroy_in_use: all("--destroy-in-use", &typed.destroy_in_use)?,
+    })
+}
+
 /// Where reports go, which only this command line says: a file that names them could have anything
 /// written anywhere.
 fn results(args: &Resume) -> Result<Results, Error> {
@@ -121,18 +145,22 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// The line to type.
+    /// The line to type. The file's names begin in its own folder, and whoever types this may be in
+    /// another one.
     fn again(&self, args: &Resume) -> String {
         let result = typed_path(&args.result.display().to_string());
         let output = |option: &str, path: &Option<PathBuf>| {
             path.as_ref().map_or(String::new(), |path| {
+                let path = std::path::absolute(path).unwrap_or(path.clone());
                 format!(" {option} {}", typed_path(&path.display().to_string()))
             })
         };
+        // Of what leads nowhere the name is shown as it stands.
+        let consent = named_here(&self.consent).unwrap_or(self.consent.clone());
         let Results { html, csv, csv_series, .. } = &self.results;
         format!(
             "fathom resume {result}{}{}{}{}",
-            self.consent.in_words(),
+            consent.in_words(),
             output("--html", html),
             output("--csv", csv),
             output("--csv-series", csv_series)

@@ -52,7 +52,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     };
     match shared::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {
-            outputs.finish(&journal, &render)?;
+            outputs.finish(&mut journal, &render)?;
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
 use fathom_core::calibration::Ceiling;
 use fathom_core::experiment::{Conclusion, Experiment, Planned, Sequence};
-use fathom_core::facts::{Host, Target};
+use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{Access, BackendKind, Payload, RingMode, Stream};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
@@ -249,8 +249,8 @@ pub fn readable(spec: &Spec) -> Result<(), Error> {
 /// The most files that a folder may have as a target.
 const FILES_MAX: usize = 4096;
 
-/// The regular files in a folder and all folders below it that hold any data, in the order of their
-/// names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
+/// The regular files in a folder and all folders below it that hold any data and no result of fathom's,
+/// in the order of their names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
 /// written to, by mistake; nor is what is mounted below it taken for a part of it, unless that is asked for.
 ///
 /// # Errors
@@ -266,7 +266,7 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
     let mut files = Vec::new();
     let mut folders = Vec::from([folder.to_owned()]);
     let mount = host::mount_id(folder);
-    let mut mounted = Vec::new();
+    let (mut mounted, mut results) = (Vec::new(), Vec::new());
     while let Some(next) = folders.pop() {
         let entries = match std::fs::read_dir(&next) {
             Ok(entries) => entries,
@@ -284,7 +284,10 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
             } else if metadata.is_dir() {
                 folders.push(entry.path());
             } else if metadata.is_file() && metadata.len() > 0 {
-                files.push(entry.path());
+                match journal::is_result(&entry.path()) {
+                    true => results.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
             }
         }
         if FILES_MAX < files.len() {
@@ -301,14 +304,21 @@ pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf
         );
         return refuse("there is no file with data in this folder".to_owned(), &remedy);
     }
+    say_what_is_left_out(&mounted, &results);
+    files.sort();
+    Ok(Some(files))
+}
+
+fn say_what_is_left_out(mounted: &[PathBuf], results: &[PathBuf]) {
     for path in mounted {
         output::note(&format!(
             "{} is left out: something is mounted there; --across-mounts takes it in",
             path.display()
         ));
     }
-    files.sort();
-    Ok(Some(files))
+    for path in results {
+        output::note(&format!("{} is left out: it is a result of fathom's", path.display()));
+    }
 }
 
 /// Open targets, and what carries the I/Os to them.
@@ -498,6 +508,28 @@ fn written(spec: &Spec) -> Vec<Key> {
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
 }
 
+/// Refuses to overwrite what a fathom is measuring at this moment: who allows a file to be overwritten
+/// means what it was, and not what it is becoming.
+///
+/// # Errors
+///
+/// When there is such a file.
+pub fn no_result_at_work(path: &str, name: &str) -> Result<(), Error> {
+    match journal::is_being_written(Path::new(path)) {
+        true => Err(Error::Refused(format!(
+            "{name}: it is a result that a fathom is writing: wait for its end, or name another file"
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn no_results_at_work(facts: &[Target], written: &[Key]) -> Result<(), Error> {
+    written.iter().map(|key| &facts[key.target as usize]).try_for_each(|target| match target.kind {
+        TargetKind::File => no_result_at_work(&target.path, &target.name),
+        _ => Ok(()),
+    })
+}
+
 /// Refuses, by what is known and without opening anything, what must not be touched.
 ///
 /// # Errors
@@ -506,6 +538,7 @@ fn written(spec: &Spec) -> Vec<Key> {
 pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
     let Place::Real(facts) = place else { return Ok(()) };
     let written = written(spec);
+    no_results_at_work(facts, &written)?;
     for stream in spec.streams() {
         for region in &stream.regions {
             let opening = Opening {
@@ -525,6 +558,7 @@ pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
 /// for each of its regions. All points have the same streams on the same targets.
 fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, Error> {
     let written = written(spec);
+    no_results_at_work(facts, &written)?;
     let mut open: Vec<(Key, OpenTarget)> = Vec::new();
     let mut get = |target: u32, access: Access| -> Result<OpenTarget, Error> {
         let key = key(target, access);
@@ -742,49 +776,50 @@ impl Outputs {
         typed.collect()
     }
 
-    /// Shows and writes what the result file holds.
+    /// Shows and writes what was measured. Each output gets it whatever has become of the others.
     ///
     /// # Errors
     ///
-    /// When a report cannot be written.
+    /// When the result is not where it was to be, or a report cannot be written.
     pub fn finish(
         &self,
-        journal: &Journal,
+        journal: &mut Journal,
         render: &dyn Fn(&Document) -> String,
     ) -> Result<(), Error> {
-        let document = read(journal.path())?;
-        output::say_text(render(&document).trim_end_matches('\n'))?;
-        self.write(journal, &document)
+        let document = document(journal)?;
+        let shown = output::say_text(render(&document).trim_end_matches('\n'));
+        self.write(journal, &document).and(shown)
     }
 
     /// Says where the result file is, and writes what was asked for beside it.
     ///
     /// # Errors
     ///
-    /// When a report cannot be written.
-    pub fn write(&self, journal: &Journal, document: &Document) -> Result<(), Error> {
-        output::say("")?;
-        output::say(&format!("result  {}", journal.path().display()))?;
+    /// As [`Self::finish`].
+    pub fn write(&self, journal: &mut Journal, document: &Document) -> Result<(), Error> {
+        let result = format!("result  {}", journal.path().display());
+        let said = match journal.is_saved() {
+            true => output::say("").and_then(|()| output::say(&result)),
+            false => Ok(()),
+        };
         let tables = (self.csv.as_deref(), self.series.as_deref());
-        write_reports(document, self.html.as_deref(), tables)?;
-        match &self.trace {
-            Some(trace) => output::say(&trace.close()?),
-            None => Ok(()),
-        }
+        let reports = write_reports(document, self.html.as_deref(), tables);
+        let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
+        journal.outcome().and(said).and(reports).and(trace)
     }
 }
 
 /// Says where what was measured before a failure is to be found, or removes a file without a result.
 pub fn after_failure(journal: Journal) {
-    if journal.holds_results() {
+    if !journal.holds_results() {
+        journal.discard();
+    } else if journal.is_saved() {
         let path = journal.path().display().to_string();
         output::note(&format!(
             "what was measured until then is in {}: show it with `fathom report {}`",
             path,
             typed_path(&path)
         ));
-    } else {
-        journal.discard();
     }
 }
 
@@ -947,14 +982,43 @@ fn agrees(count: usize) -> bool {
 ///
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
-    let failed = |problem: String| Error::Read { path: path.to_owned(), problem };
-    let unreadable = |why: String| failed(format!("{why}: name a result file"));
-    let file = Foreign::open(path, PIPE_LIMIT).map_err(unreadable)?;
-    let outcome = document::read_from(&mut BufReader::with_capacity(READ_BUFFER, file));
-    let outcome =
-        outcome.map_err(|cause| unreadable(format!("cannot be read ({})", plain(&cause))))?;
-    outcome.map_err(|error| failed(error.to_string()))
+    let file = Foreign::open(path, PIPE_LIMIT)
+        .map_err(|why| Error::Read { path: path.to_owned(), problem: format!("{why}: {NAME}") })?;
+    read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
 }
+
+/// What a run has written, whatever has its file's name by now.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn document(journal: &mut Journal) -> Result<Document, Error> {
+    let path = journal.path().to_owned();
+    let mut reader = journal.reader().map_err(|cause| unreadable(&path, &cause))?;
+    read_from(&path, &mut reader)
+}
+
+/// Reads a result file that was claimed.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_claimed(path: &Path, file: &File) -> Result<Document, Error> {
+    read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
+}
+
+fn read_from(path: &Path, reader: &mut dyn BufRead) -> Result<Document, Error> {
+    let outcome = document::read_from(reader).map_err(|cause| unreadable(path, &cause))?;
+    outcome.map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
+}
+
+fn unreadable(path: &Path, cause: &io::Error) -> Error {
+    let problem = format!("cannot be read ({}): {NAME}", plain(cause));
+    Error::Read { path: path.to_owned(), problem }
+}
+
+/// The way out where a result cannot be read.
+const NAME: &str = "name a result file";
 
 /// No result comes near it; a pipe may have no end.
 const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
@@ -966,6 +1030,19 @@ const READ_BUFFER: usize = 256 << 10;
 mod tests {
     use super::*;
     use crate::cli::args::{Args, Command};
+
+    #[test]
+    fn a_claimed_result_is_read_and_not_what_has_taken_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "").unwrap();
+        let claimed = Journal::claim(&path).unwrap();
+        let before = read_claimed(&path, &claimed).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "somebody's").unwrap();
+        assert_ne!(read(&path).unwrap_err().to_string(), before);
+        assert_eq!(read_claimed(&path, &claimed).unwrap_err().to_string(), before);
+    }
 
     #[test]
     fn what_leads_out_of_a_folder_since_it_was_listed_is_refused() {

@@ -44,7 +44,7 @@ pub use measure::{
     Waits, Worker,
 };
 pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
-pub use read::{ReadError, read, read_from};
+pub use read::{ReadError, START, read, read_from};
 pub use reduction::{Answer, Ratio, Reduction, Saving};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{

@@ -86,7 +86,7 @@ struct Start {
 }
 
 /// How every result file starts.
-const START: &[u8] = br#"{"line":"header","format":"fathom-result""#;
+pub const START: &[u8] = br#"{"line":"header","format":"fathom-result""#;
 
 /// The most of a line that is read at once. Only a trial's line is ever longer, and it is parsed as
 /// it comes, so that a result of many megabytes is not in memory twice.

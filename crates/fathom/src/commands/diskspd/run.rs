@@ -81,14 +81,14 @@ pub(super) fn perform(
     match outcome {
         Ok(outcome) => {
             let as_asked = export::Profile { description: description.to_owned(), time_spans };
-            let document = shared::read(journal.path())?;
+            let document = shared::document(&mut journal)?;
             verdicts(&document, stderr);
             let printed = match profile.result_format {
                 ResultFormat::Text => export::text(&document, &as_asked),
                 ResultFormat::Xml => export::xml(&document, &as_asked),
             };
-            output::print(printed.as_bytes())?;
-            outputs.write(&journal, &document)?;
+            let printed = output::print(printed.as_bytes());
+            outputs.write(&mut journal, &document).and(printed)?;
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {
