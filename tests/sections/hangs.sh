@@ -103,3 +103,66 @@ hang opening hang-open=1 -- -q 1 -d 1s
 wait_until 90 grep -q error: "$out.err" || true
 check "a file whose opening hangs: an error says so" grep -q "the kernel did not answer" "$out.err"
 let_go opening 3
+
+# A server that is gone as a whole answers no question either: not the one whether the target is still
+# the same file, nor that of its end.
+twice gone-uring 4 hang-all-at=$AFTER -- -q 4 --backend uring
+twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
+hang gone hang-all-at=$AFTER -- -q 4 --backend aio -d 1s
+wait_until 90 lines 3 || true
+kept gone 4
+let_go gone 4
+
+# Nothing is answered from the first question on, whatever the command asks.
+asked=$FATHOM_BED/asked
+serve_faults "$asked" hang-all-at=0 2>"$FATHOM_BED/hangs.log"
+head -c 4M /dev/urandom >here
+declare -A asks=() codes=()
+ask() { # NAME CODE ARGUMENTS...
+  local name=$1
+  codes[$name]=$2
+  shift 2
+  "$fathom" "$@" >"$FATHOM_BED/asks.$name" 2>&1 &
+  asks[$name]=$!
+}
+ask target 3 run "$asked/data" -d 1s --warm-up 0s
+ask inspect 3 inspect "$asked/data"
+ask quick 3 quick "$asked/data"
+ask prepare 3 prepare "$asked/new" --size 1m
+ask report 5 report "$asked/data"
+ask result 5 run here -d 1s --warm-up 0s --out "$asked/new.jsonl"
+ask page 5 run here -d 1s --warm-up 0s --out page.jsonl --html "$asked/new.html"
+for name in "${!asks[@]}"; do
+  status=0
+  wait_until 60 test ! -e "/proc/${asks[$name]}/fd/0" || true
+  wait "${asks[$name]}" || status=$?
+  cp "$FATHOM_BED/asks.$name" "$out"
+  check "$name, which hangs at the first look: the exit code is ${codes[$name]}" test "$status" -eq "${codes[$name]}"
+  check "$name, which hangs at the first look: it says what does not answer" says "$asked/(data|new).*the kernel did not answer"
+done
+# The first Ctrl-C is the end where there is nothing to keep.
+"$fathom" report "$asked/data" >"$out" 2>&1 &
+process=$!
+sleep 1
+kill -INT "$process"
+gone() { ! kill -0 "$process" 2>/dev/null; }
+check "Ctrl-C in a call that hangs" wait_until 30 gone
+status=0
+wait "$process" || status=$?
+check "Ctrl-C in a call that hangs: the exit code" test "$status" -eq 130
+umount -l "$asked"
+kill "$server"
+
+# Nobody reads what is said.
+mkfifo unread
+exec 5<>unread
+dd if=/dev/zero of=unread bs=4k count=64 oflag=nonblock 2>/dev/null || true
+"$fathom" run here -d 10m --out unread.jsonl >"$out" 2>unread &
+process=$!
+sleep 2
+kill -INT "$process"
+sleep 0.5
+kill -INT "$process"
+check "Ctrl-C twice where nobody reads what is said" wait_until 30 gone
+wait "$process" || true
+exec 5>&-

@@ -88,8 +88,12 @@ impl Contents {
                 let here = stream.regions.iter().any(|region| region.target as usize == place);
                 here && stream.destroys() && (has_gaps || stream.trims())
             };
-            if point.streams.iter().any(|stream| changes(&stream)) {
-                target.extents = host::extents_of(target);
+            // A target that hangs tells nothing more.
+            if point.streams.iter().any(|stream| changes(&stream)) && !hanging::is_any() {
+                let (name, own) = (target.name.clone(), target.clone());
+                let look = move || Ok(host::extents_of(&own));
+                target.extents =
+                    hanging::waited_for(&name, "it was looked at", look).ok().flatten();
             }
         }
     }
@@ -101,8 +105,11 @@ impl Contents {
             let Payload::Pool { size, file: Some(path) } = &stream.payload else { continue };
             let known = self.pools.iter().find(|(other, _)| other == path).map(|(_, known)| *known);
             let content = known.unwrap_or_else(|| {
+                let (own, size, seed) = (path.clone(), *size, point.seed);
                 // Loading it says what is wrong with it.
-                let content = host::of_pool(path, *size, point.seed).ok();
+                let look = move || Ok(host::of_pool(&own, size, seed).ok());
+                let name = path.display().to_string();
+                let content = hanging::waited_for(&name, "it was looked at", look).ok().flatten();
                 self.pools.push((path.clone(), content));
                 content
             });

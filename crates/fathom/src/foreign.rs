@@ -4,13 +4,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fathom_core::Bytes;
 use rustix::fs::OFlags;
 
 use crate::error::plain;
+use crate::hanging::{Role, patiently};
 
 /// How long a pipe may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A file, read to the length that it had when it was opened, or a pipe, read to a limit.
 #[derive(Debug)]
 pub struct Foreign {
+    path: PathBuf,
     file: File,
     is_pipe: bool,
     /// Whether anything came.
@@ -37,7 +39,8 @@ impl Foreign {
     pub fn open(path: &Path, most: Bytes) -> Result<Self, String> {
         let unreadable = |cause: io::Error| format!("cannot be read ({})", plain(&cause));
         // Looked at before it is opened: to open some devices does something already.
-        let kind = std::fs::metadata(path).map_err(unreadable)?.file_type();
+        let kind = patiently(path, Role::Input, || std::fs::metadata(path));
+        let kind = kind.map_err(unreadable)?.file_type();
         let what = if kind.is_dir() {
             Some("a folder")
         } else if kind.is_socket() {
@@ -53,15 +56,17 @@ impl Foreign {
         // Otherwise a pipe that nobody writes to would keep us here for ever.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut options = OpenOptions::new();
-        let file = options.read(true).custom_flags(flags.bits() as i32).open(path);
+        let options = options.read(true).custom_flags(flags.bits() as i32);
+        let file = patiently(path, Role::Input, || options.open(path));
         let file = file.map_err(unreadable)?;
-        let now = file.metadata().map_err(unreadable)?;
+        let now = patiently(path, Role::Input, || file.metadata()).map_err(unreadable)?;
         let is_pipe = now.file_type().is_fifo();
         if !is_pipe && !now.is_file() {
             return Err("it has become another one while it was looked at".to_owned());
         }
         let left = if is_pipe { most.0 } else { now.len() };
-        Ok(Self { file, is_pipe, began: false, left, most })
+        let path = path.to_owned();
+        Ok(Self { path, file, is_pipe, began: false, left, most })
     }
 
     /// All of it.
@@ -96,7 +101,8 @@ impl Read for Foreign {
         let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let since = Instant::now();
         loop {
-            let length = match self.file.read(&mut buffer[..room]) {
+            let read = || self.file.read(&mut buffer[..room]);
+            let length = match patiently(&self.path, Role::Input, read) {
                 // Its writer may be late, or there is none.
                 Ok(0) if self.is_pipe && !self.began && room > 0 => None,
                 Err(cause) if self.is_pipe && cause.kind() == io::ErrorKind::WouldBlock => None,

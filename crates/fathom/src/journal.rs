@@ -11,6 +11,7 @@ use fathom_core::Utc;
 use fathom_report::document;
 
 use crate::error::{Error, plain};
+use crate::hanging::{Role, patiently};
 use crate::{output, signals};
 
 /// How a result file's default name ends.
@@ -58,9 +59,10 @@ impl Journal {
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
         // Nobody needs a file without a result: until there is one it goes away with us, and only
         // one that was killed leaves it.
-        let file = signals::create_doomed(path, &mut options())
+        let create = || signals::create_doomed(path, &mut options());
+        let file = patiently(path, Role::Output, create)
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
-        keep_name(path);
+        patiently(path, Role::Output, || keep_name(path));
         // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
         let _ = file.try_lock();
         Ok(Self { echo, ..Self::of(path, file) })
@@ -481,7 +483,8 @@ pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
 ///
 /// When it exists or cannot be written; then nothing of it is left.
 pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
-    let mut file = signals::create_doomed(path, OpenOptions::new().write(true))
+    let create = || signals::create_doomed(path, OpenOptions::new().write(true));
+    let mut file = patiently(path, Role::Output, create)
         .map_err(|cause| not_created(path, cause, "another place"))?;
     let written = file.write_all(content.as_ref()).and_then(|()| file.sync_all());
     match written {

@@ -29,21 +29,22 @@ use error::{Error, exit};
 fn main() -> ExitCode {
     panic::set_hook(Box::new(our_fault));
     let args = Args::read();
+    let begun = signals::listen().and_then(|()| hanging::supervise(move || run(&args.command)));
+    begun.unwrap_or_else(|cause| {
+        ended(Err(Error::Refused(format!(
+            "neither signals nor threads are to be had ({}): raise the limits of open files, \
+             processes and address space (ulimit -n, ulimit -u, ulimit -v, pids.max of the control \
+             group)",
+            error::plain(&cause)
+        ))))
+    })
+}
+
+/// The whole command, and what it ends with.
+fn run(command: &Command) -> ExitCode {
     // A panic of the command unwinds to here, so that every scratch file is removed on the way.
-    match panic::catch_unwind(|| perform(&args.command)) {
-        Ok(Ok(code)) => {
-            hanging::end_if_any(code);
-            ExitCode::from(code)
-        }
-        Ok(Err(error)) => {
-            match &error {
-                // It has lines of its own, and says for itself that it is an error.
-                Error::Workload(text) => output::note_text(text),
-                other => output::complain(&format!("error: {other}")),
-            }
-            hanging::end_if_any(error.exit_code());
-            ExitCode::from(error.exit_code())
-        }
+    match panic::catch_unwind(|| perform(command)) {
+        Ok(result) => ended(result),
         Err(_) => {
             signals::remove_doomed();
             ExitCode::from(exit::INTERNAL)
@@ -51,15 +52,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Tells of an error, and what the process ends with.
+fn ended(result: Result<u8, Error>) -> ExitCode {
+    let code = result.unwrap_or_else(|error| {
+        match &error {
+            // It has lines of its own, and says for itself that it is an error.
+            Error::Workload(text) => output::note_text(text),
+            other => output::complain(&format!("error: {other}")),
+        }
+        error.exit_code()
+    });
+    hanging::end_if_any(code);
+    ExitCode::from(code)
+}
+
 fn perform(command: &Command) -> Result<u8, Error> {
-    signals::listen().map_err(|cause| {
-        Error::Refused(format!(
-            "neither signals nor a thread for them are to be had ({}): raise the limits of open \
-             files, processes and address space (ulimit -n, ulimit -u, ulimit -v, pids.max of the \
-             control group)",
-            error::plain(&cause)
-        ))
-    })?;
     match command {
         Command::Quick(args) => commands::quick::perform(args),
         Command::Run(args) => commands::run::perform(args),

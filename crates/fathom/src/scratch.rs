@@ -5,12 +5,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
+use std::iter;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
 
 use crate::error::Error;
+use crate::hanging::{Role, patiently};
 use crate::signals;
 
 /// How every scratch file's name begins.
@@ -154,18 +156,22 @@ pub fn growing_leftovers(folder: &Path, prefix: &str) -> Vec<Leftover> {
 }
 
 fn abandoned_in(folder: &Path, kind: Kind, is_ours: impl Fn(&str) -> bool) -> Vec<Leftover> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<Leftover> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let ours = entry.file_name().to_str().is_some_and(&is_ours);
-            (ours && entry.file_type().ok()?.is_file()).then(|| entry.path())
-        })
-        .filter_map(|path| {
-            let (_, size) = abandoned(&path, kind).ok()??;
-            Some(Leftover { path, size, kind })
-        })
-        .collect();
+    let Ok(mut entries) = patiently(folder, Role::Target, || std::fs::read_dir(folder)) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Leftover> =
+        iter::from_fn(|| patiently(folder, Role::Target, || entries.next()))
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let ours = entry.file_name().to_str().is_some_and(&is_ours);
+                (ours && entry.file_type().ok()?.is_file()).then(|| entry.path())
+            })
+            .filter_map(|path| {
+                let looked = patiently(&path, Role::Target, || abandoned(&path, kind));
+                let (_, size) = looked.ok()??;
+                Some(Leftover { path, size, kind })
+            })
+            .collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }

@@ -298,9 +298,8 @@ impl Session<'_> {
         let traced = trace.map(TrialTrace::end);
         let record = record.map_err(Error::Run)?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
-        if hanging::is_any() {
-            // To close a file of a target that hangs may hang as well.
-            std::mem::forget(watcher.presence);
+        if watcher.presence.hangs() {
+            hanging::leave();
         }
         Ok(Trial {
             backend_reason: backend_reason.to_owned(),

@@ -26,9 +26,11 @@ static HURRIES: AtomicBool = AtomicBool::new(false);
 static ORDERLY: AtomicBool = AtomicBool::new(false);
 /// How long the process may take to end after the second one: until then what was measured is
 /// written, by the thread that measures.
-const LATE: Duration = Duration::from_secs(5);
+const LATE: Duration = Duration::from_millis(4500);
 /// How long it may take to remove what must not outlive us.
 const REMOVING: Duration = Duration::from_secs(2);
+/// How long somebody may take to read what is said of it.
+const TELLING: Duration = Duration::from_millis(500);
 /// Files that must not outlive us, each held open: its inode's number is nobody else's as long.
 static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
@@ -54,7 +56,7 @@ fn received(signal: i32) {
     if first {
         RECEIVED.store(signal, Ordering::SeqCst);
         if ORDERLY.load(Ordering::SeqCst) {
-            crate::output::note_text("\nstopping; once more to stop at once");
+            tell("\nstopping; once more to stop at once".to_owned());
             return;
         }
     }
@@ -62,7 +64,7 @@ fn received(signal: i32) {
     if second {
         let late = move || {
             std::thread::sleep(LATE);
-            crate::output::note(&format!(
+            tell(format!(
                 "something hangs in the kernel: process {} ends as soon as that lets go of it",
                 std::process::id()
             ));
@@ -76,18 +78,34 @@ fn received(signal: i32) {
     end(signal);
 }
 
+/// Says something on stderr, as far as somebody takes it: a terminal that is stopped, or a pipe that
+/// nobody reads, must keep nobody from ending the process.
+pub fn tell(text: String) {
+    within(TELLING, "tells", move || crate::output::note_text(&text));
+}
+
 /// Removes what must not outlive us, as far as that does not hang, and ends the process.
 fn end(signal: i32) {
+    end_with(i32::from(exit::SIGNAL) + signal);
+}
+
+/// The same with another code.
+pub fn end_with(code: i32) {
+    // Without a thread it is removed by the next run.
+    within(REMOVING, "removes", remove_doomed);
+    signal_hook::low_level::exit(code);
+}
+
+/// Does something on a thread of its own, and waits for it no longer than this.
+fn within(limit: Duration, name: &str, act: impl FnOnce() + Send + 'static) {
     let (done, waits) = std::sync::mpsc::sync_channel(1);
-    let remove = move || {
-        remove_doomed();
+    let work = move || {
+        act();
         let _ = done.try_send(());
     };
-    // Without a thread it is removed by the next run.
-    if std::thread::Builder::new().name("removes".to_owned()).spawn(remove).is_ok() {
-        let _ = waits.recv_timeout(REMOVING);
+    if std::thread::Builder::new().name(name.to_owned()).spawn(work).is_ok() {
+        let _ = waits.recv_timeout(limit);
     }
-    signal_hook::low_level::exit(i32::from(exit::SIGNAL) + signal);
 }
 
 /// Whether the user does not want to wait any longer.

@@ -37,6 +37,7 @@ usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
   serial=1           one I/O at a time: each waits for all before it
   full-after=BYTES   writes fail with ENOSPC after so many bytes
   hang-at=N          from the Nth I/O on none is ever answered
+  hang-all-at=N      from the Nth I/O on nothing at all is ever answered; 0: nothing of the file is
   hang-open=N        from the Nth open on none is ever answered
   hang-fsync=1       no fsync is ever answered
   cached=1           the file can be mapped, and what was read stays in memory
@@ -64,6 +65,7 @@ struct Faults {
     serial: bool,
     full_after: u64,
     hang_at: u64,
+    hang_all_at: u64,
     hang_open: u64,
     hang_fsync: bool,
     cached: bool,
@@ -88,6 +90,7 @@ impl Default for Faults {
             serial: false,
             full_after: u64::MAX,
             hang_at: u64::MAX,
+            hang_all_at: u64::MAX,
             hang_open: u64::MAX,
             hang_fsync: false,
             cached: false,
@@ -118,6 +121,7 @@ impl Faults {
                 "serial" => faults.serial = value == 1,
                 "full-after" => faults.full_after = value,
                 "hang-at" => faults.hang_at = value,
+                "hang-all-at" => faults.hang_all_at = value,
                 "hang-open" => faults.hang_open = value,
                 "hang-fsync" => faults.hang_fsync = value == 1,
                 "cached" => faults.cached = value == 1,
@@ -163,7 +167,7 @@ impl Faulty {
     /// Counts an I/O and says how long it has to wait for its answer; none if it waits for ever.
     fn begin(&self) -> Option<Duration> {
         let io = self.ios.fetch_add(1, Ordering::Relaxed) + 1;
-        if io >= self.faults.hang_at {
+        if io >= self.faults.hang_at.min(self.faults.hang_all_at) {
             self.say_that_it_hangs();
             return None;
         }
@@ -183,6 +187,15 @@ impl Faulty {
         let end = free.map_or(now, |free| free.max(now)) + delay;
         *free = Some(end);
         Some(end.duration_since(now))
+    }
+
+    /// Whether the whole server is gone by now.
+    fn is_gone(&self) -> bool {
+        let gone = self.ios.load(Ordering::Relaxed) >= self.faults.hang_all_at;
+        if gone {
+            self.say_that_it_hangs();
+        }
+        gone
     }
 
     /// Once, for a test that waits for it.
@@ -240,6 +253,9 @@ impl Filesystem for Faulty {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if self.is_gone() {
+            return mem::forget(reply);
+        }
         match self.attributes(DATA) {
             Some(data) if parent == INodeNo::ROOT && name == "data" => {
                 reply.entry(&TTL, &data, Generation(0));
@@ -249,6 +265,9 @@ impl Filesystem for Faulty {
     }
 
     fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        if node != INodeNo::ROOT && self.is_gone() {
+            return mem::forget(reply);
+        }
         match self.attributes(node) {
             Some(attributes) => reply.attr(&TTL, &attributes),
             None => reply.error(Errno::ENOENT),
@@ -256,6 +275,9 @@ impl Filesystem for Faulty {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        if self.is_gone() {
+            return mem::forget(reply);
+        }
         if self.opens.fetch_add(1, Ordering::Relaxed) + 1 >= self.faults.hang_open {
             self.say_that_it_hangs();
             return mem::forget(reply);
@@ -321,7 +343,7 @@ impl Filesystem for Faulty {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        if self.faults.hang_fsync {
+        if self.faults.hang_fsync || self.is_gone() {
             self.say_that_it_hangs();
             return mem::forget(reply);
         }
@@ -329,6 +351,9 @@ impl Filesystem for Faulty {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        if self.is_gone() {
+            return mem::forget(reply);
+        }
         reply.ok();
     }
 

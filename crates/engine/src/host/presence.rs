@@ -9,6 +9,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_core::Bytes;
@@ -24,12 +26,29 @@ const MARKED_MAX: usize = 64;
 /// How often it is looked who else is there, at most: a run may have thousands of short intervals.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// What this run has open to be seen by others, and to see what becomes of its targets.
+/// How long a look at the targets may take: who measures does not wait for one that hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What this run has open to be seen by others, and to see what becomes of its targets. A thread of its
+/// own has it, so that a target that hangs takes only that one with it.
 #[derive(Debug, Default)]
 pub struct Presence {
-    /// By the targets' places; none of a target that is not used, or cannot be marked.
-    marks: Vec<Option<Mark>>,
+    /// None where nothing is marked, and where a look hangs.
+    watcher: Option<Watcher>,
+    targets: usize,
+    hangs: bool,
     looked: Option<Instant>,
+}
+
+/// What is seen of targets, by their places.
+type Sight = Vec<Option<Seen>>;
+
+/// The thread that looks.
+#[derive(Debug)]
+struct Watcher {
+    /// Whether all is asked for that can be seen, and not only who else is there.
+    asks: Sender<bool>,
+    sees: Receiver<Sight>,
 }
 
 #[derive(Debug)]
@@ -51,21 +70,80 @@ impl Presence {
             let storage = matches!(target.kind, TargetKind::File | TargetKind::BlockDevice);
             (storage && place < MARKED_MAX).then(|| Mark::take(target, writes)).flatten()
         };
-        Self { marks: targets.iter().enumerate().map(mark).collect(), looked: None }
+        let marks: Vec<Option<Mark>> = targets.iter().enumerate().map(mark).collect();
+        let is_any = marks.iter().any(Option::is_some);
+        // Without a thread the checks say that they cannot be made.
+        let watcher = is_any.then(|| Watcher::start(marks).ok()).flatten();
+        Self { watcher, targets: targets.len(), ..Self::default() }
     }
 
     /// Looks who else is there, so that who comes and goes is noticed too. Costs a few calls a target,
     /// four times a second at most.
     pub fn look(&mut self) {
         if self.looked.is_none_or(|last| LOOK_EVERY <= last.elapsed()) {
-            self.marks.iter_mut().flatten().for_each(Mark::look);
+            self.ask(false);
             self.looked = Some(Instant::now());
         }
     }
 
     /// What is seen of the targets now, and who was noticed there so far.
     pub fn seen(&mut self) -> Vec<Option<Seen>> {
-        self.marks.iter_mut().map(|mark| mark.as_mut().and_then(Mark::seen)).collect()
+        self.ask(true).unwrap_or_else(|| vec![None; self.targets])
+    }
+
+    /// Whether a look at a target hangs: nothing more is seen of any.
+    pub fn hangs(&self) -> bool {
+        self.hangs
+    }
+
+    fn ask(&mut self, all: bool) -> Option<Sight> {
+        let watcher = self.watcher.as_ref()?;
+        let sight = watcher.asks.send(all).ok().map(|()| watcher.sees.recv_timeout(PATIENCE));
+        match sight {
+            Some(Ok(sight)) => Some(sight),
+            _ => {
+                self.hangs = true;
+                self.watcher = None;
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Presence {
+    /// Waits until the marks are gone: the next trial would take them for another fathom's.
+    fn drop(&mut self) {
+        if let Some(Watcher { asks, sees }) = self.watcher.take() {
+            drop(asks);
+            let _ = sees.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+impl Watcher {
+    fn start(mut marks: Vec<Option<Mark>>) -> io::Result<Self> {
+        let (asks, asked) = channel();
+        let (tells, sees) = channel();
+        let work = move || {
+            for all in asked {
+                let look = |mark: &mut Option<Mark>| match (mark, all) {
+                    (Some(mark), true) => mark.seen(),
+                    (Some(mark), false) => {
+                        mark.look();
+                        None
+                    }
+                    (None, _) => None,
+                };
+                if tells.send(marks.iter_mut().map(look).collect()).is_err() {
+                    break;
+                }
+            }
+            // What waits for this end waits for the marks to be gone.
+            drop(marks);
+            drop(tells);
+        };
+        thread::Builder::new().name("fathom-sees".to_owned()).spawn(work)?;
+        Ok(Self { asks, sees })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cli::args::Inspect;
 use crate::cli::resolve;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
+use crate::hanging::{Role, patiently};
 use crate::output;
 
 /// Shows it.
@@ -53,8 +54,11 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
 }
 
 fn looked_at(args: &Inspect) -> Result<Target, Error> {
-    let looked =
-        if args.target.is_dir() { host::folder(&args.target) } else { host::target(&args.target) };
+    let look = || match args.target.is_dir() {
+        true => host::folder(&args.target),
+        false => host::target(&args.target),
+    };
+    let looked = patiently(&args.target, Role::Target, look);
     let mut facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
     facts.content = host::contents(&[(&facts, Vec::from([(0, facts.size.0)]))], 1).remove(0);
     Ok(facts)

@@ -5,6 +5,7 @@ pub mod diskspd;
 mod experiment;
 pub mod export;
 mod fill;
+mod folder;
 pub mod import;
 pub mod inspect;
 pub mod map;

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use super::{fill, shared};
 use crate::cli::args::Prepare;
 use crate::error::{Error, exit};
+use crate::hanging::{Role, patiently};
 use crate::live::Live;
 use crate::{output, scratch, signals};
 
@@ -54,7 +55,7 @@ pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>,
         compressible: args.compressible,
         dedup: args.dedup,
     };
-    match args.file.symlink_metadata() {
+    match patiently(&args.file, Role::Target, || args.file.symlink_metadata()) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options).map(Some),
         // Anything else is told better by what looks at targets.
         _ => reuse(args, consent, options).map(|()| None),

@@ -17,6 +17,7 @@ use crate::cli::args::Quick;
 use crate::cli::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
 use crate::cli::resolve::Machine;
 use crate::error::Error;
+use crate::hanging::{Role, patiently};
 use crate::journal::Journal;
 use crate::live::{Live, clock};
 use crate::scratch::{self, REGION_START, Scratch};
@@ -34,7 +35,8 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
     }
     let host = shared::this_host();
     let machine = shared::machine(&host);
-    let folder = shared::simulated(&args.path).is_none() && args.path.is_dir();
+    let folder = shared::simulated(&args.path).is_none()
+        && patiently(&args.path, Role::Target, || args.path.is_dir());
     portrait::fits_the_place(args, folder)?;
     if folder { in_folder(args, &host, machine) } else { on_target(args, &host, machine) }
 }

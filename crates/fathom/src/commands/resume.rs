@@ -15,6 +15,7 @@ use super::shared::{self, Outputs};
 use super::{map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Consent, Results, Resume};
 use crate::error::{Error, plain};
+use crate::hanging::{Role, patiently};
 use crate::identity;
 use crate::journal::Journal;
 use crate::output;
@@ -30,15 +31,17 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     // Whoever types names means the folder that he is in, and not one that a file tells.
     let consent = named_here(&args.consent)?;
     let outputs = Outputs::resumed(&results(args)?);
-    let path = args.result.canonicalize().map_err(|cause| {
+    let found = patiently(&args.result, Role::Input, || args.result.canonicalize());
+    let path = found.map_err(|cause| {
         refuse(format!("cannot be found ({}): name a result file", plain(&cause)))
     })?;
-    let claimed = Journal::claim(&path)?;
+    let claimed = patiently(&path, Role::Input, || Journal::claim(&path))?;
     // Not by its name, which may lead to another file by now.
     let document = shared::read_claimed(&path, &claimed)?;
     resumable(&document).map_err(&refuse)?;
     if let Some(folder) = &document.header.working_directory {
-        std::env::set_current_dir(folder).map_err(|cause| {
+        let enter = || std::env::set_current_dir(folder);
+        patiently(Path::new(folder), Role::Target, enter).map_err(|cause| {
             refuse(format!(
                 "it was begun in {folder}, which cannot be entered ({}): its paths begin there",
                 plain(&cause)

@@ -22,12 +22,13 @@ use fathom_engine::{Choice, Devices, Way, access, choose_for, host, sim};
 use fathom_report::document::{self, Document, Ended};
 use fathom_report::{csv, html, terminal};
 
+use super::folder;
 use crate::cli::args::Results;
-use crate::cli::described::Described;
 use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
 use crate::foreign::Foreign;
+use crate::hanging::{Role, patiently};
 use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::scratch::{self, Leftover};
@@ -176,48 +177,15 @@ pub fn fresh_seed() -> u64 {
 ///
 /// When a target is not there, or what was asked for does not fit.
 pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
-    let paths = locate(&mut asked.described)?;
+    let paths = folder::locate(&mut asked.described)?;
     let place = Place::find(&paths)?;
-    stay_inside(&asked.described, &place)?;
+    folder::stay_inside(&asked.described, &place)?;
     let host = this_host();
     let spec = resolve::settle(&asked.described, place.facts(), machine(&host));
     let spec = spec.map_err(|blame| asked.explain(blame))?;
+    folder::no_names_outside(&asked.described, &place, &spec)?;
     readable(&spec)?;
     Ok((place, host, spec))
-}
-
-/// The paths of all targets, those of a folder's files among them.
-///
-/// # Errors
-///
-/// When a folder cannot be listed, or a target is named twice.
-pub fn locate(described: &mut Described) -> Result<Vec<PathBuf>, Error> {
-    let across_mounts = described.across_mounts;
-    described.locate(|path| files_in(path, across_mounts))
-}
-
-/// Refuses what is no file of a folder any more since that was listed: consent for a folder is none for
-/// what a link leads to that has taken the place of one of its files, or of a folder in it.
-///
-/// # Errors
-///
-/// When there is such a target.
-pub fn stay_inside(described: &Described, place: &Place) -> Result<(), Error> {
-    let Place::Real(targets) = place else { return Ok(()) };
-    for (number, target) in (0..).zip(targets) {
-        let Some(folder) = described.folder_of(number) else { continue };
-        let root = std::fs::canonicalize(folder);
-        let within = Path::new(&target.name).strip_prefix(folder);
-        let expected = root.ok().zip(within.ok()).map(|(root, within)| root.join(within));
-        if expected.is_none_or(|expected| expected != Path::new(&target.path)) {
-            return Err(Error::target(
-                &target.name,
-                format!("it has become a link out of {folder} since that was listed"),
-                "see who changes the folder, and start again",
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses a file to write from that cannot be read, before anything begins.
@@ -233,92 +201,17 @@ pub fn readable(spec: &Spec) -> Result<(), Error> {
             Err(Error::option(option, problem, "name a file with content that you may read"))
         };
         // Opening a pipe would wait for somebody who writes to it.
-        match path.metadata() {
+        match patiently(path, Role::Input, || path.metadata()) {
             Ok(facts) if !facts.is_file() => return refuse("it is no file".to_owned()),
             Ok(facts) if facts.len() == 0 => return refuse("it is empty".to_owned()),
             Ok(_) => {}
             Err(cause) => return refuse(plain(&cause)),
         }
-        if let Err(cause) = File::open(path) {
+        if let Err(cause) = patiently(path, Role::Input, || File::open(path)) {
             return refuse(plain(&cause));
         }
     }
     Ok(())
-}
-
-/// The most files that a folder may have as a target.
-const FILES_MAX: usize = 4096;
-
-/// The regular files in a folder and all folders below it that hold any data and no result of fathom's,
-/// in the order of their names; nothing if it is no folder. Links are not followed, so that nothing outside is measured, or
-/// written to, by mistake; nor is what is mounted below it taken for a part of it, unless that is asked for.
-///
-/// # Errors
-///
-/// When the folder cannot be listed, or holds nothing to measure or too much.
-pub fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf>>, Error> {
-    if simulated(folder).is_some() || !folder.is_dir() {
-        return Ok(None);
-    }
-    let refuse = |problem: String, remedy: &str| {
-        Err(Error::target(folder.display().to_string(), problem, remedy))
-    };
-    let mut files = Vec::new();
-    let mut folders = Vec::from([folder.to_owned()]);
-    let mount = host::mount_id(folder);
-    let (mut mounted, mut results) = (Vec::new(), Vec::new());
-    while let Some(next) = folders.pop() {
-        let entries = match std::fs::read_dir(&next) {
-            Ok(entries) => entries,
-            Err(cause) => {
-                let problem = format!("{} cannot be listed ({})", next.display(), plain(&cause));
-                return refuse(problem, "change its permissions, or name the files");
-            }
-        };
-        for entry in entries.flatten() {
-            // What vanishes while it is listed is not missed.
-            let Ok(metadata) = entry.metadata() else { continue };
-            let is_target = metadata.is_dir() || metadata.is_file();
-            if is_target && !across_mounts && host::mount_id(&entry.path()) != mount {
-                mounted.push(entry.path());
-            } else if metadata.is_dir() {
-                folders.push(entry.path());
-            } else if metadata.is_file() && metadata.len() > 0 {
-                match journal::is_result(&entry.path()) {
-                    true => results.push(entry.path()),
-                    false => files.push(entry.path()),
-                }
-            }
-        }
-        if FILES_MAX < files.len() {
-            let problem = format!("there are more than {FILES_MAX} files in this folder");
-            return refuse(problem, "name a folder with fewer, or one large file");
-        }
-    }
-    if files.is_empty() {
-        let [file, place] = [folder.join("test.dat"), folder.to_owned()]
-            .map(|path| typed_path(&path.display().to_string()));
-        let remedy = format!(
-            "create one with `fathom prepare {file} --size 10g`, or measure the place with \
-             `fathom quick {place}`"
-        );
-        return refuse("there is no file with data in this folder".to_owned(), &remedy);
-    }
-    say_what_is_left_out(&mounted, &results);
-    files.sort();
-    Ok(Some(files))
-}
-
-fn say_what_is_left_out(mounted: &[PathBuf], results: &[PathBuf]) {
-    for path in mounted {
-        output::note(&format!(
-            "{} is left out: something is mounted there; --across-mounts takes it in",
-            path.display()
-        ));
-    }
-    for path in results {
-        output::note(&format!("{} is left out: it is a result of fathom's", path.display()));
-    }
 }
 
 /// Open targets, and what carries the I/Os to them.
@@ -394,10 +287,8 @@ pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
 fn in_use_by(place: &Place, spec: &Spec) -> Vec<String> {
     const SHOWN: usize = 3;
     let Place::Real(facts) = place else { return Vec::new() };
-    let mut written: Vec<u32> = written(spec).into_iter().map(|key| key.target).collect();
-    written.sort_unstable();
-    written.dedup();
-    let written: Vec<&Target> = written.into_iter().map(|place| &facts[place as usize]).collect();
+    let written: Vec<&Target> =
+        written_targets(spec).into_iter().map(|place| &facts[place as usize]).collect();
     let line = |(target, users): (&&Target, Vec<User>)| {
         let named = users.iter().take(SHOWN).map(|user| {
             let how = match (user.writes, user.locks) {
@@ -506,6 +397,11 @@ fn key(target: u32, access: Access) -> Key {
 fn written(spec: &Spec) -> Vec<Key> {
     let writing = spec.streams().filter(|stream| stream.destroys());
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
+}
+
+/// The places of the targets that are written to.
+pub fn written_targets(spec: &Spec) -> BTreeSet<u32> {
+    written(spec).into_iter().map(|key| key.target).collect()
 }
 
 /// Refuses to overwrite what a fathom is measuring at this moment: who allows a file to be overwritten
@@ -859,7 +755,8 @@ pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Erro
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A folder that is not there is refused when the file is created.
-        let folder = folder.canonicalize().unwrap_or(folder.to_owned());
+        let found = patiently(path, Role::Output, || folder.canonicalize());
+        let folder = found.unwrap_or(folder.to_owned());
         (folder, path.file_name().map(ToOwned::to_owned))
     };
     let paths: Vec<&PathBuf> = paths.into_iter().flatten().collect();
@@ -881,7 +778,7 @@ pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Erro
 ///
 /// When it exists, or its folder does not.
 pub fn free(path: &Path) -> Result<(), Error> {
-    match path.symlink_metadata() {
+    match patiently(path, Role::Output, || path.symlink_metadata()) {
         Ok(_) => Err(Error::write(
             path,
             io::ErrorKind::AlreadyExists.into(),
@@ -893,7 +790,7 @@ pub fn free(path: &Path) -> Result<(), Error> {
                 Some(folder) => folder,
                 None => Path::new("/"),
             };
-            match folder.metadata() {
+            match patiently(path, Role::Output, || folder.metadata()) {
                 Ok(metadata) if metadata.is_dir() => Ok(()),
                 Ok(_) => Err(Error::write(
                     path,
@@ -1029,7 +926,6 @@ const READ_BUFFER: usize = 256 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Args, Command};
 
     #[test]
     fn a_claimed_result_is_read_and_not_what_has_taken_its_name() {
@@ -1042,41 +938,5 @@ mod tests {
         std::fs::write(&path, "somebody's").unwrap();
         assert_ne!(read(&path).unwrap_err().to_string(), before);
         assert_eq!(read_claimed(&path, &claimed).unwrap_err().to_string(), before);
-    }
-
-    #[test]
-    fn what_leads_out_of_a_folder_since_it_was_listed_is_refused() {
-        let root = tempfile::tempdir_in("/var/tmp").unwrap();
-        let folder = root.path().join("folder");
-        let file = |path: &Path| {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, [1; 4096]).unwrap();
-        };
-        file(&root.path().join("victim"));
-        file(&folder.join("below/victim"));
-        file(&folder.join("a"));
-        let listed = || {
-            let words = ["fathom", "plan", folder.to_str().unwrap()].map(str::to_owned);
-            let Command::Plan(request) = Args::reread(&words).unwrap().command else { panic!() };
-            let mut described = Described::typed(&request);
-            let paths = locate(&mut described).unwrap();
-            (described, paths)
-        };
-        let judged = |(described, paths): &(Described, Vec<PathBuf>)| {
-            stay_inside(described, &Place::find(paths).unwrap()).map_err(|error| error.to_string())
-        };
-        let before = listed();
-        assert_eq!(before.1.len(), 2);
-        assert_eq!(judged(&before), Ok(()));
-        std::fs::remove_file(folder.join("a")).unwrap();
-        std::os::unix::fs::symlink("../victim", folder.join("a")).unwrap();
-        assert!(judged(&before).unwrap_err().contains("has become a link out of"));
-        std::fs::remove_file(folder.join("a")).unwrap();
-        file(&folder.join("a"));
-        // A folder on the way, too.
-        std::fs::remove_dir_all(folder.join("below")).unwrap();
-        std::os::unix::fs::symlink("..", folder.join("below")).unwrap();
-        assert!(judged(&before).unwrap_err().contains("has become a link out of"));
-        assert_eq!(listed().1, [folder.join("a")], "links are not followed");
     }
 }

@@ -15,6 +15,7 @@ use fathom_engine::target::Overwrite;
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
+use super::folder;
 use super::shared::{self, Place};
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
@@ -488,15 +489,16 @@ impl Sites {
         machine: Machine,
     ) -> Result<Settled, Error> {
         let mut asked = template.describe(named)?;
-        let paths = shared::locate(&mut asked.described)?;
+        let paths = folder::locate(&mut asked.described)?;
         let site = match self.list.iter().position(|site| site.paths == paths) {
             Some(site) => site,
             None => self.find(paths)?,
         };
-        shared::stay_inside(&asked.described, &self.list[site].place)?;
+        folder::stay_inside(&asked.described, &self.list[site].place)?;
         let facts = self.list[site].place.facts();
         let spec = resolve::settle(&asked.described, facts, machine);
         let spec = spec.map_err(|blame| asked.explain(blame))?;
+        folder::no_names_outside(&asked.described, &self.list[site].place, &spec)?;
         shared::readable(&spec)?;
         Ok(Settled { site, spec, described: asked.described })
     }

@@ -17,6 +17,7 @@ use crate::cli::resolve::Blame;
 use crate::cli::values;
 use crate::error::{Error, plain};
 use crate::foreign::Foreign;
+use crate::hanging::{Role, patiently};
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;
@@ -767,7 +768,7 @@ fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String,
 
 /// The text of a workload file, or why there is none.
 pub fn text_of(path: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(path);
+    let metadata = patiently(path, Role::Input, || std::fs::metadata(path));
     let metadata = metadata.map_err(|cause| format!("it cannot be read ({})", plain(&cause)))?;
     if !metadata.is_file() || metadata.len() > SIZE_MAX {
         return Err("it is no file of at most 1 MiB".to_owned());

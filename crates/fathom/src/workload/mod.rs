@@ -20,6 +20,7 @@ use crate::cli::axes::{self, RANDOM_SHARE, STREAMS, TARGETS};
 use crate::cli::described::{Aim, Described};
 use crate::cli::resolve::Blame;
 use crate::error::Error;
+use crate::hanging::{Role, patiently};
 use crate::output;
 
 use keys::Table;
@@ -188,7 +189,7 @@ impl<'a> Template<'a> {
         let named = settings.iter().find(|(axis, _)| *axis == TARGETS);
         let named: Vec<PathBuf> = match named {
             // Parameters of a simulated device may have a plus in them, and so may a file's name.
-            Some((_, one)) if one.starts_with("sim:") || Path::new(one).exists() => {
+            Some((_, one)) if one.starts_with("sim:") || is_there(Path::new(one)) => {
                 Vec::from([PathBuf::from(one)])
             }
             Some((_, several)) => several.split('+').map(PathBuf::from).collect(),
@@ -299,7 +300,7 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     let Some(name) = first.to_str() else { return Ok((None, &args.targets)) };
     if shipped::text(name).is_some() {
         // It could be meant either way, and only the user knows.
-        return match first.exists() {
+        return match is_there(first) {
             true => Err(Error::option(
                 name,
                 "it is a workload, and it is here as well",
@@ -310,10 +311,14 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     }
     // Whatever else ends so is as good a target as any.
     let is_file = || load::text_of(first).is_ok();
-    match name.ends_with(".toml") && (is_file() || !first.exists()) {
+    match name.ends_with(".toml") && (is_file() || !is_there(first)) {
         true => Ok((Some(name.to_owned()), rest)),
         false => Ok((None, &args.targets)),
     }
+}
+
+fn is_there(path: &Path) -> bool {
+    patiently(path, Role::Target, || path.exists())
 }
 
 /// A problem as an error, as stderr can show it.

@@ -24,6 +24,7 @@ use crate::dialect::diskspd::model::{Payload, Profile, ResultFormat, Target, Tim
 use crate::dialect::diskspd::point::{self, Here, Mapped};
 use crate::dialect::paths::PathMap;
 use crate::error::{Error, plain};
+use crate::hanging::{Role, patiently};
 use crate::live::Live;
 use crate::output;
 
@@ -127,8 +128,8 @@ fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
             }
             None => files.push(TargetFile {
                 // A link that leads nowhere is there too.
-                exists: place.symlink_metadata().is_ok(),
-                ours: created::ours(&place),
+                exists: patiently(&place, Role::Target, || place.symlink_metadata().is_ok()),
+                ours: patiently(&place, Role::Target, || created::ours(&place)),
                 place,
                 create: target.create_size,
                 written,
