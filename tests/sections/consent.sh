@@ -166,7 +166,7 @@ check "results in a folder that is written to: all trials are in the one that wa
   "$(grep -c '"line":"trial"' results/now.fathom.jsonl)" -ge 4
 
 # Ctrl-C twice removes nothing that is not fathom's own.
-"$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
+env --default-signal=INT "$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
 process=$!
 check "a run that has begun" wait_until 60 test -s doomed.jsonl
 rm doomed.jsonl
