@@ -209,6 +209,28 @@ check "a result that was replaced: what was measured is saved" test \
   "$(grep -c '"line":"trial"' gone.jsonl.saved-1)" = 6
 check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"
 
+# Inodes of 128 bytes have no time of birth, and their numbers come again.
+truncate -s 32M unborn
+if mkfs.ext4 -q -F -I 128 unborn 2>/dev/null && mount -o loop unborn mnt; then
+  later "umount $FATHOM_BED/mnt 2>/dev/null"
+  head -c 4M /dev/urandom >mnt/mine
+  run_fathom sweep mnt/mine --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s --overwrite --yes \
+    --out unborn.jsonl
+  head -n 2 unborn.jsonl >again.jsonl
+  number=$(stat -c %i mnt/mine)
+  rm mnt/mine
+  head -c 4M /dev/urandom >mnt/mine
+  if [[ $(stat -c %i mnt/mine) = "$number" ]]; then
+    refused "resume on another file with the inode's number of the first" 'another target now' mnt/mine \
+      resume again.jsonl --overwrite
+  else
+    skip "an inode's number that comes again" "it does not here"
+  fi
+  umount mnt
+else
+  skip "files without a time of birth" "no such file system can be made here"
+fi
+
 # Results of fathom's are no targets of a folder, and none is overwritten while it is written.
 mkdir results
 head -c 4M /dev/urandom >results/data
@@ -231,7 +253,7 @@ check "results in a folder that is written to: all trials are in the one that wa
   "$(grep -c '"line":"trial"' results/now.fathom.jsonl)" -ge 4
 
 # Ctrl-C twice removes nothing that is not fathom's own.
-"$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
+env --default-signal=INT "$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
 process=$!
 check "a run that has begun" wait_until 60 test -s doomed.jsonl
 rm doomed.jsonl

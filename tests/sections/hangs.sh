@@ -29,7 +29,7 @@ hang() { # NAME FAULTS -- OPTIONS...
     make_loop "$target" --direct-io=on || make_loop "$target"
     target=$loop
   fi
-  "$fathom" run "$target" --out "$result" --warm-up 0s --seed 1 "$@" >"$out" 2>"$out.err" &
+  env --default-signal=INT "$fathom" run "$target" --out "$result" --warm-up 0s --seed 1 "$@" >"$out" 2>"$out.err" &
   process=$!
 }
 

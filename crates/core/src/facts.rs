@@ -161,6 +161,17 @@ pub struct FileIdentity {
     pub inode: u64,
     /// When the inode was made, in nanoseconds since 1970; none where the file system does not tell.
     pub born_ns: Option<u64>,
+    /// What tells it from those that had its inode's number before; none where the file system does not
+    /// tell, or has none.
+    pub generation: Option<u32>,
+}
+
+impl FileIdentity {
+    /// What no other file with its number has; none where its file system tells nothing like it.
+    pub fn birth(&self) -> Option<String> {
+        let born = self.born_ns.map(|born| format!("born {born} ns after 1970"));
+        born.or_else(|| self.generation.map(|generation| format!("generation {generation}")))
+    }
 }
 
 /// What a control group of this process allows it at a device.

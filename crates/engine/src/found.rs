@@ -2,6 +2,8 @@
 //! links, to a handle that neither reads nor writes; that is judged, and what is then opened to be read
 //! or written is the handle's own file, whatever its name leads to by then.
 
+mod generation;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -74,6 +76,7 @@ pub fn identity(file: &File) -> io::Result<FileIdentity> {
         device: metadata.dev(),
         inode: metadata.ino(),
         born_ns: born.map(|born| born.as_nanos() as u64),
+        generation: generation::of(file, metadata.ino()),
     })
 }
 

@@ -5,7 +5,7 @@
 //! drives io_uring. The engine does not know why a point runs.
 //!
 //! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime` and `workplace`, in the
-//! memory of `buffers`, in a worker's `estate`, and where `host` says so.
+//! memory of `buffers`, in a worker's `estate`, in `found::generation`, and where `host` says so.
 
 pub mod access;
 pub mod aio;

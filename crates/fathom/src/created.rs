@@ -1,6 +1,9 @@
 //! Files that fathom created, remembered by what they are and not by their names: an extended attribute
 //! of the file says which file it is and when fathom last wrote to it. A copy, a file of the same name,
 //! and one that anybody else has written to since are somebody's data like any other.
+//!
+//! What it does not see: who writes to the file while fathom does, or writes within [`SLACK`] of the end
+//! of that and puts the time of the last write back.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -10,8 +13,14 @@ use fathom_core::facts::FileIdentity;
 use fathom_engine::found;
 use rustix::fs::{OFlags, XattrFlags, fgetxattr, fsetxattr};
 
+use crate::session;
+
 /// Where it stands.
 const ATTRIBUTE: &str = "user.fathom.created";
+/// How much later than it was marked a file may have been changed, in seconds: marking is itself a change,
+/// on a machine that may have other things to do. Whoever puts the time of a write back changes the file
+/// once more, and nobody can put that time back.
+const SLACK: i64 = 10;
 /// No mark is longer.
 const LONGEST: usize = 256;
 
@@ -19,7 +28,8 @@ const LONGEST: usize = 256;
 /// no attributes nothing is remembered, and the next run asks.
 pub fn remember(path: &Path, made: FileIdentity) {
     let Some((file, identity)) = open(path) else { return };
-    if let Some(mark) = mark(&file, identity).filter(|_| identity == made) {
+    let now = (session::unix_ns() / 1_000_000_000) as i64;
+    if let Some(mark) = mark(&file, identity, now).filter(|_| identity == made) {
         let _ = fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::empty());
     }
 }
@@ -29,8 +39,10 @@ pub fn ours(path: &Path) -> Option<FileIdentity> {
     let (file, identity) = open(path)?;
     let mut found = [0; LONGEST];
     let length = fgetxattr(&file, ATTRIBUTE, &mut found).ok()?;
-    let mark = mark(&file, identity)?;
-    (found.get(..length) == Some(mark.as_bytes())).then_some(identity)
+    let found = std::str::from_utf8(found.get(..length)?).ok()?;
+    let marked: i64 = found.rsplit(' ').next()?.parse().ok()?;
+    let untouched = file.metadata().ok()?.ctime().checked_sub(marked)? <= SLACK;
+    (untouched && found == mark(&file, identity, marked)?).then_some(identity)
 }
 
 /// The file of this name, no link to one, and which it is.
@@ -43,11 +55,12 @@ fn open(path: &Path) -> Option<(File, FileIdentity)> {
 }
 
 /// What tells a file from every other one and from what it was before a write: its inode, when that was
-/// made, its length and when it was last written to.
-fn mark(file: &File, FileIdentity { inode, born_ns, .. }: FileIdentity) -> Option<String> {
+/// made or its generation, its length, when it was last written to, and when it was marked.
+fn mark(file: &File, identity: FileIdentity, marked: i64) -> Option<String> {
     let metadata = file.metadata().ok()?;
     let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
-    Some(format!("{inode} {} {} {seconds}.{nanoseconds:09}", born_ns?, metadata.len()))
+    let (inode, birth, length) = (identity.inode, identity.birth()?, metadata.len());
+    Some(format!("{inode} {birth} {length} {seconds}.{nanoseconds:09} {marked}"))
 }
 
 #[cfg(test)]
@@ -84,6 +97,19 @@ mod tests {
         assert!(!is_ours(&path));
         remember(&path, identity(&path));
         assert!(is_ours(&path));
+    }
+
+    #[test]
+    fn a_change_since_it_was_marked_is_seen_whatever_the_time_of_the_write() {
+        let (_folder, path) = marked();
+        let (file, identity) = open(&path).unwrap();
+        let now = (session::unix_ns() / 1_000_000_000) as i64;
+        // As it was marked long ago, with the same time of the last write since.
+        for (marked, known) in [(now, true), (now - 10 * SLACK, false)] {
+            let mark = mark(&file, identity, marked).unwrap();
+            fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::empty()).unwrap();
+            assert_eq!(is_ours(&path), known);
+        }
     }
 
     #[test]

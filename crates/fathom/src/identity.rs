@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fathom_core::facts::{FileIdentity, LayerKind, Target};
+use fathom_core::facts::{LayerKind, Target};
 
 /// Where the kernel tells what a block device is, the best first.
 const ATTRIBUTES: [&str; 9] = [
@@ -21,10 +21,10 @@ const ATTRIBUTES: [&str; 9] = [
 /// A target's identity in words; empty where nothing tells.
 pub fn of(target: &Target) -> String {
     let mut parts = Vec::new();
-    if let Some(FileIdentity { inode, born_ns, .. }) = target.identity {
-        parts.push(format!("inode {inode}"));
+    if let Some(identity) = target.identity {
+        parts.push(format!("inode {}", identity.inode));
         // An inode's number comes again; when it was made does not.
-        parts.extend(born_ns.map(|born| format!("born {born} ns after 1970")));
+        parts.extend(identity.birth());
     }
     // A partition is a number on the disk below it.
     for layer in &target.layers {

@@ -42,13 +42,23 @@ static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 pub fn listen() -> io::Result<()> {
     // A limit of file sizes (ulimit -f) is then an error of the write, like a full disk.
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    // What was ignored when we were started stays so: `nohup`, and shells for what they do not wait for.
+    let ignored = ignored();
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|it| ignored >> (it - 1) & 1 == 0);
+    let mut signals = Signals::new(heard)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             received(signal);
         }
     })?;
     Ok(())
+}
+
+/// The signals that this process ignores, a bit for each; none where nothing tells.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn received(signal: i32) {

@@ -59,6 +59,22 @@ fn ctrl_c_keeps_what_was_measured_and_removes_the_scratch_file() {
 }
 
 #[test]
+fn what_was_ignored_when_it_started_stays_so() {
+    let place = Place::new();
+    place.prepared("data", 1);
+    let mut command = Command::new("env");
+    command.args(["--ignore-signal=HUP", "--default-signal=INT", env!("CARGO_BIN_EXE_fathom")]);
+    command.args(["run", "data", "--warm-up", "1h", "-d", "1s"]).current_dir(place.path());
+    let mut running = Running::start_as_it_is(&mut command);
+    running.until("random read");
+    running.signal("HUP");
+    running.signal("INT");
+    let (status, _, told) = running.end();
+    // The first signal that it hears is the one that it names.
+    assert_eq!(status.code(), Some(130), "{told}");
+}
+
+#[test]
 fn ctrl_c_in_the_first_warm_up_leaves_nothing_and_says_so() {
     let long = ["--warm-up", "1h", "--duration", "1s"];
     let run: Vec<&str> = [&["run", "data"], &long[..]].concat();

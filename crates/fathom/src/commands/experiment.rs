@@ -435,7 +435,7 @@ fn targets(prepared: &Prepared) -> String {
 }
 
 /// What the targets are called that are written to.
-fn written(prepared: &Prepared, called: impl Fn(&Target) -> &str) -> Vec<&str> {
+pub fn written(prepared: &Prepared, called: impl Fn(&Target) -> &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for ground in &prepared.grounds {
         for stream in ground.spec.streams().filter(|stream| stream.destroys()) {

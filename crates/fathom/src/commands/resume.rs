@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_core::experiment::{Step, Trial};
+use fathom_core::facts::Target;
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};
@@ -72,6 +73,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     if recorded.has_outputs && args.html.is_none() && args.csv.is_none() {
         output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
+    known_again(&prepared, &consent)?;
     let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
     // The header's line, and one for each trial.
     let journal = Journal::reopen(&path, claimed, 1 + done)?;
@@ -226,6 +228,27 @@ fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> 
         }
     }
     Ok(())
+}
+
+/// Refuses to write to a file of which only its inode's number is known, which comes again once a file is
+/// removed, unless the user has repeated its name.
+fn known_again(prepared: &Prepared, consent: &Consent) -> Result<(), Error> {
+    let written = experiment::written(prepared, |target| &target.path);
+    let is_unsure = |target: &&Target| {
+        let numbered = target.identity.is_some_and(|identity| identity.birth().is_none());
+        let named = |name: &String| Path::new(&target.path).starts_with(name);
+        let named = consent.named().any(|(_, name)| named(name));
+        numbered && written.contains(&target.path.as_str()) && !named
+    };
+    match prepared.targets.iter().find(is_unsure) {
+        None => Ok(()),
+        Some(target) => Err(Error::target(
+            &target.path,
+            "its file system tells neither when it was made nor its generation, so that it may be \
+             another file of its name and number",
+            format!("look at it, and allow it with --destroy {}", typed_path(&target.path)),
+        )),
+    }
 }
 
 /// Says where it goes on.

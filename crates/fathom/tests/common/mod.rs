@@ -114,7 +114,19 @@ pub struct Running {
 }
 
 impl Running {
+    /// With the signals that it listens to, whatever this process was started to ignore.
     pub fn start(command: &mut Command) -> Self {
+        let mut heard = Command::new("env");
+        heard.arg("--default-signal=INT,TERM,HUP").arg(command.get_program());
+        heard.args(command.get_args()).stdin(Stdio::null());
+        if let Some(folder) = command.get_current_dir() {
+            heard.current_dir(folder);
+        }
+        let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        Self::start_as_it_is(heard.envs(set))
+    }
+
+    pub fn start_as_it_is(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap());
         Self { child, lines, said: String::new() }
