@@ -3,13 +3,14 @@
 
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
 use fathom_core::experiment::{
-    Axis, BestPractice, Candidate, Circumstances, Coordinate, Drives, Experiment, Objective, Order,
-    Peak, Question, Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary,
+    Axis, BestPractice, Candidate, Circumstances, Drives, Experiment, Objective, Order, Peak,
+    Question, Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary,
     sustain_course,
 };
 use fathom_core::spec::{
     Arrivals, BlockSizes, Distribution, Pacing, Pattern, Payload, Point, Region, Stream, Workers,
 };
+use fathom_core::trial::Coordinate;
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::sim;
 

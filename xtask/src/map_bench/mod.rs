@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fathom_core::Quantile;
+use fathom_core::experiment::CellKind;
 use fathom_core::experiment::map::{
     Reading, Search, SearchOptions, Spot, Surface, cells_at_most, doubts,
 };
-use fathom_core::experiment::{CellKind, Role};
 use fathom_core::stats::Estimate;
+use fathom_core::trial::Role;
 
 use grids::Grid;
 

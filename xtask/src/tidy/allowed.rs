@@ -28,18 +28,6 @@ pub struct Twice {
 
 /// The circles that are left.
 pub const CIRCLES: &[Circle] = &[
-    Circle { krate: "core", modules: &["experiment", "verdict"] },
-    Circle { krate: "core", modules: &["plan", "spec"] },
-    Circle {
-        krate: "core",
-        modules: &[
-            "experiment::map::frontier",
-            "experiment::map::search",
-            "experiment::map::surface",
-        ],
-    },
-    Circle { krate: "core", modules: &["spec::kinds", "spec::pattern"] },
-    Circle { krate: "core", modules: &["verdict::generator", "verdict::machine"] },
     Circle {
         krate: "engine",
         modules: &[

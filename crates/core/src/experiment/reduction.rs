@@ -7,13 +7,12 @@
 //! so that what is left there is unique data.
 
 use super::sweep::order;
-use super::{
-    Conclusion, Experiment, Forecast, Order, Place, Planned, Role, Step, Trial, bandwidth,
-};
+use super::{Conclusion, Experiment, Forecast, Order, Planned, Step};
 use crate::facts::{Layer, LayerKind, Reduction, Saving, Target};
 use crate::measure::Direction;
 use crate::spec::{Access, BlockSizes, Limit, Pacing, Pattern, Payload, Point, Region, Stream};
-use crate::stats::{self, Ratio};
+use crate::stats::{self, Ratio, bandwidth};
+use crate::trial::{Place, Role, Trial};
 use crate::units::{Bytes, Span};
 
 /// How often each kind is written.

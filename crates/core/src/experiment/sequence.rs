@@ -1,7 +1,8 @@
 //! The simplest experiment: points that were settled beforehand, one after another.
 
-use super::{Conclusion, Experiment, Forecast, Planned, Step, Trial};
+use super::{Conclusion, Experiment, Forecast, Planned, Step};
 use crate::spec::Point;
+use crate::trial::Trial;
 use crate::units::Span;
 
 /// Runs the given points in their order.

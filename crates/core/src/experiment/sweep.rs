@@ -12,12 +12,13 @@ pub(super) mod words;
 use super::precondition::Precondition;
 use super::throughput::Throughput;
 use super::{
-    Axis, Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, Place, Planned, Role,
-    Step, SweepFound, Trial, bandwidth_in_words, looks,
+    Axis, Conclusion, Experiment, Forecast, Foreseen, Found, Planned, Step, SweepFound, looks,
 };
+use crate::experiment::throughput::bandwidth_in_words;
 use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::{self, Comparison, Estimate, Level};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::Span;
 use crate::verdict::Finding;
 pub(super) use payloads::is_unique;

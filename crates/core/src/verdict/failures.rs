@@ -189,7 +189,7 @@ pub(super) fn trace_incomplete(case: &Case, judgement: &mut Judgement) {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::experiment::Traced;
+    use crate::trial::Traced;
     use crate::units::Bytes;
 
     fn error(kind: ErrorKind) -> IoError {

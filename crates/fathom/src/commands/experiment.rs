@@ -1,9 +1,10 @@
 //! What all experiments share: what they say before they start, the question whether they may, the
 //! way from there to the outcome, and the way on from a result file that was interrupted.
 
-use fathom_core::experiment::{Experiment, Forecast, Planned, Trial};
+use fathom_core::experiment::{Experiment, Forecast, Planned};
 use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::trial::Trial;
 use fathom_core::verdict::{self, foresee};
 use fathom_core::{Bytes, typed_path};
 use fathom_engine::Devices;

@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use fathom_core::experiment::{Step, Trial};
+use fathom_core::experiment::Step;
+use fathom_core::trial::Trial;
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};

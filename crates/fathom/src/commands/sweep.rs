@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Axis, Candidate, Coordinate, Experiment, Order, Planned, Precondition, Role, Sweep,
-    SweepSettings, again_at_most,
+    Axis, Candidate, Experiment, Order, Planned, Precondition, Sweep, SweepSettings, again_at_most,
 };
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
+use fathom_core::trial::{Coordinate, Role};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{self, Command};
 

@@ -1,16 +1,17 @@
 //! The latency map as an experiment: the maxima of both loads, then the cells that the search asks
 //! for, as points of a sequential writer and random readers. Decides nothing about which cells.
 
-use super::search::{Ask, Options, Reading, SENTINELS, Search, Shape, Surface};
+use super::grid::{Reading, Shape};
+use super::search::{Ask, Options, SENTINELS, Search, Surface};
 use super::{doubts, words};
 use crate::experiment::precondition::Precondition;
 use crate::experiment::{
-    Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, MapFound, Place, Planned, Role,
-    Step, Trial, bandwidth, iops, response_time,
+    Conclusion, Experiment, Forecast, Foreseen, Found, MapFound, Planned, Step,
 };
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Active, Arrivals, BlockSizes, Pacing, Point, Stream, Workers};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, bandwidth, iops, response_time};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 
 /// The axis of the write load.
@@ -752,9 +753,9 @@ fn is_within(surface: &Surface, time: &Estimate) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::search::Spot;
     use super::*;
     use crate::experiment::CellKind;
+    use crate::experiment::map::grid::Spot;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
     use crate::spec::Region;
     use crate::verdict::testing::Invented;

@@ -4,50 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::frontier::{self, Frontier};
+use super::grid::{Reading, Shape, Spot};
 use super::surface::{self, Known};
-use crate::experiment::{CellKind, MapCell, Role, Validation};
+use crate::experiment::{CellKind, MapCell, Validation};
 use crate::stats::Estimate;
+use crate::trial::Role;
 use crate::units::Quantile;
-
-/// How many cells a grid has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Steps of the write load, the one without writes included; at least 1.
-    pub writes: usize,
-    /// Steps of the read load, the one without reads included; at least 1.
-    pub reads: usize,
-    /// The first read step that can be measured: 0, or 1 where the grid has no cells without reads.
-    pub first_read: usize,
-}
-
-impl Shape {
-    /// Every cell, column by column.
-    pub fn spots(self) -> impl Iterator<Item = Spot> {
-        (0..self.writes).flat_map(move |write| {
-            (self.first_read..self.reads).map(move |read| Spot { write, read })
-        })
-    }
-}
-
-/// A cell, by its steps of both loads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spot {
-    /// The step of the write load.
-    pub write: usize,
-    /// The step of the read load.
-    pub read: usize,
-}
-
-/// What a measurement of a cell told.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// Whether the target carried both loads.
-    pub admissible: bool,
-    /// Whether the half-widths are within the tolerances.
-    pub precise: bool,
-    /// The response time at each of the map's quantiles in nanoseconds, where it is known.
-    pub response_times: Vec<Option<Estimate>>,
-}
 
 /// A quantile of the map and how exactly it is to be known.
 #[derive(Clone, Copy, Debug, PartialEq)]

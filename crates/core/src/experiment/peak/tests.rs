@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::highest::Highest;
 use super::knee::{Answer, Knee, PROBES_MAX, REPEATS_MAX};
 use super::{Objective, Peak, Search, Vary};
-use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Role, Step, Trial};
+use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Step};
 use crate::spec::{Pacing, Point, Workers};
 use crate::stats::testing::Chance;
+use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 use crate::verdict::testing::Invented;
 

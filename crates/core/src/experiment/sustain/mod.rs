@@ -12,13 +12,11 @@ mod tests;
 mod words;
 
 use super::precondition::Precondition;
-use super::{
-    Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Round, Step,
-    SustainFound, Trial, bandwidth, iops, response_time,
-};
+use super::{Conclusion, Experiment, Forecast, Found, Planned, Round, Step, SustainFound};
 use crate::measure::Record;
 use crate::spec::{Point, Stream};
-use crate::stats::{Estimate, ROUNDS};
+use crate::stats::{Estimate, ROUNDS, bandwidth, iops, response_time};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Span};
 pub use presets::{Test, TestSettings, course};
 use steady::{Lack, Rule, Standing, standing};

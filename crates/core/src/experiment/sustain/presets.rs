@@ -2,8 +2,9 @@
 //! they run goes: which points a round has, what is watched, and what follows the rounds.
 
 use super::{Cell, Course, ROUNDS_MAX, Until, Watch};
-use crate::experiment::{Coordinate, Place, Planned, Role};
+use crate::experiment::Planned;
 use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Turns, Workers};
+use crate::trial::{Coordinate, Place, Role};
 use crate::units::{Bytes, Span};
 
 /// The block sizes of the IOPS test, in its order.

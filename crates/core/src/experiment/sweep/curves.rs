@@ -2,8 +2,9 @@
 //! falls out of the curve. Each conclusion is one decision, of which all its sentences are made.
 
 use super::{Sweep, order};
-use crate::experiment::{Axis, Candidate, Coordinate, Scale};
+use crate::experiment::{Axis, Candidate, Scale};
 use crate::stats::{Comparison, Level, Ratio};
+use crate::trial::Coordinate;
 use crate::units::Span;
 
 /// The axes along which a load rises, so that it makes sense to ask where it is enough.

@@ -6,11 +6,12 @@
 //! from what the pairs scatter by.
 
 use super::{Reading, Sweep, curves};
+use crate::experiment::Axis;
 use crate::experiment::throughput::percent;
-use crate::experiment::{Axis, Coordinate, Trial};
 use crate::facts::{Answer, MUCH};
 use crate::spec::{Payload, Point, Stream};
 use crate::stats::{self, Ratio};
+use crate::trial::{Coordinate, Trial};
 use crate::verdict::{Finding, Severity};
 
 /// What is known of a payload that repeats itself.

@@ -3,9 +3,10 @@
 
 use super::curves::{self, Curve, Saturation};
 use super::{Order, Sweep, payloads};
+use crate::experiment::Axis;
 use crate::experiment::throughput::{Throughput, percent, within};
-use crate::experiment::{Axis, Coordinate};
 use crate::stats::{self, Comparison, Estimate, Level, Ratio, UNREPEATED};
+use crate::trial::Coordinate;
 
 /// More points than this are counted, not listed.
 const LISTED: usize = 6;
