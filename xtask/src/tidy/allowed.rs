@@ -81,17 +81,6 @@ pub const CIRCLES: &[Circle] = &[
         ],
     },
     Circle { krate: "fathom", modules: &["workload::file", "workload::problem"] },
-    Circle { krate: "report", modules: &["document", "figures"] },
-    Circle { krate: "report", modules: &["chart::sustain::cells", "chart::sustain::script"] },
-    Circle { krate: "report", modules: &["document::calibration", "document::facts"] },
-    Circle {
-        krate: "report",
-        modules: &["export::diskspd", "export::diskspd_text", "export::diskspd_xml"],
-    },
-    Circle {
-        krate: "report",
-        modules: &["html::charts", "html::experiment", "html::page", "html::plotly"],
-    },
 ];
 
 /// The names that are left.

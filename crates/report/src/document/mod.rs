@@ -7,6 +7,7 @@
 //! chooses the percentile, and no percentile is ever stored.
 
 mod calibration;
+mod ceiling;
 mod experiment;
 mod facts;
 mod import;
@@ -27,8 +28,9 @@ use serde::{Deserialize, Serialize};
 
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
-    Ceiling, Cost, LeftOut, NullTarget, WakeUp, calibration_schema,
+    LeftOut, WakeUp, calibration_schema,
 };
+pub use ceiling::{Ceiling, Cost, NullTarget};
 pub use experiment::{
     Axis, CellKind, Coordinate, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Place,
     Probe, Role, Round, Scale, Steadiness, SustainFound, SweepFound, Validation,

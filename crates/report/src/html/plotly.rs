@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::charts::plain;
 use crate::chart::{
     Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Plot, Scale, Series, Shape, is_at_the_edge,
     scale_stops, tick_texts,
@@ -13,6 +12,11 @@ const GRAY: &str = "rgba(128,128,128,0.28)";
 
 /// What is shaded.
 const SHADE: &str = "rgba(0,158,115,0.13)";
+
+/// Text as plotly shows it: it takes markup for markup.
+pub fn plain(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
 
 /// The ids of a chart's elements, one for each plot that is drawn by itself.
 pub fn ids(chart: &Chart) -> Vec<String> {
