@@ -19,13 +19,11 @@ pub use found::{
 pub use peak::{Objective, PROBES_MAX, Peak, Search, Vary, lowest};
 pub use precondition::Precondition;
 pub use reduction::ReductionProbe;
-pub use sequence::Sequence;
+pub use sequence::PointSequence;
 pub use study::{BestPractice, Circumstances, Drives, Question, Study, completed, tied};
-pub use sustain::{
-    ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, course as sustain_course,
-};
+pub use sustain::{ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, test_plan};
 pub use sweep::curves::again_at_most;
-pub use sweep::{Candidate, Order, Settings as SweepSettings, Sweep};
+pub use sweep::{Candidate, PassOrder, Sweep, SweepSettings};
 pub use throughput::Throughput;
 
 use crate::measure::Record;

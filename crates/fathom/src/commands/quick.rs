@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_core::Bytes;
-use fathom_core::experiment::Sequence;
+use fathom_core::experiment::PointSequence;
 use fathom_core::facts::Host;
 use fathom_core::spec::Point;
 use fathom_engine::host;
@@ -156,7 +156,7 @@ fn measure(
         spec: &spec,
         opened,
         seed: points[0].seed,
-        experiment: &mut Sequence::new(points),
+        experiment: &mut PointSequence::new(points),
         trace: outputs.trace(),
     };
     shared::measure(work, journal, live)

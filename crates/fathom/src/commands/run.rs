@@ -1,6 +1,6 @@
 //! `fathom run`: a workload on the targets that were named.
 
-use fathom_core::experiment::Sequence;
+use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;
 use fathom_report::document::{Command, Document};
 use fathom_report::terminal;
@@ -46,7 +46,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         host: &host,
         spec: &spec,
         opened: &opened,
-        experiment: &mut Sequence::new(spec.points.clone()),
+        experiment: &mut PointSequence::new(spec.points.clone()),
         seed: spec.points[0].seed,
         trace: outputs.trace(),
     };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
 use fathom_core::calibration::Ceiling;
-use fathom_core::experiment::{Conclusion, Experiment, Planned, Sequence};
+use fathom_core::experiment::{Conclusion, Experiment, Planned, PointSequence};
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, BackendKind, Payload, RingMode, Stream};
 use fathom_core::typed_path;
@@ -620,7 +620,7 @@ pub fn measure_each(
         }
         let mut carrier = &opened;
         let mut session = Session { host, targets: &targets, carrier: &mut carrier };
-        let mut experiment = Sequence::new(spec.points.clone());
+        let mut experiment = PointSequence::new(spec.points.clone());
         ended = session.trials(&mut experiment, None, &mut course, journal, live)?;
         if ended.0 != Ended::Completed {
             break;

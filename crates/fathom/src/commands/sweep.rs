@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Axis, Candidate, Experiment, Order, Planned, Precondition, Sweep, SweepSettings, again_at_most,
+    Axis, Candidate, Experiment, PassOrder, Planned, Precondition, Sweep, SweepSettings,
+    again_at_most,
 };
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
@@ -268,8 +269,8 @@ fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
     SweepSettings {
         repeats: course.repeats.unwrap_or(1),
         order: match course.order.unwrap_or(OrderArg::Shuffled) {
-            OrderArg::Shuffled => Order::Shuffled,
-            OrderArg::AsGiven => Order::AsGiven,
+            OrderArg::Shuffled => PassOrder::Shuffled,
+            OrderArg::AsGiven => PassOrder::AsGiven,
         },
         seed,
         rest: course.rest.unwrap_or(Span(0)),
@@ -287,8 +288,8 @@ fn passes(course: &SweepArgs) -> u32 {
 /// The settings as the result file has them, by the names of their options.
 fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<String, String> {
     let order = match settings.order {
-        Order::Shuffled => "shuffled",
-        Order::AsGiven => "as-given",
+        PassOrder::Shuffled => "shuffled",
+        PassOrder::AsGiven => "as-given",
     };
     let mut pairs = Vec::from([
         ("repeats", settings.repeats.to_string()),
@@ -315,8 +316,8 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
         n => format!(", {n} times each; once {}, beside the others", once.join(" and ")),
     };
     let order = match settings.order {
-        Order::Shuffled => "in shuffled order",
-        Order::AsGiven => "in the order of their values",
+        PassOrder::Shuffled => "in shuffled order",
+        PassOrder::AsGiven => "in the order of their values",
     };
     let several = if counts.iter().all(|count| count == "1") { "" } else { "s" };
     let mut lines = Vec::from([format!(

@@ -12,5 +12,5 @@ mod words;
 pub use cells::{ByCount, Map, READS, Settings, Trims, WRITES};
 pub use doubts::doubts;
 pub use grid::{Reading, Shape, Spot};
-pub use search::{Ask, Options as SearchOptions, Search, Surface, cells_at_most};
+pub use search::{Ask, CellSearch, Options as SearchOptions, Surface, cells_at_most};
 pub use words::sentences;

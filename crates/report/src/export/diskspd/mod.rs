@@ -40,7 +40,7 @@ pub struct TimeSpan {
     /// What each stream of the point stands for.
     pub streams: Vec<Stream>,
     /// Shares of I/Os by place (`-rd`), with what they came to on the targets.
-    pub distributions: Vec<Distribution>,
+    pub distributions: Vec<RangeShares>,
 }
 
 /// What a stream stands for.
@@ -54,7 +54,7 @@ pub struct Stream {
 
 /// Which parts of a target got which share of the random I/Os.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Distribution {
+pub struct RangeShares {
     /// The target's path, as it was typed.
     pub path: String,
     /// The threads that used it, rising.

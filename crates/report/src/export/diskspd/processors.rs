@@ -3,14 +3,14 @@
 use crate::document::{Counters, Host};
 
 /// How a CPU spent the window, in percent. What a hypervisor took for others counts for neither.
-pub struct Cpu {
+pub struct CpuShares {
     pub number: u32,
     pub user: f64,
     pub kernel: f64,
     pub idle: f64,
 }
 
-impl Cpu {
+impl CpuShares {
     pub fn usage(&self) -> f64 {
         self.user + self.kernel
     }
@@ -63,14 +63,14 @@ impl Topology {
 }
 
 /// Every CPU, and the mean of all.
-pub fn cpus(counters: &Counters) -> (Vec<Cpu>, Cpu) {
+pub fn cpus(counters: &Counters) -> (Vec<CpuShares>, CpuShares) {
     let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 };
-    let cpus: Vec<Cpu> = counters
+    let cpus: Vec<CpuShares> = counters
         .cpus
         .iter()
         .map(|cpu| {
             let all = cpu.user_ns + cpu.kernel_ns + cpu.idle_ns;
-            Cpu {
+            CpuShares {
                 number: cpu.cpu,
                 user: share(cpu.user_ns, all),
                 kernel: share(cpu.kernel_ns, all),
@@ -79,8 +79,8 @@ pub fn cpus(counters: &Counters) -> (Vec<Cpu>, Cpu) {
         })
         .collect();
     let mean =
-        |part: fn(&Cpu) -> f64| cpus.iter().map(part).sum::<f64>() / cpus.len().max(1) as f64;
-    let average = Cpu {
+        |part: fn(&CpuShares) -> f64| cpus.iter().map(part).sum::<f64>() / cpus.len().max(1) as f64;
+    let average = CpuShares {
         number: 0,
         user: mean(|cpu| cpu.user),
         kernel: mean(|cpu| cpu.kernel),

@@ -7,7 +7,7 @@ use super::TimeSpan;
 use crate::document::{Cell, Document, Trial};
 
 /// What one thread did to one target.
-pub struct Row<'a> {
+pub struct ThreadRow<'a> {
     pub thread: u32,
     pub path: &'a str,
     /// Of the target, in bytes.
@@ -16,7 +16,11 @@ pub struct Row<'a> {
 }
 
 /// The rows of a trial, by thread.
-pub fn rows<'a>(document: &'a Document, trial: &'a Trial, span: &'a TimeSpan) -> Vec<Row<'a>> {
+pub fn rows<'a>(
+    document: &'a Document,
+    trial: &'a Trial,
+    span: &'a TimeSpan,
+) -> Vec<ThreadRow<'a>> {
     let mut rows = Vec::new();
     for worker in &trial.workers {
         let Some(stream) = span.streams.get(worker.stream as usize) else { continue };
@@ -25,7 +29,7 @@ pub fn rows<'a>(document: &'a Document, trial: &'a Trial, span: &'a TimeSpan) ->
             let target = document.header.targets.get(cell.target as usize);
             let place = regions.iter().position(|region| region.target == cell.target);
             let path = place.and_then(|place| stream.paths.get(place));
-            rows.push(Row {
+            rows.push(ThreadRow {
                 thread: stream.first_thread + worker.worker,
                 path: path.map_or("", String::as_str),
                 size: target.map_or(0, |target| target.size_bytes),
@@ -46,7 +50,10 @@ pub struct Sum {
 }
 
 /// The sum over rows.
-pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Row<'a>>, direction: Option<Direction>) -> Sum {
+pub fn sum<'a>(
+    rows: impl IntoIterator<Item = &'a ThreadRow<'a>>,
+    direction: Option<Direction>,
+) -> Sum {
     let mut sum = Sum::default();
     for row in rows {
         for one in Direction::BOTH {
@@ -61,7 +68,7 @@ pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Row<'a>>, direction: Option<Di
     sum
 }
 
-impl Row<'_> {
+impl ThreadRow<'_> {
     /// The standard deviation of its IOPS over the trial's intervals.
     pub fn iops_deviation(&self, direction: Option<Direction>, trial: &Trial) -> f64 {
         let ios = sum([self], direction).ios;
@@ -72,8 +79,8 @@ impl Row<'_> {
 }
 
 /// The rows of each path, in the order in which the paths come first.
-pub fn by_path<'a>(rows: &'a [Row<'a>]) -> Vec<(&'a str, Vec<&'a Row<'a>>)> {
-    let mut groups: Vec<(&str, Vec<&Row<'_>>)> = Vec::new();
+pub fn by_path<'a>(rows: &'a [ThreadRow<'a>]) -> Vec<(&'a str, Vec<&'a ThreadRow<'a>>)> {
+    let mut groups: Vec<(&str, Vec<&ThreadRow<'_>>)> = Vec::new();
     for row in rows {
         match groups.iter_mut().find(|(path, _)| *path == row.path) {
             Some((_, group)) => group.push(row),

@@ -7,9 +7,9 @@ use fathom_core::measure::{Direction, Histogram};
 use fathom_core::printable;
 
 use super::processors::{self, Topology};
-use super::rows::{self, Row, Sum, ms};
+use super::rows::{self, Sum, ThreadRow, ms};
 use super::series;
-use super::{Distribution, Profile, TimeSpan, size};
+use super::{Profile, RangeShares, TimeSpan, size};
 use crate::document::{Document, Trial};
 
 const STARS: &str =
@@ -120,7 +120,7 @@ fn cpu_table(out: &mut String, trial: &Trial) {
     out.push_str("\nCPU |  Usage |  User  | Kernel |  Idle\n");
     out.push_str(LINE);
     let (cpus, average) = processors::cpus(counters);
-    let mut row = |name: String, cpu: &processors::Cpu| {
+    let mut row = |name: String, cpu: &processors::CpuShares| {
         let _ = writeln!(
             out,
             "{name}| {:6.2}%| {:6.2}%| {:6.2}%| {:6.2}%",
@@ -136,7 +136,7 @@ fn cpu_table(out: &mut String, trial: &Trial) {
     row(format!("{LINE}avg."), &average);
 }
 
-fn distributions(out: &mut String, distributions: &[Distribution]) {
+fn distributions(out: &mut String, distributions: &[RangeShares]) {
     if distributions.is_empty() {
         return;
     }
@@ -171,7 +171,7 @@ fn section(
     out: &mut String,
     trial: &Trial,
     span: &TimeSpan,
-    rows: &[Row<'_>],
+    rows: &[ThreadRow<'_>],
     direction: Option<Direction>,
 ) {
     let (times, deviation) = (span.service_times, span.io_bucket);

@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 
 use fathom_core::measure::{Direction, Histogram};
 
-use super::processors::{self, Cpu, Topology};
-use super::rows::{self, Row, ms};
+use super::processors::{self, CpuShares, Topology};
+use super::rows::{self, ThreadRow, ms};
 use super::series::{self, BucketTimes, Iops};
 use super::{Profile, TimeSpan};
 use crate::document::{Document, Trial};
@@ -110,7 +110,7 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
 
 fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
     let Some(counters) = &trial.counters else { return };
-    let percent = |out: &mut Out, cpu: &Cpu| {
+    let percent = |out: &mut Out, cpu: &CpuShares| {
         for (name, share) in [
             ("UsagePercent", cpu.usage()),
             ("UserPercent", cpu.user),
@@ -145,7 +145,7 @@ fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
 const PARTS: [(&str, Option<Direction>); 3] =
     [("Read", Some(Direction::Read)), ("Write", Some(Direction::Write)), ("", None)];
 
-fn service_times(out: &mut Out, rows: &[Row<'_>]) {
+fn service_times(out: &mut Out, rows: &[ThreadRow<'_>]) {
     let times = PARTS.map(|(name, direction)| (name, rows::sum(rows, direction).times));
     let counts: String = times
         .iter()
@@ -196,7 +196,7 @@ fn mean_and_deviation(out: &mut Out, times: &Histogram, mean_name: &str, name: &
 }
 
 /// The standard deviations of the IOPS of what there was.
-fn deviations(out: &mut Out, rows: &[&Row<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
+fn deviations(out: &mut Out, rows: &[&ThreadRow<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
     for (name, direction) in PARTS {
         if rows::sum(rows.iter().copied(), direction).ios > 0 {
             out.value(&format!("{name}IopsStdDev"), format!("{:.3}", unrest(direction)));
@@ -234,7 +234,7 @@ fn in_attributes(times: &[BucketTimes; 2]) -> String {
     out
 }
 
-fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
+fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &ThreadRow<'_>) {
     let (read, write) = (&row.cell.read, &row.cell.write);
     out.value("Path", escaped(row.path));
     for (name, value) in [
@@ -262,7 +262,7 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
 }
 
 /// What the thread's distribution (`-rd`) came to on the target, holes included.
-fn distribution(out: &mut Out, span: &TimeSpan, row: &Row<'_>) {
+fn distribution(out: &mut Out, span: &TimeSpan, row: &ThreadRow<'_>) {
     let own = span.distributions.iter().find(|distribution| {
         distribution.path == row.path && distribution.threads.contains(&row.thread)
     });
