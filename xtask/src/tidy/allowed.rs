@@ -143,10 +143,6 @@ pub const TWICE: &[Twice] = &[
 
 /// Modules with children whose files still lie beside their folders.
 pub const BESIDE: &[&str] = &[
-    "crates/core/src/experiment/sweep.rs",
-    "crates/core/src/facts.rs",
-    "crates/core/src/spec.rs",
-    "crates/core/src/verdict/machine.rs",
     "crates/engine/src/buffers.rs",
     "crates/engine/src/calibrate.rs",
     "crates/engine/src/pattern.rs",
@@ -157,7 +153,4 @@ pub const BESIDE: &[&str] = &[
     "crates/fathom/src/commands/diskspd.rs",
     "crates/fathom/src/live.rs",
     "crates/fathom/src/session.rs",
-    "crates/report/src/chart/sustain.rs",
-    "crates/report/src/csv.rs",
-    "xtask/src/conclusions/judge.rs",
 ];
