@@ -140,17 +140,3 @@ pub const TWICE: &[Twice] = &[
     Twice { krate: "xtask", name: "Size", times: 7 },
     Twice { krate: "xtask", name: "StandIn", times: 2 },
 ];
-
-/// Modules with children whose files still lie beside their folders.
-pub const BESIDE: &[&str] = &[
-    "crates/engine/src/buffers.rs",
-    "crates/engine/src/calibrate.rs",
-    "crates/engine/src/pattern.rs",
-    "crates/engine/src/payload.rs",
-    "crates/engine/src/run_point.rs",
-    "crates/engine/src/schedule.rs",
-    "crates/engine/src/worker.rs",
-    "crates/fathom/src/commands/diskspd.rs",
-    "crates/fathom/src/live.rs",
-    "crates/fathom/src/session.rs",
-];

@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use super::allowed::{BESIDE, CIRCLES, Circle, TWICE, Twice};
+use super::allowed::{CIRCLES, Circle, TWICE, Twice};
 use super::modules::Tree;
 use super::parse;
 
 /// Every breach of these rules in the crates among the repository's files.
 pub fn check(root: &Path, files: &[PathBuf]) -> io::Result<Vec<Finding>> {
-    let mut findings = beside_folders(files, BESIDE);
+    let mut findings = beside_folders(files);
     for file in files.iter().filter(|file| is_root_of_crate(file)) {
         let name = name_of_crate(file);
         let tree = parse::crate_at(root, file)?;
@@ -37,22 +37,16 @@ fn name_of_crate(root_file: &Path) -> &str {
 
 /// Files of modules whose children lie in a folder beside them. They are called `mod.rs` and lie in
 /// that folder, because the modules that integration tests share can be nowhere else.
-fn beside_folders(files: &[PathBuf], allowed: &[&str]) -> Vec<Finding> {
+fn beside_folders(files: &[PathBuf]) -> Vec<Finding> {
     let all: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     let sources = files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
     let folders: BTreeSet<&Path> = sources.filter_map(|file| file.parent()).collect();
     let beside = folders.iter().map(|folder| folder.with_extension("rs"));
-    let beside: BTreeSet<PathBuf> = beside.filter(|file| all.contains(file.as_path())).collect();
-    let allowed: BTreeSet<PathBuf> = allowed.iter().map(PathBuf::from).collect();
-    let new = beside.difference(&allowed).map(|path| {
+    let rule = |path: PathBuf| {
         let rule = format!("move it to {}", path.with_extension("").join("mod.rs").display());
-        Finding { path: path.clone(), line: 1, rule }
-    });
-    let gone = allowed.difference(&beside).map(|path| {
-        let rule = "no longer beside its folder: take it out of allowed.rs".to_owned();
-        Finding { path: path.clone(), line: 1, rule }
-    });
-    new.chain(gone).collect()
+        Finding { path, line: 1, rule }
+    };
+    beside.filter(|file| all.contains(file.as_path())).map(rule).collect()
 }
 
 /// What one module of a level names in another: where, and what.
@@ -318,11 +312,10 @@ mod tests {
     fn a_module_with_children_is_called_mod() {
         let moved = |files: &[&str]| {
             let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
-            beside_folders(&files, &["src/old.rs"]).len()
+            beside_folders(&files).len()
         };
-        assert_eq!(moved(&["src/a/mod.rs", "src/a/b.rs", "src/old.rs", "src/old/b.rs"]), 0);
-        assert_eq!(moved(&["src/a/mod.rs", "src/c.rs"]), 1, "the old one has been moved");
-        assert_eq!(moved(&["src/a.rs", "src/a/b.rs"]), 2);
-        assert_eq!(moved(&["tests/a.rs", "tests/a/data.json"]), 1);
+        assert_eq!(moved(&["src/a/mod.rs", "src/a/b.rs", "src/c.rs"]), 0);
+        assert_eq!(moved(&["src/a.rs", "src/a/b.rs"]), 1);
+        assert_eq!(moved(&["tests/a.rs", "tests/a/data.json"]), 0);
     }
 }
