@@ -11,12 +11,12 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant as WallInstant;
 
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::measure::{Histogram, Record};
 use fathom_core::spec::{
     Arrivals, BackendKind, Distribution, Extent, HotRange, Order, Pacing, Pattern, Point, Region,
     Stream,
 };
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;

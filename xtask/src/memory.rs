@@ -11,10 +11,10 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Tally;
 use fathom_core::spec::{BackendKind, Point, Region, Stream};
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
 use fathom_engine::replay;

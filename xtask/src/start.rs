@@ -11,9 +11,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{Counters, Host, Target};
 use fathom_core::spec::{Access, BackendKind, Pacing, Point, Workers};
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
 use fathom_engine::host::{self, IoWqWatch};

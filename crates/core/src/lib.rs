@@ -14,6 +14,7 @@ pub mod nvme;
 pub mod plan;
 pub mod spec;
 pub mod stats;
+pub mod trial;
 mod typed;
 mod units;
 pub mod verdict;

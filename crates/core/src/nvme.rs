@@ -5,7 +5,7 @@
 
 /// A status in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meaning {
+pub struct StatusMeaning {
     /// What the specification calls it; none for one that reads and writes do not give.
     pub name: Option<&'static str>,
     /// What to do.
@@ -25,7 +25,7 @@ const ZONE: &str = "The namespace is zoned and takes sequential writes only: mea
 const RESERVED: &str = "Another host has reserved the namespace: release it there first.";
 
 /// The meaning of a status: its code type and code, without the bits beside them.
-pub fn meaning(status: u16) -> Meaning {
+pub fn meaning(status: u16) -> StatusMeaning {
     let (name, advice) = match status & 0x7FF {
         0x001 => ("Invalid Command Opcode", REPORT),
         0x002 => ("Invalid Field in Command", REPORT),
@@ -65,9 +65,9 @@ pub fn meaning(status: u16) -> Meaning {
         0x303 => ("Asymmetric Access Transition", RETRY),
         0x370 => ("Host Pathing Error", DEVICE),
         0x371 => ("Command Aborted By Host", DEVICE),
-        _ => return Meaning { name: None, advice: DEVICE },
+        _ => return StatusMeaning { name: None, advice: DEVICE },
     };
-    Meaning { name: Some(name), advice }
+    StatusMeaning { name: Some(name), advice }
 }
 
 /// A status as the specification writes it: "status code type 2h, status code 81h".

@@ -1,7 +1,7 @@
 //! How a point is divided among its workers. Pure, so that what each thread does is known before
 //! any of them starts.
 
-use crate::spec::{Flush, Pacing, Point, Region, Stream, Workers};
+use crate::spec::{Flush, Limit, Pacing, Point, Region, Stream, Workers};
 use crate::units::{Bytes, Rate};
 
 /// What one worker does.
@@ -33,18 +33,48 @@ pub struct WorkerPlan {
     pub stream_seed: u64,
 }
 
+/// How much one worker does. What is divided beforehand needs no agreement while it runs, and is the
+/// same in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quota {
+    /// So many I/Os.
+    Ios(u64),
+    /// So many bytes: it is done with the I/O that reaches them.
+    Bytes(u64),
+}
+
+impl WorkerPlan {
+    /// The worker's part of its stream's limit, if it has one. Where all blocks have one size, the parts
+    /// of all workers make up the whole to the I/O; where sizes differ, each worker is done with the I/O
+    /// that reaches its part.
+    pub fn quota(&self, stream: &Stream) -> Option<Quota> {
+        let part = |total: u64, of: u32, nth: u32| {
+            total / u64::from(of) + u64::from(u64::from(nth) < total % u64::from(of))
+        };
+        let of_all = |total| part(total, self.workers, self.worker);
+        let of_regions = |total: u64| part(total, self.sharers, self.share);
+        let quota = match (stream.limit?, stream.block_sizes.only()) {
+            (Limit::Ios(ios), _) => Quota::Ios(of_all(ios)),
+            (Limit::Bytes(bytes), Some(block)) => Quota::Ios(of_all(bytes.0.div_ceil(block.0))),
+            (Limit::Bytes(bytes), None) => Quota::Bytes(of_all(bytes.0)),
+            (Limit::Passes(passes), Some(block)) => {
+                let blocks: u64 = self.regions.iter().map(|one| one.length.0 / block.0).sum();
+                Quota::Ios(of_regions(blocks.saturating_mul(u64::from(passes))))
+            }
+            (Limit::Passes(passes), None) => {
+                let bytes: u64 = self.regions.iter().map(|one| one.length.0).sum();
+                Quota::Bytes(of_regions(bytes.saturating_mul(u64::from(passes))))
+            }
+        };
+        Some(quota)
+    }
+}
+
 /// The number of workers of a stream.
 pub fn worker_count(stream: &Stream) -> u32 {
     match stream.workers {
         Workers::PerTarget(n) => n * stream.regions.len() as u32,
         Workers::Total(n) => n,
-    }
-}
-
-/// How many workers share each region of a stream.
-pub fn sharers(stream: &Stream) -> u32 {
-    match stream.workers {
-        Workers::PerTarget(n) | Workers::Total(n) => n,
     }
 }
 
@@ -60,7 +90,7 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
         let workers = worker_count(stream);
         assert!(workers > 0 && stream.pacing.queue_depth() >= workers);
         for worker in 0..workers {
-            let sharers = sharers(stream);
+            let sharers = stream.sharers();
             let (regions, first_region, share) = match stream.workers {
                 Workers::Total(_) => (stream.regions.clone(), 0, worker),
                 Workers::PerTarget(n) => {
@@ -135,7 +165,7 @@ fn worker_seed(seed: u64, stream: u64, worker: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Arrivals;
+    use crate::spec::{Arrivals, BlockSizes};
     use crate::units::Span;
 
     fn point(workers: Workers, pacing: Pacing, targets: u32) -> Point {
@@ -207,5 +237,46 @@ mod tests {
                 assert_eq!(next, 512 + length);
             }
         }
+    }
+
+    fn quotas(limit: Limit, change: impl FnOnce(&mut Stream)) -> Vec<Quota> {
+        let region = |target| Region { target, offset: Bytes(0), length: Bytes(101 * 4096) };
+        let mut stream = Stream {
+            pacing: Pacing::Closed { queue_depth: 16 },
+            workers: Workers::Total(3),
+            limit: Some(limit),
+            ..Stream::reading("bounded", [0, 1].map(region).to_vec())
+        };
+        change(&mut stream);
+        let point = Point::of(Vec::from([stream]), Span::from_secs(1));
+        let quota = |plan: &WorkerPlan| plan.quota(&point.streams[0]);
+        divide(&point).iter().filter_map(quota).collect()
+    }
+
+    #[test]
+    fn the_parts_of_all_workers_make_up_the_whole() {
+        let ios = |parts: [u64; 3]| parts.map(Quota::Ios).to_vec();
+        assert_eq!(quotas(Limit::Ios(1000), |_| {}), ios([334, 333, 333]));
+        assert_eq!(quotas(Limit::Ios(2), |_| {}), ios([1, 1, 0]));
+        assert_eq!(quotas(Limit::Bytes(Bytes(4096 * 10 + 1)), |_| {}), ios([4, 4, 3]));
+        assert_eq!(quotas(Limit::Passes(1), |_| {}), ios([68, 67, 67]));
+        // In zones each worker goes over its own: of 101 blocks 33, 34 and 34, twice.
+        let zoned = quotas(Limit::Passes(1), |stream| stream.zones = true);
+        let sum: u64 = zoned
+            .iter()
+            .map(|quota| match quota {
+                Quota::Ios(ios) => *ios,
+                Quota::Bytes(_) => 0,
+            })
+            .sum();
+        assert_eq!(sum, 202);
+        // A worker that has a target to itself goes over that one.
+        let own = quotas(Limit::Passes(3), |stream| stream.workers = Workers::PerTarget(1));
+        assert_eq!(own, [303, 303].map(Quota::Ios));
+        let mixed = quotas(Limit::Bytes(Bytes(100)), |stream| {
+            let sizes = [(Bytes(4096), 1.0), (Bytes(8192), 1.0)];
+            stream.block_sizes = BlockSizes::weighted(&sizes, &sizes);
+        });
+        assert_eq!(mixed, [34, 33, 33].map(Quota::Bytes));
     }
 }

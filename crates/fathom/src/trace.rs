@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_core::Span;
 use fathom_core::errno;
-use fathom_core::experiment::Traced;
 use fathom_core::facts::Target;
 use fathom_core::measure::{ErrorKind, Upkeep};
+use fathom_core::trial::Traced;
 use fathom_engine::trace::{TracePhase, TracedIo, TracedIos, Tracer};
 use fathom_report::csv;
 

@@ -104,7 +104,7 @@ fn diskspd_profile(document: &document::Document, description: &str) -> diskspd:
     };
     let mut time_spans: Vec<diskspd::TimeSpan> = document.trials.iter().map(span).collect();
     if let Some(first) = time_spans.first_mut() {
-        first.distributions.push(diskspd::Distribution {
+        first.distributions.push(diskspd::RangeShares {
             path: r"G:\a & b.dat".to_owned(),
             threads: Vec::from([0, 1, 2]),
             ranges: Vec::from([(10, 0, 8 << 10), (90, 28 << 10, 100 << 10)]),

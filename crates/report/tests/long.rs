@@ -1,9 +1,9 @@
 //! A run that is too long to keep every interval's distribution: it is written piece by piece, read
 //! back, and shown with its shortest stall.
 
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
 use fathom_core::spec::{BackendKind, Pacing, Point, Region, Stream};
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Span, stats};
 use fathom_report::document::{self, Document, Line};

@@ -3,13 +3,14 @@
 
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
 use fathom_core::experiment::{
-    Axis, BestPractice, Candidate, Circumstances, Coordinate, Drives, Experiment, Objective, Order,
-    Peak, Question, Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary,
-    sustain_course,
+    Axis, BestPractice, Candidate, Circumstances, Drives, Experiment, Objective, PassOrder, Peak,
+    Question, Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary,
+    test_plan,
 };
 use fathom_core::spec::{
     Arrivals, BlockSizes, Distribution, Pacing, Pattern, Payload, Point, Region, Stream, Workers,
 };
+use fathom_core::trial::Coordinate;
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::sim;
 
@@ -204,7 +205,7 @@ fn sweep(axes: Vec<Axis>, candidates: Vec<Candidate>, seed: u64) -> Sweep {
 fn sweep_settings(seed: u64) -> SweepSettings {
     SweepSettings {
         repeats: 3,
-        order: Order::Shuffled,
+        order: PassOrder::Shuffled,
         seed,
         rest: Span(0),
         prepare: 0,
@@ -313,7 +314,7 @@ fn sustain(seed: u64) -> Box<dyn Experiment> {
     let base = Point { window: Span::from_secs(10), ..writing(4096, 4, seed) };
     let settings =
         TestSettings { passes: 0, at_least: Span::from_secs(200), ..TestSettings::default() };
-    Box::new(Sustain::new(sustain_course(Test::Workload, &base, settings)))
+    Box::new(Sustain::new(test_plan(Test::Workload, &base, settings)))
 }
 
 fn host_idle(seed: u64) -> Box<dyn Experiment> {
@@ -336,7 +337,7 @@ fn snia(test: Test, seed: u64) -> Box<dyn Experiment> {
         length: Some(Span::from_secs(120)),
         ..TestSettings::default()
     };
-    Box::new(Sustain::new(sustain_course(test, &base, settings)))
+    Box::new(Sustain::new(test_plan(test, &base, settings)))
 }
 
 /// Steps of write load by read load: the writer takes up to half of the device, the readers nearly all.

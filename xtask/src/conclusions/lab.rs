@@ -4,9 +4,10 @@
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::Span;
-use fathom_core::experiment::{Experiment, Planned, Step, Trial};
+use fathom_core::experiment::{Experiment, Planned, Step};
 use fathom_core::measure::Record;
 use fathom_core::spec::BackendKind;
+use fathom_core::trial::Trial;
 use fathom_core::verdict::Severity;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fathom_core::Quantile;
+use fathom_core::experiment::CellKind;
 use fathom_core::experiment::map::{
-    Reading, Search, SearchOptions, Spot, Surface, cells_at_most, doubts,
+    CellSearch, Reading, SearchOptions, Spot, Surface, cells_at_most, doubts,
 };
-use fathom_core::experiment::{CellKind, Role};
 use fathom_core::stats::Estimate;
+use fathom_core::trial::Role;
 
 use grids::Grid;
 
@@ -182,7 +183,7 @@ impl Run {
             cells_at_most: cells_at_most(grid.shape),
             seed,
         };
-        let mut search = Search::new(options);
+        let mut search = CellSearch::new(options);
         let mut chance = Chance(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
         let (carried_s, refused_s) = if grid.rotates() { HDD_S } else { SSD_S };
         let (mut cells, mut seconds) = (0, 0.0);

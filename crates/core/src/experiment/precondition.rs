@@ -28,13 +28,13 @@ const LEAST: f64 = 100e6;
 pub struct Precondition {
     base: Point,
     passes: u32,
-    parts: Vec<Part>,
+    parts: Vec<RegionProgress>,
 }
 
 /// A region. One that is finished before the others writes one block in each stretch from then on, so
 /// that all stretches run on the same targets.
 #[derive(Clone, Debug)]
-struct Part {
+struct RegionProgress {
     /// Whole blocks.
     region: Region,
     /// What was written of it in this pass.
@@ -45,7 +45,7 @@ struct Part {
     bandwidth: Option<f64>,
 }
 
-impl Part {
+impl RegionProgress {
     fn block(&self) -> u64 {
         BLOCK.min(self.region.length.0)
     }
@@ -90,7 +90,7 @@ impl Precondition {
         let parts = addressed(base).into_iter().map(|region| {
             let block = BLOCK.min(region.length.0);
             let whole = Region { length: Bytes(region.length.0 / block * block), ..region };
-            Part { region: whole, written: 0, passes: 0, bandwidth: None }
+            RegionProgress { region: whole, written: 0, passes: 0, bandwidth: None }
         });
         Self { base: base.clone(), passes, parts: parts.collect() }
     }
@@ -116,7 +116,7 @@ impl Precondition {
     }
 
     /// What writes a part, in the way that its target is accessed later.
-    fn stream(&self, part: &Part) -> Option<Stream> {
+    fn stream(&self, part: &RegionProgress) -> Option<Stream> {
         let addresses =
             |stream: &&Stream| stream.regions.iter().any(|one| one.target == part.region.target);
         let (left, is_done) = (part.left(), self.passes <= part.passes);
@@ -179,7 +179,8 @@ impl Precondition {
     /// How many stretches that probably are.
     pub fn stretches(&self) -> u32 {
         let usual = USUAL / self.parts.len().max(1) as f64;
-        let needed = |part: &Part| part.stretches(self.passes, part.bandwidth.unwrap_or(usual));
+        let needed =
+            |part: &RegionProgress| part.stretches(self.passes, part.bandwidth.unwrap_or(usual));
         self.parts.iter().map(needed).max().unwrap_or(0)
     }
 }

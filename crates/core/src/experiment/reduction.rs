@@ -7,13 +7,12 @@
 //! so that what is left there is unique data.
 
 use super::sweep::order;
-use super::{
-    Conclusion, Experiment, Forecast, Order, Place, Planned, Role, Step, Trial, bandwidth,
-};
+use super::{Conclusion, Experiment, Forecast, PassOrder, Planned, Step};
 use crate::facts::{Layer, LayerKind, Reduction, Saving, Target};
 use crate::measure::Direction;
 use crate::spec::{Access, BlockSizes, Limit, Pacing, Pattern, Payload, Point, Region, Stream};
-use crate::stats::{self, Ratio};
+use crate::stats::{self, Ratio, bandwidth};
+use crate::trial::{Place, Role, Trial};
 use crate::units::{Bytes, Span};
 
 /// How often each kind is written.
@@ -51,7 +50,7 @@ const ZEROS: usize = 3;
 
 /// What a trial told.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reading {
+struct ProbeReading {
     /// Bytes per second.
     speed: f64,
     /// Bytes that reached the device that the target is on, and those at the bottom, of each that was
@@ -74,7 +73,7 @@ pub struct ReductionProbe {
     turns: Vec<(Option<usize>, usize)>,
     done: usize,
     /// For each pass what each kind came to.
-    passes: Vec<[Option<Reading>; KINDS.len()]>,
+    passes: Vec<[Option<ProbeReading>; KINDS.len()]>,
 }
 
 impl ReductionProbe {
@@ -94,7 +93,7 @@ impl ReductionProbe {
         let mut order = Vec::new();
         for pass in 0..PASSES {
             match pass % 2 {
-                0 => order = order::order(KINDS.len(), pass, (Order::Shuffled, seed)),
+                0 => order = order::order(KINDS.len(), pass, (PassOrder::Shuffled, seed)),
                 _ => order.reverse(),
             }
             turns.extend(order.iter().map(|&kind| (Some(pass as usize), kind)));
@@ -153,7 +152,7 @@ impl ReductionProbe {
         }
     }
 
-    fn read(&self, trial: &Trial) -> Option<Reading> {
+    fn read(&self, trial: &Trial) -> Option<ProbeReading> {
         let record = &trial.record;
         let asked = record.total(Some(Direction::Write)).bytes.0 as f64;
         let speed = bandwidth(record, None, Some(Direction::Write))?.value;
@@ -169,7 +168,7 @@ impl ReductionProbe {
         };
         let is_whole = self.region.length.0 as f64 <= asked;
         let held = counted().find_map(|device| device.held).filter(|_| is_whole);
-        Some(Reading {
+        Some(ProbeReading {
             speed,
             reached: [reached(&self.devices[0]), reached(&self.devices[1])],
             held: held.map(|held| held.0 as f64),
@@ -179,7 +178,7 @@ impl ReductionProbe {
     /// One kind against another, over all passes.
     fn compared(&self, kind: usize, other: usize) -> Saving {
         let pairs = || self.passes.iter().filter_map(|pass| Some((pass[kind]?, pass[other]?)));
-        let ratio = |of: &dyn Fn(&Reading, &Reading) -> Option<f64>| -> Option<Ratio> {
+        let ratio = |of: &dyn Fn(&ProbeReading, &ProbeReading) -> Option<f64>| -> Option<Ratio> {
             let logarithms: Vec<f64> =
                 pairs().filter_map(|(one, other)| of(&one, &other)).map(f64::ln).collect();
             stats::of_pairs(&logarithms, LOOKS)

@@ -1,25 +1,26 @@
 //! The simplest experiment: points that were settled beforehand, one after another.
 
-use super::{Conclusion, Experiment, Forecast, Planned, Step, Trial};
+use super::{Conclusion, Experiment, Forecast, Planned, Step};
 use crate::spec::Point;
+use crate::trial::Trial;
 use crate::units::Span;
 
 /// Runs the given points in their order.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub struct PointSequence {
     points: Vec<Point>,
     /// How many of them were run.
     done: usize,
 }
 
-impl Sequence {
+impl PointSequence {
     /// An experiment of these points.
     pub fn new(points: Vec<Point>) -> Self {
         Self { points, done: 0 }
     }
 }
 
-impl Experiment for Sequence {
+impl Experiment for PointSequence {
     fn next(&mut self, last: Option<&Trial>) -> Step {
         self.done += usize::from(last.is_some());
         match self.points.get(self.done) {
@@ -45,7 +46,7 @@ mod tests {
     fn each_point_is_run_once_and_in_order() {
         let trial = Invented::reads().trial;
         let named = |name: &str| Point { name: name.to_owned(), ..trial.point.clone() };
-        let mut sequence = Sequence::new(Vec::from([named("a"), named("b")]));
+        let mut sequence = PointSequence::new(Vec::from([named("a"), named("b")]));
         let run = |name: &str| Step::Run(Box::new(Planned::from(named(name))));
         let ahead = |points: u32| {
             let time = Span::from_secs(65 * u64::from(points));
@@ -56,6 +57,6 @@ mod tests {
         assert_eq!(sequence.next(Some(&trial)), run("b"));
         assert_eq!(sequence.forecast(), ahead(1));
         assert_eq!(sequence.next(Some(&trial)), Step::Done(Conclusion::default()));
-        assert_eq!(Sequence::new(Vec::new()).next(None), Step::Done(Conclusion::default()));
+        assert_eq!(PointSequence::new(Vec::new()).next(None), Step::Done(Conclusion::default()));
     }
 }

@@ -1,9 +1,8 @@
 //! What is called throughput: I/Os or bytes per second, whichever tells more, and how it is said.
 
-use super::{bandwidth, iops};
 use crate::measure::Record;
 use crate::spec::Point;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, bandwidth, iops};
 use crate::units::{Bytes, Span, count};
 
 /// From this mean block size on people think in bytes.
@@ -56,6 +55,12 @@ impl Throughput {
             Self::Bandwidth => format!("{}/s", Bytes(value as u64)),
         }
     }
+}
+
+/// "893.6 MiB/s (937 MB/s)": powers of two, and those of ten that limits are given in.
+pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
+    let bytes = Bytes(bytes_per_second as u64);
+    format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
 }
 
 /// A number from 0 up with thousands apart, "41,200"; with a decimal where it is small.

@@ -1,6 +1,6 @@
 //! What changed over the window of one stream: stalls, and levels between them.
 
-use super::levels::{Noise, Plateau, Point, plateaus, plateaus_beyond};
+use super::levels::{Noise, Plateau, SeriesPiece, plateaus, plateaus_beyond};
 use super::stalls::{Stalls, stalls};
 use super::{Slice, slices};
 use crate::measure::{Histogram, Interval};
@@ -39,7 +39,7 @@ impl Changes {
         let quiet = series.iter().zip(&stalls.touched).filter(|(_, touched)| !**touched);
         let quiet: Vec<Interval> = quiet.map(|(interval, _)| *interval).collect();
         let kept = slices(&quiet);
-        let levels = plateaus(&kept.iter().map(Point::ios).collect::<Vec<Point>>());
+        let levels = plateaus(&kept.iter().map(SeriesPiece::ios).collect::<Vec<SeriesPiece>>());
         let times = match open && levels.len() < 2 {
             true => of_times(&quiet),
             false => Vec::new(),
@@ -49,7 +49,7 @@ impl Changes {
 
     /// The noise of the IOPS between the stalls.
     pub fn noise(&self) -> Noise {
-        Noise::of(&self.kept.iter().map(Point::ios).collect::<Vec<Point>>())
+        Noise::of(&self.kept.iter().map(SeriesPiece::ios).collect::<Vec<SeriesPiece>>())
     }
 
     /// The last of two levels that is what is left of the first, when a credit was used up: the rate
@@ -68,9 +68,9 @@ fn of_times(series: &[Interval]) -> Vec<Plateau> {
     let mean = |one: &Interval| {
         let sum = (one.times[0].sum + one.times[1].sum) as f64;
         let amount = sum / (one.ios[0] + one.ios[1]) as f64 * one.length.as_secs_f64();
-        Point { start: one.start, length: one.length, amount }
+        SeriesPiece { start: one.start, length: one.length, amount }
     };
-    let points: Vec<Point> = with_ios.map(mean).collect();
+    let points: Vec<SeriesPiece> = with_ios.map(mean).collect();
     let noise = Noise { over_a_second: TIMES_NOISE * Noise::of(&points).over_a_second };
     let mut levels = plateaus_beyond(&points, noise, TIMES_LEVEL_MIN);
     for level in &mut levels {

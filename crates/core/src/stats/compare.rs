@@ -55,7 +55,7 @@ impl Level {
 
 /// What the trials of a setting scatter by.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
+struct RepeatSpread {
     /// The sum of the squares of their relative deviations from their mean.
     squares: f64,
     degrees: usize,
@@ -72,7 +72,7 @@ struct Spread {
 /// the lowest of them that is looked at.
 pub fn levels(settings: &[Vec<Estimate>]) -> Vec<Option<Level>> {
     let means: Vec<Option<f64>> = settings.iter().map(|trials| mean(trials)).collect();
-    let spreads: Vec<Option<Spread>> =
+    let spreads: Vec<Option<RepeatSpread>> =
         settings.iter().zip(&means).map(|(trials, mean)| spread(trials, (*mean)?)).collect();
     let (pooled, is_restless) = pooled(&spreads);
     let count = means.iter().flatten().count();
@@ -91,14 +91,14 @@ fn mean(trials: &[Estimate]) -> Option<f64> {
     (mean.is_finite() && 0.0 < mean).then_some(mean)
 }
 
-fn spread(trials: &[Estimate], mean: f64) -> Option<Spread> {
+fn spread(trials: &[Estimate], mean: f64) -> Option<RepeatSpread> {
     let squares = trials.iter().map(|one| (one.value / mean - 1.0).powi(2)).sum();
-    (1 < trials.len()).then(|| Spread { squares, degrees: trials.len() - 1 })
+    (1 < trials.len()).then(|| RepeatSpread { squares, degrees: trials.len() - 1 })
 }
 
 /// What all settings scatter by together, and which of them are left out of it: those that F says
 /// scatter by more than the others, at 5 % for all of them.
-fn pooled(spreads: &[Option<Spread>]) -> (Option<Spread>, Vec<bool>) {
+fn pooled(spreads: &[Option<RepeatSpread>]) -> (Option<RepeatSpread>, Vec<bool>) {
     let mut restless = vec![false; spreads.len()];
     let count = spreads.iter().flatten().count().max(1) as f64;
     loop {
@@ -107,8 +107,10 @@ fn pooled(spreads: &[Option<Spread>]) -> (Option<Spread>, Vec<bool>) {
         let mut found = false;
         for (one, restless) in spreads.iter().zip(&mut restless) {
             let Some(own) = one.filter(|_| !*restless) else { continue };
-            let others =
-                Spread { squares: all.squares - own.squares, degrees: all.degrees - own.degrees };
+            let others = RepeatSpread {
+                squares: all.squares - own.squares,
+                degrees: all.degrees - own.degrees,
+            };
             *restless = exceeds(own, others, ALPHA / count);
             found |= *restless;
         }
@@ -118,15 +120,15 @@ fn pooled(spreads: &[Option<Spread>]) -> (Option<Spread>, Vec<bool>) {
     }
 }
 
-fn sum(spreads: impl Iterator<Item = Spread>) -> Spread {
-    spreads.fold(Spread { squares: 0.0, degrees: 0 }, |sum, one| Spread {
+fn sum(spreads: impl Iterator<Item = RepeatSpread>) -> RepeatSpread {
+    spreads.fold(RepeatSpread { squares: 0.0, degrees: 0 }, |sum, one| RepeatSpread {
         squares: sum.squares + one.squares,
         degrees: sum.degrees + one.degrees,
     })
 }
 
 /// Whether a variance is larger than that of the others by more than chance makes it.
-fn exceeds(own: Spread, others: Spread, alpha: f64) -> bool {
+fn exceeds(own: RepeatSpread, others: RepeatSpread, alpha: f64) -> bool {
     // Rounding is no scatter.
     const NOTHING: f64 = 1e-18;
     if others.degrees == 0 || own.squares < NOTHING {
@@ -137,7 +139,7 @@ fn exceeds(own: Spread, others: Spread, alpha: f64) -> bool {
     f.is_ok_and(|f| f.sf(ratio) < alpha)
 }
 
-impl Spread {
+impl RepeatSpread {
     fn variance(self) -> f64 {
         self.squares / self.degrees as f64
     }
@@ -145,7 +147,11 @@ impl Spread {
 
 /// The half-width is the larger of what the repeats and what the trials themselves say, of one of so many
 /// settings.
-fn level((trials, mean): (&[Estimate], f64), spread: Option<Spread>, settings: usize) -> Level {
+fn level(
+    (trials, mean): (&[Estimate], f64),
+    spread: Option<RepeatSpread>,
+    settings: usize,
+) -> Level {
     let n = trials.len() as f64;
     let within: Option<f64> = trials.iter().map(|one| one.half_width.map(|half| half * half)).sum();
     let within = within.map(|squares| squares.sqrt() / n);

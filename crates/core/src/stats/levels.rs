@@ -72,7 +72,7 @@ pub struct Plateau {
 
 /// A piece of a series: what happened in a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct SeriesPiece {
     /// From the start of the window to its beginning.
     pub start: Span,
     /// How long it is.
@@ -81,7 +81,7 @@ pub struct Point {
     pub amount: f64,
 }
 
-impl Point {
+impl SeriesPiece {
     /// The I/Os of a slice of the series.
     pub fn ios(slice: &Slice) -> Self {
         let amount = (slice.ios[0] + slice.ios[1]) as f64;
@@ -102,7 +102,7 @@ pub struct Noise {
 
 impl Noise {
     /// The noise of a series whose amounts are counts.
-    pub fn of(points: &[Point]) -> Self {
+    pub fn of(points: &[SeriesPiece]) -> Self {
         let points = thinned(points);
         let mut variance = variance(&points);
         // What stays the same for several intervals is not seen between neighbors.
@@ -131,7 +131,7 @@ impl Noise {
 }
 
 /// The variance of the mean of ln(rate) over a second, where neighbors are correlated.
-fn variance(points: &[Point]) -> f64 {
+fn variance(points: &[SeriesPiece]) -> f64 {
     let values: Vec<f64> = points.iter().map(logarithm).collect();
     let Some([one, two]) =
         differences(&values, 1).zip(differences(&values, 2)).map(<[f64; 2]>::from)
@@ -160,7 +160,7 @@ fn variance(points: &[Point]) -> f64 {
 
 /// The same of groups of points, whose correlation is taken to be a third, because a few groups cannot
 /// tell it.
-fn variance_of_groups(groups: &[Point]) -> f64 {
+fn variance_of_groups(groups: &[SeriesPiece]) -> f64 {
     let values: Vec<f64> = groups.iter().map(logarithm).collect();
     let seconds: f64 = groups.iter().map(|group| group.length.as_secs_f64()).sum();
     differences(&values, 1).map_or(0.0, |one| 1.5 * one * seconds / groups.len() as f64)
@@ -178,14 +178,14 @@ fn differences(values: &[f64], distance: usize) -> Option<f64> {
     }
 }
 
-fn logarithm(point: &Point) -> f64 {
+fn logarithm(point: &SeriesPiece) -> f64 {
     // Half of one, where there is none.
     (point.amount.max(0.5) / point.length.as_secs_f64()).ln()
 }
 
 /// Neighbors added up, so many each.
-fn grouped(points: &[Point], count: usize) -> Vec<Point> {
-    let sum = |group: &[Point]| Point {
+fn grouped(points: &[SeriesPiece], count: usize) -> Vec<SeriesPiece> {
+    let sum = |group: &[SeriesPiece]| SeriesPiece {
         start: group[0].start,
         length: group.iter().fold(Span(0), |sum, point| sum + point.length),
         amount: group.iter().map(|point| point.amount).sum(),
@@ -194,8 +194,8 @@ fn grouped(points: &[Point], count: usize) -> Vec<Point> {
 }
 
 /// As few points as are needed, each with enough in it.
-fn thinned(points: &[Point]) -> Vec<Point> {
-    let points: Vec<Point> =
+fn thinned(points: &[SeriesPiece]) -> Vec<SeriesPiece> {
+    let points: Vec<SeriesPiece> =
         points.iter().filter(|point| point.length > Span(0)).copied().collect();
     let amount: f64 = points.iter().map(|point| point.amount).sum();
     let wanted = (amount / IOS_MIN).clamp(1.0, POINTS_MAX as f64);
@@ -205,12 +205,12 @@ fn thinned(points: &[Point]) -> Vec<Point> {
 
 /// The levels of a series whose amounts are counts, in the order of time; one alone where it did not
 /// change by steps, and none of an empty series. What drifts has no levels.
-pub fn plateaus(points: &[Point]) -> Vec<Plateau> {
+pub fn plateaus(points: &[SeriesPiece]) -> Vec<Plateau> {
     plateaus_beyond(points, Noise::of(points), LEVEL_MIN)
 }
 
 /// The levels of a series with that noise, which differ by no less than so much in logarithms.
-pub(super) fn plateaus_beyond(points: &[Point], noise: Noise, least: f64) -> Vec<Plateau> {
+pub(super) fn plateaus_beyond(points: &[SeriesPiece], noise: Noise, least: f64) -> Vec<Plateau> {
     let points = thinned(points);
     if points.is_empty() {
         return Vec::new();
@@ -241,7 +241,7 @@ struct Cumulated {
 }
 
 impl Cumulated {
-    fn new(points: &[Point], noise: Noise, least: f64) -> Self {
+    fn new(points: &[SeriesPiece], noise: Noise, least: f64) -> Self {
         let mut one = Self { seconds: Vec::from([0.0]), sums: Vec::from([0.0]), noise, least };
         let (mut seconds, mut sum) = (0.0, 0.0);
         for point in points {
@@ -351,8 +351,8 @@ mod tests {
     use super::super::testing::Chance;
     use super::*;
 
-    fn points(values: impl IntoIterator<Item = f64>, length: Span) -> Vec<Point> {
-        let point = |(place, value): (usize, f64)| Point {
+    fn points(values: impl IntoIterator<Item = f64>, length: Span) -> Vec<SeriesPiece> {
+        let point = |(place, value): (usize, f64)| SeriesPiece {
             start: Span(length.0 * place as u64),
             length,
             amount: value * length.as_secs_f64(),

@@ -8,6 +8,7 @@ mod batches;
 mod changes;
 pub(crate) mod compare;
 mod levels;
+mod record;
 mod series;
 mod settling;
 mod stalls;
@@ -15,7 +16,8 @@ mod stalls;
 pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
 pub use changes::Changes;
 pub use compare::{Comparison, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
-pub use levels::{LEVEL_MIN, Noise, Plateau, Point, plateaus};
+pub use levels::{LEVEL_MIN, Noise, Plateau, SeriesPiece, plateaus};
+pub use record::{bandwidth, iops, response_time};
 pub use series::{
     Slice, bandwidth_series, iops_series, slices, standard_deviation, sums, usual_length,
 };

@@ -1,10 +1,11 @@
 //! What every check looks at: the trial, the host and the targets, and the questions that several
 //! checks ask of them.
 
-use crate::experiment::Trial;
 use crate::facts::{Host, Layer, Target, TargetKind};
 use crate::measure::{Direction, Flow, Upkeep, WorkerRecord};
+use crate::plan::worker_count;
 use crate::spec::{BackendKind, Cache, Region, Stream};
+use crate::trial::Trial;
 use crate::units::{Bytes, Span, count};
 
 pub(super) struct Case<'a> {
@@ -55,6 +56,14 @@ impl<'a> Case<'a> {
     pub(super) fn workers(&self, stream: usize) -> impl Iterator<Item = &'a WorkerRecord> {
         let workers = self.trial.record.workers.iter();
         workers.filter(move |worker| worker.stream as usize == stream)
+    }
+
+    /// For each worker, the CPU that it is tied to, if it is.
+    pub(super) fn tied_cpus(&self) -> impl Iterator<Item = Option<u32>> + use<'a> {
+        let workers = |stream: &'a Stream| {
+            (0..worker_count(stream)).map(move |worker| stream.workplace.cpu(worker))
+        };
+        self.streams().iter().flat_map(workers)
     }
 
     /// What the workers did in one direction, at each target.

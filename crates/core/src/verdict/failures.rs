@@ -10,7 +10,7 @@ use crate::nvme;
 use crate::units::{Span, count};
 
 /// What failures are told apart by: how, where, and what they were.
-type Kind = (ErrorKind, u32, Direction, Option<Upkeep>);
+type FailureKind = (ErrorKind, u32, Direction, Option<Upkeep>);
 
 /// Every kind of failure on its own, for each target and direction.
 pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
@@ -19,7 +19,7 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     if total == 0 && record.ledger().lost == 0 {
         return;
     }
-    let mut kinds: BTreeMap<Kind, (u64, IoError)> = BTreeMap::new();
+    let mut kinds: BTreeMap<FailureKind, (u64, IoError)> = BTreeMap::new();
     let kept = record.workers.iter().flat_map(|worker| &worker.errors.first);
     for error in kept {
         let (count, first) = kinds
@@ -189,7 +189,7 @@ pub(super) fn trace_incomplete(case: &Case, judgement: &mut Judgement) {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::experiment::Traced;
+    use crate::trial::Traced;
     use crate::units::Bytes;
 
     fn error(kind: ErrorKind) -> IoError {

@@ -328,7 +328,7 @@ pub(super) fn more_workers_than_cpus(case: &Case, judgement: &mut Judgement) {
 
 /// Workers that are tied to the same CPU while others may be free.
 fn share_cpus(case: &Case, judgement: &mut Judgement) {
-    let tied: Vec<u32> = tied(case).flatten().collect();
+    let tied: Vec<u32> = case.tied_cpus().flatten().collect();
     let cpus = tied.iter().collect::<BTreeSet<_>>().len();
     if cpus < tied.len() {
         judgement.find(
@@ -392,7 +392,7 @@ pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
         return judgement.cannot(CODE, "the disks do not tell their NUMA node");
     }
     let node = |cpu: u32| case.host.cpu_places.iter().find(|place| place.number == cpu)?.node;
-    let known: Option<Vec<u32>> = tied(case).map(|cpu| node(cpu?)).collect();
+    let known: Option<Vec<u32>> = case.tied_cpus().map(|cpu| node(cpu?)).collect();
     let Some(known) = known else {
         let why = format!(
             "the disks are at NUMA node {} of {}, and workers run on any: tie them to it with --cpus \
@@ -415,14 +415,6 @@ pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
             "Tie the workers to the node of the disks with --cpus device for the shortest way.",
         );
     }
-}
-
-/// For each worker, the CPU that it is tied to, if it is.
-pub(super) fn tied<'a>(case: &'a Case) -> impl Iterator<Item = Option<u32>> + 'a {
-    let workers = |stream: &'a Stream| {
-        (0..worker_count(stream)).map(move |worker| stream.workplace.cpu(worker))
-    };
-    case.streams().iter().flat_map(workers)
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, counted, figure, is_buffered, listed, percent};
 use super::{Judgement, Severity};
-use crate::experiment::Role;
 use crate::facts::{Layer, Target};
 use crate::measure::{Direction, Ledger, Upkeep, WorkerRecord};
 use crate::spec::{Active, Pacing, Rests, Stream};
 use crate::stats::carries;
+use crate::trial::Role;
 use crate::units::{Quantile, Span, count};
 
 /// An achieved load this much below the offered one is no longer the one that was asked.

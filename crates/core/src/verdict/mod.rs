@@ -23,10 +23,10 @@ mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use crate::experiment::{Place, Trial};
 use crate::facts::{Host, Target};
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
+use crate::trial::{Place, Trial};
 
 pub use content::{reduced, repeating_pool, repeats};
 

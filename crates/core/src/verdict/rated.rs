@@ -4,8 +4,8 @@
 
 use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
-use crate::experiment::{bandwidth, iops};
 use crate::stats::Estimate;
+use crate::stats::{bandwidth, iops};
 use crate::units::Bytes;
 
 /// Limits are kept over seconds rather than to the I/O, and clocks differ.

@@ -2,7 +2,6 @@
 
 use super::{Finding, Judgement, Severity, judge};
 use crate::calibration::{Ceiling, Cost, NullTarget};
-use crate::experiment::{Place, Trial};
 use crate::facts::{
     Content, Counters, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, IoWq, Layer,
     LayerKind, Memory, Others, Pauses, Queue, Seen, Target, TargetKind,
@@ -11,6 +10,7 @@ use crate::measure::{
     Cell, CpuWait, Direction, Errors, Flow, Interval, Ledger, Record, Spread, WorkerRecord,
 };
 use crate::spec::{Arrivals, BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
+use crate::trial::{Place, Trial};
 use crate::units::{Bytes, Rate, Span};
 
 /// A trial with its host and target. Clean: 60 s of 4 KiB at 1000 IOPS on a file of 100 GiB.

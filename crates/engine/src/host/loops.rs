@@ -20,14 +20,14 @@ type Inode = (u64, u64);
 
 /// A file that may be reached by other paths, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shared {
+pub(super) struct Backing {
     /// Itself.
     pub(super) inode: Inode,
     /// The file of a layer that it is, if it is one of an overlay.
     pub(super) real: Option<Inode>,
 }
 
-impl Shared {
+impl Backing {
     /// The file that has this path.
     pub(super) fn of(system: &System, mounts: &[Mount], path: &Path, file: &Metadata) -> Self {
         let inode = (file.dev(), file.ino());
@@ -43,7 +43,7 @@ impl Shared {
 
 /// An attached loop device.
 #[derive(Clone, Debug)]
-pub(super) struct Loop {
+pub(super) struct LoopDevice {
     /// Itself.
     pub(super) device: Device,
     /// The path of what it shows, as sysfs has it.
@@ -60,7 +60,7 @@ pub(super) enum Shown {
     /// A file.
     File {
         /// Which one.
-        file: Shared,
+        file: Backing,
         /// Whether it is the file that its name leads to, because the kernel could not be asked.
         by_name: bool,
     },
@@ -68,7 +68,7 @@ pub(super) enum Shown {
     Unknown,
 }
 
-impl Loop {
+impl LoopDevice {
     /// Whether another one shows the same file.
     pub(super) fn shows_same_file(&self, other: &Self) -> bool {
         match (self.shows, other.shows) {
@@ -80,7 +80,7 @@ impl Loop {
 }
 
 /// Every loop device that is attached.
-pub(super) fn loops(system: &System) -> Vec<Loop> {
+pub(super) fn loops(system: &System) -> Vec<LoopDevice> {
     let mounts = mounts(system);
     let attached = |device: Device| {
         let text = fs::read(device.folder.join("loop/backing_file")).ok()?;
@@ -88,7 +88,7 @@ pub(super) fn loops(system: &System) -> Vec<Loop> {
         // A name may end with a blank: only the newline is not part of it.
         let name = text.strip_suffix('\n').unwrap_or(&text).to_owned();
         let shows = shown(system, &mounts, &device, &name);
-        (!name.is_empty()).then_some(Loop { device, name, shows })
+        (!name.is_empty()).then_some(LoopDevice { device, name, shows })
     };
     system.block_devices().into_iter().filter_map(attached).collect()
 }
@@ -103,11 +103,11 @@ fn shown(system: &System, mounts: &[Mount], device: &Device, name: &str) -> Show
             // What has its name by now may be something else.
             let file = named
                 .filter(|named| (named.dev(), named.ino()) == inode)
-                .map(|named| Shared::of(system, mounts, Path::new(name), &named));
-            Shown::File { file: file.unwrap_or(Shared { inode, real: None }), by_name: false }
+                .map(|named| Backing::of(system, mounts, Path::new(name), &named));
+            Shown::File { file: file.unwrap_or(Backing { inode, real: None }), by_name: false }
         }
         (None, Some(named)) if named.is_file() => {
-            let file = Shared::of(system, mounts, Path::new(name), &named);
+            let file = Backing::of(system, mounts, Path::new(name), &named);
             Shown::File { file, by_name: true }
         }
         (None, _) => system.number_of(name).map_or(Shown::Unknown, Shown::Device),

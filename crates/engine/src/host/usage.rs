@@ -9,7 +9,7 @@ use std::path::Path;
 use fathom_core::facts::InUse;
 use rustix::fs::statfs;
 
-use super::loops::{Loop, Shared, Shown, loops};
+use super::loops::{Backing, LoopDevice, Shown, loops};
 use super::mounts::{Mount, mounts, unescape};
 use super::signature::signatures;
 use super::stack::btrfs;
@@ -103,7 +103,7 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
         .filter(|swap| is_same(system, (&name, file), swap))
         .map(|_| InUse::Swap { device: name.to_string() });
     let mounts = mounts(system);
-    let this = file.map(|file| Backing::of(system, &mounts, path, file));
+    let this = file.map(|file| Candidate::of(system, &mounts, path, file));
     let loops = loops(system).into_iter().filter_map(|one| {
         let holder = one.device.dev_path();
         let unnamed = one.shows == Shown::Unknown && one.name == name;
@@ -129,19 +129,19 @@ fn is_same(system: &System, (name, file): (&str, Option<&Metadata>), other: &str
 }
 
 /// What is compared of a file with what loop devices show.
-struct Backing {
-    file: Shared,
+struct Candidate {
+    file: Backing,
     /// Whether it is on an overlay.
     overlaid: bool,
     length: u64,
 }
 
-impl Backing {
+impl Candidate {
     fn of(system: &System, mounts: &[Mount], path: &Path, file: &Metadata) -> Self {
         let id = super::mount_id(&system.path(path));
         let mount = super::mount_of(mounts, path, id);
         Self {
-            file: Shared::of(system, mounts, path, file),
+            file: Backing::of(system, mounts, path, file),
             overlaid: mount.is_some_and(|mount| mount.kind == "overlay"),
             length: file.len(),
         }
@@ -157,7 +157,7 @@ impl Backing {
     /// another name, so not to be found proves nothing, and nothing stops a write behind a loop
     /// device's back. That every file were suspected would forbid writing on any machine with such a
     /// device: only those are that fit.
-    fn may_be_shown(&self, mounts: &[Mount], one: &Loop) -> bool {
+    fn may_be_shown(&self, mounts: &[Mount], one: &LoopDevice) -> bool {
         let certain = match one.shows {
             Shown::Device(_) => true,
             Shown::Unknown | Shown::File { by_name: true, .. } => false,
@@ -182,7 +182,7 @@ impl Backing {
 struct Usage<'a> {
     system: &'a System,
     mounts: Vec<Mount>,
-    loops: Vec<Loop>,
+    loops: Vec<LoopDevice>,
     /// The device that is asked about, and what shows on it what is below: they are no others' uses.
     own: Vec<Number>,
     /// The devices that were looked at already.
@@ -273,11 +273,11 @@ impl<'a> Usage<'a> {
     }
 
     /// The other loop devices over the file of one, and swap on it.
-    fn beside(&mut self, one: &Loop) {
+    fn beside(&mut self, one: &LoopDevice) {
         if swaps(self.system).contains(&one.name) {
             self.add(InUse::Swap { device: one.name.clone() });
         }
-        let others: Vec<Loop> =
+        let others: Vec<LoopDevice> =
             self.loops.iter().filter(|other| other.device != one.device).cloned().collect();
         for other in others.into_iter().filter(|other| other.shows_same_file(one)) {
             let holder = other.device.dev_path();
@@ -288,7 +288,7 @@ impl<'a> Usage<'a> {
 
     /// The loop devices that show a block device, or a part of it, mounted or not.
     fn loops_over(&self, device: &Device) -> Vec<Device> {
-        let shows = |one: &&Loop| one.shows == Shown::Device(device.number);
+        let shows = |one: &&LoopDevice| one.shows == Shown::Device(device.number);
         self.loops.iter().filter(shows).map(|one| one.device.clone()).collect()
     }
 

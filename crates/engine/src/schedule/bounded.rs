@@ -2,7 +2,7 @@
 //! has done what was asked for.
 
 use fathom_core::Instant;
-use fathom_core::spec::Quota;
+use fathom_core::plan::Quota;
 
 use super::Schedule;
 use crate::pattern::Request;

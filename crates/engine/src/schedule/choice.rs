@@ -1,7 +1,7 @@
 //! Which schedule a stream's pacing asks for: the last choice before the hot loop.
 
-use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{self, Pacing, Quota, Rests, Stream};
+use fathom_core::plan::{Quota, WorkerPlan};
+use fathom_core::spec::{self, Pacing, Rests, Stream};
 use fathom_core::{Instant, Span};
 
 use super::{
@@ -48,7 +48,7 @@ fn any<const OPEN: bool>(stream: &Stream, plan: &WorkerPlan, table: Timetable) -
     if stream.is_always_active() {
         return paced(stream, plan, table, Boxed::<OPEN>);
     }
-    let quota = stream.limit.map(|limit| limit.quota(stream, plan));
+    let quota = plan.quota(stream);
     let at = |time: Span| table.window_start + time;
     let from = stream.active.start.map_or(table.start, at);
     let until = stream.active.end.map_or(table.load_end(), at);

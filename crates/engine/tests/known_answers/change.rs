@@ -1,9 +1,9 @@
 //! What changes in the window of a simulated device is named by its kind, with the levels and times
 //! that the device was told to have.
 
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{BackendKind, Limit};
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Severity, judge};
 
 use super::*;

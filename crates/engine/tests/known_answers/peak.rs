@@ -4,10 +4,9 @@
 use std::num::NonZero;
 use std::thread;
 
-use fathom_core::experiment::{
-    Experiment, Found, PROBES_MAX, Peak, Place, Search, Step, Trial, Vary,
-};
+use fathom_core::experiment::{Experiment, Found, PROBES_MAX, Peak, Search, Step, Vary};
 use fathom_core::spec::BackendKind;
+use fathom_core::trial::{Place, Trial};
 
 use super::*;
 

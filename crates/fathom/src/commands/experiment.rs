@@ -1,9 +1,10 @@
 //! What all experiments share: what they say before they start, the question whether they may, the
 //! way from there to the outcome, and the way on from a result file that was interrupted.
 
-use fathom_core::experiment::{Experiment, Forecast, Planned, Trial};
+use fathom_core::experiment::{Experiment, Forecast, Planned};
 use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::trial::Trial;
 use fathom_core::verdict::{self, foresee};
 use fathom_core::{Bytes, typed_path};
 use fathom_engine::Devices;
@@ -11,8 +12,9 @@ use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
 
+use super::place::Place;
 use super::probe::Probing;
-use super::shared::{self, Opened, Outputs, Place};
+use super::shared::{self, Opened, Outputs};
 use super::{preview, rehearsal, report};
 use crate::cli::args::{Consent, Results, StartArgs};
 use crate::cli::resolve::Spec;

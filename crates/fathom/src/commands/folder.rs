@@ -1,6 +1,7 @@
 //! A folder as a target: the files in it that are measured, and written to. Consent for a folder is none
 //! for what lies outside, whatever leads there.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -10,9 +11,8 @@ use fathom_core::facts::Target;
 use fathom_core::typed_path;
 use fathom_engine::host;
 
-use super::shared::{self, Place};
+use super::place::{self, Place};
 use crate::cli::described::Described;
-use crate::cli::resolve::Spec;
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::{journal, output};
@@ -65,8 +65,11 @@ pub fn stay_inside(described: &Described, place: &Place) -> Result<(), Error> {
 /// # Errors
 ///
 /// When there is such a file.
-pub fn no_names_outside(described: &Described, place: &Place, spec: &Spec) -> Result<(), Error> {
-    let written = shared::written_targets(spec);
+pub fn no_names_outside(
+    described: &Described,
+    place: &Place,
+    written: &BTreeSet<u32>,
+) -> Result<(), Error> {
     for (number, target, folder) in of_folders(described, place) {
         let facts = patiently(Path::new(&target.path), Role::Target, || fs::metadata(&target.path));
         let names = facts.map_or(1, |facts| facts.nlink());
@@ -113,7 +116,7 @@ struct Found {
 ///
 /// When the folder cannot be listed, or holds nothing to measure or too much.
 fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf>>, Error> {
-    if shared::simulated(folder).is_some() || !patiently(folder, Role::Target, || folder.is_dir()) {
+    if place::simulated(folder).is_some() || !patiently(folder, Role::Target, || folder.is_dir()) {
         return Ok(None);
     }
     let refuse = |problem: String, remedy: &str| {

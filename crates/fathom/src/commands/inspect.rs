@@ -7,8 +7,9 @@ use fathom_core::verdict;
 use fathom_engine::host;
 use fathom_report::{document, terminal};
 
+use super::place::{self, Place};
 use super::probe::Probing;
-use super::shared::{self, Place};
+use super::shared;
 use crate::cli::args::Inspect;
 use crate::cli::resolve;
 use crate::cli::values::Backend;
@@ -26,7 +27,7 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
         let problem = "to look at a target writes nothing";
         return Err(Error::option(option, problem, "drop it, or add --probe"));
     }
-    let is_simulated = shared::simulated(&args.target).is_some();
+    let is_simulated = place::simulated(&args.target).is_some();
     let mut facts = match is_simulated {
         true if args.probe => Place::find(std::slice::from_ref(&args.target))?.facts().remove(0),
         true => {

@@ -12,7 +12,8 @@ use fathom_core::{Bytes, Quantile, Span, count};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::shared::{self, Place};
+use super::place::{self, Place};
+use super::shared;
 use crate::cli::args::{AccessArgs, Map as Args};
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
@@ -77,7 +78,7 @@ const TOLERANCES: [(f64, f64); 3] = [(0.5, 1.0), (0.95, 2.0), (1.0, 4.0)];
 ///
 /// When the command line, the target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if shared::asks_for_help(&args.target) {
+    if place::asks_for_help(&args.target) {
         output::say_text(fathom_engine::sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }

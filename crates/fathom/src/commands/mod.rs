@@ -10,6 +10,7 @@ pub mod import;
 pub mod inspect;
 pub mod map;
 pub mod peak;
+mod place;
 pub mod plan;
 pub mod prepare;
 mod preview;

@@ -10,6 +10,7 @@ use fathom_report::document;
 use fathom_report::figures;
 use fathom_report::terminal;
 
+use super::place;
 use super::preview;
 use super::shared;
 use crate::cli::args::Request;
@@ -28,7 +29,7 @@ const TARGETS_SHOWN: usize = 8;
 ///
 /// When the run would be refused.
 pub fn perform(args: &Request) -> Result<u8, Error> {
-    if args.targets.iter().any(|path| shared::asks_for_help(path)) {
+    if args.targets.iter().any(|path| place::asks_for_help(path)) {
         output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }

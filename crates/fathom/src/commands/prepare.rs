@@ -18,6 +18,7 @@ use fathom_report::{document, figures};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::place;
 use super::{fill, shared};
 use crate::cli::args::Prepare;
 use crate::error::{Error, exit};
@@ -63,7 +64,7 @@ pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>,
 }
 
 fn check(args: &Prepare) -> Result<(), Error> {
-    if shared::simulated(&args.file).is_some() {
+    if place::simulated(&args.file).is_some() {
         return Err(Error::target(
             args.file.display().to_string(),
             "a simulated device needs no data",

@@ -6,7 +6,8 @@ use fathom_core::facts::{Host, Reduction, Target};
 use fathom_core::spec::{Access, Cache, Point, Region, Stream};
 use fathom_engine::target::{Overwrite, check_region};
 
-use super::shared::{self, Place};
+use super::place::Place;
+use super::shared;
 use crate::cli::resolve::Spec;
 use crate::cli::values::Backend;
 use crate::error::Error;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_core::Bytes;
-use fathom_core::experiment::Sequence;
+use fathom_core::experiment::PointSequence;
 use fathom_core::facts::Host;
 use fathom_core::spec::Point;
 use fathom_engine::host;
@@ -11,8 +11,9 @@ use fathom_engine::target::OpenTarget;
 use fathom_report::document::{Command, Document};
 
 use super::fill::{self, Limit};
+use super::place::{self, Place};
 use super::probe;
-use super::shared::{self, Opened, Outputs, Place, Work};
+use super::shared::{self, Opened, Outputs, Work};
 use crate::cli::args::Quick;
 use crate::cli::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
 use crate::cli::resolve::Machine;
@@ -35,7 +36,7 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
     }
     let host = shared::this_host();
     let machine = shared::machine(&host);
-    let folder = shared::simulated(&args.path).is_none()
+    let folder = place::simulated(&args.path).is_none()
         && patiently(&args.path, Role::Target, || args.path.is_dir());
     portrait::fits_the_place(args, folder)?;
     if folder { in_folder(args, &host, machine) } else { on_target(args, &host, machine) }
@@ -158,7 +159,7 @@ fn measure(
         spec: &spec,
         opened,
         seed: points[0].seed,
-        experiment: &mut Sequence::new(points),
+        experiment: &mut PointSequence::new(points),
         trace: outputs.trace(),
     };
     shared::measure(work, journal, live)
@@ -210,7 +211,7 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     if let Some(probe) = &portrait.probe {
         output::say_folded(&probe::announcement(probe))?;
     }
-    if spec.writes() && more.is_empty() && shared::simulated(Path::new(&target.name)).is_none() {
+    if spec.writes() && more.is_empty() && place::simulated(Path::new(&target.name)).is_none() {
         output::say(&format!(
             "OVERWRITES {}: anywhere in its {}, as much as it takes in that time",
             target.name, target.size

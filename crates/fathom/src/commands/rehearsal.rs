@@ -8,7 +8,7 @@ use fathom_core::Span;
 use fathom_core::spec::Point;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
-use super::shared::Place;
+use super::place::Place;
 use crate::live::clock;
 
 /// What takes less in virtual time is over before anybody wonders.

@@ -4,8 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_core::experiment::{Step, Trial};
+use fathom_core::experiment::Step;
 use fathom_core::facts::Target;
+use fathom_core::trial::Trial;
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};

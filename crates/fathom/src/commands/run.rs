@@ -1,10 +1,11 @@
 //! `fathom run`: a workload on the targets that were named.
 
-use fathom_core::experiment::Sequence;
+use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;
 use fathom_report::document::{Command, Document};
 use fathom_report::terminal;
 
+use super::place;
 use super::shared::{self, Outputs, Work};
 use super::{preview, rehearsal};
 use crate::cli::args::Run;
@@ -20,7 +21,7 @@ use crate::workload::Asked;
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Run) -> Result<u8, Error> {
-    if args.request.targets.iter().any(|path| shared::asks_for_help(path)) {
+    if args.request.targets.iter().any(|path| place::asks_for_help(path)) {
         output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
@@ -46,7 +47,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         host: &host,
         spec: &spec,
         opened: &opened,
-        experiment: &mut Sequence::new(spec.points.clone()),
+        experiment: &mut PointSequence::new(spec.points.clone()),
         seed: spec.points[0].seed,
         trace: outputs.trace(),
     };

@@ -5,7 +5,8 @@ use fathom_core::experiment::{Drives, Question, Study};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Prepared};
-use super::{map, peak, shared, sweep};
+use super::place;
+use super::{map, peak, sweep};
 use crate::cli::args::{Map, Results, StartArgs, Study as Args, StudyMap, StudyOf, Sweep, Typed};
 use crate::cli::axes::{AxisArg, TARGETS};
 use crate::error::{Error, exit};
@@ -136,7 +137,7 @@ fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> 
     for (key, own) in table.iter().filter(|(key, _)| !typed(key)) {
         // Diskplorer reads logical blocks, whatever their size.
         let is_too_small = key == "block-size" && args.workload.is_none();
-        match shared::logical_block(&args.map.target).filter(|_| is_too_small) {
+        match place::logical_block(&args.map.target).filter(|_| is_too_small) {
             Some(block) => words.push(format!("--block-size={}", block.0)),
             None => words.extend(own.iter().cloned()),
         }

@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::experiment::{
-    Axis, Scale, Sustain, Test, TestSettings, Until, Watch, sustain_course,
-};
+use fathom_core::experiment::{Axis, Scale, Sustain, Test, TestSettings, Until, Watch, test_plan};
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Access, Cache, Point};
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::shared::{self, Place};
+use super::place::Place;
+use super::shared;
 use crate::cli::described::Described;
 use crate::cli::resolve::{self, Spec};
 use crate::cli::searches::{Sustain as Args, SustainArgs};
@@ -70,7 +69,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let (place, host, spec) = shared::settle(&mut asked)?;
     let settings = settings(&args.course, &spec);
     let base = spec.points[0].clone();
-    let course = sustain_course(test, &base, settings);
+    let course = test_plan(test, &base, settings);
     let sustain = Sustain::new(course);
     let points = sustain.points();
     let machine = shared::machine(&host);
@@ -228,7 +227,7 @@ fn grounds(place: &Place, spec: &Spec) -> (Vec<Ground>, Vec<Layout>) {
 
 /// What preconditioning writes, and what the rest of the time may come to.
 fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
-    let course = sustain.course();
+    let course = sustain.plan();
     let before = sustain.preconditioning();
     let rounds = sustain.rounds_at_most();
     let round = course.round.iter().map(|cell| (&cell.point, rounds));
@@ -248,7 +247,7 @@ fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
 }
 
 fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> {
-    let course = sustain.course();
+    let course = sustain.plan();
     let mut lines = Vec::from([format!("sustain: {}", in_a_line(test))]);
     if settings.passes > 0 {
         lines.push(format!(
@@ -297,7 +296,7 @@ fn in_a_line(test: Test) -> &'static str {
 
 /// The axes of the round, or of the script where the round has none.
 fn axes(sustain: &Sustain) -> Vec<Axis> {
-    let course = sustain.course();
+    let course = sustain.plan();
     let of_round = course.round.iter().map(|cell| cell.coordinates.as_slice());
     let of_script = course.script.iter().map(|planned| planned.place.coordinates.as_slice());
     let mut axes: Vec<Axis> = Vec::new();

@@ -6,17 +6,19 @@ use std::path::PathBuf;
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Axis, Candidate, Coordinate, Experiment, Order, Planned, Precondition, Role, Sweep,
-    SweepSettings, again_at_most,
+    Axis, Candidate, Experiment, PassOrder, Planned, Precondition, Sweep, SweepSettings,
+    again_at_most,
 };
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Access, Point};
+use fathom_core::trial::{Coordinate, Role};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::folder;
-use super::shared::{self, Place};
+use super::place::Place;
+use super::shared;
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
 use crate::cli::described::{Described, Folder};
@@ -269,8 +271,8 @@ fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
     SweepSettings {
         repeats: course.repeats.unwrap_or(1),
         order: match course.order.unwrap_or(OrderArg::Shuffled) {
-            OrderArg::Shuffled => Order::Shuffled,
-            OrderArg::AsGiven => Order::AsGiven,
+            OrderArg::Shuffled => PassOrder::Shuffled,
+            OrderArg::AsGiven => PassOrder::AsGiven,
         },
         seed,
         rest: course.rest.unwrap_or(Span(0)),
@@ -288,8 +290,8 @@ fn passes(course: &SweepArgs) -> u32 {
 /// The settings as the result file has them, by the names of their options.
 fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<String, String> {
     let order = match settings.order {
-        Order::Shuffled => "shuffled",
-        Order::AsGiven => "as-given",
+        PassOrder::Shuffled => "shuffled",
+        PassOrder::AsGiven => "as-given",
     };
     let mut pairs = Vec::from([
         ("repeats", settings.repeats.to_string()),
@@ -316,8 +318,8 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
         n => format!(", {n} times each; once {}, beside the others", once.join(" and ")),
     };
     let order = match settings.order {
-        Order::Shuffled => "in shuffled order",
-        Order::AsGiven => "in the order of their values",
+        PassOrder::Shuffled => "in shuffled order",
+        PassOrder::AsGiven => "in the order of their values",
     };
     let several = if counts.iter().all(|count| count == "1") { "" } else { "s" };
     let mut lines = Vec::from([format!(
@@ -498,7 +500,8 @@ impl Sites {
         let facts = self.list[site].place.facts();
         let spec = resolve::settle(&asked.described, facts, machine);
         let spec = spec.map_err(|blame| asked.explain(blame))?;
-        folder::no_names_outside(&asked.described, &self.list[site].place, &spec)?;
+        let written = shared::written_targets(&spec);
+        folder::no_names_outside(&asked.described, &self.list[site].place, &written)?;
         shared::readable(&spec)?;
         Ok(Settled { site, spec, described: asked.described })
     }

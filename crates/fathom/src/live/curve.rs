@@ -1,8 +1,9 @@
 //! The curve so far, drawn in the terminal while an experiment runs: throughput along one axis, a row
 //! of bars for each combination of the others.
 
-use fathom_core::experiment::{Coordinate, Role, Trial, bandwidth, iops};
 use fathom_core::printable;
+use fathom_core::stats::{bandwidth, iops};
+use fathom_core::trial::{Coordinate, Role, Trial};
 use fathom_report::document::{Experiment, Scale};
 
 use super::grouped;

@@ -23,7 +23,7 @@ struct Places {
 }
 
 /// What is read of a flow.
-type Figure<'f> = &'f dyn Fn(&JobFlow) -> Option<f64>;
+type FlowFigure<'f> = &'f dyn Fn(&JobFlow) -> Option<f64>;
 
 /// All charts of jobs; none where no job did anything.
 pub fn charts(document: &Document, found: &JobsFound) -> Vec<Chart> {
@@ -36,7 +36,7 @@ pub fn charts(document: &Document, found: &JobsFound) -> Vec<Chart> {
         panels,
         one_at_a_time: false,
     };
-    let rate = |title: &str, of: Figure<'_>| {
+    let rate = |title: &str, of: FlowFigure<'_>| {
         let lines = throughput(found, &places, title, of);
         Vec::from([Panel { title: String::new(), plot: Plot::Lines(lines) }])
     };
@@ -117,7 +117,7 @@ impl Places {
 }
 
 /// A line or bars for each direction.
-fn throughput(found: &JobsFound, places: &Places, title: &str, of: Figure<'_>) -> Lines {
+fn throughput(found: &JobsFound, places: &Places, title: &str, of: FlowFigure<'_>) -> Lines {
     let series = [IoDirection::Read, IoDirection::Write].into_iter().enumerate();
     let series = series.filter_map(|(nth, direction)| {
         let dots = dots(found, places, direction, of);
@@ -158,7 +158,12 @@ fn times(found: &JobsFound, places: &Places, direction: IoDirection) -> Option<P
     })
 }
 
-fn dots(found: &JobsFound, places: &Places, direction: IoDirection, of: Figure<'_>) -> Vec<Dot> {
+fn dots(
+    found: &JobsFound,
+    places: &Places,
+    direction: IoDirection,
+    of: FlowFigure<'_>,
+) -> Vec<Dot> {
     let each = found.jobs.iter().zip(&places.at);
     each.filter_map(|(job, x)| {
         let flow = job.flows.iter().find(|flow| flow.direction == direction)?;

@@ -2,7 +2,7 @@
 
 use fathom_core::Quantile;
 
-use super::{Cell, Chart, Cover, Heat, Panel, Plot};
+use super::{Chart, Cover, Heat, HeatCell, Panel, Plot};
 use crate::document::{CellKind, Document, MapCell, MapFound};
 use crate::figures::{self, plus_minus};
 
@@ -83,7 +83,7 @@ pub fn kind_name(kind: CellKind) -> &'static str {
 fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
     let cells = found.cells.iter().map(|cell| {
         let estimate = cell.response_time_ns.get(nth).copied().flatten();
-        Cell {
+        HeatCell {
             x: cell.read as usize,
             y: cell.write as usize,
             value: estimate.map(|estimate| estimate.value / 1e6),

@@ -175,7 +175,7 @@ pub struct Heat {
     /// Their labels, one for each.
     pub y: Vec<String>,
     /// The cells, in any order.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<HeatCell>,
     /// What the colors show, with its unit.
     pub title: String,
     /// Whether the colors lie at ratios.
@@ -186,7 +186,7 @@ pub struct Heat {
 
 /// A cell.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct HeatCell {
     /// Its step to the right.
     pub x: usize,
     /// Its step upwards.

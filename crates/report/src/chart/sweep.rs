@@ -4,7 +4,7 @@
 use fathom_core::stats::Estimate;
 
 use super::{
-    Axis, BARS, Cell, Chart, Cover, Dot, Form, Heat, Lines, Paint, Panel, Plot, Scale, Series,
+    Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series,
     Shape, loops, marks,
 };
 use crate::document::{Document, Verdict};
@@ -30,7 +30,7 @@ const LOGARITHMIC: &str = " (logarithmic)";
 type Reading = Box<dyn Fn(&Spot<'_>) -> Option<Estimate>>;
 
 /// A figure that is drawn.
-struct Figure {
+struct DrawnFigure {
     name: String,
     title: String,
     axis: String,
@@ -75,7 +75,7 @@ pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Char
     let (Some(lines), []) = (arrangement.lines, arrangement.panels.as_slice()) else {
         return Vec::new();
     };
-    let figure = |name: &str, words: &str, of: Reading| Figure {
+    let figure = |name: &str, words: &str, of: Reading| DrawnFigure {
         name: name.to_owned(),
         title: format!("Response time, {words}"),
         axis: format!("{words}, ms"),
@@ -120,11 +120,11 @@ impl Arrangement {
     }
 }
 
-fn figures(results: &Results<'_>) -> Vec<Figure> {
+fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
     let mut figures = Vec::new();
     // Of large blocks that are all alike people want to know the bytes.
     if results.blocks_differ() || !results.is_about_bytes() {
-        figures.push(Figure {
+        figures.push(DrawnFigure {
             name: "iops".to_owned(),
             title: "IOPS".to_owned(),
             axis: "I/Os per second".to_owned(),
@@ -138,7 +138,7 @@ fn figures(results: &Results<'_>) -> Vec<Figure> {
             value: figures::mib(estimate.value),
             half_width: estimate.half_width.map(figures::mib),
         };
-        figures.push(Figure {
+        figures.push(DrawnFigure {
             name: "bandwidth".to_owned(),
             title: "Bandwidth".to_owned(),
             axis: "MiB/s".to_owned(),
@@ -148,7 +148,7 @@ fn figures(results: &Results<'_>) -> Vec<Figure> {
         });
     }
     for (nth, quantile) in QUANTILES.iter().enumerate().take(2) {
-        figures.push(Figure {
+        figures.push(DrawnFigure {
             name: quantile.to_string().replace('.', "-"),
             title: format!("Response time, {quantile}"),
             axis: format!("{quantile}, ms{LOGARITHMIC}"),
@@ -190,7 +190,7 @@ fn chart(
     document: &Document,
     results: &Results<'_>,
     arrangement: &Arrangement,
-    figure: &Figure,
+    figure: &DrawnFigure,
 ) -> Chart {
     let keys = |spot: &Spot<'_>| -> Vec<usize> {
         arrangement.panels.iter().map(|axis| spot.steps[*axis]).collect()
@@ -237,7 +237,7 @@ fn chart(
 }
 
 /// One range for all plots of a chart, so that they can be compared.
-fn common_range(results: &Results<'_>, figure: &Figure) -> Option<(f64, f64)> {
+fn common_range(results: &Results<'_>, figure: &DrawnFigure) -> Option<(f64, f64)> {
     let values = results.spots.iter().filter_map(|spot| (figure.of)(spot));
     let ends = values.map(|estimate| {
         let half = estimate.half_width.unwrap_or(0.0).min(estimate.value);
@@ -257,7 +257,7 @@ fn common_range(results: &Results<'_>, figure: &Figure) -> Option<(f64, f64)> {
 fn lines(
     results: &Results<'_>,
     arrangement: &Arrangement,
-    figure: &Figure,
+    figure: &DrawnFigure,
     spots: &[&Spot<'_>],
     range: Option<(f64, f64)>,
 ) -> Lines {
@@ -345,7 +345,12 @@ fn bar(dot: Dot, spot: &Spot<'_>) -> Dot {
 }
 
 /// The axis upwards: of ratios where the figure calls for it and no bar has to begin at zero.
-fn y_axis(figure: &Figure, numeric: bool, range: Option<(f64, f64)>, series: &[Series]) -> Axis {
+fn y_axis(
+    figure: &DrawnFigure,
+    numeric: bool,
+    range: Option<(f64, f64)>,
+    series: &[Series],
+) -> Axis {
     let title = figure.axis.clone();
     if figure.log && numeric {
         let axis = Axis::of_ratios(title, series);
@@ -380,7 +385,7 @@ fn matrix(
     results: &Results<'_>,
     x: usize,
     y: usize,
-    figure: &Figure,
+    figure: &DrawnFigure,
 ) -> Chart {
     let (right, up) = (rising(results, x), rising(results, y));
     let cells = results.spots.iter().map(|spot| {
@@ -389,7 +394,7 @@ fn matrix(
             Verdict::Sound => "",
             Verdict::Suspect | Verdict::Void => " ?",
         };
-        Cell {
+        HeatCell {
             x: right.iter().position(|step| *step == spot.steps[x]).unwrap_or(0),
             y: up.iter().position(|step| *step == spot.steps[y]).unwrap_or(0),
             value: estimate.map(|estimate| estimate.value),

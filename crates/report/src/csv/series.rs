@@ -11,7 +11,7 @@ use crate::document::{Document, Stream, Trial};
 use crate::figures;
 
 /// What a row is about.
-struct Row<'a> {
+struct SeriesRow<'a> {
     /// From 1.
     number: usize,
     trial: &'a Trial,
@@ -23,7 +23,7 @@ struct Row<'a> {
     whole: bool,
 }
 
-impl Row<'_> {
+impl SeriesRow<'_> {
     /// What the directions that it is of come to.
     fn sum(&self, of: impl Fn(usize) -> u64) -> u64 {
         match self.direction {
@@ -60,9 +60,9 @@ impl Row<'_> {
 }
 
 /// A column: its name, what it holds, and its field.
-type Column = (&'static str, &'static str, fn(&Row<'_>) -> String);
+type SeriesColumn = (&'static str, &'static str, fn(&SeriesRow<'_>) -> String);
 
-const COLUMNS: [Column; 19] = [
+const COLUMNS: [SeriesColumn; 19] = [
     ("trial", "The trial's number, from 1", |row| row.number.to_string()),
     ("point", "What people call the point", |row| row.trial.point.name.clone()),
     ("role", "As in the table of figures", |row| super::role(row.trial)),
@@ -116,7 +116,8 @@ pub fn document(document: &Document) -> String {
         for interval in trial.intervals() {
             let Some(stream) = trial.point.streams.get(interval.stream as usize) else { continue };
             for (direction, whole) in directions(trial, stream, interval.stream) {
-                let row = Row { number: place + 1, trial, stream, interval, direction, whole };
+                let row =
+                    SeriesRow { number: place + 1, trial, stream, interval, direction, whole };
                 let fields = COLUMNS.iter().map(|(_, _, field)| field(&row));
                 push(&mut out, fields.chain(axes.iter().map(|axis| place_on(trial, axis))));
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fathom_core::experiment as core;
-use fathom_core::stats;
+use fathom_core::{stats, trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -271,21 +271,21 @@ impl From<&core::Axis> for Axis {
     }
 }
 
-impl From<&core::Place> for Place {
-    fn from(place: &core::Place) -> Self {
-        let coordinate = |one: &core::Coordinate| Coordinate {
+impl From<&trial::Place> for Place {
+    fn from(place: &trial::Place) -> Self {
+        let coordinate = |one: &trial::Coordinate| Coordinate {
             axis: one.axis.clone(),
             label: one.label.clone(),
             value: one.value,
         };
         Self {
             role: match place.role {
-                core::Role::Result => Role::Result,
-                core::Role::Preparation => Role::Preparation,
-                core::Role::Probe => Role::Probe,
-                core::Role::Official => Role::Official,
-                core::Role::Validation => Role::Validation,
-                core::Role::Sentinel => Role::Sentinel,
+                trial::Role::Result => Role::Result,
+                trial::Role::Preparation => Role::Preparation,
+                trial::Role::Probe => Role::Probe,
+                trial::Role::Official => Role::Official,
+                trial::Role::Validation => Role::Validation,
+                trial::Role::Sentinel => Role::Sentinel,
             },
             coordinates: place.coordinates.iter().map(coordinate).collect(),
             repeat: place.repeat,

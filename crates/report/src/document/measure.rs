@@ -2,7 +2,7 @@
 //! something, so that a reader merges them and chooses the percentile.
 
 use fathom_core::measure::{self, Direction, SparseHistogram};
-use fathom_core::{Bytes, Span, facts};
+use fathom_core::{Bytes, Span, count, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -457,19 +457,19 @@ pub struct Device {
 impl Device {
     /// "1,000 reads (62.5 MiB; 3,000 more were merged into them), 0 writes (0 B), 0 flushes".
     pub fn in_words(&self) -> String {
-        let merged = |count: Option<u64>| match count {
+        let merged = |number: Option<u64>| match number {
             None | Some(0) => String::new(),
-            Some(count) => format!("; {} more were merged into them", crate::figures::count(count)),
+            Some(number) => format!("; {} more were merged into them", count(number)),
         };
         format!(
             "{} reads ({}{}), {} writes ({}{}), {} flushes",
-            crate::figures::count(self.reads),
+            count(self.reads),
             Bytes(self.read_bytes),
             merged(self.merged_reads),
-            crate::figures::count(self.writes),
+            count(self.writes),
             Bytes(self.written_bytes),
             merged(self.merged_writes),
-            crate::figures::count(self.flushes)
+            count(self.flushes)
         )
     }
 }

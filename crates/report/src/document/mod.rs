@@ -7,6 +7,7 @@
 //! chooses the percentile, and no percentile is ever stored.
 
 mod calibration;
+mod ceiling;
 mod experiment;
 mod facts;
 mod import;
@@ -19,16 +20,17 @@ mod rows;
 mod spec;
 mod write;
 
-use fathom_core::experiment as core_experiment;
 use fathom_core::measure::Direction;
+use fathom_core::trial as core_trial;
 use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
-    Ceiling, Cost, LeftOut, NullTarget, WakeUp, calibration_schema,
+    LeftOut, WakeUp, calibration_schema,
 };
+pub use ceiling::{Ceiling, Cost, NullTarget};
 pub use experiment::{
     Axis, CellKind, Coordinate, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Place,
     Probe, Role, Round, Scale, Steadiness, SustainFound, SweepFound, Validation,
@@ -420,7 +422,7 @@ impl Header {
 
 impl Trial {
     /// A trial with what was found about it.
-    pub fn new(trial: &core_experiment::Trial, judgement: &verdict::Judgement) -> Self {
+    pub fn new(trial: &core_trial::Trial, judgement: &verdict::Judgement) -> Self {
         Self {
             series: trial.record.stretches.iter().map(Interval::from).collect(),
             intervals: write::plain_rows(&trial.record).collect(),
@@ -429,7 +431,7 @@ impl Trial {
     }
 
     /// The same without what it did over time.
-    fn without_series(trial: &core_experiment::Trial, judgement: &verdict::Judgement) -> Self {
+    fn without_series(trial: &core_trial::Trial, judgement: &verdict::Judgement) -> Self {
         let record = &trial.record;
         Self {
             point: Point::from(&trial.point),
@@ -565,8 +567,8 @@ fn worker(point: &fathom_core::spec::Point, record: &fathom_core::measure::Worke
     Worker { pinned_cpu, ..Worker::new(record) }
 }
 
-impl From<&core_experiment::Traced> for Traced {
-    fn from(traced: &core_experiment::Traced) -> Self {
+impl From<&core_trial::Traced> for Traced {
+    fn from(traced: &core_trial::Traced) -> Self {
         Self { file: traced.file.clone(), ios: traced.ios, left_out: traced.left_out }
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use fathom_core::measure::{Interval as Plain, Record, Stretch};
-use fathom_core::{experiment, verdict};
+use fathom_core::{trial, verdict};
 use serde::Serialize;
 
 use super::rows::rows;
@@ -17,7 +17,7 @@ use super::{Interval, IntervalRow, Line, Trial};
 /// When it cannot be written.
 pub fn write_trial(
     out: &mut dyn Write,
-    trial: &experiment::Trial,
+    trial: &trial::Trial,
     judgement: &verdict::Judgement,
 ) -> io::Result<()> {
     let line = Line::Trial(Box::new(Trial::without_series(trial, judgement))).to_json();

@@ -89,7 +89,7 @@ fn job((document, found): (&Document, &MapFound), cell: &MapCell, nowhere: &[f64
         write as u64,
         read.ceil() as u64
     );
-    let told = Told::of(found, cell, trial, nowhere);
+    let told = ToldTimes::of(found, cell, trial, nowhere);
     let own = json!({
         "kind": cell.kind.name(),
         "write_bandwidth_bytes": write,
@@ -121,14 +121,14 @@ fn trial_of(document: &Document, write: f64, read: f64) -> Option<&Trial> {
 }
 
 /// What is told of the response times of a cell.
-struct Told {
+struct ToldTimes {
     /// By fio's names; none in a cell that the target does not carry.
     percentile: Option<Value>,
     /// Quantiles of the map that are not known, whatever stands at their names.
     withheld: Vec<f64>,
 }
 
-impl Told {
+impl ToldTimes {
     fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>, nowhere: &[f64]) -> Self {
         let times = || found.quantiles.iter().zip(&cell.response_time_ns);
         let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| *quantile);
@@ -192,7 +192,7 @@ fn done(trial: &Trial, direction: Direction) -> f64 {
 /// What a trial did in a direction. Of a cell that was carried the rate is what was offered, in this
 /// unit, as far as it was done: Poisson arrivals of a slow rate miss it by chance, and for that the
 /// script would leave the cell out.
-fn measured(trial: &Trial, direction: Direction, offered: Option<f64>, told: &Told) -> Value {
+fn measured(trial: &Trial, direction: Direction, offered: Option<f64>, told: &ToldTimes) -> Value {
     let sum = sum(trial, direction);
     let seconds = trial.window().as_secs_f64();
     let rate = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };

@@ -2,5 +2,3 @@
 
 pub mod diskplorer;
 pub mod diskspd;
-mod diskspd_text;
-mod diskspd_xml;

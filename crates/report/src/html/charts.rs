@@ -118,11 +118,6 @@ pub fn figures(document: &Document) -> Value {
     Value::Array(all)
 }
 
-/// Text as plotly shows it: it takes markup for markup.
-pub fn plain(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// For every step its IOPS as a bar, and its percentiles as dots.
 fn overview(trials: &[Trial]) -> Value {
     let quantiles = OVERVIEW.map(|(quantile, _)| quantile);
@@ -133,7 +128,7 @@ fn overview(trials: &[Trial]) -> Value {
         .enumerate()
         .map(|(place, trial)| {
             let (what, pace) = figures::names(trial);
-            format!("{} {}<br>{}", place + 1, plain(&what), plain(&pace))
+            format!("{} {}<br>{}", place + 1, plotly::plain(&what), plotly::plain(&pace))
         })
         .collect();
     let iops: Vec<Option<f64>> = summaries.iter().map(|s| s.iops.map(|e| e.value)).collect();
@@ -255,7 +250,7 @@ fn changes(trial: &Trial) -> Vec<Value> {
         let changes = stats::Changes::of(&series, times.response_time(), stream.pacing.is_open());
         let of_stream = match trial.point.streams.len() {
             1 => String::new(),
-            _ => format!(" of {}", plain(&stream.name)),
+            _ => format!(" of {}", plotly::plain(&stream.name)),
         };
         if levels && changes.levels.len() > 1 {
             data.push(level_lines(&changes.levels, &of_stream));

@@ -2,7 +2,7 @@
 
 use fathom_core::Quantile;
 
-use super::{anchor, chip, escape, or_dash, page, plotly, put, time, with_half};
+use super::{anchor, chip, escape, no_charts, or_dash, plotly, put, time, with_half};
 use crate::chart::map::Told;
 use crate::chart::sustain::Watched;
 use crate::chart::{self, Chart, Plot};
@@ -39,7 +39,7 @@ pub fn section(out: &mut String, document: &Document) {
     let charts = chart::charts(document);
     places(out, &charts);
     if !charts.is_empty() {
-        page::no_charts(out);
+        no_charts(out);
     }
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     match found {

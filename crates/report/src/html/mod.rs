@@ -139,6 +139,14 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".to_owned())
 }
 
+/// What stands where the charts of a section would be, as long as no script has drawn them.
+fn no_charts(out: &mut String) {
+    let why =
+        "The charts need scripts and a browser of 2023 or later; the tables hold the figures.";
+    put!(out, "<p class=\"no-charts muted small\">{why}</p>\n");
+    put!(out, "<noscript><p class=\"muted small\">{why}</p></noscript>\n");
+}
+
 /// The anchor of a trial.
 fn anchor(number: usize) -> String {
     format!("trial-{number}")

@@ -4,7 +4,8 @@ use fathom_core::measure::{Direction, Flow};
 use fathom_core::{Bytes, Quantile};
 
 use super::{
-    anchor, chip, escape, experiment, or_dash, put, time, title, verdict_class, with_half,
+    anchor, chip, escape, experiment, no_charts, or_dash, put, time, title, verdict_class,
+    with_half,
 };
 use crate::document::{Document, Ended, Finding, Target, Trial, Verdict};
 use crate::figures::{self, Part, direction_name, plus_minus};
@@ -207,13 +208,6 @@ fn overview(out: &mut String, document: &Document) {
 
 fn loop_name(trial: &Trial) -> &'static str {
     if trial.is_open() { "open" } else { "closed" }
-}
-
-pub fn no_charts(out: &mut String) {
-    let why =
-        "The charts need scripts and a browser of 2023 or later; the tables hold the figures.";
-    put!(out, "<p class=\"no-charts muted small\">{why}</p>\n");
-    put!(out, "<noscript><p class=\"muted small\">{why}</p></noscript>\n");
 }
 
 /// IOPS, bandwidth and percentiles with their half-widths, as cells.

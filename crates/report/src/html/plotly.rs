@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::charts::plain;
 use crate::chart::{
-    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Plot, Scale, Series, Shape, is_at_the_edge,
-    scale_stops, tick_texts,
+    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Plot, Scale, Series, Shape,
+    is_at_the_edge, scale_stops, tick_texts,
 };
 
 /// What has no value, on light and on dark alike.
@@ -13,6 +12,11 @@ const GRAY: &str = "rgba(128,128,128,0.28)";
 
 /// What is shaded.
 const SHADE: &str = "rgba(0,158,115,0.13)";
+
+/// Text as plotly shows it: it takes markup for markup.
+pub fn plain(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
 
 /// The ids of a chart's elements, one for each plot that is drawn by itself.
 pub fn ids(chart: &Chart) -> Vec<String> {
@@ -197,7 +201,7 @@ fn layout(lines: &Lines) -> Value {
 }
 
 /// A matrix of what each cell says; nothing where there is none.
-fn matrix(heat: &Heat, of: impl Fn(&Cell) -> Value) -> Vec<Vec<Value>> {
+fn matrix(heat: &Heat, of: impl Fn(&HeatCell) -> Value) -> Vec<Vec<Value>> {
     let mut rows = vec![vec![Value::Null; heat.x.len()]; heat.y.len()];
     for cell in &heat.cells {
         if let Some(place) = rows.get_mut(cell.y).and_then(|row| row.get_mut(cell.x)) {
@@ -209,7 +213,7 @@ fn matrix(heat: &Heat, of: impl Fn(&Cell) -> Value) -> Vec<Vec<Value>> {
 
 fn cells(heat: &Heat) -> Vec<Value> {
     let on = |value: f64| if heat.log { value.log10() } else { value };
-    let masked = |cell: &Cell| matches!(cell.cover, Cover::Hatched | Cover::Gray);
+    let masked = |cell: &HeatCell| matches!(cell.cover, Cover::Hatched | Cover::Gray);
     let xs: Vec<usize> = (0..heat.x.len()).collect();
     let ys: Vec<usize> = (0..heat.y.len()).collect();
     let ticks = heat.ticks();
@@ -267,7 +271,7 @@ fn cells(heat: &Heat) -> Vec<Value> {
         ),
     ];
     for (cover, name, marker) in covers {
-        let own: Vec<&Cell> = heat.cells.iter().filter(|cell| cell.cover == cover).collect();
+        let own: Vec<&HeatCell> = heat.cells.iter().filter(|cell| cell.cover == cover).collect();
         if !own.is_empty() {
             traces.push(json!({
                 "type": "scatter", "mode": "markers", "name": name, "marker": marker,

@@ -1,10 +1,10 @@
 //! From a chart to shapes: where everything goes.
 
 use super::font::Font;
-use super::{Picture, Point, Rgb, Shape};
+use super::{Element, Picture, Point, Rgb};
 use crate::chart::{
-    Axis, Cell, Chart, Cover, Dot, Form, Heat, Lines, Paint, Panel, Plot, Scale, Series,
-    Shape as Mark, is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
+    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series, Shape,
+    is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
 };
 
 /// Around everything.
@@ -38,7 +38,7 @@ enum Anchor {
 /// What is drawn on.
 struct Sheet<'f> {
     font: &'f Font,
-    shapes: Vec<Shape>,
+    shapes: Vec<Element>,
 }
 
 /// A rectangle.
@@ -120,23 +120,23 @@ impl Sheet<'_> {
             Anchor::End => width,
         };
         let at = (at.0 - shift, at.1);
-        self.shapes.push(Shape::Text { at, size, color, upwards: false, text: text.to_owned() });
+        self.shapes.push(Element::Text { at, size, color, upwards: false, text: text.to_owned() });
     }
 
     /// Text that runs upwards, around the middle of its place.
     fn upwards(&mut self, at: Point, size: f32, color: Rgb, text: &str) {
         let at = (at.0, at.1 + self.font.width(text, size) / 2.0);
-        self.shapes.push(Shape::Text { at, size, color, upwards: true, text: text.to_owned() });
+        self.shapes.push(Element::Text { at, size, color, upwards: true, text: text.to_owned() });
     }
 
     fn line(&mut self, points: &[Point], color: Rgb, width: f32, dash: Option<f32>) {
-        self.shapes.push(Shape::Line { points: points.to_vec(), color, width, dash });
+        self.shapes.push(Element::Line { points: points.to_vec(), color, width, dash });
     }
 
     fn area(&mut self, frame: Frame, color: Rgb) {
         let Frame { left, top, right, bottom } = frame;
         let points = Vec::from([(left, top), (right, top), (right, bottom), (left, bottom)]);
-        self.shapes.push(Shape::Area { points, color });
+        self.shapes.push(Element::Area { points, color });
     }
 
     /// As much of a text as there is room for.
@@ -165,10 +165,10 @@ impl Sheet<'_> {
         lines
     }
 
-    fn mark(&mut self, mark: Mark, (x, y): Point, color: Rgb) {
-        let mut area = |points: Vec<Point>| self.shapes.push(Shape::Area { points, color });
+    fn mark(&mut self, mark: Shape, (x, y): Point, color: Rgb) {
+        let mut area = |points: Vec<Point>| self.shapes.push(Element::Area { points, color });
         match mark {
-            Mark::Square => {
+            Shape::Square => {
                 area(Vec::from([
                     (x - 4.0, y - 4.0),
                     (x + 4.0, y - 4.0),
@@ -176,22 +176,32 @@ impl Sheet<'_> {
                     (x - 4.0, y + 4.0),
                 ]));
             }
-            Mark::Diamond => {
+            Shape::Diamond => {
                 area(Vec::from([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]));
             }
-            Mark::Triangle => {
+            Shape::Triangle => {
                 area(Vec::from([(x, y - 5.5), (x + 5.0, y + 4.0), (x - 5.0, y + 4.0)]));
             }
-            Mark::Circle | Mark::Point => {
-                let radius = if mark == Mark::Circle { 4.2 } else { 2.2 };
+            Shape::Circle | Shape::Point => {
+                let radius = if mark == Shape::Circle { 4.2 } else { 2.2 };
                 let center = (x, y);
-                self.shapes.push(Shape::Circle { center, radius, fill: Some(color), stroke: None });
+                self.shapes.push(Element::Circle {
+                    center,
+                    radius,
+                    fill: Some(color),
+                    stroke: None,
+                });
             }
-            Mark::Ring => {
+            Shape::Ring => {
                 let stroke = Some((color, 2.4));
-                self.shapes.push(Shape::Circle { center: (x, y), radius: 9.5, fill: None, stroke });
+                self.shapes.push(Element::Circle {
+                    center: (x, y),
+                    radius: 9.5,
+                    fill: None,
+                    stroke,
+                });
             }
-            Mark::Cross => {
+            Shape::Cross => {
                 self.line(&[(x - 5.0, y - 5.0), (x + 5.0, y + 5.0)], color, 2.6, None);
                 self.line(&[(x - 5.0, y + 5.0), (x + 5.0, y - 5.0)], color, 2.6, None);
             }
@@ -199,17 +209,17 @@ impl Sheet<'_> {
     }
 
     /// A dot on any color: white, lined with black.
-    fn lined(&mut self, mark: Mark, (x, y): Point) {
+    fn lined(&mut self, mark: Shape, (x, y): Point) {
         match mark {
-            Mark::Triangle => {
+            Shape::Triangle => {
                 let points = Vec::from([(x, y - 5.0), (x + 4.8, y + 3.6), (x - 4.8, y + 3.6)]);
                 let mut border = points.clone();
                 border.push(points[0]);
                 border.push(points[1]);
-                self.shapes.push(Shape::Area { points, color: WHITE });
+                self.shapes.push(Element::Area { points, color: WHITE });
                 self.line(&border, BLACK, 1.0, None);
             }
-            _ => self.shapes.push(Shape::Circle {
+            _ => self.shapes.push(Element::Circle {
                 center: (x, y),
                 radius: 2.7,
                 fill: Some(WHITE),
@@ -287,8 +297,8 @@ fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> f32 {
         let sample =
             Frame { left: x + 4.0, top: middle - 7.0, right: x + 24.0, bottom: middle + 7.0 };
         match cover {
-            Some(Cover::Dot) => sheet.lined(Mark::Circle, (x + 14.0, middle)),
-            Some(Cover::Triangle) => sheet.lined(Mark::Triangle, (x + 14.0, middle)),
+            Some(Cover::Dot) => sheet.lined(Shape::Circle, (x + 14.0, middle)),
+            Some(Cover::Triangle) => sheet.lined(Shape::Triangle, (x + 14.0, middle)),
             Some(Cover::Hatched) => {
                 sheet.area(sample, GRAY);
                 sheet.hatch(sample);
@@ -559,7 +569,7 @@ fn heat(sheet: &mut Sheet<'_>, plot: &Heat, outer: Frame) {
 fn one_cell(
     sheet: &mut Sheet<'_>,
     plot: &Heat,
-    cell: &Cell,
+    cell: &HeatCell,
     place: Frame,
     range: Option<(f64, f64)>,
 ) {
@@ -573,8 +583,8 @@ fn one_cell(
     let center = ((place.left + place.right) / 2.0, (place.top + place.bottom) / 2.0);
     match cell.cover {
         Cover::Hatched => sheet.hatch(place),
-        Cover::Dot => sheet.lined(Mark::Circle, center),
-        Cover::Triangle => sheet.lined(Mark::Triangle, center),
+        Cover::Dot => sheet.lined(Shape::Circle, center),
+        Cover::Triangle => sheet.lined(Shape::Triangle, center),
         Cover::Plain | Cover::Gray => {}
     }
     if let (true, Some(share)) = (plot.written, share) {

@@ -19,7 +19,7 @@ type Rgb = [u8; 3];
 
 /// What is drawn, the last on top.
 #[derive(Clone, Debug)]
-enum Shape {
+enum Element {
     /// A line through points.
     Line {
         /// Its points.
@@ -71,7 +71,7 @@ struct Picture {
     height: f32,
     title: String,
     about: String,
-    shapes: Vec<Shape>,
+    shapes: Vec<Element>,
 }
 
 /// A chart as SVG.

@@ -5,7 +5,7 @@ use tiny_skia::{
 };
 
 use super::font::{Font, Stroke};
-use super::{Picture, Rgb, Shape};
+use super::{Element, Picture, Rgb};
 
 /// Pixels for each one of the picture: it is read on screens of high resolution and in print.
 const SCALE: f32 = 2.0;
@@ -45,21 +45,21 @@ fn path(points: &[(f32, f32)], closed: bool) -> Option<Path> {
     builder.finish()
 }
 
-fn draw(pixels: &mut Pixmap, shape: &Shape, font: &Font, scale: Transform) {
+fn draw(pixels: &mut Pixmap, shape: &Element, font: &Font, scale: Transform) {
     match shape {
-        Shape::Line { points, color, width, dash } => {
+        Element::Line { points, color, width, dash } => {
             let dash = dash.and_then(|dash| StrokeDash::new(Vec::from([dash, dash]), 0.0));
             let pen = Pen { width: *width, dash, ..Pen::default() };
             if let Some(path) = path(points, false) {
                 pixels.stroke_path(&path, &paint(*color), &pen, scale, None);
             }
         }
-        Shape::Area { points, color } => {
+        Element::Area { points, color } => {
             if let Some(path) = path(points, true) {
                 pixels.fill_path(&path, &paint(*color), FillRule::Winding, scale, None);
             }
         }
-        Shape::Circle { center, radius, fill, stroke } => {
+        Element::Circle { center, radius, fill, stroke } => {
             let Some(path) = PathBuilder::from_circle(center.0, center.1, *radius) else { return };
             if let Some(fill) = fill {
                 pixels.fill_path(&path, &paint(*fill), FillRule::Winding, scale, None);
@@ -69,7 +69,7 @@ fn draw(pixels: &mut Pixmap, shape: &Shape, font: &Font, scale: Transform) {
                 pixels.stroke_path(&path, &paint(*color), &pen, scale, None);
             }
         }
-        Shape::Text { at, size, color, upwards, text } => {
+        Element::Text { at, size, color, upwards, text } => {
             let Some(path) = letters(text, font) else { return };
             let turn = if *upwards { -90.0 } else { 0.0 };
             let place = scale

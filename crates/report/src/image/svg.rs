@@ -6,7 +6,7 @@ use std::fmt::Write;
 use ttf_parser::GlyphId;
 
 use super::font::{Font, Stroke};
-use super::{Picture, Rgb, Shape};
+use super::{Element, Picture, Rgb};
 
 /// The picture as a file.
 pub fn write(picture: &Picture, font: &Font) -> String {
@@ -31,9 +31,9 @@ pub fn write(picture: &Picture, font: &Font) -> String {
     out
 }
 
-fn draw(out: &mut String, shape: &Shape, font: &Font, glyphs: &mut BTreeMap<u16, GlyphId>) {
+fn draw(out: &mut String, shape: &Element, font: &Font, glyphs: &mut BTreeMap<u16, GlyphId>) {
     let _ = match shape {
-        Shape::Line { points, color, width, dash } => {
+        Element::Line { points, color, width, dash } => {
             let dash = dash.map_or(String::new(), |dash| format!(" stroke-dasharray=\"{dash}\""));
             let color = hex(*color);
             let points = joined(points);
@@ -43,10 +43,10 @@ fn draw(out: &mut String, shape: &Shape, font: &Font, glyphs: &mut BTreeMap<u16,
                  stroke-width=\"{width}\"{dash}/>"
             )
         }
-        Shape::Area { points, color } => {
+        Element::Area { points, color } => {
             writeln!(out, "<polygon points=\"{}\" fill=\"{}\"/>", joined(points), hex(*color))
         }
-        Shape::Circle { center, radius, fill, stroke } => {
+        Element::Circle { center, radius, fill, stroke } => {
             let fill = fill.map_or("none".to_owned(), hex);
             let stroke = stroke.map_or(String::new(), |(color, width)| {
                 format!(" stroke=\"{}\" stroke-width=\"{width}\"", hex(color))
@@ -54,7 +54,7 @@ fn draw(out: &mut String, shape: &Shape, font: &Font, glyphs: &mut BTreeMap<u16,
             let (x, y) = (number(center.0), number(center.1));
             writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"{stroke}/>")
         }
-        Shape::Text { at, size, color, upwards, text } => {
+        Element::Text { at, size, color, upwards, text } => {
             let turn = if *upwards { " rotate(-90)" } else { "" };
             let (x, y) = (number(at.0), number(at.1));
             let _ = write!(

@@ -90,11 +90,11 @@ pub struct Table {
     columns: Vec<Align>,
     /// Spaces before each column.
     gaps: Vec<usize>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 #[derive(Debug)]
-enum Row {
+enum TableRow {
     /// A cell for each column.
     Cells(Vec<(String, Tint)>),
     /// A line across the table, which no column has to be as wide as.
@@ -120,20 +120,20 @@ impl Table {
     pub fn tinted(&mut self, cells: impl IntoIterator<Item = (String, Tint)>) {
         let cells =
             cells.into_iter().map(|(text, tint)| (printable(&text).into_owned(), tint)).collect();
-        self.rows.push(Row::Cells(cells));
+        self.rows.push(TableRow::Cells(cells));
     }
 
     /// Adds a line across the table.
     pub fn heading(&mut self, text: &str) {
-        self.rows.push(Row::Heading(printable(text).into_owned()));
+        self.rows.push(TableRow::Heading(printable(text).into_owned()));
     }
 
     fn widths(&self) -> Vec<usize> {
         (0..self.columns.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| match row {
-                    Row::Cells(cells) => cells.get(column),
-                    Row::Heading(_) => None,
+                    TableRow::Cells(cells) => cells.get(column),
+                    TableRow::Heading(_) => None,
                 });
                 cells.map(|(text, _)| width(text)).max().unwrap_or(0)
             })
@@ -150,8 +150,8 @@ impl Table {
         let widths = self.widths();
         for row in &self.rows {
             let cells = match row {
-                Row::Cells(cells) => cells,
-                Row::Heading(text) => {
+                TableRow::Cells(cells) => cells,
+                TableRow::Heading(text) => {
                     push_line(out, &format!("  {}", Tint::Bold.paint(text, style)));
                     continue;
                 }

@@ -1,8 +1,8 @@
 //! Invented experiments of each kind, with what charts and tables have to cope with: repeats, a void
 //! trial, a search without an answer, a map of cells of every kind, rounds that never settle.
 
-use fathom_core::experiment::{self, Coordinate, Place, Role};
 use fathom_core::measure::Direction;
+use fathom_core::trial::{Coordinate, Place, Role};
 use fathom_core::{Quantile, Span, stats};
 use fathom_report::document::{
     Axis, CellKind, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale,
@@ -225,11 +225,11 @@ pub fn families() -> Document {
 /// What a search knows of a trial: the figures of the report.
 fn probe(value: f64, trial: &Trial, quantile: Quantile, meets: Option<bool>) -> Probe {
     let record = &trial.record;
-    let times = experiment::response_time(record, None, None, quantile);
+    let times = stats::response_time(record, None, None, quantile);
     Probe {
         value,
         trials: 1,
-        throughput: Estimate::from(&experiment::iops(record, None, None).unwrap()),
+        throughput: Estimate::from(&stats::iops(record, None, None).unwrap()),
         response_time_ns: times.as_ref().map(Estimate::from),
         meets,
     }
@@ -493,7 +493,7 @@ fn rounds(paces: &[f64]) -> (Vec<document::Trial>, Vec<Round>) {
         };
         let nth = u64::from(number);
         let trial = served(short(&name, load, 42 + nth), SERVERS / pace * 1e9, place, nth);
-        let value = experiment::iops(&trial.record, None, Some(Direction::Write)).unwrap();
+        let value = stats::iops(&trial.record, None, Some(Direction::Write)).unwrap();
         rounds.push(Round { number, value: Estimate::from(&value) });
         trials.push(sound(&trial));
     }

@@ -4,7 +4,6 @@
 pub mod experiments;
 
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
-use fathom_core::experiment::{Place, Trial};
 use fathom_core::facts::{
     Clock, Counters, CpuPlace, CpuTime, DeviceCounters, Disk, Extents, FileSystem, Host, InUse,
     IoWq, Layer, LayerKind, Memory, Pauses, Queue, Rank, Target, TargetKind,
@@ -18,6 +17,7 @@ use fathom_core::spec::{
     Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region, Stage,
     Stream, SyncMode, Workers,
 };
+use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{

@@ -1,16 +1,17 @@
 //! The latency map as an experiment: the maxima of both loads, then the cells that the search asks
 //! for, as points of a sequential writer and random readers. Decides nothing about which cells.
 
-use super::search::{Ask, Options, Reading, SENTINELS, Search, Shape, Surface};
+use super::grid::{Reading, Shape};
+use super::search::{Ask, CellSearch, Options, SENTINELS, Surface};
 use super::{doubts, words};
 use crate::experiment::precondition::Precondition;
 use crate::experiment::{
-    Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, MapFound, Place, Planned, Role,
-    Step, Trial, bandwidth, iops, response_time,
+    Conclusion, Experiment, Forecast, Foreseen, Found, MapFound, Planned, Step,
 };
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Active, Arrivals, BlockSizes, Pacing, Point, Stream, Workers};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, bandwidth, iops, response_time};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 
 /// The axis of the write load.
@@ -129,11 +130,11 @@ const LAG_TIMES: f64 = 20.0;
 #[derive(Clone, Debug)]
 pub struct Map {
     settings: Settings,
-    stage: Stage,
+    stage: MapStage,
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum MapStage {
     /// Writing everything.
     Prefill(Precondition),
     /// Probing for a maximum.
@@ -162,7 +163,7 @@ struct Climb {
 struct Cells {
     write_max: f64,
     read_max: f64,
-    search: Search,
+    search: CellSearch,
     /// The median response time of reads when they were probed with few in flight.
     calm: Option<f64>,
     /// The cell that runs.
@@ -177,8 +178,8 @@ impl Map {
     /// Without a cell or a quantile, which resolving the options rules out.
     pub fn new(settings: Settings) -> Self {
         let stage = match settings.prefill {
-            0 => Stage::first(&settings),
-            _ => Stage::Prefill(prefill(&settings)),
+            0 => MapStage::first(&settings),
+            _ => MapStage::Prefill(prefill(&settings)),
         };
         Self { settings, stage }
     }
@@ -192,7 +193,7 @@ impl Map {
     /// that, and as many cells as it may measure, those with the most writes.
     pub fn full_writing(&self) -> Span {
         let Settings { search, ramp, window_max, write_max, .. } = &self.settings;
-        let (_, most) = Search::new(search.clone()).ahead();
+        let (_, most) = CellSearch::new(search.clone()).ahead();
         let steps = (search.shape.writes - 1).max(1) as f64;
         let again = [1.0; SENTINELS];
         let mut shares: Vec<f64> =
@@ -207,8 +208,8 @@ impl Map {
     fn take(&mut self, trial: &Trial) {
         let Self { settings, stage } = self;
         match stage {
-            Stage::Prefill(left) => left.take(&trial.record),
-            Stage::Climb(climb) => {
+            MapStage::Prefill(left) => left.take(&trial.record),
+            MapStage::Climb(climb) => {
                 let found = climb.measured(&trial.record);
                 let gain = found / climb.best - 1.0;
                 climb.best = climb.best.max(found);
@@ -221,36 +222,38 @@ impl Map {
                 let (direction, best, write_max) = (climb.direction, climb.best, climb.write_max);
                 let calm = climb.calm;
                 *stage = match (direction, settings.read_max, write_max) {
-                    _ if best <= 0.0 => Stage::Nothing(format!(
+                    _ if best <= 0.0 => MapStage::Nothing(format!(
                         "No {} completed: there is no map.",
                         direction.name()
                     )),
                     (Direction::Write, Some(read_max), _) => {
-                        Stage::cells(settings, (best, read_max), None)
+                        MapStage::cells(settings, (best, read_max), None)
                     }
                     (Direction::Write, None, _) => {
-                        Stage::Climb(Climb::new(Direction::Read, Some(best)))
+                        MapStage::Climb(Climb::new(Direction::Read, Some(best)))
                     }
                     (Direction::Read, _, write_max) => {
-                        Stage::cells(settings, (write_max.unwrap_or_default(), best), calm)
+                        MapStage::cells(settings, (write_max.unwrap_or_default(), best), calm)
                     }
                 };
             }
-            Stage::Cells(cells) => {
+            MapStage::Cells(cells) => {
                 if let Some(ask) = cells.running.take() {
                     let reading = reading(settings, cells.before(trial), &trial.record);
                     cells.search.tell(ask, reading);
                 }
             }
-            Stage::Nothing(_) => {}
+            MapStage::Nothing(_) => {}
         }
     }
 
     fn conclude(&self) -> Conclusion {
         match &self.stage {
-            Stage::Prefill(_) | Stage::Climb(_) => Conclusion::default(),
-            Stage::Nothing(why) => Conclusion { sentences: Vec::from([why.clone()]), found: None },
-            Stage::Cells(cells) => {
+            MapStage::Prefill(_) | MapStage::Climb(_) => Conclusion::default(),
+            MapStage::Nothing(why) => {
+                Conclusion { sentences: Vec::from([why.clone()]), found: None }
+            }
+            MapStage::Cells(cells) => {
                 let found = cells.found(&self.settings);
                 let sentences = words::sentences(&found, cells.search.measured(), &|place| {
                     cells.search.scatter(place)
@@ -267,7 +270,7 @@ fn prefill(settings: &Settings) -> Precondition {
     Precondition::new(&Point { streams, ..settings.base.clone() }, settings.prefill)
 }
 
-impl Stage {
+impl MapStage {
     /// What comes once everything is written that is to be.
     fn first(settings: &Settings) -> Self {
         let climb = |direction, write_max| Self::Climb(Climb::new(direction, write_max));
@@ -279,7 +282,7 @@ impl Stage {
     }
 
     fn cells(settings: &Settings, (write_max, read_max): (f64, f64), calm: Option<f64>) -> Self {
-        let search = Search::new(settings.search.clone());
+        let search = CellSearch::new(settings.search.clone());
         Self::Cells(Box::new(Cells { write_max, read_max, search, calm, running: None }))
     }
 }
@@ -289,21 +292,21 @@ impl Experiment for Map {
         if let Some(trial) = last {
             self.take(trial);
         }
-        if let Stage::Prefill(left) = &self.stage {
+        if let MapStage::Prefill(left) = &self.stage {
             if let Some(point) = left.next() {
                 let place = Place { role: Role::Preparation, ..Place::default() };
                 return Step::Run(Box::new(Planned { point, place, rest: Span(0) }));
             }
-            self.stage = Stage::first(&self.settings);
+            self.stage = MapStage::first(&self.settings);
         }
         let planned = match &mut self.stage {
-            Stage::Prefill(_) => None,
-            Stage::Climb(climb) => Some(climb.planned(&self.settings)),
-            Stage::Cells(cells) => {
+            MapStage::Prefill(_) => None,
+            MapStage::Climb(climb) => Some(climb.planned(&self.settings)),
+            MapStage::Cells(cells) => {
                 cells.running = cells.search.ask();
                 cells.running.map(|ask| cells.planned(ask, &self.settings))
             }
-            Stage::Nothing(_) => None,
+            MapStage::Nothing(_) => None,
         };
         match planned {
             Some(planned) => Step::Run(Box::new(planned)),
@@ -313,17 +316,17 @@ impl Experiment for Map {
 
     fn enough(&self, so_far: &Record) -> bool {
         match &self.stage {
-            Stage::Cells(cells) => cells.running.is_some_and(|ask| {
+            MapStage::Cells(cells) => cells.running.is_some_and(|ask| {
                 let before =
                     Before { shortest: cells.shortest(), ramp: cells.ramp(ask, &self.settings) };
                 enough(&self.settings, before, so_far)
             }),
-            Stage::Prefill(_) | Stage::Climb(_) | Stage::Nothing(_) => false,
+            MapStage::Prefill(_) | MapStage::Climb(_) | MapStage::Nothing(_) => false,
         }
     }
 
     fn foreseen(&self, most: usize) -> Vec<Foreseen> {
-        let Stage::Cells(cells) = &self.stage else { return Vec::new() };
+        let MapStage::Cells(cells) = &self.stage else { return Vec::new() };
         let foreseen = |ask| {
             let (settings, shortest) = (self.settings.clone(), cells.shortest());
             let planned = cells.planned(ask, &self.settings);
@@ -336,10 +339,10 @@ impl Experiment for Map {
     fn meant_to_overload(&self, trial: &Trial) -> Option<&'static str> {
         let Self { settings, stage } = self;
         match stage {
-            Stage::Climb(_) => Some(
+            MapStage::Climb(_) => Some(
                 "A probe for the end of an axis goes as deep as it gains: no cell rests on it.",
             ),
-            Stage::Cells(cells) => {
+            MapStage::Cells(cells) => {
                 let reading = reading(settings, cells.before(trial), &trial.record);
                 match (reading.admissible, reading.precise) {
                     (false, _) => Some(
@@ -353,27 +356,29 @@ impl Experiment for Map {
                     (true, true) => None,
                 }
             }
-            Stage::Prefill(_) | Stage::Nothing(_) => None,
+            MapStage::Prefill(_) | MapStage::Nothing(_) => None,
         }
     }
 
     fn forecast(&self) -> Forecast {
         let settings = &self.settings;
         let (cells, cells_at_most) = match &self.stage {
-            Stage::Cells(cells) => cells.search.ahead(),
-            Stage::Prefill(_) | Stage::Climb(_) => Search::new(settings.search.clone()).ahead(),
-            Stage::Nothing(_) => (0, 0),
+            MapStage::Cells(cells) => cells.search.ahead(),
+            MapStage::Prefill(_) | MapStage::Climb(_) => {
+                CellSearch::new(settings.search.clone()).ahead()
+            }
+            MapStage::Nothing(_) => (0, 0),
         };
         let probes = match &self.stage {
-            Stage::Prefill(_) => match Stage::first(settings) {
-                Stage::Climb(climb) => climb.ahead(settings),
+            MapStage::Prefill(_) => match MapStage::first(settings) {
+                MapStage::Climb(climb) => climb.ahead(settings),
                 _ => 0,
             },
-            Stage::Climb(climb) => climb.ahead(settings),
-            Stage::Cells(_) | Stage::Nothing(_) => 0,
+            MapStage::Climb(climb) => climb.ahead(settings),
+            MapStage::Cells(_) | MapStage::Nothing(_) => 0,
         };
         let (stretches, [before, before_at_most]) = match &self.stage {
-            Stage::Prefill(left) => (left.stretches(), <[Span; 2]>::from(left.time())),
+            MapStage::Prefill(left) => (left.stretches(), <[Span; 2]>::from(left.time())),
             _ => (0, [Span(0); 2]),
         };
         let time = |cells: usize, window: Span| {
@@ -752,9 +757,9 @@ fn is_within(surface: &Surface, time: &Estimate) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::search::Spot;
     use super::*;
     use crate::experiment::CellKind;
+    use crate::experiment::map::grid::Spot;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
     use crate::spec::Region;
     use crate::verdict::testing::Invented;
@@ -1017,7 +1022,7 @@ mod tests {
     /// The trial of a cell that runs, after so many seconds with so much lag at its end and half of
     /// it in the middle.
     fn so_far(map: &Map, planned: &Planned, seconds: u64, lag: Span) -> Record {
-        assert!(matches!(&map.stage, Stage::Cells(cells) if cells.running.is_some()));
+        assert!(matches!(&map.stage, MapStage::Cells(cells) if cells.running.is_some()));
         let mut record = measured(planned.clone(), true).record;
         record.window = Span::from_secs(seconds);
         record.series.retain(|one| one.start < record.window);
@@ -1122,7 +1127,7 @@ mod tests {
         assert!(ends(&wants(5000), &writes) && !ends(&wants(5001), &writes));
         assert!(ends(&wants(5001), &calm), "a cell without writes waits for none");
         // The ramp is of so many I/Os, in whole intervals, and no longer than it may be.
-        let Stage::Cells(cells) = &map.stage else { panic!("no cells") };
+        let MapStage::Cells(cells) = &map.stage else { panic!("no cells") };
         let full = Ask { spot: Spot { write: 4, read: 4 }, role: Role::Result };
         let ramp = |ramp| cells.ramp(full, &counting(2, ByCount { ramp, ..never }));
         // Of 2000 writes and 400 reads a second.

@@ -1,7 +1,7 @@
 //! Why a latency map is not to be relied on, each with its figures and what to do. Judges a finished
 //! search and changes nothing in it.
 
-use super::search::Search;
+use super::search::CellSearch;
 use crate::experiment::{CellKind, MapCell};
 
 /// The change of the sentinels that is doubted.
@@ -20,7 +20,7 @@ const IMPRECISE: f64 = 0.25;
 const CONTRADICTIONS: usize = 2;
 
 /// The doubts about a map, one sentence each; none if it is to be relied on.
-pub fn doubts(search: &Search, surfaces: &[super::Surface], cells: &[MapCell]) -> Vec<String> {
+pub fn doubts(search: &CellSearch, surfaces: &[super::Surface], cells: &[MapCell]) -> Vec<String> {
     let mut doubts = Vec::new();
     for (place, surface) in surfaces.iter().enumerate() {
         if let Some(error) = search.misses(place) {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::search::{Reading, Shape, Spot};
+use super::grid::{Reading, Shape, Spot};
 
 /// What is known about where the admissible cells end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@
 mod cells;
 mod doubts;
 mod frontier;
+mod grid;
 mod search;
 mod surface;
 mod words;
 
 pub use cells::{ByCount, Map, READS, Settings, Trims, WRITES};
 pub use doubts::doubts;
-pub use search::{
-    Ask, Options as SearchOptions, Reading, Search, Shape, Spot, Surface, cells_at_most,
-};
+pub use grid::{Reading, Shape, Spot};
+pub use search::{Ask, CellSearch, Options as SearchOptions, Surface, cells_at_most};
 pub use words::sentences;

@@ -4,50 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::frontier::{self, Frontier};
+use super::grid::{Reading, Shape, Spot};
 use super::surface::{self, Known};
-use crate::experiment::{CellKind, MapCell, Role, Validation};
+use crate::experiment::{CellKind, MapCell, Validation};
 use crate::stats::Estimate;
+use crate::trial::Role;
 use crate::units::Quantile;
-
-/// How many cells a grid has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Steps of the write load, the one without writes included; at least 1.
-    pub writes: usize,
-    /// Steps of the read load, the one without reads included; at least 1.
-    pub reads: usize,
-    /// The first read step that can be measured: 0, or 1 where the grid has no cells without reads.
-    pub first_read: usize,
-}
-
-impl Shape {
-    /// Every cell, column by column.
-    pub fn spots(self) -> impl Iterator<Item = Spot> {
-        (0..self.writes).flat_map(move |write| {
-            (self.first_read..self.reads).map(move |read| Spot { write, read })
-        })
-    }
-}
-
-/// A cell, by its steps of both loads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spot {
-    /// The step of the write load.
-    pub write: usize,
-    /// The step of the read load.
-    pub read: usize,
-}
-
-/// What a measurement of a cell told.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// Whether the target carried both loads.
-    pub admissible: bool,
-    /// Whether the half-widths are within the tolerances.
-    pub precise: bool,
-    /// The response time at each of the map's quantiles in nanoseconds, where it is known.
-    pub response_times: Vec<Option<Estimate>>,
-}
 
 /// A quantile of the map and how exactly it is to be known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,10 +73,10 @@ const DECIDES: f64 = 0.95;
 
 /// The search for the cells to measure.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct CellSearch {
     options: Options,
     readings: BTreeMap<Spot, Reading>,
-    stage: Stage,
+    stage: SearchStage,
     /// What a jump is divided by: 1, or 1/2 after a validation that failed.
     fineness: f64,
     /// The cells that checked the others: how far off the surface was, in logarithms.
@@ -124,7 +86,7 @@ pub struct Search {
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum SearchStage {
     /// The cells of a list, and then what comes next.
     List(VecDeque<Spot>, Next),
     /// Until the frontier is known.
@@ -154,7 +116,7 @@ struct Checked {
     latest: bool,
 }
 
-impl Search {
+impl CellSearch {
     /// A search that has measured nothing.
     ///
     /// # Panics
@@ -166,9 +128,9 @@ impl Search {
         let stage = match options.exhaustive {
             true => {
                 let all = shuffled(options.shape.spots().collect(), options.seed);
-                Stage::List(all, Next::Sentinels)
+                SearchStage::List(all, Next::Sentinels)
             }
-            false => Stage::Frontier,
+            false => SearchStage::Frontier,
         };
         Self {
             options,
@@ -185,35 +147,37 @@ impl Search {
         let result = |spot| Some(Ask { spot, role: Role::Result });
         loop {
             self.stage = match &self.stage {
-                Stage::List(spots, next) => match spots.front() {
+                SearchStage::List(spots, next) => match spots.front() {
                     Some(&spot) => return result(spot),
                     None => match next {
-                        Next::Refine => Stage::Refine,
-                        Next::Sentinels => Stage::Sentinels(self.sentinels()),
+                        Next::Refine => SearchStage::Refine,
+                        Next::Sentinels => SearchStage::Sentinels(self.sentinels()),
                     },
                 },
-                Stage::Frontier => match frontier::explore(self.options.shape, &self.readings) {
-                    Err(spot) => return result(spot),
-                    Ok(frontier) => Stage::List(self.lattice(&frontier), Next::Refine),
-                },
-                Stage::Refine => match self.refined().filter(|_| self.left() > 0) {
+                SearchStage::Frontier => {
+                    match frontier::explore(self.options.shape, &self.readings) {
+                        Err(spot) => return result(spot),
+                        Ok(frontier) => SearchStage::List(self.lattice(&frontier), Next::Refine),
+                    }
+                }
+                SearchStage::Refine => match self.refined().filter(|_| self.left() > 0) {
                     Some(spot) => return result(spot),
-                    None => Stage::Validate(self.to_validate()),
+                    None => SearchStage::Validate(self.to_validate()),
                 },
-                Stage::Validate(spots) => match spots.front() {
+                SearchStage::Validate(spots) => match spots.front() {
                     Some(&(spot, _)) => return Some(Ask { spot, role: Role::Validation }),
                     None if self.fineness == 1.0 && self.fails() && self.left() > 0 => {
                         self.fineness = 2.0;
                         self.checked.iter_mut().for_each(|one| one.latest = false);
-                        Stage::Refine
+                        SearchStage::Refine
                     }
-                    None => Stage::Sentinels(self.sentinels()),
+                    None => SearchStage::Sentinels(self.sentinels()),
                 },
-                Stage::Sentinels(spots) => match spots.front() {
+                SearchStage::Sentinels(spots) => match spots.front() {
                     Some(&spot) => return Some(Ask { spot, role: Role::Sentinel }),
-                    None => Stage::Done,
+                    None => SearchStage::Done,
                 },
-                Stage::Done => return None,
+                SearchStage::Done => return None,
             };
         }
     }
@@ -223,39 +187,39 @@ impl Search {
     pub fn foreseen(&self, most: usize) -> Vec<Ask> {
         let as_ask = |role| move |spot: &Spot| Ask { spot: *spot, role };
         match &self.stage {
-            Stage::List(spots, _) => {
+            SearchStage::List(spots, _) => {
                 spots.iter().skip(1).take(most).map(as_ask(Role::Result)).collect()
             }
-            Stage::Validate(spots) => {
+            SearchStage::Validate(spots) => {
                 let spots = spots.iter().map(|(spot, _)| spot);
                 spots.skip(1).take(most).map(as_ask(Role::Validation)).collect()
             }
-            Stage::Sentinels(spots) => {
+            SearchStage::Sentinels(spots) => {
                 spots.iter().skip(1).take(most).map(as_ask(Role::Sentinel)).collect()
             }
-            Stage::Frontier | Stage::Refine | Stage::Done => Vec::new(),
+            SearchStage::Frontier | SearchStage::Refine | SearchStage::Done => Vec::new(),
         }
     }
 
     /// Takes in what the cell told that `ask` named.
     pub fn tell(&mut self, ask: Ask, reading: Reading) {
         match &mut self.stage {
-            Stage::List(spots, _) => {
+            SearchStage::List(spots, _) => {
                 spots.pop_front();
             }
-            Stage::Validate(spots) => {
+            SearchStage::Validate(spots) => {
                 if let Some((_, expected)) = spots.pop_front().filter(|_| reading.admissible) {
                     self.checked.push(Checked::new(&expected, &reading));
                 }
             }
-            Stage::Sentinels(spots) => {
+            SearchStage::Sentinels(spots) => {
                 spots.pop_front();
                 if let Some(first) = self.readings.get(&ask.spot) {
                     self.again.push((first.clone(), reading));
                 }
                 return;
             }
-            Stage::Frontier | Stage::Refine | Stage::Done => {}
+            SearchStage::Frontier | SearchStage::Refine | SearchStage::Done => {}
         }
         self.readings.insert(ask.spot, reading);
     }
@@ -283,10 +247,10 @@ impl Search {
         };
         let most = most.saturating_sub(self.readings.len() + self.again.len());
         let probable = match &self.stage {
-            Stage::List(spots, Next::Sentinels) => spots.len() + SENTINELS,
-            Stage::Validate(spots) => spots.len() + SENTINELS,
-            Stage::Sentinels(spots) => spots.len(),
-            Stage::Done => 0,
+            SearchStage::List(spots, Next::Sentinels) => spots.len() + SENTINELS,
+            SearchStage::Validate(spots) => spots.len() + SENTINELS,
+            SearchStage::Sentinels(spots) => spots.len(),
+            SearchStage::Done => 0,
             // On the grids that it was tried with it took four fifths of the most and up.
             _ => most,
         };
@@ -465,7 +429,7 @@ impl Search {
     /// more than its tolerance: so many of them are further off that it would be one in seven by
     /// chance (a standard deviation of the binomial) if half of all cells were.
     pub(super) fn misses(&self, place: usize) -> Option<f64> {
-        let Errors { median, allowed, all } = self.latest(place)?;
+        let CheckErrors { median, allowed, all } = self.latest(place)?;
         let count = all.len() as f64;
         let beyond = all.iter().filter(|error| **error > allowed).count() as f64;
         (beyond >= count / 2.0 + count.sqrt() / 2.0).then_some(median)
@@ -473,13 +437,13 @@ impl Search {
 
     /// The errors of a quantile in the latest round. The cells that it is compared with have errors
     /// themselves, which are allowed for.
-    fn latest(&self, place: usize) -> Option<Errors> {
+    fn latest(&self, place: usize) -> Option<CheckErrors> {
         let latest = self.checked.iter().filter(|one| one.latest);
         let (mut all, mut own): (Vec<f64>, Vec<f64>) =
             latest.filter_map(|one| one.errors[place]).unzip();
         let noise = MEDIAN_OF_NORMAL * median(&mut own)?;
         let allowed = self.options.surfaces[place].tolerance.hypot(noise);
-        Some(Errors { median: median(&mut all)?, allowed, all })
+        Some(CheckErrors { median: median(&mut all)?, allowed, all })
     }
 
     /// How well the surfaces agree with the cells that checked them, for each quantile.
@@ -596,7 +560,7 @@ impl Search {
 type Told<'a> = (Spot, &'a Reading);
 
 /// What the cells of a round of checks came to for one quantile.
-struct Errors {
+struct CheckErrors {
     median: f64,
     /// The most that is within the tolerance.
     allowed: f64,
@@ -682,8 +646,8 @@ mod tests {
     fn searched(
         options: Options,
         mut told: impl FnMut(Ask, usize) -> Option<[f64; 2]>,
-    ) -> (Vec<Ask>, Search) {
-        let mut search = Search::new(options);
+    ) -> (Vec<Ask>, CellSearch) {
+        let mut search = CellSearch::new(options);
         let mut asked: Vec<Ask> = Vec::new();
         let mut foreseen: BTreeMap<usize, Ask> = BTreeMap::new();
         while let Some(ask) = search.ask() {
@@ -715,7 +679,7 @@ mod tests {
         [0.04, 0.08].map(|noise| value * (noise * chance.normal()).exp() * (1.0 + 10.0 * noise))
     }
 
-    fn doubted(search: &Search) -> Vec<String> {
+    fn doubted(search: &CellSearch) -> Vec<String> {
         doubts(search, &search.options.surfaces, &search.cells())
     }
 
@@ -757,7 +721,7 @@ mod tests {
     #[test]
     fn all_cells_of_an_exhaustive_map_are_foreseen() {
         let options = Options { exhaustive: true, ..options(21, 21) };
-        let mut search = Search::new(options.clone());
+        let mut search = CellSearch::new(options.clone());
         let first = search.ask();
         let (asked, _) =
             searched(options.clone(), |ask, _| queue(&options, ask.spot).map(|value| [value; 2]));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use delaunator::{Point as Corner, triangulate};
 
 use super::frontier::Frontier;
-use super::search::{Shape, Spot};
+use super::grid::{Shape, Spot};
 
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What a latency map says in words: what the target carries, and how fast its reads stay.
 
-use crate::experiment::throughput::percent;
-use crate::experiment::{CellKind, MapCell, MapFound, Validation, bandwidth_in_words};
+use crate::experiment::throughput::{bandwidth_in_words, percent};
+use crate::experiment::{CellKind, MapCell, MapFound, Validation};
 
 /// "850 MB/s", as people type it.
 pub fn bandwidth(bytes_per_second: f64) -> String {

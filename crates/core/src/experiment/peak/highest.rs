@@ -36,11 +36,11 @@ pub struct Highest {
     /// that meets.
     resolution: f64,
     /// By rising load.
-    seen: Vec<Seen>,
+    seen: Vec<ProbedLoad>,
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct ProbedLoad {
     load: f64,
     probed: Probed,
     /// How many of the probes the target could not carry.
@@ -83,7 +83,7 @@ impl Highest {
     pub fn observe(&mut self, load: f64, time: f64, standard_error: f64, overloaded: bool) {
         let place = self.seen.partition_point(|seen| seen.load < load);
         if self.seen.get(place).is_none_or(|seen| seen.load != load) {
-            let new = Seen { load, probed: Probed::default(), overloaded: 0 };
+            let new = ProbedLoad { load, probed: Probed::default(), overloaded: 0 };
             self.seen.insert(place, new);
         }
         let seen = &mut self.seen[place];
@@ -144,7 +144,7 @@ impl Highest {
     }
 
     /// Whether no chance could have put it on this side of the objective, whichever of all loads it is.
-    fn is_told(&self, seen: &Seen) -> bool {
+    fn is_told(&self, seen: &ProbedLoad) -> bool {
         if self.is_overloaded(seen.load) {
             return true;
         }
@@ -171,13 +171,13 @@ impl Highest {
         below.filter(wide).or(above.filter(wide)).map(middle)
     }
 
-    fn is_met(&self, seen: &Seen) -> bool {
+    fn is_met(&self, seen: &ProbedLoad) -> bool {
         let carried = 2 * seen.overloaded <= seen.probed.count();
         carried && seen.probed.level().is_some_and(|level| level <= self.bound.ln())
     }
 
     /// Whether another probe may say otherwise.
-    fn is_open(&self, seen: &Seen) -> bool {
+    fn is_open(&self, seen: &ProbedLoad) -> bool {
         let Some(level) = seen.probed.level() else { return true };
         let distance = (level - self.bound.ln()).abs();
         let noise = probed::noise(self.seen.iter().map(|seen| &seen.probed));
@@ -189,7 +189,7 @@ impl Highest {
     /// Whether the I/Os of the lowest load have the target to themselves, by Little's law.
     fn is_alone(&self) -> bool {
         let lowest = self.seen.first().filter(|seen| seen.overloaded == 0);
-        let time = |seen: &Seen| Some(seen.probed.level()?.exp() / 1e9);
+        let time = |seen: &ProbedLoad| Some(seen.probed.level()?.exp() / 1e9);
         lowest.is_some_and(|seen| time(seen).is_some_and(|time| seen.load * time < ALONE))
     }
 
@@ -218,7 +218,7 @@ impl Highest {
         let Bracket { meets, misses } = self.bracket();
         let is_between = meets.is_some() && misses.is_some();
         let bounds = [meets, misses].into_iter().flatten();
-        let mut open: Vec<&Seen> = bounds
+        let mut open: Vec<&ProbedLoad> = bounds
             .filter_map(|load| self.seen.iter().find(|seen| seen.load == load))
             .filter(|seen| match seen.probed.count() {
                 ..CONFIRMED if is_between => true,

@@ -56,7 +56,7 @@ pub struct Knee {
 
 /// What a search knows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct KneeAnswer {
     /// The lowest setting that saturates.
     pub choice: u32,
     /// The settings that could be it as well, as far as the probes can tell, itself included,
@@ -168,11 +168,11 @@ impl Knee {
     }
 
     /// What is known so far; none before the first probe.
-    pub fn answer(&self) -> Option<Answer> {
+    pub fn answer(&self) -> Option<KneeAnswer> {
         let best = self.best()?;
         let choice = self.choice(best);
         let setting = |rung: usize| self.rungs[rung];
-        Some(Answer {
+        Some(KneeAnswer {
             choice: setting(choice),
             equals: self.equals(choice, best, true).into_iter().map(setting).collect(),
             best: setting(best),

@@ -14,13 +14,13 @@ mod words;
 
 use super::throughput::Throughput;
 use super::{
-    Axis, Conclusion, Coordinate, Experiment, Forecast, Found, PeakFound, Place, Planned, Probe,
-    Role, Scale, Step, Trial, looks, response_time,
+    Axis, Conclusion, Experiment, Forecast, Found, PeakFound, Planned, Probe, Scale, Step, looks,
 };
 use crate::measure::Record;
 use crate::plan::worker_count;
 use crate::spec::{Pacing, Point, Stream, Workers};
-use crate::stats::{Estimate, TAIL_SAMPLES};
+use crate::stats::{Estimate, TAIL_SAMPLES, response_time};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Quantile, Rate, Span};
 use highest::Highest;
 use knee::Knee;

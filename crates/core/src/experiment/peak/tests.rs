@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use super::highest::Highest;
-use super::knee::{Answer, Knee, PROBES_MAX, REPEATS_MAX};
+use super::knee::{Knee, KneeAnswer, PROBES_MAX, REPEATS_MAX};
 use super::{Objective, Peak, Search, Vary};
-use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Role, Step, Trial};
+use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Step};
 use crate::spec::{Pacing, Point, Workers};
 use crate::stats::testing::Chance;
+use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 use crate::verdict::testing::Invented;
 
@@ -84,7 +85,7 @@ fn access_mix() -> Vec<Curve> {
 }
 
 /// Searches on a curve, each probe of which is off by chance, as runs are: no probe tells by how much.
-fn search(mut knee: Knee, curve: impl Fn(f64) -> f64, noise: f64, seed: u64) -> (Answer, Knee) {
+fn search(mut knee: Knee, curve: impl Fn(f64) -> f64, noise: f64, seed: u64) -> (KneeAnswer, Knee) {
     let mut chance = Chance(seed);
     let mut asked: Vec<u32> = Vec::new();
     while let Some(setting) = knee.next() {

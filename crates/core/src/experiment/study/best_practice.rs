@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::experiment::{Conclusion, Experiment, Forecast, Peak, Role, Step, Trial};
+use crate::experiment::{Conclusion, Experiment, Forecast, Peak, Step};
 use crate::facts::{Content, Counters};
 use crate::measure::Record;
 use crate::plan::worker_count;
 use crate::spec::{Payload, Point};
+use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Span};
 use crate::verdict::{Finding, repeats};
 

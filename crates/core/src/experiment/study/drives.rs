@@ -1,10 +1,11 @@
 //! What studies of arrays know of their targets, and the best that each of them reached.
 
+use crate::experiment::Candidate;
 use crate::experiment::sweep::Sweep;
-use crate::experiment::{Candidate, Coordinate};
 use crate::facts::Target;
 use crate::measure::Direction;
 use crate::stats::{Comparison, Level, Ratio};
+use crate::trial::Coordinate;
 
 /// The axis of the targets.
 const TARGETS: &str = "targets";

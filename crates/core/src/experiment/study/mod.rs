@@ -9,10 +9,12 @@ mod write_concurrency;
 
 pub use best_practice::{BestPractice, Circumstances, tied};
 pub use drives::Drives;
+pub use write_concurrency::completed;
 
 use super::sweep::{Sweep, words};
-use super::{Conclusion, Experiment, Forecast, Foreseen, Step, Trial};
+use super::{Conclusion, Experiment, Forecast, Foreseen, Step};
 use crate::measure::Record;
+use crate::trial::Trial;
 use crate::units::Bytes;
 use crate::verdict::Finding;
 

@@ -2,13 +2,14 @@
 //! rated at; whether zeros are faster than random data.
 
 use super::drives::{self, Result, against_first, ends, points};
+use crate::experiment::Candidate;
 use crate::experiment::sweep::curves::{self, Curve};
 use crate::experiment::sweep::words::{cost, listed, odd, of_the_best};
 use crate::experiment::sweep::{Sweep, is_unique, payloads};
-use crate::experiment::throughput::{number, percent};
-use crate::experiment::{Candidate, bandwidth_in_words};
+use crate::experiment::throughput::{bandwidth_in_words, number, percent};
+use crate::measure::Direction;
 use crate::stats::{Comparison, Level, Ratio};
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 /// The axis of the concurrency.
 const CONCURRENCY: &str = "queue-depth";
@@ -184,3 +185,22 @@ fn against(levels: Vec<Level>, limit: f64, words: &dyn Fn(f64) -> String) -> Str
 
 /// As the verdict on a trial has it.
 const TOLERANCE: f64 = 0.03;
+
+/// What a trial that was to move so many bytes did, in the words of the study of concurrent writes,
+/// with true units: "completed a write of 1048576 bytes after 2 seconds for 0.5 MiB/s". None of a
+/// trial that moved nothing.
+pub fn completed(direction: Option<Direction>, bytes: u64, took: Span) -> Option<String> {
+    let seconds = took.as_secs_f64();
+    if bytes == 0 || seconds <= 0.0 {
+        return None;
+    }
+    let what = match direction {
+        Some(Direction::Read) => "a read",
+        Some(Direction::Write) => "a write",
+        None => "reads and writes",
+    };
+    let rate = bytes as f64 / seconds / Bytes::MIB as f64;
+    Some(format!(
+        "completed {what} of {bytes} bytes after {seconds:.2} seconds for {rate:.1} MiB/s"
+    ))
+}

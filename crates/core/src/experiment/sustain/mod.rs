@@ -12,15 +12,13 @@ mod tests;
 mod words;
 
 use super::precondition::Precondition;
-use super::{
-    Conclusion, Coordinate, Experiment, Forecast, Found, Place, Planned, Role, Round, Step,
-    SustainFound, Trial, bandwidth, iops, response_time,
-};
+use super::{Conclusion, Experiment, Forecast, Found, Planned, Round, Step, SustainFound};
 use crate::measure::Record;
 use crate::spec::{Point, Stream};
-use crate::stats::{Estimate, ROUNDS};
+use crate::stats::{Estimate, ROUNDS, bandwidth, iops, response_time};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Span};
-pub use presets::{Test, TestSettings, course};
+pub use presets::{Test, TestSettings, test_plan};
 use steady::{Lack, Rule, Standing, standing};
 
 /// SNIA's most rounds; more where so many take less time than the load has to go on for.
@@ -65,7 +63,7 @@ impl Watch {
 
 /// A point of every round.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct RoundPoint {
     /// What to measure.
     pub point: Point,
     /// Where it lies on the axes of the test.
@@ -91,13 +89,13 @@ pub enum Until {
 
 /// What is to be done, with nothing left to decide.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct TestPlan {
     /// The name of the test.
     pub test: String,
     /// How often all of what is addressed is written beforehand.
     pub passes: u32,
     /// The points of a round, in their order; none where the test is its script alone.
-    pub round: Vec<Cell>,
+    pub round: Vec<RoundPoint>,
     /// The place in the round of the point that is watched.
     pub watched: usize,
     /// What is watched of it.
@@ -113,7 +111,7 @@ pub struct Course {
 /// Rounds until a steady state.
 #[derive(Clone, Debug)]
 pub struct Sustain {
-    course: Course,
+    plan: TestPlan,
     preparation: Option<Precondition>,
     /// What was watched, round by round.
     rounds: Vec<Round>,
@@ -124,14 +122,14 @@ pub struct Sustain {
     in_round: usize,
     watched_now: Option<Estimate>,
     /// What the script's trials showed, as many as are done.
-    script: Vec<Shown>,
+    script: Vec<ScriptResult>,
     /// Whether the running point prepares.
     prepares: bool,
 }
 
 /// What a trial of the script showed.
 #[derive(Clone, Debug, PartialEq)]
-struct Shown {
+struct ScriptResult {
     labels: Vec<String>,
     iops: f64,
     bandwidth: f64,
@@ -144,12 +142,12 @@ impl Sustain {
     /// # Panics
     ///
     /// When the watched point is none of the round.
-    pub fn new(course: Course) -> Self {
-        assert!(course.round.is_empty() || course.watched < course.round.len());
-        let base = course.round.first().map(|cell| &cell.point);
-        let base = base.or(course.script.first().map(|planned| &planned.point));
-        let preparation = base.filter(|_| 0 < course.passes);
-        let preparation = preparation.map(|base| Precondition::new(base, course.passes));
+    pub fn new(plan: TestPlan) -> Self {
+        assert!(plan.round.is_empty() || plan.watched < plan.round.len());
+        let base = plan.round.first().map(|cell| &cell.point);
+        let base = base.or(plan.script.first().map(|planned| &planned.point));
+        let preparation = base.filter(|_| 0 < plan.passes);
+        let preparation = preparation.map(|base| Precondition::new(base, plan.passes));
         Self {
             preparation,
             rounds: Vec::new(),
@@ -159,20 +157,20 @@ impl Sustain {
             watched_now: None,
             script: Vec::new(),
             prepares: false,
-            course,
+            plan,
         }
     }
 
     /// What it does.
-    pub fn course(&self) -> &Course {
-        &self.course
+    pub fn plan(&self) -> &TestPlan {
+        &self.plan
     }
 
     /// Every point that it runs, once each: what has to fit, and may write.
     pub fn points(&self) -> Vec<Point> {
         let preparation = self.preparation.as_ref().and_then(Precondition::next);
-        let round = self.course.round.iter().map(|cell| cell.point.clone());
-        let script = self.course.script.iter().map(|planned| planned.point.clone());
+        let round = self.plan.round.iter().map(|cell| cell.point.clone());
+        let script = self.plan.script.iter().map(|planned| planned.point.clone());
         preparation.into_iter().chain(round).chain(script).collect()
     }
 
@@ -182,12 +180,12 @@ impl Sustain {
     }
 
     fn round_time(&self) -> Span {
-        let times = self.course.round.iter().map(|cell| cell.point.time());
+        let times = self.plan.round.iter().map(|cell| cell.point.time());
         times.fold(Span(0), |sum, time| sum + time)
     }
 
     fn rule(&self) -> Rule {
-        Rule { round: self.round_time(), at_least: self.course.at_least }
+        Rule { round: self.round_time(), at_least: self.plan.at_least }
     }
 
     fn values(&self) -> Vec<f64> {
@@ -201,9 +199,9 @@ impl Sustain {
     /// The most rounds that there can be: where time or bytes end them, as many as the time allows.
     pub fn rounds_at_most(&self) -> u32 {
         let round = self.round_time().0.max(1);
-        match self.course.until {
+        match self.plan.until {
             Until::Steady { rounds } => {
-                let needed = self.course.at_least.0.div_ceil(round);
+                let needed = self.plan.at_least.0.div_ceil(round);
                 // As many again, for a change on the way.
                 rounds.max(needed.saturating_mul(2).min(u64::from(u32::MAX)) as u32)
             }
@@ -213,10 +211,10 @@ impl Sustain {
 
     fn rounds_are_over(&self) -> bool {
         let done = self.rounds.len() as u32;
-        if self.course.round.is_empty() || self.rounds_at_most() <= done {
+        if self.plan.round.is_empty() || self.rounds_at_most() <= done {
             return true;
         }
-        match self.course.until {
+        match self.plan.until {
             Until::Steady { .. } => matches!(self.standing().lacks, None | Some(Lack::Nothing)),
             Until::Over { bytes, .. } => {
                 self.written.last().is_some_and(|written| bytes.0 <= *written)
@@ -238,11 +236,11 @@ impl Sustain {
         }
         let writes = trial.record.total(Some(crate::measure::Direction::Write));
         self.written_now += writes.bytes.0;
-        if self.in_round == self.course.watched {
-            self.watched_now = self.course.watch.read(&trial.record);
+        if self.in_round == self.plan.watched {
+            self.watched_now = self.plan.watch.read(&trial.record);
         }
         self.in_round += 1;
-        if self.in_round == self.course.round.len() {
+        if self.in_round == self.plan.round.len() {
             let nothing = Estimate { value: 0.0, half_width: None };
             let value = self.watched_now.take().unwrap_or(nothing);
             self.rounds.push(Round { number: self.rounds.len() as u32 + 1, value });
@@ -259,7 +257,7 @@ impl Sustain {
             return Some(Planned { point, place, rest: Span(0) });
         }
         if !self.rounds_are_over() {
-            let Cell { point, coordinates } = &self.course.round[self.in_round];
+            let RoundPoint { point, coordinates } = &self.plan.round[self.in_round];
             let mut point = point.clone();
             point.name = format!("round {}: {}", number + 1, point.name);
             // Other offsets and data in every round: what is found again was not measured.
@@ -276,7 +274,7 @@ impl Sustain {
             let place = Place { role: Role::Result, coordinates, repeat: number as u32 };
             return Some(Planned { point, place, rest: Span(0) });
         }
-        let mut planned = self.course.script.get(self.script.len())?.clone();
+        let mut planned = self.plan.script.get(self.script.len())?.clone();
         planned.point.seed = planned.point.seed.wrapping_add(number + self.script.len() as u64);
         Some(planned)
     }
@@ -285,7 +283,7 @@ impl Sustain {
         let standing = self.standing();
         let is_steady = standing.lacks.is_none();
         SustainFound {
-            test: self.course.test.clone(),
+            test: self.plan.test.clone(),
             watched: self.watched_in_words(),
             rounds: self.rounds.clone(),
             steady_from: is_steady.then(|| (self.rounds.len() - ROUNDS) as u32 + 1),
@@ -295,11 +293,11 @@ impl Sustain {
 
     /// "IOPS of random write 4 KiB".
     pub fn watched_in_words(&self) -> String {
-        let Some(cell) = self.course.round.get(self.course.watched) else {
+        let Some(cell) = self.plan.round.get(self.plan.watched) else {
             return String::new();
         };
         let what: Vec<String> = cell.point.streams.iter().map(Stream::load_in_words).collect();
-        format!("{} of {}", self.course.watch.name(), what.join(" with "))
+        format!("{} of {}", self.plan.watch.name(), what.join(" with "))
     }
 }
 
@@ -338,15 +336,15 @@ impl Experiment for Sustain {
         }
         let (done, most) = (self.rounds.len() as u32, self.rounds_at_most());
         if !self.rounds_are_over() {
-            let needed = self.course.at_least.0.div_ceil(self.round_time().0.max(1)) as u32;
-            let usual = match self.course.until {
+            let needed = self.plan.at_least.0.div_ceil(self.round_time().0.max(1)) as u32;
+            let usual = match self.plan.until {
                 Until::Steady { .. } => needed.max(ROUNDS as u32).clamp(done + 1, most),
                 Until::Over { .. } => most,
             };
-            let cells = self.course.round.len() as u32;
+            let cells = self.plan.round.len() as u32;
             let points = |rounds: u32| (rounds - done) * cells - self.in_round as u32;
             let time = |rounds: u32| {
-                let done = self.course.round[..self.in_round].iter();
+                let done = self.plan.round[..self.in_round].iter();
                 let done = done.map(|cell| cell.point.time());
                 let all = Span(
                     self.round_time().0.saturating_mul((rounds - self.rounds.len() as u32).into()),
@@ -358,7 +356,7 @@ impl Experiment for Sustain {
             ahead.time += time(usual);
             ahead.time_at_most += time(most);
         }
-        for planned in self.course.script.iter().skip(self.script.len()) {
+        for planned in self.plan.script.iter().skip(self.script.len()) {
             let time = planned.rest + planned.point.time();
             ahead.points += 1;
             ahead.points_at_most += 1;
@@ -373,11 +371,11 @@ impl Experiment for Sustain {
     }
 }
 
-fn shown(trial: &Trial) -> Shown {
+fn shown(trial: &Trial) -> ScriptResult {
     let value = |estimate: Option<Estimate>| estimate.map_or(0.0, |estimate| estimate.value);
     let labels = trial.place.coordinates.iter().map(|one| one.label.clone()).collect();
     let p99 = response_time(&trial.record, None, None, Quantile(0.99));
-    Shown {
+    ScriptResult {
         labels,
         iops: value(iops(&trial.record, None, None)),
         bandwidth: value(bandwidth(&trial.record, None, None)),

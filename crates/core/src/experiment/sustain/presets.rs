@@ -1,9 +1,10 @@
 //! The tests of the SNIA Solid State Storage Performance Test Specification 2.0.2, as far as what
 //! they run goes: which points a round has, what is watched, and what follows the rounds.
 
-use super::{Cell, Course, ROUNDS_MAX, Until, Watch};
-use crate::experiment::{Coordinate, Place, Planned, Role};
+use super::{ROUNDS_MAX, RoundPoint, TestPlan, Until, Watch};
+use crate::experiment::Planned;
 use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Turns, Workers};
+use crate::trial::{Coordinate, Place, Role};
 use crate::units::{Bytes, Span};
 
 /// The block sizes of the IOPS test, in its order.
@@ -168,9 +169,9 @@ impl Default for TestSettings {
 /// # Panics
 ///
 /// When the point has no stream, which resolving it rules out.
-pub fn course(test: Test, base: &Point, settings: TestSettings) -> Course {
+pub fn test_plan(test: Test, base: &Point, settings: TestSettings) -> TestPlan {
     let round = match test {
-        Test::Workload => Vec::from([Cell { point: base.clone(), coordinates: Vec::new() }]),
+        Test::Workload => Vec::from([RoundPoint { point: base.clone(), coordinates: Vec::new() }]),
         Test::Iops => matrix(base, &BLOCK_SIZES, &MIXES, settings.smallest_block, None),
         Test::ResponseTime => {
             matrix(base, &TIME_SIZES, &TIME_MIXES, settings.smallest_block, Some(1))
@@ -181,7 +182,7 @@ pub fn course(test: Test, base: &Point, settings: TestSettings) -> Course {
         ]),
         Test::DemandIntensity => {
             let cell = demand(base, DEMAND[0], DEMAND[0]);
-            Vec::from([Cell { coordinates: Vec::new(), ..cell }])
+            Vec::from([RoundPoint { coordinates: Vec::new(), ..cell }])
         }
         Test::WriteSaturation | Test::HostIdleRecovery => Vec::from([small_writes(base)]),
         Test::CrossStimulusRecovery => Vec::new(),
@@ -194,7 +195,7 @@ pub fn course(test: Test, base: &Point, settings: TestSettings) -> Course {
         },
         _ => Until::Steady { rounds: settings.rounds },
     };
-    Course {
+    TestPlan {
         test: test.name().to_owned(),
         passes: settings.passes,
         watched: watched(test, &round),
@@ -207,8 +208,8 @@ pub fn course(test: Test, base: &Point, settings: TestSettings) -> Course {
 }
 
 /// The place of the point that is watched: writes of 4 KiB alone, or what comes nearest.
-fn watched(test: Test, round: &[Cell]) -> usize {
-    let is_it = |cell: &Cell| {
+fn watched(test: Test, round: &[RoundPoint]) -> usize {
+    let is_it = |cell: &RoundPoint| {
         let stream = &cell.point.streams[0];
         let block = stream.block_sizes.smallest();
         stream.read_share == 0.0 && (test == Test::Throughput || block >= SMALL)
@@ -237,13 +238,13 @@ fn script(test: Test, base: &Point, length: Option<Span>) -> Vec<Planned> {
 fn idle_state(base: &Point, idle: Span, state: Span) -> Vec<Planned> {
     let bursts = (state.0 / (idle + BURST).0).max(1);
     let burst = |number: u64| {
-        let Cell { mut point, .. } = small_writes(base);
+        let RoundPoint { mut point, .. } = small_writes(base);
         point.warm_up = Span(0);
         point.window = BURST;
         point.interval = Span::from_ms(100);
         point.name = format!("burst {} after {idle} idle", number + 1);
         let coordinates = Vec::from([coordinate(IDLE_AXIS, idle.to_string(), idle.as_secs_f64())]);
-        planned(Cell { point, coordinates }, idle, number as u32)
+        planned(RoundPoint { point, coordinates }, idle, number as u32)
     };
     (0..bursts).map(burst).collect()
 }
@@ -269,13 +270,13 @@ fn cross_stimulus(base: &Point, length: Option<Span>) -> Vec<Planned> {
                 label: name.to_owned(),
                 value: None,
             }]);
-            all.push(planned(Cell { point, coordinates }, Span(0), number as u32));
+            all.push(planned(RoundPoint { point, coordinates }, Span(0), number as u32));
         }
     }
     all
 }
 
-fn planned(cell: Cell, rest: Span, repeat: u32) -> Planned {
+fn planned(cell: RoundPoint, rest: Span, repeat: u32) -> Planned {
     let place = Place { role: Role::Result, coordinates: cell.coordinates, repeat };
     Planned { point: cell.point, place, rest }
 }
@@ -287,7 +288,7 @@ fn matrix(
     mixes: &[f64],
     smallest: Bytes,
     depth: Option<u32>,
-) -> Vec<Cell> {
+) -> Vec<RoundPoint> {
     let shortest = regions(base).iter().map(|region| region.length).min().unwrap_or(SMALL);
     let sizes = sizes.iter().filter(|size| smallest <= **size && **size <= shortest);
     let cells = mixes.iter().flat_map(|mix| sizes.clone().map(|size| random(base, *size, *mix)));
@@ -303,14 +304,14 @@ fn matrix(
         .collect()
 }
 
-fn small_writes(base: &Point) -> Cell {
+fn small_writes(base: &Point) -> RoundPoint {
     let mut cell = random(base, SMALL, 0.0);
     cell.coordinates.clear();
     cell
 }
 
 /// Random writes of 4 KiB by so many threads with so many in flight each.
-fn demand(base: &Point, threads: u32, depth: u32) -> Cell {
+fn demand(base: &Point, threads: u32, depth: u32) -> RoundPoint {
     let mut cell = random(base, SMALL, 0.0);
     let stream = &mut cell.point.streams[0];
     stream.workers = Workers::Total(threads);
@@ -324,16 +325,16 @@ fn demand(base: &Point, threads: u32, depth: u32) -> Cell {
     cell
 }
 
-fn random(base: &Point, block: Bytes, read_share: f64) -> Cell {
+fn random(base: &Point, block: Bytes, read_share: f64) -> RoundPoint {
     shaped(base, Pattern::RANDOM, block, read_share)
 }
 
-fn sequential(base: &Point, block: Bytes, read_share: f64) -> Cell {
+fn sequential(base: &Point, block: Bytes, read_share: f64) -> RoundPoint {
     shaped(base, Pattern::Sequential(Sequence::default()), block, read_share)
 }
 
 /// The base with another shape of I/O: one stream over all that it addresses.
-fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Cell {
+fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> RoundPoint {
     let mut point = base.clone();
     point.streams.truncate(1);
     let stream = &mut point.streams[0];
@@ -355,10 +356,10 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Cell
         coordinate("block-size", label, block.0 as f64),
         coordinate("read-share", format!("{}%", (read_share * 100.0).round()), read_share),
     ]);
-    Cell { point, coordinates }.named()
+    RoundPoint { point, coordinates }.named()
 }
 
-impl Cell {
+impl RoundPoint {
     /// Named after what it does.
     fn named(mut self) -> Self {
         let stream = &mut self.point.streams[0];

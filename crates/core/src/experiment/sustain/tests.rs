@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::presets::course;
+use super::presets::test_plan;
 use super::steady::{Lack, Rule, change, gradual, scatter, standing};
 use super::*;
 use crate::measure::{Direction, WorkerRecord};
@@ -156,9 +156,9 @@ fn trial(planned: &Planned, iops: u64) -> Trial {
     Trial { point: planned.point.clone(), place: planned.place.clone(), ..invented.trial }
 }
 
-/// Runs a course against a target with these write rates, by round.
-fn run(course: Course, rate: impl Fn(usize) -> u64) -> (Vec<Planned>, Conclusion) {
-    let mut sustain = Sustain::new(course);
+/// Runs a plan against a target with these write rates, by round.
+fn run(plan: TestPlan, rate: impl Fn(usize) -> u64) -> (Vec<Planned>, Conclusion) {
+    let mut sustain = Sustain::new(plan);
     let mut all = Vec::new();
     let mut last = None;
     loop {
@@ -178,8 +178,8 @@ fn run(course: Course, rate: impl Fn(usize) -> u64) -> (Vec<Planned>, Conclusion
 #[test]
 fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
     let settings = TestSettings { passes: 0, ..TestSettings::default() };
-    let course = course(Test::Workload, &base(1 << 30, 1), settings);
-    let (all, conclusion) = run(course, |round| if round < 40 { 30 } else { 5 });
+    let plan = test_plan(Test::Workload, &base(1 << 30, 1), settings);
+    let (all, conclusion) = run(plan, |round| if round < 40 { 30 } else { 5 });
     assert_eq!(all.len(), 80);
     let Some(Found::Sustain(found)) = conclusion.found else { panic!("it found something") };
     assert_eq!((found.rounds.len(), found.steady_from), (80, Some(76)));
@@ -200,8 +200,8 @@ fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
 #[test]
 fn rounds_that_never_settle_end_all_the_same() {
     let settings = TestSettings { passes: 0, at_least: Span(0), ..TestSettings::default() };
-    let course = course(Test::Workload, &base(1 << 30, 1), settings);
-    let (all, conclusion) = run(course, |round| 10 + 10 * (round as u64 % 2));
+    let plan = test_plan(Test::Workload, &base(1 << 30, 1), settings);
+    let (all, conclusion) = run(plan, |round| 10 + 10 * (round as u64 % 2));
     assert_eq!(all.len(), ROUNDS_MAX as usize);
     assert!(conclusion.sentences[0].starts_with("Not steady after 25 rounds (25 min): in rounds"));
     let Some(Found::Sustain(found)) = conclusion.found else { panic!("it found something") };
@@ -212,7 +212,7 @@ fn rounds_that_never_settle_end_all_the_same() {
 fn preconditioning_writes_every_region_as_often_as_it_is_told() {
     let base = base((1 << 20) + 4096, 2);
     let settings = TestSettings { passes: 2, at_least: Span(0), ..TestSettings::default() };
-    let mut sustain = Sustain::new(course(Test::Workload, &base, settings));
+    let mut sustain = Sustain::new(test_plan(Test::Workload, &base, settings));
     assert_eq!(sustain.preconditioning(), Bytes(4 << 20));
     let mut written = [0u64; 2];
     let mut last = None;
@@ -250,7 +250,7 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
 fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
     let base = base(1 << 30, 1);
     let settings = TestSettings { passes: 2, ..TestSettings::default() };
-    let iops = course(Test::Iops, &base, settings);
+    let iops = test_plan(Test::Iops, &base, settings);
     assert_eq!(iops.round.len(), 56);
     let watched = &iops.round[iops.watched].point.streams[0];
     assert_eq!((watched.read_share, watched.block_sizes.only()), (0.0, Some(Bytes(4096))));
@@ -258,12 +258,12 @@ fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
     assert_eq!(labels, ["128k", "100%"]);
     // What the target cannot do is left out.
     let settings = TestSettings { smallest_block: Bytes(4096), ..settings };
-    let coarse = course(Test::Iops, &base, settings);
+    let coarse = test_plan(Test::Iops, &base, settings);
     assert_eq!((coarse.round.len(), coarse.watched), (49, 48));
-    let times = course(Test::ResponseTime, &base, settings);
+    let times = test_plan(Test::ResponseTime, &base, settings);
     assert_eq!(times.round.len(), 6);
     assert!(times.round.iter().all(|cell| cell.point.streams[0].pacing.queue_depth() == 1));
-    let throughput = course(Test::Throughput, &base, settings);
+    let throughput = test_plan(Test::Throughput, &base, settings);
     assert_eq!((throughput.round.len(), throughput.watched), (2, 1));
 }
 
@@ -271,11 +271,11 @@ fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
 fn write_saturation_ends_by_time_or_by_fills_and_names_the_cliff() {
     let settings =
         TestSettings { passes: 0, length: Some(Span::from_secs(1800)), ..TestSettings::default() };
-    let saturation = course(Test::WriteSaturation, &base(1 << 30, 1), settings);
+    let saturation = test_plan(Test::WriteSaturation, &base(1 << 30, 1), settings);
     let (all, conclusion) = run(saturation.clone(), |round| if round < 10 { 50 } else { 20 });
     assert_eq!(all.len(), 30);
     assert!(conclusion.sentences[1].starts_with("It fell from 50 IOPS to 20 IOPS in round 11,"));
-    let small = course(Test::WriteSaturation, &base(1 << 20, 1), settings);
+    let small = test_plan(Test::WriteSaturation, &base(1 << 20, 1), settings);
     let (all, _) = run(small, |_| 10);
     assert_eq!(all.len(), 2, "4 MiB at 10 writes of 4 KiB a second are two minutes");
 }
@@ -295,9 +295,9 @@ fn scripts_follow_the_rounds() {
         ..TestSettings::default()
     };
     let base = base(1 << 30, 1);
-    let idle = course(Test::HostIdleRecovery, &base, settings);
+    let idle = test_plan(Test::HostIdleRecovery, &base, settings);
     let (all, conclusion) = run(idle, |_| 10);
-    let sustain = Sustain::new(course(Test::HostIdleRecovery, &base, settings));
+    let sustain = Sustain::new(test_plan(Test::HostIdleRecovery, &base, settings));
     let is_meant = |planned: &Planned| sustain.meant_to_change(&trial(planned, 10)).is_some();
     assert!(!is_meant(&all[0]), "a round is to be steady");
     assert!(is_meant(&all[5]), "a burst is not");
@@ -308,12 +308,12 @@ fn scripts_follow_the_rounds() {
         conclusion.sentences.last().unwrap(),
         "After pauses of 50 s, bursts of 5 s write 10 IOPS, 1.00 times the rate without pauses."
     );
-    let cross = course(Test::CrossStimulusRecovery, &base, settings);
+    let cross = test_plan(Test::CrossStimulusRecovery, &base, settings);
     let (all, conclusion) = run(cross, |_| 10);
     assert_eq!(all.len(), 30);
     assert_eq!(conclusion.sentences.len(), 3);
     assert!(conclusion.sentences[1].starts_with("Phase 'small': 80 KiB/s"), "{conclusion:?}");
-    let demand = course(Test::DemandIntensity, &base, settings);
+    let demand = test_plan(Test::DemandIntensity, &base, settings);
     let (all, conclusion) = run(demand, |_| 10);
     assert_eq!(all.len(), 5 + 49);
     let said = &conclusion.sentences[conclusion.sentences.len() - 2..];
@@ -329,7 +329,7 @@ fn a_script_in_which_nothing_completes_has_no_shares_of_nothing() {
             length: Some(Span::from_secs(600)),
             ..TestSettings::default()
         };
-        let (_, conclusion) = run(course(test, &base(1 << 30, 1), settings), |_| 0);
+        let (_, conclusion) = run(test_plan(test, &base(1 << 30, 1), settings), |_| 0);
         let said = conclusion.sentences.join(" ");
         assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
     }
@@ -348,7 +348,7 @@ fn what_follows_the_rounds_concludes_nothing_from_noise() {
     for seed in 1..=20 {
         let chance = std::cell::RefCell::new(Chance(seed));
         let noisy = |_| (100.0 * (0.05 * chance.borrow_mut().normal()).exp()) as u64;
-        let (_, conclusion) = run(course(Test::HostIdleRecovery, &base, settings), noisy);
+        let (_, conclusion) = run(test_plan(Test::HostIdleRecovery, &base, settings), noisy);
         let bursts = conclusion.sentences.iter().filter(|one| one.starts_with("After pauses "));
         for sentence in bursts {
             match sentence.contains("cannot be told from the rate without pauses") {
@@ -357,7 +357,7 @@ fn what_follows_the_rounds_concludes_nothing_from_noise() {
             }
         }
         let noisy = |_| (100.0 * (0.1 * chance.borrow_mut().normal()).exp()) as u64;
-        let (_, conclusion) = run(course(Test::CrossStimulusRecovery, &base, settings), noisy);
+        let (_, conclusion) = run(test_plan(Test::CrossStimulusRecovery, &base, settings), noisy);
         let phases = conclusion.sentences.iter().filter(|one| one.starts_with("Phase "));
         let claims = |one: &&String| one.contains(" to settle at") || one.contains("not settled");
         unsettled += phases.filter(claims).count();

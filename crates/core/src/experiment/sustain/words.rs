@@ -1,7 +1,7 @@
 //! What rounds until a steady state conclude, in sentences.
 
 use super::steady::{Lack, change, gradual, scatter};
-use super::{Shown, Sustain, Until, Watch};
+use super::{ScriptResult, Sustain, Until, Watch};
 use crate::experiment::throughput::{number, percent, time};
 use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
@@ -31,7 +31,7 @@ pub fn sentences(sustain: &Sustain) -> Vec<String> {
         sentences.extend(caution(sustain));
     }
     if !sustain.script.is_empty() {
-        match sustain.course.test.as_str() {
+        match sustain.plan.test.as_str() {
             "host-idle-recovery" => sentences.extend(idle(sustain)),
             "cross-stimulus-recovery" => sentences.extend(phases(sustain)),
             _ => sentences.extend(demand(sustain)),
@@ -54,7 +54,7 @@ fn steadiness(sustain: &Sustain) -> String {
     let (Some(state), what) = (standing.state, sustain.watched_in_words()) else {
         return format!("No steady state: {done} of the at least {ROUNDS} rounds were run.");
     };
-    let mean = shown(sustain.course.watch, state.mean);
+    let mean = shown(sustain.plan.watch, state.mean);
     let share = |value: f64| percent(if state.mean > 0.0 { value / state.mean } else { 0.0 });
     let (range, excursion) = (share(state.range), share(state.excursion));
     let last = format!("rounds {} to {done}", done - ROUNDS + 1);
@@ -111,7 +111,7 @@ fn steadiness(sustain: &Sustain) -> String {
         Some(Lack::Time) => format!(
             "the load has not gone on for {}, and what is called steady before may be a credit or \
              a cache",
-            sustain.course.at_least
+            sustain.plan.at_least
         ),
     };
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
@@ -133,7 +133,7 @@ fn load_time(sustain: &Sustain, rounds: usize) -> Span {
 
 /// "It fell from 3,000 IOPS to 500 IOPS in round 31, after 30 min and 43 GiB written."
 fn fall(sustain: &Sustain) -> Option<String> {
-    let (watch, values) = (sustain.course.watch, sustain.values());
+    let (watch, values) = (sustain.plan.watch, sustain.values());
     let Some(found) = change(&values) else {
         let (first, last) = gradual(&values)?;
         return Some(format!(
@@ -169,10 +169,10 @@ fn caution(sustain: &Sustain) -> Vec<String> {
         ));
     }
     let all: u64 =
-        sustain.course.round[0].point.streams[0].regions.iter().map(|region| region.length.0).sum();
+        sustain.plan.round[0].point.streams[0].regions.iter().map(|region| region.length.0).sum();
     let written = sustain.written.last().copied().unwrap_or(0);
-    let fills = matches!(sustain.course.until, Until::Over { .. });
-    if 0 < written && written < all && sustain.course.passes == 0 && !fills {
+    let fills = matches!(sustain.plan.until, Until::Over { .. });
+    if 0 < written && written < all && sustain.plan.passes == 0 && !fills {
         cautions.push(format!(
             "Nothing was written beforehand, and the rounds wrote {} of what is addressed: a drive \
              that was never full is faster than it will be.",
@@ -183,8 +183,8 @@ fn caution(sustain: &Sustain) -> Vec<String> {
 }
 
 /// The mean of what trials showed that bear this label first, by labels in their order.
-fn groups(script: &[Shown]) -> Vec<(String, Vec<&Shown>)> {
-    let mut groups: Vec<(String, Vec<&Shown>)> = Vec::new();
+fn groups(script: &[ScriptResult]) -> Vec<(String, Vec<&ScriptResult>)> {
+    let mut groups: Vec<(String, Vec<&ScriptResult>)> = Vec::new();
     for one in script {
         let label = one.labels.first().cloned().unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == label) {
@@ -195,7 +195,7 @@ fn groups(script: &[Shown]) -> Vec<(String, Vec<&Shown>)> {
     groups
 }
 
-fn mean(group: &[&Shown], of: impl Fn(&Shown) -> f64) -> f64 {
+fn mean(group: &[&ScriptResult], of: impl Fn(&ScriptResult) -> f64) -> f64 {
     group.iter().map(|one| of(one)).sum::<f64>() / group.len() as f64
 }
 
@@ -203,7 +203,7 @@ fn mean(group: &[&Shown], of: impl Fn(&Shown) -> f64) -> f64 {
 /// rounds scatter by.
 fn idle(sustain: &Sustain) -> Vec<String> {
     let values = sustain.values();
-    let is_known = sustain.standing().state.is_some() && sustain.course.watch == Watch::Iops;
+    let is_known = sustain.standing().state.is_some() && sustain.plan.watch == Watch::Iops;
     let steady = values.len().checked_sub(ROUNDS).filter(|_| is_known);
     let steady = steady.map_or(Vec::new(), |from| exact(values[from..].iter().copied()));
     let groups = groups(&sustain.script);
@@ -215,7 +215,7 @@ fn idle(sustain: &Sustain) -> Vec<String> {
         let compared = Comparison::for_so_many([steady, bursts], groups.len());
         Some(against_steady(compared.ratio(&[1], &[0])))
     };
-    let sentence = |(nth, (idle, group)): (usize, &(String, Vec<&Shown>))| {
+    let sentence = |(nth, (idle, group)): (usize, &(String, Vec<&ScriptResult>))| {
         let (mean, against) = (mean(group, |one| one.iops), against(nth).unwrap_or_default());
         format!("After pauses of {idle}, bursts of 5 s write {} IOPS{against}.", number(mean))
     };
@@ -242,8 +242,8 @@ fn exact(values: impl Iterator<Item = f64>) -> Vec<Estimate> {
 
 /// What each phase came to, and how long it took to get there.
 fn phases(sustain: &Sustain) -> Vec<String> {
-    let length = sustain.course.script[0].point.window;
-    let sentence = |(name, group): (String, Vec<&Shown>)| {
+    let length = sustain.plan.script[0].point.window;
+    let sentence = |(name, group): (String, Vec<&ScriptResult>)| {
         let tail = &group[group.len() - group.len().div_ceil(4)..];
         let level = mean(tail, |one| one.bandwidth);
         if level <= 0.0 {
@@ -251,7 +251,7 @@ fn phases(sustain: &Sustain) -> Vec<String> {
         }
         // What the trials scatter by is no way to a level.
         let near = RECOVERED.max(SCATTERS * scatter_of(&group, level));
-        let is_there = |one: &&Shown| (one.bandwidth - level).abs() <= near * level;
+        let is_there = |one: &&ScriptResult| (one.bandwidth - level).abs() <= near * level;
         let settled = group.iter().rposition(|one| !is_there(one)).map_or(0, |last| last + 1);
         let level_in_words = format!("{}/s", Bytes(level as u64));
         if near > TELLS_NOTHING {
@@ -280,7 +280,7 @@ fn phases(sustain: &Sustain) -> Vec<String> {
 /// What trials of a phase scatter by, as a standard deviation and a share of its level, however it got to
 /// that: by the median of what neighbors differ by, of which a step changes one, or by what its last third
 /// differs by, whichever is more.
-fn scatter_of(group: &[&Shown], level: f64) -> f64 {
+fn scatter_of(group: &[&ScriptResult], level: f64) -> f64 {
     let neighbors = group.windows(2);
     let mut steps: Vec<f64> =
         neighbors.map(|pair| (pair[1].bandwidth - pair[0].bandwidth).abs() / level).collect();
@@ -298,17 +298,18 @@ fn scatter_of(group: &[&Shown], level: f64) -> f64 {
 /// was. Each load was measured once, and the sentence after it says what that tells.
 fn demand(sustain: &Sustain) -> Vec<String> {
     let best = sustain.script.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
-    let is_one = |best: &&Shown| best.labels.len() == 2 && 0.0 < best.iops;
+    let is_one = |best: &&ScriptResult| best.labels.len() == 2 && 0.0 < best.iops;
     let Some(best) = best.filter(is_one) else { return Vec::new() };
     // What is nearly as much with the least in flight is what one wants.
-    let demand = |one: &&Shown| -> f64 {
+    let demand = |one: &&ScriptResult| -> f64 {
         let value = |label: &str| label.split('/').next().and_then(|n| n.parse::<f64>().ok());
         one.labels.iter().filter_map(|label| value(label)).product()
     };
     let enough = sustain.script.iter().filter(|one| one.iops >= NEARLY * best.iops);
     let least = enough.min_by(|a, b| demand(a).total_cmp(&demand(b))).unwrap_or(best);
-    let p99 = |one: &Shown| one.p99_ns.map(|ns| format!(", p99 {}", time(ns))).unwrap_or_default();
-    let load = |one: &Shown| {
+    let p99 =
+        |one: &ScriptResult| one.p99_ns.map(|ns| format!(", p99 {}", time(ns))).unwrap_or_default();
+    let load = |one: &ScriptResult| {
         let each = one.labels[1].split('/').next().unwrap_or_default();
         match one.labels[0].as_str() {
             "1" => format!("1 worker with {each} in flight"),

@@ -2,8 +2,9 @@
 //! falls out of the curve. Each conclusion is one decision, of which all its sentences are made.
 
 use super::{Sweep, order};
-use crate::experiment::{Axis, Candidate, Coordinate, Scale};
+use crate::experiment::{Axis, Candidate, Scale};
 use crate::stats::{Comparison, Level, Ratio};
+use crate::trial::Coordinate;
 use crate::units::Span;
 
 /// The axes along which a load rises, so that it makes sense to ask where it is enough.
@@ -57,7 +58,7 @@ pub struct Saturation {
 
 /// A result that is lower than one with less load and one with more.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dip {
+pub struct CurveDip {
     /// Its place on the curve.
     pub at: usize,
     /// That of the best with less load.
@@ -130,18 +131,18 @@ impl Curve<'_> {
     }
 
     /// What lies lower than what is on both sides of it.
-    pub fn dips(&self) -> Vec<Dip> {
+    pub fn dips(&self) -> Vec<CurveDip> {
         (1..self.dots.len().saturating_sub(1)).filter_map(|at| self.dip(at)).collect()
     }
 
-    fn dip(&self, at: usize) -> Option<Dip> {
+    fn dip(&self, at: usize) -> Option<CurveDip> {
         let best = |range: std::ops::Range<usize>| {
             range.max_by(|one, other| self.dots[*one].level.cmp_value(&self.dots[*other].level))
         };
         let (before, behind) = (best(0..at)?, best(at + 1..self.dots.len())?);
         let shares = [before, behind].map(|other| self.compared.ratio(&[at], &[other]));
         let share = shares.iter().map(|share| share.value).fold(0.0, f64::max);
-        (shares.iter().all(|share| share.is_less()) && share <= DIP).then_some(Dip {
+        (shares.iter().all(|share| share.is_less()) && share <= DIP).then_some(CurveDip {
             at,
             before,
             behind,

@@ -1,12 +1,12 @@
 //! In which order a sweep runs what: passes over all candidates, each in an order of its own, and what is
 //! run once beside what it is compared with.
 
-use super::{Candidate, Order, Settings};
+use super::{Candidate, PassOrder, SweepSettings};
 
 /// Everything that is run, in its order: places, and which of its repeats each is. A pass for each
 /// repeat. What is run once is spread over the passes and stands beside the candidate that it differs
 /// from least, before and after it in turn, so that no drift of the target looks like its effect.
-pub(super) fn turns(candidates: &[Candidate], settings: &Settings) -> Vec<(u32, u32)> {
+pub(super) fn turns(candidates: &[Candidate], settings: &SweepSettings) -> Vec<(u32, u32)> {
     let places = |once: bool| {
         let all = (0u32..).zip(candidates).filter(move |(_, one)| one.once == once);
         all.map(|(place, _)| place).collect::<Vec<u32>>()
@@ -58,10 +58,10 @@ fn distance(one: &Candidate, other: &Candidate) -> usize {
 pub(in crate::experiment) fn order(
     count: usize,
     pass: u32,
-    (order, seed): (Order, u64),
+    (order, seed): (PassOrder, u64),
 ) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
-    if order == Order::Shuffled {
+    if order == PassOrder::Shuffled {
         let mut chance = Chance(seed ^ (u64::from(pass) + 1).wrapping_mul(GOLDEN));
         for left in (1..count).rev() {
             let other = (u128::from(chance.next()) * (left as u128 + 1)) >> 64;

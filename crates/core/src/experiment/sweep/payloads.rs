@@ -5,17 +5,18 @@
 //! looked at, each of two trials at the same settings that were run close to each other, with an interval
 //! from what the pairs scatter by.
 
-use super::{Reading, Sweep, curves};
+use super::{Sweep, TrialThroughput, curves};
+use crate::experiment::Axis;
 use crate::experiment::throughput::percent;
-use crate::experiment::{Axis, Coordinate, Trial};
 use crate::facts::{Answer, MUCH};
 use crate::spec::{Payload, Point, Stream};
 use crate::stats::{self, Ratio};
+use crate::trial::{Coordinate, Trial};
 use crate::verdict::{Finding, Severity};
 
 /// What is known of a payload that repeats itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Saving {
+pub struct PayloadSaving {
     /// The payload, as it was typed.
     pub payload: String,
     /// What the pairs have in common besides: the labels on the axes that are no load, if there is a load.
@@ -26,7 +27,7 @@ pub struct Saving {
     pub ratio: Option<Ratio>,
 }
 
-impl Saving {
+impl PayloadSaving {
     /// Whether it is much faster, and that is no chance.
     pub fn is_much(&self) -> bool {
         Answer::is_much(self.ratio) == Answer::Yes
@@ -44,12 +45,12 @@ impl Saving {
 }
 
 /// What is known of each payload that repeats itself.
-pub fn saving(sweep: &Sweep) -> Vec<Saving> {
+pub fn saving(sweep: &Sweep) -> Vec<PayloadSaving> {
     let groups = repeating(sweep);
     let looks = groups.len();
     let known = groups.into_iter().map(|(payload, common)| {
         let pairs = pairs(sweep, &(payload.clone(), common.clone()));
-        Saving { pairs: pairs.len(), ratio: stats::of_pairs(&pairs, looks), payload, common }
+        PayloadSaving { pairs: pairs.len(), ratio: stats::of_pairs(&pairs, looks), payload, common }
     });
     known.collect()
 }
@@ -67,7 +68,7 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     let looks = pairs.len() * (pairs.len() + 1) * repeating(sweep).len();
     let ratio = stats::of_pairs(&pairs, looks);
     let (payload, common) = group;
-    let found = Saving { pairs: pairs.len(), ratio, payload, common };
+    let found = PayloadSaving { pairs: pairs.len(), ratio, payload, common };
     let ratio = found.ratio.filter(|_| found.is_much())?;
     Some(Finding {
         code: "repeating-data-faster",
@@ -76,7 +77,7 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
             "Data that repeats itself ({}) was written {} at the same settings, over {} pairs of \
              trials.",
             found.payload,
-            Saving::in_words(ratio),
+            PayloadSaving::in_words(ratio),
             found.pairs,
         ),
         advice:
@@ -87,10 +88,10 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
 }
 
 /// Whether the figures of a candidate are those of data that the target saves.
-pub(super) fn is_saved(sweep: &Sweep, saving: &[Saving], place: usize) -> bool {
+pub(super) fn is_saved(sweep: &Sweep, saving: &[PayloadSaving], place: usize) -> bool {
     let Some((payload, common)) = group(sweep, place) else { return false };
-    let own = |one: &&Saving| one.payload == payload && one.common == common;
-    saving.iter().find(own).is_some_and(Saving::is_much)
+    let own = |one: &&PayloadSaving| one.payload == payload && one.common == common;
+    saving.iter().find(own).is_some_and(PayloadSaving::is_much)
 }
 
 /// The sentence about each payload that repeats itself.
@@ -98,8 +99,8 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     saving(sweep).iter().filter(|one| 0 < one.pairs).map(in_words).collect()
 }
 
-fn in_words(one: &Saving) -> String {
-    let Saving { payload, pairs, ratio, common } = one;
+fn in_words(one: &PayloadSaving) -> String {
+    let PayloadSaving { payload, pairs, ratio, common } = one;
     let each = common.iter().map(|one| format!("{} {}", one.axis, one.label));
     let whose = each.collect::<Vec<_>>().join(", ");
     let at = if whose.is_empty() { String::new() } else { format!(" at {whose}") };
@@ -113,18 +114,18 @@ fn in_words(one: &Saving) -> String {
             "{name} {are} written {} in the mean of {over}: the target, or something on the way to \
              it, compresses, deduplicates or leaves them out, and their figures say nothing about its \
              medium.",
-            Saving::in_words(*ratio)
+            PayloadSaving::in_words(*ratio)
         ),
         Some(ratio) if ratio.high <= MUCH => format!(
             "{name} {are} not written much faster: {} in the mean of {over}, and nothing shows that \
              anything on the way saves on them.",
-            Saving::in_words(*ratio)
+            PayloadSaving::in_words(*ratio)
         ),
         Some(ratio) => format!(
             "Whether {} {are} written much faster (by {much}) cannot be told: {} in the mean of \
              {over}.",
             name.to_lowercase(),
-            Saving::in_words(*ratio)
+            PayloadSaving::in_words(*ratio)
         ),
         None => format!(
             "Whether {} {are} written much faster cannot be told from {over}: compare \
@@ -173,7 +174,7 @@ fn pairs(sweep: &Sweep, wanted: &Group) -> Vec<f64> {
 
 /// A trial against that of random data at the same settings: of the same pass, or what was run closest
 /// to it.
-fn pair(sweep: &Sweep, place: usize, reading: Reading) -> Option<f64> {
+fn pair(sweep: &Sweep, place: usize, reading: TrialThroughput) -> Option<f64> {
     let others = &sweep.readings[counterpart(sweep, place)?];
     let closest = others.iter().min_by_key(|one| {
         let is_other_pass = !sweep.candidates[place].once && one.repeat != reading.repeat;

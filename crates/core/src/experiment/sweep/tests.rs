@@ -9,9 +9,9 @@ use crate::stats::testing::Chance;
 use crate::units::Bytes;
 use crate::verdict::testing::Invented;
 
-const SETTINGS: Settings = Settings {
+const SETTINGS: SweepSettings = SweepSettings {
     repeats: 3,
-    order: Order::Shuffled,
+    order: PassOrder::Shuffled,
     seed: 7,
     rest: Span::from_secs(10),
     prepare: 0,
@@ -25,7 +25,7 @@ fn axis(name: &str, labels: &[&str]) -> Axis {
 }
 
 /// Every combination of block sizes and depths.
-fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: Settings) -> Sweep {
+fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: SweepSettings) -> Sweep {
     let labels: Vec<&str> = blocks.iter().map(|block| block.0).collect();
     let coordinate = |axis: &str, label: &str, value: f64| Coordinate {
         axis: axis.to_owned(),
@@ -131,8 +131,8 @@ fn the_same_seed_gives_the_same_order_and_as_given_is_as_given() {
         ran.iter().map(|one| labels(&one.place).1).collect::<Vec<_>>()
     };
     assert_eq!(order(SETTINGS), order(SETTINGS));
-    assert_ne!(order(SETTINGS), order(Settings { seed: 8, ..SETTINGS }));
-    let given = order(Settings { order: Order::AsGiven, repeats: 2, ..SETTINGS });
+    assert_ne!(order(SETTINGS), order(SweepSettings { seed: 8, ..SETTINGS }));
+    let given = order(SweepSettings { order: PassOrder::AsGiven, repeats: 2, ..SETTINGS });
     assert_eq!(given, [depths, depths].concat());
 }
 
@@ -231,7 +231,7 @@ fn void_trials_do_not_count_unless_all_are() {
 
 #[test]
 fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
-    let settings = Settings { cut_off: true, order: Order::AsGiven, ..SETTINGS };
+    let settings = SweepSettings { cut_off: true, order: PassOrder::AsGiven, ..SETTINGS };
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4", "2", "1"], settings);
     let device = |place: &Place| 100e6 * place.coordinates[1].value.unwrap();
     let (ran, conclusion) = run(&mut sweep, device);
@@ -250,7 +250,7 @@ fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
     assert!(!sweep.enough(&so_far(1.0)), "nothing is known yet");
     sweep.next(Some(&trial(&first, 800e6)));
     assert!(sweep.enough(&so_far(400e6)) && !sweep.enough(&so_far(790e6)));
-    let unasked = Settings { cut_off: false, ..settings };
+    let unasked = SweepSettings { cut_off: false, ..settings };
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4"], unasked);
     sweep.next(None);
     sweep.next(Some(&trial(&first, 800e6)));
@@ -259,7 +259,7 @@ fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
 
 #[test]
 fn one_trial_of_a_point_says_what_it_does_not_know() {
-    let settings = Settings { repeats: 1, ..SETTINGS };
+    let settings = SweepSettings { repeats: 1, ..SETTINGS };
     let mut sweep = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
     let (_, conclusion) = run(&mut sweep, |place| 100e6 * place.coordinates[1].value.unwrap());
     assert!(conclusion.sentences[0].ends_with("(1 trial)."), "{:?}", conclusion.sentences);
@@ -276,7 +276,7 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
 }
 
 /// A sweep of random data against zeros, the zeros once, at so many depths.
-fn against_zeros(depths: &[&str], settings: Settings) -> Sweep {
+fn against_zeros(depths: &[&str], settings: SweepSettings) -> Sweep {
     let mut sweep = grid(&[("random", 65536), ("zeros", 65536)], depths, settings);
     sweep.axes[0].name = "payload".to_owned();
     for one in &mut sweep.candidates {
@@ -403,7 +403,7 @@ fn zeros_are_called_faster_by_chance_in_one_of_twenty_sweeps_at_most() {
     for noise in NOISES {
         let mut wrong = 0;
         for seed in 0..SEEDS {
-            let mut sweep = against_zeros(&NINE, Settings { seed, ..SETTINGS });
+            let mut sweep = against_zeros(&NINE, SweepSettings { seed, ..SETTINGS });
             let mut device = noisy(noise, seed, 36, &|_| 1e8);
             let (said, void, left_out) = said_of_zeros(&mut sweep, &mut device);
             wrong += usize::from(0 < void || left_out || said.contains("Zeros are written"));
@@ -414,7 +414,7 @@ fn zeros_are_called_faster_by_chance_in_one_of_twenty_sweeps_at_most() {
 
 /// What a curve says of a device that gives this at each depth.
 fn curve_said(seed: u64, repeats: u32, noise: Noise, truth: &dyn Fn(&Place) -> f64) -> Vec<String> {
-    let mut sweep = grid(&[("1m", 1 << 20)], &NINE, Settings { seed, repeats, ..SETTINGS });
+    let mut sweep = grid(&[("1m", 1 << 20)], &NINE, SweepSettings { seed, repeats, ..SETTINGS });
     let device = noisy(noise, seed, 9 * repeats as usize, truth);
     run(&mut sweep, device).1.sentences
 }
@@ -466,7 +466,7 @@ fn a_knee_is_found_through_noise_and_no_sentence_contradicts_another() {
 #[test]
 fn a_point_that_falls_out_of_its_curve_is_measured_again_before_anything_is_concluded() {
     for (repeats, stays) in [(1, false), (1, true), (3, true)] {
-        let settings = Settings { repeats, ..SETTINGS };
+        let settings = SweepSettings { repeats, ..SETTINGS };
         let mut sweep = grid(&[("1m", 1 << 20)], &NINE, settings);
         let ahead = sweep.forecast();
         assert_eq!((ahead.points, ahead.points_at_most), (9 * repeats, 9 * repeats + 18));
@@ -501,9 +501,9 @@ fn a_point_that_falls_out_of_its_curve_is_measured_again_before_anything_is_conc
 #[test]
 fn which_axis_matters_most_is_not_made_of_noise() {
     for noise in NOISES {
-        for order in [Order::Shuffled, Order::AsGiven] {
+        for order in [PassOrder::Shuffled, PassOrder::AsGiven] {
             let wrong = (0..SEEDS / 2).filter(|seed| {
-                let settings = Settings { seed: *seed, repeats: 2, order, ..SETTINGS };
+                let settings = SweepSettings { seed: *seed, repeats: 2, order, ..SETTINGS };
                 let blocks = [("4k", 4096), ("64k", 65536), ("1m", 1 << 20)];
                 let mut sweep = grid(&blocks, &["1", "2", "4"], settings);
                 let device = noisy(noise, *seed, 18, &|_| 1e8);
@@ -521,7 +521,7 @@ fn which_axis_matters_most_is_not_made_of_noise() {
 fn nothing_is_cut_off_by_noise() {
     for noise in &NOISES[..4] {
         let cut = (0..SEEDS).filter(|seed| {
-            let settings = Settings { seed: *seed, cut_off: true, ..SETTINGS };
+            let settings = SweepSettings { seed: *seed, cut_off: true, ..SETTINGS };
             let mut sweep = grid(&[("1m", 1 << 20)], &NINE, settings);
             let device = noisy(*noise, *seed, 27, &|_| 1e8);
             run(&mut sweep, device).1.sentences.iter().any(|one| one.contains("cut off"))

@@ -2,10 +2,11 @@
 //! on more load gains nothing, what falls out of its curve, and which axis matters most.
 
 use super::curves::{self, Curve, Saturation};
-use super::{Order, Sweep, payloads};
+use super::{PassOrder, Sweep, payloads};
+use crate::experiment::Axis;
 use crate::experiment::throughput::{Throughput, percent, within};
-use crate::experiment::{Axis, Coordinate};
 use crate::stats::{self, Comparison, Estimate, Level, Ratio, UNREPEATED};
+use crate::trial::Coordinate;
 
 /// More points than this are counted, not listed.
 const LISTED: usize = 6;
@@ -13,7 +14,7 @@ const LISTED: usize = 6;
 const CURVES: usize = 12;
 
 /// A candidate that was measured.
-struct Known {
+struct MeasuredCandidate {
     place: usize,
     level: Level,
 }
@@ -25,8 +26,9 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     // Data that the target saves says nothing about it, however fast it is.
     let is_saved = |place: &usize| payloads::is_saved(sweep, &saving, *place);
     let known = all().filter(|place| !is_saved(place));
-    let known: Vec<Known> =
-        known.filter_map(|place| Some(Known { place, level: sweep.levels[place]? })).collect();
+    let known: Vec<MeasuredCandidate> = known
+        .filter_map(|place| Some(MeasuredCandidate { place, level: sweep.levels[place]? }))
+        .collect();
     let saved = all().filter(|place| is_saved(place) && !sweep.readings[*place].is_empty());
     let saved: Vec<usize> = saved.collect();
     let void: Vec<usize> = all().filter(|one| sweep.is_void(*one) && !is_saved(one)).collect();
@@ -66,11 +68,11 @@ pub fn unrepeated(sweep: &Sweep) -> Option<String> {
 }
 
 /// The highest, and what cannot be told from it: one decision, two sentences.
-fn the_best(sweep: &Sweep, known: &[Known]) -> Vec<String> {
+fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let highest = known.iter().enumerate().max_by(|a, b| a.1.level.cmp_value(&b.1.level));
     let Some((highest, best)) = highest else { return Vec::new() };
     let compared = Comparison::new(known.iter().map(|one| one.level));
-    let mut same: Vec<&Known> = (0..known.len())
+    let mut same: Vec<&MeasuredCandidate> = (0..known.len())
         .filter(|one| *one != highest && !compared.ratio(&[*one], &[highest]).is_less())
         .map(|one| &known[one])
         .collect();
@@ -86,7 +88,7 @@ fn the_best(sweep: &Sweep, known: &[Known]) -> Vec<String> {
     if known.len() < 2 {
         return sentences;
     }
-    let label = |one: &&Known| name(&sweep.candidates[one.place].coordinates);
+    let label = |one: &&MeasuredCandidate| name(&sweep.candidates[one.place].coordinates);
     let names: Vec<String> = same.iter().take(LISTED).map(label).collect();
     sentences.push(match same.len() {
         0 => "No other point can be taken for it.".to_owned(),
@@ -120,7 +122,7 @@ fn not_counted(sweep: &Sweep, places: &[usize], why: &str) -> Option<String> {
 
 /// Along the axis of the load, for each combination of the others: from where on it is enough, and what
 /// falls out of the curve.
-fn saturation(sweep: &Sweep, known: &[Known]) -> Vec<String> {
+fn saturation(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let Some(along) = curves::axis(sweep) else { return Vec::new() };
     let axis = &sweep.axes[along].name;
     let curves = curves::along(sweep, along, |place, _| {
@@ -262,7 +264,7 @@ struct Effect<'a> {
 }
 
 /// Which axis matters most, if that can be told.
-fn most_important(sweep: &Sweep, known: &[Known]) -> Option<String> {
+fn most_important(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<String> {
     let axes = || sweep.axes.iter().enumerate().filter(|(_, axis)| axis.labels.len() > 1);
     let pairs = |labels: usize| labels * (labels - 1) / 2;
     let comparisons = axes().map(|(_, axis)| pairs(axis.labels.len())).sum();
@@ -306,7 +308,7 @@ fn most_important(sweep: &Sweep, known: &[Known]) -> Option<String> {
 /// both.
 fn effect<'a>(
     sweep: &'a Sweep,
-    known: &[Known],
+    known: &[MeasuredCandidate],
     place: usize,
     comparisons: usize,
 ) -> Option<Effect<'a>> {
@@ -323,7 +325,7 @@ fn effect<'a>(
             here.collect()
         })
         .collect();
-    let by_chance = sweep.settings.order == Order::Shuffled;
+    let by_chance = sweep.settings.order == PassOrder::Shuffled;
     let mut largest: Option<Ratio> = None;
     for (nth, one) in by_label.iter().enumerate() {
         for other in &by_label[nth + 1..] {

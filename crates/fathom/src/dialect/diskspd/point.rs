@@ -387,7 +387,7 @@ struct Mapper<'a> {
     streams: Vec<Stream>,
     result: Vec<export::Stream>,
     /// What distributions come to.
-    parts: Vec<export::Distribution>,
+    parts: Vec<export::RangeShares>,
 }
 
 impl Mapper<'_> {
@@ -576,7 +576,7 @@ fn effective(
     path: &str,
     region: &Region,
     lanes: Lanes,
-) -> Option<export::Distribution> {
+) -> Option<export::RangeShares> {
     let Access::Random { distribution: Some(distribution), alignment, .. } = &target.access else {
         return None;
     };
@@ -601,7 +601,7 @@ fn effective(
     let total: u32 = ranges.iter().map(|(io, ..)| io).sum();
     ranges.iter_mut().for_each(|(io, ..)| *io = (*io * 100 + total / 2) / total.max(1));
     let threads = (lanes.first..lanes.first + lanes.threads).collect();
-    Some(export::Distribution { path: path.to_owned(), threads, ranges })
+    Some(export::RangeShares { path: path.to_owned(), threads, ranges })
 }
 
 /// The limit of a thread in I/Os per second, if it has one: no more than its bursts allow.
@@ -890,7 +890,7 @@ mod tests {
     fn distributions_are_told_as_what_they_come_to() {
         let told = |line: &str| {
             let parts = mapped(line).unwrap().result.distributions;
-            let shown = |one: &export::Distribution| format!("{:?} {:?}", one.threads, one.ranges);
+            let shown = |one: &export::RangeShares| format!("{:?} {:?}", one.threads, one.ranges);
             parts.iter().map(shown).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(told("-b4K -r a"), "");

@@ -3,7 +3,7 @@
 
 use fathom_core::Quantile;
 
-use super::{ROUND, Watched, ends, panel, ticks, window};
+use super::{ROUND, Watched, about_trial, ends, panel, ticks, window};
 use crate::chart::{
     Axis, BARS, Chart, Dot, Form, Lines, Paint, Scale, Series, Shape, loops, sweep,
 };
@@ -82,7 +82,7 @@ fn times(document: &Document, found: &SustainFound, trials: &[&Trial]) -> Chart 
                 half: estimate
                     .and_then(|e| e.half_width.map(|half| half.min(e.value * 0.99) / 1e6)),
                 label: String::new(),
-                about: about(trial),
+                about: about_trial(trial),
             }
         });
         let form = Form::Dotted(Shape::nth(nth));
@@ -145,7 +145,7 @@ fn convergence(document: &Document, found: &SustainFound, trials: &[&Trial]) -> 
             y: value(trial, watched, quantile),
             half: None,
             label: String::new(),
-            about: about(trial),
+            about: about_trial(trial),
         });
         Series {
             name: name.collect::<Vec<_>>().join(", "),
@@ -194,25 +194,4 @@ fn value(trial: &Trial, watched: Watched, quantile: Option<Quantile>) -> Option<
         }
     };
     Some(watched.read(value)).filter(|value| *value > 0.0)
-}
-
-/// Everything about a trial, for who points at it.
-pub fn about(trial: &Trial) -> String {
-    let summary = figures::summary(trial, None, &QUANTILES);
-    let mut lines = Vec::from([trial.point.name.clone()]);
-    lines.extend(summary.iops.map(|estimate| {
-        format!("{} IOPS {}", figures::rate(estimate.value), figures::plus_minus(Some(&estimate)))
-    }));
-    lines.extend(summary.bandwidth.map(|estimate| {
-        let mib = figures::rate(figures::mib(estimate.value));
-        format!("{mib} MiB/s {}", figures::plus_minus(Some(&estimate)))
-    }));
-    for (quantile, estimate) in QUANTILES.iter().zip(&summary.quantiles) {
-        lines.extend(estimate.map(|estimate| {
-            let half = figures::plus_minus(Some(&estimate));
-            format!("{quantile} {} {half}", figures::time(estimate.value))
-        }));
-    }
-    lines.push(trial.verdict.name().to_owned());
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }

@@ -3,7 +3,7 @@
 
 use fathom_core::Quantile;
 
-use super::{Watched, cells, is_after_rounds, panel};
+use super::{Watched, about_trial, is_after_rounds, panel};
 use crate::chart::{
     Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, labeled, loops,
     sweep,
@@ -214,7 +214,7 @@ fn over_time(document: &Document, found: &SustainFound, watched: Watched) -> Cha
             y: value(moment.trial).map(|value| watched.read(value)),
             half: None,
             label: String::new(),
-            about: cells::about(moment.trial),
+            about: about_trial(moment.trial),
         });
         let (name, paint) = match state {
             None => ("rounds before".to_owned(), Paint::Muted),

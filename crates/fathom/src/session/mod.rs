@@ -8,11 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Conclusion as Concluded, Experiment, Foreseen, Planned, ReductionProbe, Step, Trial, completed,
+    Conclusion as Concluded, Experiment, Foreseen, Planned, ReductionProbe, Step, completed,
 };
 use fathom_core::facts::{Counters, Host, Reduction, Target, TargetKind};
 use fathom_core::measure::{Record, Upkeep};
 use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::trial::Trial;
 use fathom_core::verdict::{Judgement, Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
 use fathom_engine::trace::Tracer;

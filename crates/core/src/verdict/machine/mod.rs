@@ -3,7 +3,7 @@
 //! takes for the target's time.
 
 use super::case::{Case, counted, percent, share};
-use super::{Judgement, Severity, generator};
+use super::{Judgement, Severity};
 use crate::facts::{Pause, PauseKind, Pauses, Rank};
 use crate::measure::{CpuWait, WorkerRecord};
 use crate::spec::{IoPriority, Stream};
@@ -70,7 +70,7 @@ fn contention(case: &Case) -> Result<Option<Contention>, &'static str> {
     let Some(counters) = &case.trial.counters else {
         return Err("the CPUs' times in the window are not known");
     };
-    let tied: Option<Vec<u32>> = generator::tied(case).collect();
+    let tied: Option<Vec<u32>> = case.tied_cpus().collect();
     let chosen = |cpu| tied.as_ref().is_none_or(|tied| tied.contains(&cpu));
     let Some(cpu) = counters.cpu_time(chosen) else {
         return Err("the CPUs' times in the window are not known");

@@ -1,6 +1,11 @@
 //! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
 //! is advice; this is a test as well (`cargo test -p xtask`), so it cannot be forgotten.
 
+mod allowed;
+mod house;
+mod modules;
+mod parse;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
@@ -75,6 +80,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
             rule,
         }));
     }
+    findings.extend(house::check(root, &files)?);
     findings.extend(changelog(root)?);
     findings.extend(lies(root)?);
     Ok(findings)

@@ -7,7 +7,8 @@ mod map;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use fathom_core::experiment::{Conclusion, Forecast, Planned, Trial};
+use fathom_core::experiment::{Conclusion, Forecast, Planned};
+use fathom_core::trial::Trial;
 use fathom_core::{Bytes, Span, printable};
 use fathom_engine::Progress;
 use fathom_report::document::Experiment;

@@ -5,7 +5,10 @@ use std::fmt::{Display, Write as _};
 
 use fathom_core::measure::{Direction, Histogram};
 
-use super::diskspd::{self, BucketTimes, Cpu, Iops, Profile, Row, TimeSpan, Topology, ms};
+use super::processors::{self, CpuShares, Topology};
+use super::rows::{self, ThreadRow, ms};
+use super::series::{self, BucketTimes, Iops};
+use super::{Profile, TimeSpan};
 use crate::document::{Document, Trial};
 
 /// All of it, without a declaration in front, as DiskSpd has it.
@@ -82,16 +85,16 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
     out.value("ProcCount", document.header.host.as_ref().map_or(0, |host| host.cpus));
     let host = document.header.host.as_ref();
     cpu_utilization(out, trial, host.and_then(Topology::of).as_ref());
-    let rows = diskspd::rows(document, trial, span);
+    let rows = rows::rows(document, trial, span);
     if span.service_times {
         service_times(out, &rows);
     }
     if let Some(bucket) = span.io_bucket {
-        let series = diskspd::series(trial, bucket);
-        let unrest = |direction| diskspd::deviation(&diskspd::of(direction, &series));
+        let series = series::series(trial, bucket);
+        let unrest = |direction| series::deviation(&series::of(direction, &series));
         out.within("Iops", |out| {
             deviations(out, &rows.iter().collect::<Vec<_>>(), &unrest);
-            let times = diskspd::bucket_times(trial, bucket);
+            let times = series::bucket_times(trial, bucket);
             buckets(out, &series, &times, bucket.0 / 1_000_000);
         });
     }
@@ -107,7 +110,7 @@ fn time_span(out: &mut Out, document: &Document, trial: &Trial, span: &TimeSpan)
 
 fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
     let Some(counters) = &trial.counters else { return };
-    let percent = |out: &mut Out, cpu: &Cpu| {
+    let percent = |out: &mut Out, cpu: &CpuShares| {
         for (name, share) in [
             ("UsagePercent", cpu.usage()),
             ("UserPercent", cpu.user),
@@ -117,7 +120,7 @@ fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
             out.value(name, format!("{share:.2}"));
         }
     };
-    let (cpus, average) = diskspd::cpus(counters);
+    let (cpus, average) = processors::cpus(counters);
     out.within("CpuUtilization", |out| {
         for cpu in &cpus {
             out.within("CPU", |out| {
@@ -142,8 +145,8 @@ fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
 const PARTS: [(&str, Option<Direction>); 3] =
     [("Read", Some(Direction::Read)), ("Write", Some(Direction::Write)), ("", None)];
 
-fn service_times(out: &mut Out, rows: &[Row<'_>]) {
-    let times = PARTS.map(|(name, direction)| (name, diskspd::sum(rows, direction).times));
+fn service_times(out: &mut Out, rows: &[ThreadRow<'_>]) {
+    let times = PARTS.map(|(name, direction)| (name, rows::sum(rows, direction).times));
     let counts: String = times
         .iter()
         .map(|(name, times)| {
@@ -162,7 +165,7 @@ fn service_times(out: &mut Out, rows: &[Row<'_>]) {
         });
         percentile(out, "0", &times, &Histogram::min);
         for (text, share) in whole.chain(nines) {
-            percentile(out, &text, &times, &|times| diskspd::percentile(times, share));
+            percentile(out, &text, &times, &|times| rows::percentile(times, share));
         }
         percentile(out, "100", &times, &Histogram::max);
     });
@@ -193,9 +196,9 @@ fn mean_and_deviation(out: &mut Out, times: &Histogram, mean_name: &str, name: &
 }
 
 /// The standard deviations of the IOPS of what there was.
-fn deviations(out: &mut Out, rows: &[&Row<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
+fn deviations(out: &mut Out, rows: &[&ThreadRow<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
     for (name, direction) in PARTS {
-        if diskspd::sum(rows.iter().copied(), direction).ios > 0 {
+        if rows::sum(rows.iter().copied(), direction).ios > 0 {
             out.value(&format!("{name}IopsStdDev"), format!("{:.3}", unrest(direction)));
         }
     }
@@ -231,7 +234,7 @@ fn in_attributes(times: &[BucketTimes; 2]) -> String {
     out
 }
 
-fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
+fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &ThreadRow<'_>) {
     let (read, write) = (&row.cell.read, &row.cell.write);
     out.value("Path", escaped(row.path));
     for (name, value) in [
@@ -248,7 +251,7 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
     distribution(out, span, row);
     if span.service_times {
         for (name, direction) in PARTS {
-            let times = diskspd::sum([row], direction).times;
+            let times = rows::sum([row], direction).times;
             mean_and_deviation(out, &times, &format!("Average{name}LatencyMilliseconds"), name);
         }
     }
@@ -259,7 +262,7 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &Row<'_>) {
 }
 
 /// What the thread's distribution (`-rd`) came to on the target, holes included.
-fn distribution(out: &mut Out, span: &TimeSpan, row: &Row<'_>) {
+fn distribution(out: &mut Out, span: &TimeSpan, row: &ThreadRow<'_>) {
     let own = span.distributions.iter().find(|distribution| {
         distribution.path == row.path && distribution.threads.contains(&row.thread)
     });

@@ -9,7 +9,7 @@ use fathom_core::stats;
 use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
 use crate::document::{Document, Role, Round, Steadiness, SustainFound, Trial};
 use crate::figures;
-use crate::results::Results;
+use crate::results::{QUANTILES, Results};
 
 /// The axis of rounds that have one point each.
 const ROUND: &str = "round";
@@ -264,4 +264,25 @@ fn ticks(rounds: &[Round]) -> Vec<(f64, String)> {
 fn ends(rounds: &[Round]) -> Option<(f64, f64)> {
     let (first, last) = (rounds.first()?, rounds.last()?);
     Some((f64::from(first.number) - 0.6, f64::from(last.number) + 0.6))
+}
+
+/// Everything about a trial, for who points at it.
+fn about_trial(trial: &Trial) -> String {
+    let summary = figures::summary(trial, None, &QUANTILES);
+    let mut lines = Vec::from([trial.point.name.clone()]);
+    lines.extend(summary.iops.map(|estimate| {
+        format!("{} IOPS {}", figures::rate(estimate.value), figures::plus_minus(Some(&estimate)))
+    }));
+    lines.extend(summary.bandwidth.map(|estimate| {
+        let mib = figures::rate(figures::mib(estimate.value));
+        format!("{mib} MiB/s {}", figures::plus_minus(Some(&estimate)))
+    }));
+    for (quantile, estimate) in QUANTILES.iter().zip(&summary.quantiles) {
+        lines.extend(estimate.map(|estimate| {
+            let half = figures::plus_minus(Some(&estimate));
+            format!("{quantile} {} {half}", figures::time(estimate.value))
+        }));
+    }
+    lines.push(trial.verdict.name().to_owned());
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }

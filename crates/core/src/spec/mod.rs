@@ -1,6 +1,7 @@
 //! What to measure, resolved: after this there is no option that means "default".
 
 mod access;
+mod check;
 mod course;
 mod kinds;
 mod limit;
@@ -12,13 +13,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
+pub use check::{Misfit, check as check_pattern};
 pub use course::{Course, Stage};
 pub use kinds::{Kind, Part};
-pub use limit::{Limit, Quota};
-pub use pattern::{
-    Distribution, Extent, HotRange, Misfit, Order, Pattern, Sequence, Starts,
-    check as check_pattern,
-};
+pub use limit::Limit;
+pub use pattern::{Distribution, Extent, HotRange, Order, Pattern, Sequence, Starts};
 pub use rests::{Active, RestFrom, Rests};
 
 pub use workplace::{IoPriority, Workplace};
@@ -248,6 +247,13 @@ impl Stream {
             Direction::Write => 1.0 - self.read_share,
         };
         share > 0.0 && !self.trims_alone()
+    }
+
+    /// How many workers share each of its regions.
+    pub fn sharers(&self) -> u32 {
+        match self.workers {
+            Workers::PerTarget(n) | Workers::Total(n) => n,
+        }
     }
 
     /// Whether it does nothing but trim.

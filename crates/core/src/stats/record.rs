@@ -1,9 +1,11 @@
-//! What experiments read in a record: rates and quantiles with their half-widths, of one stream or of
-//! all together. The same figures stand in the reports.
+//! What a record tells: rates and quantiles with their half-widths, of one stream or of all together.
+//! Experiments, verdicts and reports show the same figures.
 
+use super::Estimate;
+use super::batches;
+use super::series::{Slice, bandwidth_series, iops_series, slices};
 use crate::measure::{Cell, Direction, Interval, Record, Stretch, Whole, WorkerRecord};
-use crate::stats::{self, Estimate, Slice};
-use crate::units::{Bytes, Quantile, Span};
+use crate::units::{Quantile, Span};
 
 /// I/Os per second that completed in the window; of a limited load, in the time before its drain.
 pub fn iops(
@@ -15,9 +17,9 @@ pub fn iops(
     if let Some(estimate) = while_whole(record, stream, counted, |slice| slice.iops(direction)) {
         return Some(estimate);
     }
-    let slices = stats::slices(series(record, stream));
+    let slices = slices(series(record, stream));
     let total = record.sum(direction, of(stream)).ios();
-    stats::rate(total, record.window, &stats::iops_series(&slices, direction))
+    batches::rate(total, record.window, &iops_series(&slices, direction))
 }
 
 /// Bytes per second that completed in the window; of a limited load, in the time before its drain.
@@ -31,9 +33,9 @@ pub fn bandwidth(
     if let Some(estimate) = while_whole(record, stream, counted, rate) {
         return Some(estimate);
     }
-    let slices = stats::slices(series(record, stream));
+    let slices = slices(series(record, stream));
     let total = record.sum(direction, of(stream)).bytes.0;
-    stats::rate(total, record.window, &stats::bandwidth_series(&slices, direction))
+    batches::rate(total, record.window, &bandwidth_series(&slices, direction))
 }
 
 fn chosen(pair: [u64; 2], direction: Option<Direction>) -> u64 {
@@ -63,9 +65,9 @@ fn while_whole(
     let last = wholes().map(|whole| whole.length).max()?;
     let before: Vec<&Interval> =
         series(record, stream).filter(|one| one.start + one.length <= first).collect();
-    let slices = stats::slices(before);
+    let slices = slices(before);
     let rates: Vec<f64> = slices.iter().map(rate).collect();
-    let of_slices = stats::mean(&rates);
+    let of_slices = batches::mean(&rates);
     let half_width = of_slices.and_then(|mean| mean.half_width);
     if (last - first).0 as f64 <= TOGETHER * first.0 as f64 {
         let each = |whole: &Whole| counted(whole) as f64 / whole.length.as_secs_f64();
@@ -84,32 +86,7 @@ pub fn response_time(
     let whole = record.sum(direction, of(stream));
     let stretches: Vec<&Stretch> =
         record.stretches.iter().filter(|one| stream.is_none_or(|s| s == one.stream)).collect();
-    stats::quantile(whole.response_time(), &stretches, direction, quantile)
-}
-
-/// "893.6 MiB/s (937 MB/s)": powers of two, and those of ten that limits are given in.
-pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
-    let bytes = Bytes(bytes_per_second as u64);
-    format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
-}
-
-/// What a trial that was to move so many bytes did, in the words of the study of concurrent writes,
-/// with true units: "completed a write of 1048576 bytes after 2 seconds for 0.5 MiB/s". None of a
-/// trial that moved nothing.
-pub fn completed(direction: Option<Direction>, bytes: u64, took: Span) -> Option<String> {
-    let seconds = took.as_secs_f64();
-    if bytes == 0 || seconds <= 0.0 {
-        return None;
-    }
-    let what = match direction {
-        Some(Direction::Read) => "a read",
-        Some(Direction::Write) => "a write",
-        None => "reads and writes",
-    };
-    let rate = bytes as f64 / seconds / Bytes::MIB as f64;
-    Some(format!(
-        "completed {what} of {bytes} bytes after {seconds:.2} seconds for {rate:.1} MiB/s"
-    ))
+    batches::quantile(whole.response_time(), &stretches, direction, quantile)
 }
 
 fn of(stream: Option<u32>) -> impl Fn(&WorkerRecord, &Cell) -> bool {
@@ -123,6 +100,7 @@ fn series(record: &Record, stream: Option<u32>) -> impl Iterator<Item = &Interva
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
     use crate::verdict::testing::Invented;
 
     #[test]

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use fathom_core::measure::{Direction, Histogram};
 use fathom_core::printable;
 
-use super::diskspd::{self, Distribution, Profile, Row, Sum, TimeSpan, Topology, ms, size};
+use super::processors::{self, Topology};
+use super::rows::{self, Sum, ThreadRow, ms};
+use super::series;
+use super::{Profile, RangeShares, TimeSpan, size};
 use crate::document::{Document, Trial};
 
 const STARS: &str =
@@ -89,7 +92,7 @@ fn time_span(out: &mut String, document: &Document, trial: &Trial, span: &TimeSp
     );
     cpu_table(out, trial);
     distributions(out, &span.distributions);
-    let rows = diskspd::rows(document, trial, span);
+    let rows = rows::rows(document, trial, span);
     for (name, direction) in
         [("Total", None), ("Read", Some(Direction::Read)), ("Write", Some(Direction::Write))]
     {
@@ -97,16 +100,16 @@ fn time_span(out: &mut String, document: &Document, trial: &Trial, span: &TimeSp
         section(out, trial, span, &rows, direction);
     }
     if span.service_times {
-        let groups = diskspd::by_path(&rows);
+        let groups = rows::by_path(&rows);
         if groups.len() > 1 {
             for (path, group) in groups {
                 let _ = write!(out, "\nLatency distribution: {}\n", printable(path));
-                let times = |direction| diskspd::sum(group.iter().copied(), direction).times;
+                let times = |direction| rows::sum(group.iter().copied(), direction).times;
                 percentiles(out, &times(Some(Direction::Read)), &times(Some(Direction::Write)));
             }
         }
         out.push_str("\nTotal latency distribution:\n");
-        let times = |direction| diskspd::sum(&rows, direction).times;
+        let times = |direction| rows::sum(&rows, direction).times;
         percentiles(out, &times(Some(Direction::Read)), &times(Some(Direction::Write)));
     }
 }
@@ -116,8 +119,8 @@ fn cpu_table(out: &mut String, trial: &Trial) {
     const LINE: &str = "----------------------------------------\n";
     out.push_str("\nCPU |  Usage |  User  | Kernel |  Idle\n");
     out.push_str(LINE);
-    let (cpus, average) = diskspd::cpus(counters);
-    let mut row = |name: String, cpu: &diskspd::Cpu| {
+    let (cpus, average) = processors::cpus(counters);
+    let mut row = |name: String, cpu: &processors::CpuShares| {
         let _ = writeln!(
             out,
             "{name}| {:6.2}%| {:6.2}%| {:6.2}%| {:6.2}%",
@@ -133,7 +136,7 @@ fn cpu_table(out: &mut String, trial: &Trial) {
     row(format!("{LINE}avg."), &average);
 }
 
-fn distributions(out: &mut String, distributions: &[Distribution]) {
+fn distributions(out: &mut String, distributions: &[RangeShares]) {
     if distributions.is_empty() {
         return;
     }
@@ -168,7 +171,7 @@ fn section(
     out: &mut String,
     trial: &Trial,
     span: &TimeSpan,
-    rows: &[Row<'_>],
+    rows: &[ThreadRow<'_>],
     direction: Option<Direction>,
 ) {
     let (times, deviation) = (span.service_times, span.io_bucket);
@@ -185,15 +188,15 @@ fn section(
     let _ = writeln!(out, "{line}");
     let seconds = trial.window().as_secs_f64();
     for row in rows {
-        let sum = diskspd::sum([row], direction);
+        let sum = rows::sum([row], direction);
         let unrest = deviation.map(|_| row.iops_deviation(direction, trial));
         let _ = write!(out, "{:6} | {}", row.thread, figures(&sum, seconds, times, unrest));
         let _ = writeln!(out, " | {} ({})", printable(row.path), size(row.size));
     }
     let _ = writeln!(out, "{line}");
     let unrest = deviation
-        .map(|bucket| diskspd::deviation(&diskspd::of(direction, &diskspd::series(trial, bucket))));
-    let sum = diskspd::sum(rows, direction);
+        .map(|bucket| series::deviation(&series::of(direction, &series::series(trial, bucket))));
+    let sum = rows::sum(rows, direction);
     let _ = writeln!(out, "total:   {}", figures(&sum, seconds, times, unrest));
 }
 
@@ -236,7 +239,7 @@ fn percentiles(out: &mut String, reads: &Histogram, writes: &Histogram) {
     };
     row("min", &Histogram::min);
     for (share, name) in PERCENTILES {
-        row(name, &|times| diskspd::percentile(times, share));
+        row(name, &|times| rows::percentile(times, share));
     }
     row("max", &Histogram::max);
 }
@@ -247,9 +250,9 @@ fn totals(out: &mut String, document: &Document, profile: &Profile) {
     let (mut sums, mut seconds) = ([Sum::default(), Sum::default()], 0.0);
     for (span, trial) in spans.filter(|(_, trial)| trial.window_ns > 0) {
         seconds += trial.window().as_secs_f64();
-        let rows = diskspd::rows(document, trial, span);
+        let rows = rows::rows(document, trial, span);
         for direction in Direction::BOTH {
-            let sum = diskspd::sum(&rows, Some(direction));
+            let sum = rows::sum(&rows, Some(direction));
             sums[direction as usize].bytes += sum.bytes;
             sums[direction as usize].ios += sum.ios;
         }

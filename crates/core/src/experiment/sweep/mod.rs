@@ -12,12 +12,13 @@ pub(super) mod words;
 use super::precondition::Precondition;
 use super::throughput::Throughput;
 use super::{
-    Axis, Conclusion, Coordinate, Experiment, Forecast, Foreseen, Found, Place, Planned, Role,
-    Step, SweepFound, Trial, bandwidth_in_words, looks,
+    Axis, Conclusion, Experiment, Forecast, Foreseen, Found, Planned, Step, SweepFound, looks,
 };
+use crate::experiment::throughput::bandwidth_in_words;
 use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::{self, Comparison, Estimate, Level};
+use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::Span;
 use crate::verdict::Finding;
 pub(super) use payloads::is_unique;
@@ -35,7 +36,7 @@ pub struct Candidate {
 
 /// In which order the combinations are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum PassOrder {
     /// Each repeat is a pass over all of them in another order, by the seed.
     Shuffled,
     /// Each repeat is a pass over all of them as they were given.
@@ -44,11 +45,11 @@ pub enum Order {
 
 /// How a sweep goes about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct SweepSettings {
     /// How often each combination is run, at least once.
     pub repeats: u32,
     /// In which order.
-    pub order: Order,
+    pub order: PassOrder,
     /// Repeats the order, and with it everything else.
     pub seed: u64,
     /// How long the targets are left alone between two points.
@@ -73,7 +74,7 @@ const ASSUMED_BANDWIDTH: f64 = 500e6;
 
 /// The throughput of one trial, which is all that is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reading {
+struct TrialThroughput {
     value: f64,
     half_width: Option<f64>,
     /// Its window.
@@ -91,7 +92,7 @@ struct Reading {
 pub struct Sweep {
     axes: Vec<Axis>,
     candidates: Vec<Candidate>,
-    settings: Settings,
+    settings: SweepSettings,
     throughput: Throughput,
     /// What is run, in its order: places in `candidates`, and which of its repeats each is.
     turns: Vec<(u32, u32)>,
@@ -100,7 +101,7 @@ pub struct Sweep {
     /// Whether it was looked for what has to be measured again, and for what reason each was.
     again: Option<Vec<usize>>,
     /// The trials of each candidate.
-    readings: Vec<Vec<Reading>>,
+    readings: Vec<Vec<TrialThroughput>>,
     /// What they come to.
     levels: Vec<Option<Level>>,
     /// Candidates that were found clearly worse, and are run no more.
@@ -126,7 +127,7 @@ impl Sweep {
     /// # Panics
     ///
     /// Without a candidate, or when one has no place on some axis, which resolving a sweep rules out.
-    pub fn new(axes: Vec<Axis>, candidates: Vec<Candidate>, settings: Settings) -> Self {
+    pub fn new(axes: Vec<Axis>, candidates: Vec<Candidate>, settings: SweepSettings) -> Self {
         assert!(!candidates.is_empty() && settings.repeats > 0, "there is something to run");
         assert!(candidates.iter().all(|one| one.coordinates.len() == axes.len()));
         let turns = order::turns(&candidates, &settings);
@@ -197,7 +198,7 @@ impl Sweep {
     /// Takes the trial of a candidate.
     fn take(&mut self, place: usize, trial: &Trial) {
         if let Some(reading) = self.read(&trial.record) {
-            let reading = Reading { is_void: trial.is_void, ..reading };
+            let reading = TrialThroughput { is_void: trial.is_void, ..reading };
             // Judged before it counts itself, as it was at its looks. What is measured again is
             // measured to its end.
             self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
@@ -211,7 +212,8 @@ impl Sweep {
     /// are.
     fn compared(&self) -> Vec<Option<Level>> {
         let all_are = self.readings.iter().flatten().all(|one| one.is_void);
-        let shown = |one: &Reading| Estimate { value: one.value, half_width: one.half_width };
+        let shown =
+            |one: &TrialThroughput| Estimate { value: one.value, half_width: one.half_width };
         let each = self
             .readings
             .iter()
@@ -274,17 +276,24 @@ impl Sweep {
         Planned { point, place, rest: Span(0) }
     }
 
-    fn read(&self, record: &Record) -> Option<Reading> {
+    fn read(&self, record: &Record) -> Option<TrialThroughput> {
         let Estimate { value, half_width } = self.throughput.read(record)?;
         let at = self.turns.get(self.done).map_or(0, |(_, repeat)| *repeat);
         let took = record.window;
-        Some(Reading { value, half_width, took, turn: self.done, repeat: at, is_void: false })
+        Some(TrialThroughput {
+            value,
+            half_width,
+            took,
+            turn: self.done,
+            repeat: at,
+            is_void: false,
+        })
     }
 
     /// Whether a throughput is clearly below the best so far, whichever of the candidates that is and
     /// at whichever of its looks it is asked.
-    fn is_clearly_worse(&self, reading: Reading) -> bool {
-        let Reading { value, half_width: Some(half), .. } = reading else { return false };
+    fn is_clearly_worse(&self, reading: TrialThroughput) -> bool {
+        let TrialThroughput { value, half_width: Some(half), .. } = reading else { return false };
         let mine = Estimate { value, half_width: Some(half) };
         let mine = stats::levels(&[Vec::from([mine])])[0];
         let best = self.levels.iter().flatten().max_by(|one, other| one.cmp_value(other));
@@ -412,7 +421,7 @@ impl Experiment for Sweep {
 }
 
 /// Seconds that trials took in the mean; none without any.
-fn took<'r>(readings: impl Iterator<Item = &'r Reading>) -> Option<f64> {
+fn took<'r>(readings: impl Iterator<Item = &'r TrialThroughput>) -> Option<f64> {
     let (sum, count) =
         readings.fold((0.0, 0), |(sum, count), one| (sum + one.took.as_secs_f64(), count + 1));
     (count > 0).then(|| sum / f64::from(count))

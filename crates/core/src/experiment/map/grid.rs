@@ -1,0 +1,43 @@
+//! The cells of a latency map: which there are, and what a measurement of one told.
+
+use crate::stats::Estimate;
+
+/// How many cells a grid has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Steps of the write load, the one without writes included; at least 1.
+    pub writes: usize,
+    /// Steps of the read load, the one without reads included; at least 1.
+    pub reads: usize,
+    /// The first read step that can be measured: 0, or 1 where the grid has no cells without reads.
+    pub first_read: usize,
+}
+
+impl Shape {
+    /// Every cell, column by column.
+    pub fn spots(self) -> impl Iterator<Item = Spot> {
+        (0..self.writes).flat_map(move |write| {
+            (self.first_read..self.reads).map(move |read| Spot { write, read })
+        })
+    }
+}
+
+/// A cell, by its steps of both loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot {
+    /// The step of the write load.
+    pub write: usize,
+    /// The step of the read load.
+    pub read: usize,
+}
+
+/// What a measurement of a cell told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Whether the target carried both loads.
+    pub admissible: bool,
+    /// Whether the half-widths are within the tolerances.
+    pub precise: bool,
+    /// The response time at each of the map's quantiles in nanoseconds, where it is known.
+    pub response_times: Vec<Option<Estimate>>,
+}

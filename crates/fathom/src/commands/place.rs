@@ -1,0 +1,124 @@
+//! What is measured, found by its name and looked at: files and devices, or a simulated device.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use fathom_core::Bytes;
+use fathom_core::facts::Target;
+use fathom_engine::{host, sim};
+
+use crate::error::Error;
+use crate::hanging;
+
+/// How every simulated target's name begins.
+const SIMULATED: &str = "sim:";
+
+/// What is measured, found and looked at, not yet open.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A simulated device.
+    Simulated {
+        /// What is known about it.
+        facts: Box<Target>,
+        /// What it does.
+        options: Box<sim::Options>,
+    },
+    /// Files and devices.
+    Real(Vec<Target>),
+}
+
+/// What follows `sim:`, if this names a simulated device.
+pub fn simulated(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(SIMULATED)
+}
+
+/// Whether this asks what simulated devices there are.
+pub fn asks_for_help(path: &Path) -> bool {
+    simulated(path).is_some_and(|text| text == "help" || text.is_empty())
+}
+
+/// What I/Os of a target are multiples of, where that is known and more than the least that there is.
+pub fn logical_block(target: &Path) -> Option<Bytes> {
+    let facts = match simulated(target) {
+        Some(_) => None,
+        // What is wrong with it is said when it is looked at for good.
+        None => host::target(target).ok(),
+    };
+    facts?.direct_alignment.filter(|alignment| Bytes(512) < *alignment)
+}
+
+impl Place {
+    /// Looks at what was named.
+    ///
+    /// # Errors
+    ///
+    /// When a target is not there, cannot be one, or was named twice.
+    pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
+        let name = paths.first().map_or_else(String::new, |path| path.display().to_string());
+        let paths = paths.to_vec();
+        hanging::waited_for(&name, "it was looked at", move || Self::find_here(&paths))
+    }
+
+    fn find_here(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut targets = Vec::new();
+        let mut seen: Vec<(Identity, String)> = Vec::new();
+        for path in paths {
+            let name = path.display().to_string();
+            if let Some(text) = simulated(path) {
+                if paths.len() > 1 {
+                    return Err(Error::option(
+                        name,
+                        "a simulated device is measured alone",
+                        "name one target",
+                    ));
+                }
+                let options: sim::Options =
+                    text.parse().map_err(|why| Error::Mistyped(format!("{name}: {why}")))?;
+                let layers = options.layers();
+                let facts = Target { layers, ..Target::simulated(&name, options.size) };
+                let facts = Box::new(facts);
+                return Ok(Self::Simulated { facts, options: Box::new(options) });
+            }
+            let facts =
+                host::target(path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            let identity = Identity::of(&facts);
+            if let Some((_, other)) = seen.iter().find(|(other, _)| *other == identity) {
+                return Err(Error::option(
+                    name,
+                    format!("it is the same as {other}"),
+                    "name every target once",
+                ));
+            }
+            seen.push((identity, name));
+            targets.push(facts);
+        }
+        Ok(Self::Real(targets))
+    }
+
+    /// What is known about the targets.
+    pub fn facts(&self) -> Vec<Target> {
+        match self {
+            Self::Simulated { facts, .. } => Vec::from([Target::clone(facts)]),
+            Self::Real(targets) => targets.clone(),
+        }
+    }
+}
+
+/// What makes two names the same target, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Identity {
+    File { device: u64, inode: u64 },
+    Device(u64),
+    Path(String),
+}
+
+impl Identity {
+    fn of(target: &Target) -> Self {
+        match std::fs::metadata(&target.path) {
+            Ok(metadata) if metadata.file_type().is_block_device() => Self::Device(metadata.rdev()),
+            Ok(metadata) => Self::File { device: metadata.dev(), inode: metadata.ino() },
+            // It went away since it was looked at, and opening it will say so.
+            Err(_) => Self::Path(target.path.clone()),
+        }
+    }
+}

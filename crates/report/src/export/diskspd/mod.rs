@@ -1,0 +1,88 @@
+//! A document as DiskSpd's results, for people and as XML. What DiskSpd prints and the document does
+//! not hold comes in as plain data: the profile as it was typed, and which thread of DiskSpd's each
+//! worker stands for.
+//!
+//! Times are service times, as DiskSpd's latencies are. A percentile is the smallest value whose
+//! cumulative count is at least its share of all.
+
+mod processors;
+mod rows;
+mod series;
+mod text;
+mod xml;
+
+use fathom_core::Span;
+
+use crate::document::Document;
+
+/// What was asked for, as far as DiskSpd prints it and the document does not know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// What the result begins with: the command line and the input parameters of the text, the
+    /// `<Profile>` element of the XML. It ends with a newline.
+    pub description: String,
+    /// One for each time span; each trial of the document is one of them, in this order.
+    pub time_spans: Vec<TimeSpan>,
+}
+
+/// One measurement of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// Whether times are printed (`-L`).
+    pub service_times: bool,
+    /// The intervals over which IOPS are compared (`-D`), in a whole number of milliseconds above 0;
+    /// none if they are not.
+    pub io_bucket: Option<Span>,
+    /// How many threads it has.
+    pub threads: u32,
+    /// I/Os in flight of each thread, where that is for all targets together (`-O`).
+    pub requests: Option<u32>,
+    /// What each stream of the point stands for.
+    pub streams: Vec<Stream>,
+    /// Shares of I/Os by place (`-rd`), with what they came to on the targets.
+    pub distributions: Vec<RangeShares>,
+}
+
+/// What a stream stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// The number of the thread that its first worker is; the others follow.
+    pub first_thread: u32,
+    /// The path of the target of each of its regions, as it was typed.
+    pub paths: Vec<String>,
+}
+
+/// Which parts of a target got which share of the random I/Os.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeShares {
+    /// The target's path, as it was typed.
+    pub path: String,
+    /// The threads that used it, rising.
+    pub threads: Vec<u32>,
+    /// Percent of the I/Os, and from which to below which byte they went; without holes.
+    pub ranges: Vec<(u32, u64, u64)>,
+}
+
+/// The result as DiskSpd prints it for people, with all of its tables in its order.
+pub fn text(document: &Document, profile: &Profile) -> String {
+    text::results(document, profile)
+}
+
+/// The result as DiskSpd prints it with `-Rxml`.
+pub fn xml(document: &Document, profile: &Profile) -> String {
+    xml::results(document, profile)
+}
+
+/// A size for people, as DiskSpd prints it: `64KiB` where a unit fits, two decimals where none does
+/// (`1.50KiB`), and below 1 KiB the bytes alone.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 5] =
+        [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, name)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
+        return bytes.to_string();
+    };
+    match bytes.trailing_zeros() >= shift {
+        true => format!("{}{name}", bytes >> shift),
+        false => format!("{:.2}{name}", bytes as f64 / (1u64 << shift) as f64),
+    }
+}

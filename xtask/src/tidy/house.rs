@@ -1,0 +1,321 @@
+//! The rules of how a crate is divided: modules form no circle, a type's name is defined once, and a
+//! module with children is always written in the same kind of file. What is not mended yet stands in
+//! [`allowed`](super::allowed).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use super::allowed::{CIRCLES, Circle, TWICE, Twice};
+use super::modules::Tree;
+use super::parse;
+
+/// Every breach of these rules in the crates among the repository's files.
+pub fn check(root: &Path, files: &[PathBuf]) -> io::Result<Vec<Finding>> {
+    let mut findings = beside_folders(files);
+    for file in files.iter().filter(|file| is_root_of_crate(file)) {
+        let name = name_of_crate(file);
+        let tree = parse::crate_at(root, file)?;
+        let circles: Vec<&Circle> = CIRCLES.iter().filter(|one| one.krate == name).collect();
+        findings.extend(forbidden_circles(file, &circles_of(&tree), &circles));
+        let twice: Vec<&Twice> = TWICE.iter().filter(|one| one.krate == name).collect();
+        findings.extend(types_twice(file, &tree, &twice));
+    }
+    Ok(findings)
+}
+
+fn is_root_of_crate(file: &Path) -> bool {
+    file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")
+}
+
+/// The folder of the crate, which is its name for us.
+fn name_of_crate(root_file: &Path) -> &str {
+    let folder = root_file.parent().and_then(Path::parent).and_then(Path::file_name);
+    folder.and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Files of modules whose children lie in a folder beside them. They are called `mod.rs` and lie in
+/// that folder, because the modules that integration tests share can be nowhere else.
+fn beside_folders(files: &[PathBuf]) -> Vec<Finding> {
+    let all: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let sources = files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
+    let folders: BTreeSet<&Path> = sources.filter_map(|file| file.parent()).collect();
+    let beside = folders.iter().map(|folder| folder.with_extension("rs"));
+    let rule = |path: PathBuf| {
+        let rule = format!("move it to {}", path.with_extension("").join("mod.rs").display());
+        Finding { path, line: 1, rule }
+    };
+    beside.filter(|file| all.contains(file.as_path())).map(rule).collect()
+}
+
+/// What one module of a level names in another: where, and what.
+struct Edge {
+    to: String,
+    file: PathBuf,
+    line: usize,
+    named: String,
+}
+
+/// Modules beside each other of which each leads to each other, with what leads there.
+struct Found {
+    members: BTreeSet<String>,
+    edges: BTreeMap<String, Vec<Edge>>,
+}
+
+/// All circles of a crate, at every level of its modules: what is below a module counts for it.
+fn circles_of(tree: &Tree) -> Vec<Found> {
+    let mut levels: BTreeMap<&[String], BTreeMap<String, Vec<Edge>>> = BTreeMap::new();
+    for (from, module) in &tree.modules {
+        for reference in &module.references {
+            let Some(to) = tree.defines(from, &reference.path) else { continue };
+            let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+            if from.len() == shared || to.len() == shared {
+                continue;
+            }
+            let edge = Edge {
+                to: full_name(&to[..=shared]),
+                file: module.file.clone(),
+                line: reference.line,
+                named: reference.path.join("::"),
+            };
+            let level = levels.entry(&from[..shared]).or_default();
+            let edges = level.entry(full_name(&from[..=shared])).or_default();
+            edges.push(edge);
+        }
+    }
+    levels.into_values().flat_map(circles_of_level).collect()
+}
+
+fn full_name(path: &[String]) -> String {
+    path.join("::")
+}
+
+fn circles_of_level(edges: BTreeMap<String, Vec<Edge>>) -> Vec<Found> {
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        edges.keys().map(|from| (from.as_str(), reached_from(from, &edges))).collect();
+    let mut circles: BTreeSet<BTreeSet<String>> = BTreeSet::new();
+    for (from, all) in &reached {
+        let returns = |to: &&&str| reached.get(**to).is_some_and(|back| back.contains(from));
+        let members: BTreeSet<String> =
+            all.iter().filter(returns).map(|&to| to.to_owned()).collect();
+        if members.len() > 1 {
+            circles.insert(members);
+        }
+    }
+    let mut left = edges;
+    circles.into_iter().map(|members| within(members, &mut left)).collect()
+}
+
+/// Every module that one leads to, over others as well.
+fn reached_from<'e>(from: &'e str, edges: &'e BTreeMap<String, Vec<Edge>>) -> BTreeSet<&'e str> {
+    let mut reached = BTreeSet::new();
+    let mut left = Vec::from([from]);
+    while let Some(next) = left.pop() {
+        for edge in edges.get(next).into_iter().flatten() {
+            if reached.insert(edge.to.as_str()) {
+                left.push(&edge.to);
+            }
+        }
+    }
+    reached
+}
+
+/// A circle with the edges between its members.
+fn within(members: BTreeSet<String>, left: &mut BTreeMap<String, Vec<Edge>>) -> Found {
+    let mut edges = BTreeMap::new();
+    for member in &members {
+        let mut of_member = left.remove(member).unwrap_or_default();
+        of_member.retain(|edge| members.contains(&edge.to));
+        edges.insert(member.clone(), of_member);
+    }
+    Found { members, edges }
+}
+
+/// The circles that are not allowed, and the allowances that are for more than there is.
+fn forbidden_circles(root_file: &Path, found: &[Found], allowed: &[&Circle]) -> Vec<Finding> {
+    let finding = |rule| Finding { path: root_file.to_path_buf(), line: 1, rule };
+    let mut findings = Vec::new();
+    for circle in found {
+        let is_part = |one: &&Circle| circle.members.iter().all(|name| one.has(name));
+        if !allowed.iter().copied().any(|one| is_part(&one)) {
+            findings.push(finding(in_words(circle)));
+        }
+    }
+    for one in allowed {
+        let parts = found.iter().filter(|circle| circle.members.iter().all(|name| one.has(name)));
+        let left: BTreeSet<&str> =
+            parts.flat_map(|part| &part.members).map(String::as_str).collect();
+        let gone: Vec<&str> =
+            one.modules.iter().copied().filter(|name| !left.contains(name)).collect();
+        if !gone.is_empty() {
+            let gone = gone.join(", ");
+            findings.push(finding(format!("no longer a circle: take {gone} out of allowed.rs")));
+        }
+    }
+    findings
+}
+
+/// A circle with everything that makes it one: each name that leads around, once.
+fn in_words(circle: &Found) -> String {
+    let members: Vec<&str> = circle.members.iter().map(String::as_str).collect();
+    let mut lines = Vec::from([format!("a circle of modules: {}", members.join(", "))]);
+    for (from, edges) in &circle.edges {
+        let mut told = BTreeSet::new();
+        for edge in edges {
+            if told.insert((&edge.to, edge.named.rsplit("::").next())) {
+                let (file, line) = (edge.file.display(), edge.line);
+                lines.push(format!("{from} -> {}: {} at {file}:{line}", edge.to, edge.named));
+            }
+        }
+    }
+    lines.join("\n    ")
+}
+
+/// Names that several types of a crate have, and the allowances that are for more than there are.
+fn types_twice(root_file: &Path, tree: &Tree, allowed: &[&Twice]) -> Vec<Finding> {
+    let mut places: BTreeMap<&str, Vec<(&Path, usize)>> = BTreeMap::new();
+    for module in tree.modules.values() {
+        for (name, line) in &module.types {
+            places.entry(name).or_default().push((&module.file, *line));
+        }
+    }
+    let mut findings = Vec::new();
+    for (name, places) in &places {
+        let times = allowed.iter().find(|one| one.name == *name).map_or(1, |one| one.times);
+        if places.len() > times {
+            let (first, line) = places[0];
+            let others =
+                places[1..].iter().map(|(file, line)| format!("{}:{line}", file.display()));
+            let others = others.collect::<Vec<_>>().join(", ");
+            let rule = format!("`{name}` is defined at {others} as well: one name, one meaning");
+            findings.push(Finding { path: first.to_path_buf(), line, rule });
+        }
+    }
+    for one in allowed {
+        let times = places.get(one.name).map_or(0, Vec::len);
+        if times < one.times {
+            let rule = match times {
+                0 | 1 => {
+                    format!("`{}` is no longer defined twice: take it out of allowed.rs", one.name)
+                }
+                _ => format!("`{}` is defined {times} times only: say so in allowed.rs", one.name),
+            };
+            findings.push(Finding { path: root_file.to_path_buf(), line: 1, rule });
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::modules::ModulePath;
+
+    /// A crate of these files, each with the path of its module.
+    fn tree(files: &[(&str, &str)]) -> Tree {
+        let mut tree = Tree::default();
+        for (path, text) in files {
+            let segments = path.split("::").filter(|name| !name.is_empty()).map(str::to_owned);
+            let path: ModulePath = segments.collect();
+            parse::add_file(&mut tree, path, Path::new("x.rs"), text).expect("it is Rust");
+        }
+        tree
+    }
+
+    fn circles(files: &[(&str, &str)]) -> Vec<String> {
+        let found = circles_of(&tree(files));
+        let members = |circle: &Found| circle.members.iter().cloned().collect::<Vec<_>>().join(" ");
+        found.iter().map(members).collect()
+    }
+
+    #[test]
+    fn modules_that_name_each_other_are_a_circle_at_their_level() {
+        let one_way = [("", "mod a; mod b;"), ("a", "use crate::b::B;"), ("b", "struct B;")];
+        assert_eq!(circles(&one_way), [""; 0]);
+        let both =
+            [("", "mod a; mod b;"), ("a", "use crate::b::B; struct A;"), ("b", "use super::a;")];
+        assert_eq!(circles(&both), ["a b"]);
+        let below = [
+            ("a", ""),
+            ("a::c", "fn c() { super::d::d(); }"),
+            ("a::d", "pub fn d() { crate::a::c::c(); crate::b::b(); }"),
+            ("b", "fn b() -> crate::a::c::C {}"),
+        ];
+        assert_eq!(circles(&below), ["a b", "a::c a::d"]);
+        let three =
+            [("a", "use crate::b;"), ("b", "use crate::c::{self};"), ("c", "use crate::a as x;")];
+        assert_eq!(circles(&three), ["a b c"]);
+    }
+
+    #[test]
+    fn parents_and_children_may_name_each_other() {
+        let family =
+            [("a", "use self::b::B; struct A; const X: B = b::X;"), ("a::b", "use super::A;")];
+        assert_eq!(circles(&family), [""; 0]);
+    }
+
+    #[test]
+    fn a_re_export_counts_where_the_thing_is_defined() {
+        let by_parent = [
+            ("s", "mod k; mod p; pub use k::Kind; pub use p::*;"),
+            ("s::k", "use super::Pattern; pub struct Kind;"),
+            ("s::p", "fn f(_: crate::s::Kind) {} pub struct Pattern;"),
+        ];
+        assert_eq!(circles(&by_parent), ["s::k s::p"]);
+        let by_sibling =
+            [("a", "pub use crate::b::B;"), ("b", "struct B;"), ("c", "use crate::a::B;")];
+        assert_eq!(circles(&by_sibling), [""; 0]);
+    }
+
+    #[test]
+    fn what_macros_are_given_counts_and_tests_do_not() {
+        let of_macro = |text: &'static str| circles(&[("a", text), ("b", "use crate::a;")]);
+        assert_eq!(of_macro("fn a() { print!(\"{}\", crate::b::X); }"), ["a b"]);
+        assert_eq!(of_macro("use crate::b as other; fn a() { vec![1, (other::X)] }"), ["a b"]);
+        assert_eq!(of_macro("fn a() { vec![crate, b] }"), [""; 0]);
+        assert_eq!(of_macro("#[cfg(test)] mod tests { use crate::b; }"), [""; 0]);
+        assert_eq!(of_macro("#[cfg(test)] use crate::b; #[cfg(test)] fn a() { b::x() }"), [""; 0]);
+    }
+
+    #[test]
+    fn a_circle_may_be_allowed_and_shrinks() {
+        let found = circles_of(&tree(&[("a", "use crate::b;"), ("b", "use crate::a;")]));
+        let rules = |modules: &'static [&'static str]| {
+            let allowed = Circle { krate: "core", modules };
+            forbidden_circles(Path::new("lib.rs"), &found, &[&allowed]).len()
+        };
+        assert_eq!(rules(&["a", "b"]), 0);
+        assert_eq!(rules(&["a", "b", "c"]), 1, "c is none of it any more");
+        assert_eq!(rules(&["a", "c"]), 2, "another circle than that");
+        let text = in_words(&found[0]);
+        assert!(text.contains("a -> b: crate::b at x.rs:1"), "{text}");
+    }
+
+    #[test]
+    fn a_name_is_for_one_type_and_an_allowance_for_as_many_as_there_are() {
+        let tree = tree(&[
+            ("a", "struct A; fn f() { enum B {} } #[cfg(test)] mod tests { struct A; }"),
+            ("b", "mod c { trait A {} } type A = u8; impl Iterator for X { type Item = u8; }"),
+        ]);
+        let rules = |name: &'static str, times: usize| {
+            let allowed = Twice { krate: "core", name, times };
+            types_twice(Path::new("lib.rs"), &tree, &[&allowed]).len()
+        };
+        assert_eq!(rules("A", 3), 0);
+        assert_eq!(rules("A", 2), 1);
+        assert_eq!(rules("A", 4), 1);
+        assert_eq!(rules("B", 2), 2, "of A there are three, and one of B");
+    }
+
+    #[test]
+    fn a_module_with_children_is_called_mod() {
+        let moved = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            beside_folders(&files).len()
+        };
+        assert_eq!(moved(&["src/a/mod.rs", "src/a/b.rs", "src/c.rs"]), 0);
+        assert_eq!(moved(&["src/a.rs", "src/a/b.rs"]), 1);
+        assert_eq!(moved(&["tests/a.rs", "tests/a/data.json"]), 0);
+    }
+}
