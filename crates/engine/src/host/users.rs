@@ -1,14 +1,16 @@
-//! Which other processes have a target open or locked. Only names and numbers are compared: to ask a
-//! process's file for more may hang where its file system does.
+//! Which other processes have a target open or locked. Names and the numbers of inodes are compared
+//! first: to ask a process's file for more may hang where its file system does, and only one that has the
+//! target's own number is asked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use fathom_core::facts::Target;
+use fathom_core::facts::{Target, TargetKind};
 
-use super::system::{System, read_text, split_number};
+use super::system::{Number, System, read_text, split_number};
 
 /// A process that has a target open, or a lock on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,9 +25,8 @@ pub struct User {
     pub locks: bool,
 }
 
-/// The other processes that have targets open by the names that these have here, or hold locks on them,
-/// as far as this user may see: for each target. A process in another mount namespace may know it by
-/// another name.
+/// The other processes that have targets open, by whatever name, or hold locks on them, as far as this
+/// user may see: for each target. A device is known by another node of it, if that lies in /dev.
 pub fn users(targets: &[&Target]) -> Vec<Vec<User>> {
     of(&System::real(), targets, std::process::id())
 }
@@ -48,17 +49,68 @@ fn of(system: &System, targets: &[&Target], own: u32) -> Vec<Vec<User>> {
     users
 }
 
+/// What is compared of targets with what processes have open, each with its target's place.
+struct Known<'a> {
+    paths: HashMap<&'a OsStr, usize>,
+    /// Files by their inodes and file systems.
+    files: HashMap<(u64, u64), usize>,
+    /// Block devices by their numbers.
+    devices: HashMap<Number, usize>,
+}
+
+impl<'a> Known<'a> {
+    fn of(targets: &[&'a Target]) -> Self {
+        let paths = |(target, place): (&&'a Target, usize)| (OsStr::new(&target.path), place);
+        let file = |(target, place): (&&Target, usize)| {
+            target.identity.map(|one| ((one.inode, one.device), place))
+        };
+        let device = |(target, place): (&&Target, usize)| {
+            let number = target.layers.first().and_then(|layer| layer.device);
+            number.filter(|_| target.kind == TargetKind::BlockDevice).map(|number| (number, place))
+        };
+        let places = || targets.iter().zip(0..);
+        Self {
+            paths: places().map(paths).collect(),
+            files: places().filter_map(file).collect(),
+            devices: places().filter_map(device).collect(),
+        }
+    }
+
+    /// Which target a process has open that the link of its descriptor leads to this path.
+    fn place(&self, leads: &Path, link: &Path, facts: &Path) -> Option<usize> {
+        if let Some(place) = self.paths.get(leads.as_os_str()) {
+            return Some(*place);
+        }
+        if leads.starts_with("/dev") && !self.devices.is_empty() {
+            let number = fs::metadata(link).ok()?.rdev();
+            if let Some(place) = self.devices.get(&split_number(number)) {
+                return Some(*place);
+            }
+        }
+        if !leads.is_absolute() || self.files.is_empty() {
+            return None;
+        }
+        // Told since Linux 5.14.
+        let text = read_text(facts)?;
+        let inode: u64 =
+            text.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()?;
+        self.files.keys().find(|(own, _)| *own == inode)?;
+        let file = fs::metadata(link).ok()?;
+        self.files.get(&(file.ino(), file.dev())).copied()
+    }
+}
+
 /// What processes have open.
 fn opened(system: &System, targets: &[&Target], found: &mut Found) {
-    let places: HashMap<&OsStr, usize> =
-        targets.iter().zip(0..).map(|(target, place)| (OsStr::new(&target.path), place)).collect();
+    let known = Known::of(targets);
     for process in system.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
         let folder = system.path(format!("proc/{process}"));
         for entry in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
             let Ok(leads) = fs::read_link(entry.path()) else { continue };
-            let Some(place) = places.get(leads.as_os_str()) else { continue };
-            let writes = writes(&folder.join("fdinfo").join(entry.file_name()));
-            found.entry((*place, process)).or_default().0 |= writes;
+            let facts = folder.join("fdinfo").join(entry.file_name());
+            let Some(place) = known.place(&leads, &entry.path(), &facts) else { continue };
+            let writes = writes(&facts);
+            found.entry((place, process)).or_default().0 |= writes;
         }
     }
 }
@@ -113,6 +165,18 @@ mod tests {
         assert!(
             matches!(&found[..], [User { writes: false, locks: false, process, .. }]
             if *process == child.id()),
+            "{found:?}"
+        );
+        // By another name of the same file.
+        let link = folder.path().join("link");
+        std::fs::hard_link(&path, &link).unwrap();
+        let reads = File::open(&link).unwrap();
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(reads)).spawn().unwrap();
+        let found = users(&[&target]).remove(0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            matches!(&found[..], [User { process, .. }] if *process == child.id()),
             "{found:?}"
         );
         // Seen as by another process.

@@ -165,17 +165,20 @@ impl Carrier for &Opened {
 
 /// Tells who else has a target open or locked that is to be written to: fathom may write under its feet.
 pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
+    let written = |(place, spec): (&'a Place, &'a Spec)| match place {
+        Place::Real(facts) => {
+            written_targets(spec).into_iter().map(|at| &facts[at as usize]).collect()
+        }
+        Place::Simulated { .. } => Vec::new(),
+    };
     let lines: BTreeSet<String> =
-        works.into_iter().flat_map(|(place, spec)| in_use_by(place, spec)).collect();
+        works.into_iter().flat_map(|work| in_use_by(&written(work))).collect();
     lines.iter().for_each(|line| output::complain(line));
 }
 
-/// For each target that is written to and that others have open or locked, who they are.
-fn in_use_by(place: &Place, spec: &Spec) -> Vec<String> {
+/// For each of these targets that others have open or locked, who they are.
+pub fn in_use_by(written: &[&Target]) -> Vec<String> {
     const SHOWN: usize = 3;
-    let Place::Real(facts) = place else { return Vec::new() };
-    let written: Vec<&Target> =
-        written_targets(spec).into_iter().map(|place| &facts[place as usize]).collect();
     let line = |(target, users): (&&Target, Vec<User>)| {
         let named = users.iter().take(SHOWN).map(|user| {
             let how = match (user.writes, user.locks) {
@@ -195,7 +198,7 @@ fn in_use_by(place: &Place, spec: &Spec) -> Vec<String> {
         (!users.is_empty())
             .then(|| format!("{name} is in use by {named}{more}, and this overwrites it"))
     };
-    written.iter().zip(host::users(&written)).filter_map(line).collect()
+    written.iter().zip(host::users(written)).filter_map(line).collect()
 }
 
 /// Opens what a spec names.
