@@ -897,8 +897,10 @@ fn confirm(target: &Target, found: &File) -> Result<(), TargetError> {
                 return changed("it is another device");
             }
         }
-        TargetKind::CharacterDevice if !kind.is_char_device() => {
-            return changed("it was a character device");
+        TargetKind::CharacterDevice
+            if !kind.is_char_device() || !host::is_calibration_device(metadata.rdev()) =>
+        {
+            return changed("it is another device");
         }
         TargetKind::File if !kind.is_file() => return changed("it was a file"),
         TargetKind::File

@@ -75,7 +75,7 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     if kind.is_block_device() {
         return block_device(&system, target, split_number(metadata.rdev()));
     }
-    if kind.is_char_device() && is_calibration_device(split_number(metadata.rdev())) {
+    if kind.is_char_device() && is_calibration_device(metadata.rdev()) {
         target.kind = TargetKind::CharacterDevice;
         target.size = CHARACTER_DEVICE_SIZE;
         return Ok(target);
@@ -199,8 +199,8 @@ fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
 }
 
 /// /dev/null, /dev/zero and /dev/full, which cost nothing: to measure what fathom itself costs.
-fn is_calibration_device(number: (u32, u32)) -> bool {
-    matches!(number, (1, 3 | 5 | 7))
+pub(crate) fn is_calibration_device(number: u64) -> bool {
+    matches!(split_number(number), (1, 3 | 5 | 7))
 }
 
 fn special(kind: &fs::FileType) -> &'static str {

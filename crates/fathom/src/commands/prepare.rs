@@ -101,6 +101,7 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<FileIdentity, Err
     // Tells a file that grows from one that was left; without locks neither is touched.
     let _ = file.try_lock();
     let outcome = fill_all((&args.file, &file), args.size, options)
+        .and_then(|()| still_ours(&file, &growing, &args.file))
         .and_then(|()| publish(&growing, &args.file));
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
@@ -151,6 +152,19 @@ fn interrupted(error: Error, meaning: String) -> Error {
     match error {
         Error::Interrupted { signal, .. } => Error::Interrupted { signal, meaning },
         other => other,
+    }
+}
+
+/// Refuses to give a file its name that has taken the place of the one that was filled.
+fn still_ours(made: &File, growing: &Path, file: &Path) -> Result<(), Error> {
+    let identity = |file: &File| found::identity(file).ok();
+    match File::open(growing) {
+        Ok(found) if identity(&found) == identity(made) => Ok(()),
+        _ => Err(Error::target(
+            file.display().to_string(),
+            format!("{} was replaced or removed while it was filled", growing.display()),
+            "see who changes the folder, and start again",
+        )),
     }
 }
 
@@ -244,6 +258,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Resu
     };
     let size = args.size.max(facts.size);
     let file = open_for_writing(&facts, &opening)?;
+    shared::in_use_by(&[&facts]).iter().for_each(|line| output::complain(line));
     signals::be_orderly();
     fill_all((&args.file, &file), size, options).map_err(|error| {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
@@ -314,6 +329,19 @@ fn not_created((name, growing): (&str, &Path), folder: &Path, cause: &io::Error)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_was_filled_gets_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [growing, file] = [".growing", "file"].map(|name| folder.path().join(name));
+        let made = File::create_new(&growing).unwrap();
+        still_ours(&made, &growing, &file).unwrap();
+        std::fs::remove_file(&growing).unwrap();
+        still_ours(&made, &growing, &file).unwrap_err();
+        std::fs::write(&growing, "somebody's").unwrap();
+        let text = still_ours(&made, &growing, &file).unwrap_err().to_string();
+        assert!(text.contains(".growing was replaced or removed"), "{text}");
+    }
 
     #[test]
     fn a_whole_file_gets_its_name_and_never_replaces_another() {
