@@ -90,7 +90,7 @@ pub fn map(
     };
     let listed = |name: &str| told.and_then(|told| told.get(name)).and_then(Value::as_array);
     let quantiles: Vec<Quantile> = match listed("quantiles") {
-        Some(list) => list.iter().filter_map(Value::as_f64).map(Quantile).collect(),
+        Some(list) => quantiles(list)?,
         None => QUANTILES.to_vec(),
     };
     let doubts = listed("doubts").into_iter().flatten().filter_map(Value::as_str);
@@ -110,6 +110,17 @@ pub fn map(
     let measured = found.cells.iter().filter(|cell| measured.contains(&cell.kind)).count();
     let sentences = sentences(&found, measured, &|_| None);
     Ok(Some((Found::from(&core::Found::Map(found)), sentences)))
+}
+
+/// The quantiles of which every cell has a response time.
+fn quantiles(list: &[Value]) -> Result<Vec<Quantile>, String> {
+    let quantile = |value: &Value| value.as_f64().filter(|one| 0.0 < *one && *one < 1.0);
+    let quantiles: Option<Vec<Quantile>> =
+        list.iter().map(|value| quantile(value).map(Quantile)).collect();
+    quantiles.filter(|quantiles| !quantiles.is_empty()).ok_or_else(|| {
+        let list = Value::from(list);
+        format!("its quantiles are {list}, and have to be at least one number between 0 and 1")
+    })
 }
 
 fn cell(named: &Named, job: &Job, quantiles: &[Quantile], allowed_error: f64) -> MapCell {
