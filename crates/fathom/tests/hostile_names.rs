@@ -142,7 +142,8 @@ fn a_name_is_no_formula_in_a_table_or_a_trace() {
             }
         }
         let text = std::fs::read_to_string(place.join(&again)).unwrap();
-        assert!(text.contains(&format!("'{name}")), "{name:?}: {text}");
+        let shown = name.replace('\t', "\\t");
+        assert!(text.contains(&format!("'{shown}")), "{name:?}: {text}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! there are several, and of the trial.
 //!
 //! Quoted as RFC 4180 has it, with the line ends that Unix tools expect, and so that no spreadsheet takes
-//! a name for a formula. A figure that is not known,
+//! a name for a formula, and no terminal one for a command. A figure that is not known,
 //! or that the samples do not carry, is an empty field and never zero. In a row that sums over
 //! workers or targets those columns are empty. Of an experiment each row says where its trial stands:
 //! its role, its repeat, and its place on each axis. The cells of a latency map, most of which are no
@@ -11,7 +11,7 @@
 pub mod series;
 
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
-use fathom_core::{Quantile, stats};
+use fathom_core::{Quantile, printable, stats};
 
 use crate::chart;
 use crate::document::{
@@ -193,11 +193,11 @@ fn push(out: &mut String, fields: impl Iterator<Item = String>) {
 
 /// A text or a number as a field of a table: of every table of ours, traces too. A spreadsheet computes
 /// what begins like a formula, and a formula can start programs, so that such a text gets an
-/// apostrophe before it.
+/// apostrophe before it. What steers a terminal is shown with escapes: tables are read there, too.
 pub fn field(text: &str) -> String {
     let formula = begins_like_a_formula(text) && !is_number(text);
-    let text = format!("{}{text}", if formula { "'" } else { "" });
-    match text.contains(|c: char| matches!(c, '"' | ',' | ';') || c.is_control()) {
+    let text = format!("{}{}", if formula { "'" } else { "" }, printable(text));
+    match text.contains(['"', ',', ';']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text,
     }
@@ -562,9 +562,10 @@ mod tests {
     #[test]
     fn fields_are_quoted_as_rfc_4180_has_it() {
         let mut out = String::new();
-        let fields = ["plain", "", "a,b", "say \"x\"", "two\nlines", "x\r"].map(str::to_owned);
+        let fields = ["plain", "", "a,b", "say \"x\"", "two\nlines", "x\r\u{1b}[2J\u{9b}\0"]
+            .map(str::to_owned);
         push(&mut out, fields.into_iter());
-        assert_eq!(out, "plain,,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"x\r\"\n");
+        assert_eq!(out, "plain,,\"a,b\",\"say \"\"x\"\"\",two\\nlines,x\\r\\x1b[2J\\x9b\\x00\n");
     }
 
     #[test]
@@ -572,8 +573,8 @@ mod tests {
         for name in ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "＝1", "|x", "-", "+inf", "-inf"] {
             assert_eq!(field(name), format!("'{name}"));
         }
-        assert_eq!(field("\t=1"), "\"'\t=1\"");
-        assert_eq!(field("\rcalc,x"), "\"'\rcalc,x\"");
+        assert_eq!(field("\t=1"), "'\\t=1");
+        assert_eq!(field("\rcalc,x"), "\"'\\rcalc,x\"");
         for number in ["0", "-5", "-0.25", "1e-9", "18446744073709551615", "1.5", ""] {
             assert_eq!(field(number), number);
         }

@@ -141,14 +141,16 @@ impl Sheet<'_> {
 
     /// As much of a text as there is room for.
     fn fitted(&self, text: &str, size: f32, room: f32) -> String {
-        let mut text = text.to_owned();
-        if self.font.width(&text, size) <= room {
-            return text;
+        if self.font.width(text, size) <= room {
+            return text.to_owned();
         }
-        while !text.is_empty() && self.font.width(&format!("{text}…"), size) > room {
-            text.pop();
-        }
-        format!("{text}…")
+        let room = room - self.font.width("…", size);
+        let mut taken = 0.0;
+        let fits = text.chars().take_while(|letter| {
+            taken += self.font.width(letter.encode_utf8(&mut [0; 4]), size);
+            taken <= room
+        });
+        format!("{}…", fits.collect::<String>())
     }
 
     /// A text in lines.
