@@ -1,6 +1,6 @@
 #!/bin/bash
 # fio-times.sh: fathom's service time beside fio's slat, clat and lat, on targets whose delay is
-# known: the table of METHOD.md, "What fio calls it". Not a part of ./test, because it asserts no
+# known: the table of docs/performance.md, "Beside fio's times". Not a part of ./test, because it asserts no
 # time: its figures are to be read.
 #
 #   cargo build --release && tests/fio-times.sh [SECONDS]

@@ -20,7 +20,7 @@
 #                   is simulated is firm by itself, because it happens in virtual time. What is not firm
 #                   counts in the score, which has a goal of its own.
 #
-# A code of `must` that METHOD's table does not have is pending by itself.
+# A code of `must` that docs/method/verdicts.md does not have is pending by itself.
 #
 # shellcheck disable=SC2034  # The tables' functions set what is used here.
 
@@ -37,7 +37,7 @@ storage="$errors $cached $limits $contents $places $arrays misaligned barriers-o
 
 rows=$FATHOM_BED/rows
 : >"$rows"
-known_codes=$(sed -n 's/^| `\([a-z-]*\)` |.*/\1/p' "$FATHOM_ROOT/METHOD.md")
+known_codes=$(sed -n 's/^| `\([a-z-]*\)` |.*/\1/p' "$FATHOM_ROOT/docs/method/verdicts.md")
 known() { grep -qxF -- "$1" <<<"$known_codes"; }
 
 # Undoes what was noted with `later` since there were so many.

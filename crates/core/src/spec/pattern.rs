@@ -1,5 +1,5 @@
 //! How the offsets of a stream follow each other. What exactly each pattern generates stands in
-//! METHOD.md, *What the patterns generate*.
+//! docs/method/patterns.md.
 
 use std::fmt;
 

@@ -5,7 +5,8 @@
 //! or the largest difference. So all differences of one conclusion are known together: each interval
 //! is as wide as is needed for all of them to hold at once in 95 of 100 experiments (Dunn, "Multiple
 //! comparisons among means", Journal of the American Statistical Association 56, 1961). Whatever is
-//! chosen from them after the fact is then covered, too. The formulas are in METHOD.md.
+//! chosen from them after the fact is then covered, too. The formulas are in
+//! docs/method/estimates.md.
 
 use std::collections::BTreeMap;
 

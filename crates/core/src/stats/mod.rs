@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of what was measured and hands out the figures it judged by.
 //! No function gives NaN: what cannot be told is `None`. The formulas and their sources are in
-//! METHOD.md.
+//! docs/method/estimates.md and docs/method/steadiness.md.
 
 mod batches;
 mod changes;

@@ -1,7 +1,8 @@
 //! Whether the numbers can be trusted, with the evidence and what to do about it.
 //!
 //! A check that cannot be made here says so; it does not pass in silence. Each check is a small
-//! function over the same `Case`; the table of their codes and bounds is in METHOD.md.
+//! function over the same `Case`; the table of their codes and bounds is in
+//! docs/method/verdicts.md.
 
 mod case;
 mod change;
@@ -503,18 +504,16 @@ mod tests {
     }
 
     #[test]
-    fn every_code_stands_in_the_method_and_no_other() {
-        let method = include_str!("../../../../METHOD.md");
-        let section = method.split("\n## ").find(|section| section.starts_with("Verdicts\n"));
-        let listed: Vec<&str> = section
-            .expect("METHOD.md has a section about verdicts")
+    fn every_code_stands_in_the_page_of_verdicts_and_no_other() {
+        let page = include_str!("../../../../docs/method/verdicts.md");
+        let listed: Vec<&str> = page
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(code, _)| code)
             .collect();
         assert_eq!(listed.iter().filter(|code| !CODES.contains(code)).count(), 0, "{listed:?}");
         for code in CODES {
-            assert!(listed.contains(code), "{code} is missing in METHOD.md");
+            assert!(listed.contains(code), "{code} is missing in docs/method/verdicts.md");
         }
         assert!(CODES.is_sorted());
     }

@@ -8,7 +8,7 @@
 //!
 //! It is set for the file systems for which it was measured to help and not to harm, and for no
 //! other: one that does not declare it may block the worker instead, so that its I/Os go one after
-//! the other. METHOD.md has the table. Only this backend sets it, because a native AIO that finds no
+//! the other. docs/method/access.md has the table. Only this backend sets it, because a native AIO that finds no
 //! room would return EAGAIN to us.
 
 use std::fs::{self, File};

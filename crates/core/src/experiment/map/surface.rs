@@ -1,5 +1,5 @@
 //! The surface of one quantile over the cells of a latency map, filled in from those that were
-//! measured. Pure arithmetic on logarithms; METHOD.md says why each step is there.
+//! measured. Pure arithmetic on logarithms; docs/method/map.md says why each step is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

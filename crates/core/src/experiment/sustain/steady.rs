@@ -2,7 +2,7 @@
 //!
 //! SNIA's rule looks at five rounds and at nothing before them: a device that lives on a credit or a
 //! cache passes it while these last. So three conditions are added, of what was before and how long it
-//! took. METHOD.md has all of them with their reasons.
+//! took. docs/method/sustain.md has all of them with their reasons.
 
 use crate::stats::compare::t;
 use crate::stats::{
