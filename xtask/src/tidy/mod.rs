@@ -4,15 +4,17 @@
 mod allowed;
 mod house;
 mod modules;
+mod pages;
 mod parse;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::source::{code_only, words};
+use pages::Pages;
 
 /// What breaks a rule, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     let mut files = Vec::new();
     list(root, Path::new(""), &mut files)?;
     files.sort();
-    let all: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let pages = Pages::read(root, &files)?;
     let mut findings = Vec::new();
     for path in &files {
         let extension = path.extension().and_then(|extension| extension.to_str());
@@ -70,8 +72,8 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
         }
         let text = fs::read_to_string(root.join(path))?;
         let rules = match extension {
-            Some("rs") => rust_rules(path, &text),
-            Some("md") => broken_links(path, &text, &all),
+            Some("rs") => [rust_rules(path, &text), pages.unknown(&text)].concat(),
+            Some("md") => pages.rules(path, &text),
             _ => unexplained_dependencies(&text),
         };
         findings.extend(rules.into_iter().map(|(line, rule)| Finding {
@@ -187,81 +189,6 @@ fn impure(code: &str) -> Broken {
         }
     }
     broken
-}
-
-/// Links in Markdown that lead to no file of the repository or to no heading of the file.
-fn broken_links(path: &Path, text: &str, all: &BTreeSet<&Path>) -> Broken {
-    let mut broken = Vec::new();
-    for (line, link) in links(text) {
-        let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let target = if file.is_empty() { path.to_path_buf() } else { normal(folder, file) };
-        let exists = all.contains(target.as_path())
-            || target.as_os_str().is_empty()
-            || all.iter().any(|known| known.starts_with(&target));
-        if !exists {
-            broken.push((line, format!("the link to {link} leads nowhere")));
-        } else if file.is_empty() && !heading.is_empty() && !anchors(text).contains(heading) {
-            broken.push((line, format!("the link to {link} names no heading here")));
-        }
-    }
-    broken
-}
-
-/// The relative links outside of code, with their lines.
-fn links(text: &str) -> Vec<(usize, String)> {
-    let mut links = Vec::new();
-    let mut fenced = false;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
-        if fenced {
-            continue;
-        }
-        // Every second piece between backquotes is code.
-        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
-        for (at, _) in prose.match_indices("](") {
-            let target = prose[at + 2..].split([')', ' ']).next().unwrap_or("");
-            if !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:") {
-                links.push((index + 1, target.to_owned()));
-            }
-        }
-    }
-    links
-}
-
-/// The names that headings get as link targets.
-fn anchors(text: &str) -> BTreeSet<String> {
-    text.lines()
-        .filter(|line| line.starts_with('#'))
-        .map(|line| {
-            line.trim_start_matches('#')
-                .trim()
-                .to_lowercase()
-                .chars()
-                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-                .map(|c| if c == ' ' { '-' } else { c })
-                .collect()
-        })
-        .collect()
-}
-
-/// `folder/link` without `.` and `..`; a link out of the repository keeps its `..` and is not found.
-fn normal(folder: &Path, link: &str) -> PathBuf {
-    let mut path = folder.to_path_buf();
-    for part in link.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                if !path.pop() {
-                    path.push("..");
-                }
-            }
-            part => path.push(part),
-        }
-    }
-    path
 }
 
 /// Dependencies without a comment above them that says what they save us. Our own crates, and
@@ -428,18 +355,6 @@ mod tests {
         assert_eq!(rules(path, "//! Why.\nuse std::time::Instant;").len(), 1);
         assert_eq!(rules(path, "//! Why.\nuse std::{\n    fmt,\n    fs::File,\n};").len(), 1);
         assert!(rules("crates/engine/src/x.rs", "//! Why.\nuse std::fs;").is_empty());
-    }
-
-    #[test]
-    fn links_lead_somewhere() {
-        let all: BTreeSet<&Path> = ["README.md", "docs/adr/1.md"].map(Path::new).into();
-        let broken = |path: &str, text: &str| broken_links(Path::new(path), text, &all).len();
-        assert_eq!(broken("README.md", "[a](docs/adr/1.md) [b](https://x.y/z) [c](docs/)"), 0);
-        assert_eq!(broken("docs/adr/1.md", "[a](../../README.md#what)"), 0);
-        assert_eq!(broken("README.md", "[a](docs/adr/2.md)"), 1);
-        assert_eq!(broken("README.md", "`[a](no.md)`\n```\n[a](no.md)\n```"), 0);
-        assert_eq!(broken("README.md", "# What it is\n[a](#what-it-is) [b](#nothing)"), 1);
-        assert_eq!(broken("README.md", "[a](../outside.md)"), 1);
     }
 
     #[test]
