@@ -1,5 +1,5 @@
-//! The documents: their links lead to a file or a heading of the repository, every page is in the list
-//! of all pages, and the pages that comments name exist.
+//! The documents: their links lead to a file or a heading of the repository, the files that they name
+//! exist, every page is in the list of all pages, and the pages that comments name exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,6 +10,9 @@ use super::Broken;
 
 /// The page that lists all pages below its folder.
 const LIST: &str = "docs/README.md";
+
+/// What a path of the repository begins with where a page names it as code.
+const ROOMS: [&str; 5] = ["crates/", "docs/", "examples/", "tests/", "xtask/"];
 
 /// Every file of the repository, and the headings of those that are Markdown.
 pub(super) struct Pages {
@@ -30,6 +33,9 @@ impl Pages {
     /// Links of a page that lead nowhere, and what the list of all pages lacks.
     pub(super) fn rules(&self, path: &Path, text: &str) -> Broken {
         let mut broken = self.broken_links(path, text);
+        if !tells_of_the_past(path) {
+            broken.extend(self.gone(text));
+        }
         if path == Path::new(LIST) {
             broken.extend(self.unlisted(text));
         }
@@ -52,6 +58,30 @@ impl Pages {
             }
         }
         broken
+    }
+
+    /// Files and folders of the repository that a page names as code and that do not exist.
+    fn gone(&self, text: &str) -> Broken {
+        let mut broken = Vec::new();
+        for (line, prose) in prose(text) {
+            // Every second piece between backquotes is code.
+            for span in prose.split('`').skip(1).step_by(2) {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || "/-_.{},".contains(c);
+                let is_path = ROOMS.iter().any(|room| span.starts_with(room))
+                    && span.chars().all(is_name)
+                    && !span.contains("NAME");
+                let missing = alternatives(span).into_iter().find(|one| !self.holds(one));
+                if let Some(missing) = missing.filter(|_| is_path) {
+                    broken.push((line, format!("{missing} does not exist")));
+                }
+            }
+        }
+        broken
+    }
+
+    /// Whether there is such a file, or a folder with one in it.
+    fn holds(&self, path: &str) -> bool {
+        self.all.iter().any(|known| known.starts_with(path))
     }
 
     /// Pages below the list's folder that it has no link to.
@@ -90,6 +120,21 @@ impl Pages {
 
 fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Whether a page says what was decided or changed at a time, with the names of that time.
+fn tells_of_the_past(page: &Path) -> bool {
+    page.starts_with("docs/adr") || page == Path::new("CHANGELOG.md")
+}
+
+/// The paths that `a/{b,c}.rs` stands for.
+fn alternatives(path: &str) -> Vec<String> {
+    match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
+        Some((before, (choice, after))) => {
+            choice.split(',').map(|one| format!("{before}{one}{after}")).collect()
+        }
+        None => Vec::from([path.to_owned()]),
+    }
 }
 
 /// The file that a link of a page leads to; the page itself where it names none.
@@ -194,6 +239,20 @@ mod tests {
         assert_eq!(missing("[a](a.md)"), 1);
         assert_eq!(missing("nothing"), 2);
         assert_eq!(pages.rules(Path::new("README.md"), "nothing").len(), 0);
+    }
+
+    #[test]
+    fn pages_name_files_that_exist() {
+        let pages = pages(&[("crates/a/src/b.rs", ""), ("crates/a/src/c/mod.rs", "")]);
+        let broken = |page: &str, text: &str| pages.rules(Path::new(page), text).len();
+        assert_eq!(broken("README.md", "`crates/a/src/b.rs`, `crates/a/src/c/` and `crates/a`"), 0);
+        assert_eq!(broken("README.md", "| `crates/a/src/{b,d}.rs` |"), 1);
+        assert_eq!(
+            broken("README.md", "`crates/a/src/NAME.rs`, `crates/no such`, `no/path.rs`"),
+            0
+        );
+        assert_eq!(broken("README.md", "`crates/a/src/d.rs`"), 1);
+        assert_eq!(broken("docs/adr/1.md", "`crates/a/src/d.rs`"), 0);
     }
 
     #[test]
