@@ -9,8 +9,8 @@ use fathom_core::plan::worker_count;
 use fathom_core::spec::{BackendKind, Stream, Workers};
 use rustix::process::{Resource, getrlimit};
 
-use crate::cli::resolve;
 use crate::error::Error;
+use crate::resolve;
 
 /// Files that a process has open before it opens a target, with some for the kernel's own.
 const FILES: u64 = 16;
@@ -37,12 +37,12 @@ const TALLIES: u64 = 4;
 ///
 /// When a limit of the system stands against them; says which.
 pub fn check(streams: &[Stream], backend: BackendKind) -> Result<(), Error> {
-    Limits::here().check(Needs::of(streams, backend))
+    SystemLimits::here().check(Needs::of(streams, backend))
 }
 
 /// What there is.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct SystemLimits {
     /// Threads that may still be started, and who says so.
     threads: Option<(u64, &'static str)>,
     /// Pieces that the address space may consist of.
@@ -66,7 +66,7 @@ struct Needs {
     buffers: u64,
 }
 
-impl Limits {
+impl SystemLimits {
     /// Those of this process. What cannot be known is no limit.
     fn here() -> Self {
         let number =
@@ -166,7 +166,8 @@ impl Needs {
             // All workers of a simulated device are one thread, and nothing is read or written.
             BackendKind::Sim => Self { tallies: needs.tallies, ..Self::default() },
             _ => {
-                let buffers = resolve::buffers(streams).saturating_add(resolve::pools(streams));
+                let buffers = resolve::workers::buffers(streams)
+                    .saturating_add(resolve::workers::pools(streams));
                 Self { buffers, ..needs }
             }
         }
@@ -196,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    const PLENTY: Limits = Limits {
+    const PLENTY: SystemLimits = SystemLimits {
         threads: Some((32_768, "kernel.pid_max")),
         pieces: Some(65_530),
         files: Some(1 << 20),
@@ -211,7 +212,7 @@ mod tests {
         Stream { workers, pacing, ..Stream::reading("test", regions) }
     }
 
-    fn refusal(limits: Limits, stream: Stream, backend: BackendKind) -> String {
+    fn refusal(limits: SystemLimits, stream: Stream, backend: BackendKind) -> String {
         let needs = Needs::of(&[stream], backend);
         limits.check(needs).map_or_else(|error| error.to_string(), |()| "fits".to_owned())
     }
@@ -225,19 +226,19 @@ mod tests {
         assert_eq!(refusal(PLENTY, deep(), uring), "fits");
         let why = refusal(PLENTY, deep(), sync);
         assert!(why.contains("kernel.pid_max allows 32768"), "{why}");
-        let why = refusal(Limits { threads: None, ..PLENTY }, deep(), sync);
+        let why = refusal(SystemLimits { threads: None, ..PLENTY }, deep(), sync);
         assert!(why.contains("vm.max_map_count allows 65530"), "{why}");
         for (limits, name) in [
-            (Limits { threads: Some((1, "ulimit -u")), ..PLENTY }, "ulimit -u allows 1"),
-            (Limits { files: Some(4), ..PLENTY }, "ulimit -n allows 4"),
-            (Limits { space: Some(32 << 20), ..PLENTY }, "ulimit -v allows 32 MiB"),
+            (SystemLimits { threads: Some((1, "ulimit -u")), ..PLENTY }, "ulimit -u allows 1"),
+            (SystemLimits { files: Some(4), ..PLENTY }, "ulimit -n allows 4"),
+            (SystemLimits { space: Some(32 << 20), ..PLENTY }, "ulimit -v allows 32 MiB"),
         ] {
             let why = refusal(limits, usual(), uring);
             assert!(why.contains(name) && why.contains("nothing was started"), "{why}");
         }
         // What is not known is no limit.
         let unknown =
-            Limits { threads: None, pieces: None, files: None, space: None, memory: None };
+            SystemLimits { threads: None, pieces: None, files: None, space: None, memory: None };
         assert_eq!(refusal(unknown, deep(), sync), "fits");
     }
 

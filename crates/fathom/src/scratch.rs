@@ -128,12 +128,12 @@ pub struct Leftover {
     /// The space that it takes.
     pub size: Bytes,
     /// What it was to be.
-    kind: Kind,
+    kind: LeftoverKind,
 }
 
 /// Whose leftover a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LeftoverKind {
     /// A scratch file of `quick`: its marker says so.
     Scratch,
     /// A file that `prepare` had not finished: it holds what the user wanted, and no marker.
@@ -143,19 +143,23 @@ enum Kind {
 /// What killed runs have left in `folder`: files with our name and our marker (or nothing yet)
 /// that nobody has locked.
 pub fn leftovers(folder: &Path) -> Vec<Leftover> {
-    abandoned_in(folder, Kind::Scratch, is_our_name)
+    abandoned_in(folder, LeftoverKind::Scratch, is_our_name)
 }
 
 /// What killed runs of `prepare` have left in `folder` of files whose name begins so: files that
 /// nobody has locked, with the number of a process behind it.
 pub fn growing_leftovers(folder: &Path, prefix: &str) -> Vec<Leftover> {
-    abandoned_in(folder, Kind::Growing, |name| {
+    abandoned_in(folder, LeftoverKind::Growing, |name| {
         let id = name.strip_prefix(prefix).unwrap_or_default();
         !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_digit())
     })
 }
 
-fn abandoned_in(folder: &Path, kind: Kind, is_ours: impl Fn(&str) -> bool) -> Vec<Leftover> {
+fn abandoned_in(
+    folder: &Path,
+    kind: LeftoverKind,
+    is_ours: impl Fn(&str) -> bool,
+) -> Vec<Leftover> {
     let Ok(mut entries) = patiently(folder, Role::Target, || std::fs::read_dir(folder)) else {
         return Vec::new();
     };
@@ -187,10 +191,10 @@ fn is_our_name(name: &str) -> bool {
 }
 
 /// The open and locked file and its size, if it is one of ours that nobody uses.
-fn abandoned(path: &Path, kind: Kind) -> io::Result<Option<(File, Bytes)>> {
+fn abandoned(path: &Path, kind: LeftoverKind) -> io::Result<Option<(File, Bytes)>> {
     let file = OpenOptions::new().read(true).open(path)?;
     let metadata = file.metadata()?;
-    if kind == Kind::Scratch && metadata.len() > 0 {
+    if kind == LeftoverKind::Scratch && metadata.len() > 0 {
         let mut first = Vec::new();
         (&file).take(MARKER.len() as u64).read_to_end(&mut first)?;
         // A marker whose write was cut off by a power loss reads as zeros, or is too short.

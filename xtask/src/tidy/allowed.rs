@@ -67,20 +67,6 @@ pub const CIRCLES: &[Circle] = &[
         ],
     },
     Circle { krate: "engine", modules: &["uring::commands", "uring::entries"] },
-    Circle { krate: "fathom", modules: &["cli", "workload"] },
-    Circle {
-        krate: "fathom",
-        modules: &[
-            "cli::access",
-            "cli::args",
-            "cli::described",
-            "cli::parts",
-            "cli::places",
-            "cli::resolve",
-            "cli::searches",
-        ],
-    },
-    Circle { krate: "fathom", modules: &["workload::file", "workload::problem"] },
 ];
 
 /// The names that are left.
@@ -115,14 +101,6 @@ pub const TWICE: &[Twice] = &[
     Twice { krate: "engine", name: "Way", times: 2 },
     Twice { krate: "engine", name: "What", times: 2 },
     Twice { krate: "engine", name: "Work", times: 2 },
-    Twice { krate: "fathom", name: "Kind", times: 2 },
-    Twice { krate: "fathom", name: "Limits", times: 2 },
-    Twice { krate: "fathom", name: "Map", times: 2 },
-    Twice { krate: "fathom", name: "Named", times: 2 },
-    Twice { krate: "fathom", name: "Output", times: 2 },
-    Twice { krate: "fathom", name: "Problem", times: 2 },
-    Twice { krate: "fathom", name: "Reader", times: 2 },
-    Twice { krate: "fathom", name: "Request", times: 2 },
     // The document's types of these names become core's own, and then each is defined once here.
     Twice { krate: "report", name: "Axis", times: 2 },
     Twice { krate: "report", name: "Ceiling", times: 2 },

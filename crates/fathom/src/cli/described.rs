@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fathom_core::Bytes;
 
-use super::args::{AccessArgs, Consent, LoadArgs, Request};
+use super::options::{AccessArgs, Consent, LoadArgs, Request};
 use crate::error::Error;
 
 /// A run as it was asked for.

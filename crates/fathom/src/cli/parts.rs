@@ -2,25 +2,28 @@
 //! of Iometer: `--part '70% block-size=8k read-share=67%' --part '30% block-size=64k'`.
 
 use fathom_core::Bytes;
-use fathom_core::measure::Direction;
-use fathom_core::spec::{Kind, Part, Pattern, Stream};
+use fathom_core::spec::Pattern;
 
-use super::described::StreamArgs;
 use super::patterns;
-use super::resolve::{block_sizes, pattern};
 use super::values::{self, Sizes};
-use crate::error::Error;
 
 /// A part as typed. What it does not say is as for the whole stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartArg {
-    weight: f64,
-    is_percent: bool,
-    block_size: Option<Sizes>,
-    write_block_size: Option<Sizes>,
-    read_share: Option<f64>,
-    pattern: Option<Pattern>,
-    align: Option<Bytes>,
+    /// Its share, or its weight among all parts.
+    pub weight: f64,
+    /// Whether that is in percent.
+    pub is_percent: bool,
+    /// The sizes of its I/Os.
+    pub block_size: Option<Sizes>,
+    /// The same of its writes alone.
+    pub write_block_size: Option<Sizes>,
+    /// Its share of reads.
+    pub read_share: Option<f64>,
+    /// How its offsets follow each other.
+    pub pattern: Option<Pattern>,
+    /// What its random offsets are multiples of.
+    pub align: Option<Bytes>,
 }
 
 /// What a part may say besides its share.
@@ -81,96 +84,6 @@ impl PartArg {
         }
         Ok(())
     }
-
-    /// What its I/Os are like, in a stream that says the rest.
-    fn kind(&self, stream: &StreamArgs) -> Result<Kind, Error> {
-        let mut own = stream.clone();
-        let load = &mut own.load;
-        load.read_share = self.read_share.unwrap_or(load.read_share);
-        if let Some(sizes) = &self.block_size {
-            load.block_size = sizes.clone();
-            load.write_block_size = None;
-        }
-        // The stream may have a size for writes although this part has none, or nothing else.
-        if load.read_share == 1.0 {
-            load.write_block_size = None;
-        } else if load.read_share == 0.0
-            && let Some(writes) = load.write_block_size.take()
-        {
-            load.block_size = writes;
-        }
-        load.write_block_size = self.write_block_size.clone().or(load.write_block_size.take());
-        if let Some(pattern) = &self.pattern {
-            load.pattern = pattern.clone();
-        }
-        Ok(Kind {
-            pattern: pattern(load)?,
-            align: self.align,
-            block_sizes: block_sizes(&own)?,
-            read_share: own.load.read_share,
-        })
-    }
-}
-
-/// The parts of a stream, and the stream with what is true of all of them together; nothing where all
-/// its I/Os are alike.
-///
-/// # Errors
-///
-/// When the shares do not make a whole, or an option does not go with parts.
-pub fn settle(args: &StreamArgs) -> Result<Option<(StreamArgs, Vec<Part>)>, Error> {
-    let load = &args.load;
-    if load.part.is_empty() {
-        return Ok(None);
-    }
-    for (option, typed, remedy) in [
-        ("--align", load.align.is_some(), "write align=4k in the parts that it is for"),
-        ("--no-repeat", load.no_repeat, "drop it"),
-        ("--start-distance", load.start_distance.is_some(), "drop it"),
-    ] {
-        if typed {
-            return Err(Error::option(option, "each part has a pattern of its own", remedy));
-        }
-    }
-    whole(&load.part)?;
-    let part = |typed: &PartArg| -> Result<Part, Error> {
-        Ok(Part { weight: typed.weight, kind: typed.kind(args)? })
-    };
-    let parts: Vec<Part> = load.part.iter().map(part).collect::<Result<_, _>>()?;
-    let all = Stream::reading(String::new(), Vec::new()).with_parts(parts.clone());
-    let sizes = |direction| {
-        Sizes(all.block_sizes.of(direction).iter().map(|one| (one.size, one.share)).collect())
-    };
-    let mut together = args.clone();
-    let load = &mut together.load;
-    load.pattern = parts[0].kind.pattern.clone();
-    load.read_share = all.read_share;
-    (load.block_size, load.write_block_size) = match all.only_direction() {
-        Some(direction) => (sizes(direction), None),
-        None => (sizes(Direction::Read), Some(sizes(Direction::Write))),
-    };
-    Ok(Some((together, parts)))
-}
-
-/// Refuses shares that do not make 100 %, and shares beside weights.
-fn whole(parts: &[PartArg]) -> Result<(), Error> {
-    let percents = parts.iter().filter(|part| part.is_percent).count();
-    if percents > 0 && percents < parts.len() {
-        return Err(Error::option(
-            "--part",
-            "some shares have a % and some have none",
-            "write it with all or with none",
-        ));
-    }
-    let sum: f64 = parts.iter().map(|part| part.weight).sum();
-    if percents > 0 && (sum - 100.0).abs() > 1e-6 {
-        return Err(Error::option(
-            "--part",
-            format!("the shares make {sum} %, not 100 %"),
-            "change them, or drop the % to give weights",
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

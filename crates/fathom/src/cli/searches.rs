@@ -5,7 +5,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fathom_core::Span;
 use fathom_core::experiment::{Objective, Test, Vary, Watch};
 
-use super::args::{Request, Results, StartArgs};
+use super::options::{Request, Results, StartArgs};
 use super::values::{self, Official, Passes};
 
 /// `fathom peak`.

@@ -8,7 +8,7 @@ use fathom_core::spec::{
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
-use crate::workload::keys::nearest;
+use crate::limits::MOST;
 
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +85,6 @@ pub enum Backend {
     /// This one.
     Named(BackendKind),
 }
-
-/// The most in flight, and the most workers, that can be asked for.
-pub const MOST: u32 = 1 << 16;
 
 /// Reads a number of workers or of I/Os in flight.
 pub fn count(text: &str) -> Result<u32, String> {
@@ -509,6 +506,15 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
              best-effort:7, or idle"
         )
     })
+}
+
+/// The name among `known` that was probably meant.
+pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // As clap does for options.
+    const ALIKE: f64 = 0.7;
+    let scored = known.map(|name| (strsim::jaro(typed, name), name));
+    let best = scored.filter(|(score, _)| *score > ALIKE);
+    best.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
 }
 
 #[cfg(test)]

@@ -16,11 +16,11 @@ use super::place::Place;
 use super::probe::Probing;
 use super::shared::{self, Opened, Outputs};
 use super::{preview, rehearsal, report};
-use crate::cli::args::{Consent, Results, StartArgs};
-use crate::cli::resolve::Spec;
+use crate::cli::options::{Consent, Results, StartArgs};
 use crate::error::{Error, exit};
 use crate::journal::Journal;
 use crate::live::{Live, clock};
+use crate::resolve::Spec;
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::{contents, output, signals};
 

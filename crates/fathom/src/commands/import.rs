@@ -5,7 +5,8 @@ use fathom_report::document::{Conclusion, Ended, Header, Line};
 
 use super::report;
 use super::shared::{self, Outputs};
-use crate::cli::args::{Import, Results};
+use crate::cli::args::Import;
+use crate::cli::options::Results;
 use crate::error::{Error, exit};
 use crate::foreign::Foreign;
 use crate::import::{self, Imported, Output};

@@ -11,11 +11,11 @@ use super::place::{self, Place};
 use super::probe::Probing;
 use super::shared;
 use crate::cli::args::Inspect;
-use crate::cli::resolve;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
 use crate::hanging::{Role, patiently};
 use crate::output;
+use crate::resolve;
 
 /// Shows it.
 ///
@@ -95,6 +95,6 @@ fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reductio
         return Err(Error::option(option, problem, "drop it"));
     }
     let targets = std::slice::from_ref(facts);
-    let consent = resolve::permission(&args.consent, |_| true, |_| None, targets)?;
+    let consent = resolve::consent::permission(&args.consent, |_| true, |_| None, targets)?;
     probing.perform(consent)
 }

@@ -14,12 +14,14 @@ use fathom_report::document::{self, Command};
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::place::{self, Place};
 use super::shared;
-use crate::cli::args::{AccessArgs, Map as Args};
+use crate::cli::args::Map as Args;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
+use crate::cli::options::AccessArgs;
 use crate::cli::rates::{Offer, Offered, Shares};
-use crate::cli::resolve::{self, Spec};
 use crate::error::{Error, exit};
+use crate::limits;
 use crate::output;
+use crate::resolve::{self, Spec};
 use crate::workload::keys;
 
 /// How the cells of a kind of device are measured.
@@ -102,7 +104,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     }
     let spec = resolve::settle(&described, place.facts(), shared::machine(&host))
         .map_err(|blame| blame.error)?;
-    let (spec, refusal) = resolve::permitted(spec, &described);
+    let (spec, refusal) = resolve::consent::permitted(spec, &described);
     let refusal = refusal.map(in_words_of_a_map);
     let settings = settings(args, &spec, by_count(args, &place))?;
     if settings.trims.is_some() && args.ramp == Span(0) {
@@ -179,7 +181,11 @@ fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
         Ok(StreamArgs {
             name: Some(name.to_owned()),
             aims: Vec::from([aim]),
-            load: crate::cli::args::LoadArgs { seed: args.seed, warm_up: Some(args.ramp), ..load },
+            load: crate::cli::options::LoadArgs {
+                seed: args.seed,
+                warm_up: Some(args.ramp),
+                ..load
+            },
             access: access.clone(),
             copy: ONLY,
         })
@@ -271,7 +277,7 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
     let read_max = maximum("--read-max", &args.read_max, args.block_size)?;
     let shape = Shape { writes: args.grid.0 as usize, reads: args.grid.1 as usize, first_read: 0 };
     let surfaces = surfaces(args)?;
-    let interval = by_count.map_or(resolve::SHORTEST_INTERVAL, |_| COUNTED_INTERVAL);
+    let interval = by_count.map_or(limits::SHORTEST_INTERVAL, |_| COUNTED_INTERVAL);
     let point = &spec.points[0];
     let mut streams = point.streams.iter().cloned();
     let mut next = || streams.next().expect("a writer and readers were described");
@@ -318,7 +324,7 @@ fn allowed_error(args: &Args, cells: &Cells) -> Result<f64, Error> {
 fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
     let window = args.cell_time.unwrap_or(cells.window);
     let longest = args.cell_time_max.unwrap_or(Span(window.0.saturating_mul(cells.longest)));
-    let whole = |time: Span| time.0.is_multiple_of(resolve::SHORTEST_INTERVAL.0);
+    let whole = |time: Span| time.0.is_multiple_of(limits::SHORTEST_INTERVAL.0);
     if window < SHORTEST_CELL || !whole(window) {
         return Err(Error::option(
             format!("--cell-time {window}"),

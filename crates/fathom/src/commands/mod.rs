@@ -12,6 +12,7 @@ pub mod map;
 pub mod peak;
 mod place;
 pub mod plan;
+pub mod portrait;
 pub mod prepare;
 mod preview;
 mod probe;

@@ -17,11 +17,11 @@ use super::{probe, shared};
 
 use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
-use crate::cli::resolve::{self, Machine};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
 use crate::cli::values::{self, Backend, Depth};
 use crate::error::Error;
 use crate::live::grouped;
+use crate::resolve::{self, Machine};
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 use crate::{contents, output};
@@ -146,7 +146,7 @@ fn settle(
         stream.load.seed = seed.or(stream.load.seed);
     }
     let (place, host, spec) = shared::settle(&mut asked)?;
-    let (mut spec, refusal) = resolve::permitted(spec, &asked.described);
+    let (mut spec, refusal) = resolve::consent::permitted(spec, &asked.described);
     let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
     if small_steps && !is_typed(args, "workers") {
         a_thread_for_each_cpu(&mut spec.points[0]);
@@ -154,7 +154,7 @@ fn settle(
     let base = spec.points[0].clone();
     let official = args.search.official.0;
     if let Some(window) = official {
-        resolve::interval("--official", window, None)?;
+        resolve::times::interval("--official", window, None)?;
     }
     let holds = Holds { backend: spec.backend, machine: shared::machine(&host) };
     let search = search(&args.search, &base, official, &holds)?;

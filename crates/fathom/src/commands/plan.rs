@@ -13,11 +13,11 @@ use fathom_report::terminal;
 use super::place;
 use super::preview;
 use super::shared;
-use crate::cli::args::Request;
-use crate::cli::resolve::{self, Spec};
+use crate::cli::options::Request;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
 use crate::output;
+use crate::resolve::{self, Spec};
 use crate::workload::Asked;
 
 /// More targets than this are counted, not listed.
@@ -37,7 +37,8 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
     let (place, host, spec) = shared::settle(&mut asked)?;
     show(&asked, &spec, &host)?;
     // Shown before it is refused: this is how one sees what there is to consent to.
-    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let spec =
+        resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     shared::judge(&place, &spec)?;
     shared::tell_users([(&place, &spec)]);
     output::say("nothing was opened for writing, and nothing started: `fathom run` would begin")?;

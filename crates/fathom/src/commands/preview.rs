@@ -8,8 +8,8 @@ use fathom_core::{Bytes, Span};
 use fathom_report::{document, figures};
 
 use super::shared::Opened;
-use crate::cli::resolve::Spec;
 use crate::live::clock;
+use crate::resolve::Spec;
 
 /// What will happen, before it does.
 pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {

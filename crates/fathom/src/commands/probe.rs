@@ -8,10 +8,10 @@ use fathom_engine::target::{Overwrite, check_region};
 
 use super::place::Place;
 use super::shared;
-use crate::cli::resolve::Spec;
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::live::{Live, clock};
+use crate::resolve::Spec;
 use crate::session::{Carrier, Session};
 use crate::signals;
 

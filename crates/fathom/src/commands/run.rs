@@ -9,10 +9,10 @@ use super::place;
 use super::shared::{self, Outputs, Work};
 use super::{preview, rehearsal};
 use crate::cli::args::Run;
-use crate::cli::resolve;
 use crate::error::{Error, exit};
 use crate::live::Live;
 use crate::output;
+use crate::resolve;
 use crate::workload::Asked;
 
 /// Runs it.
@@ -30,7 +30,8 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     }
     let mut asked = Asked::read(&args.request)?;
     let (place, host, spec) = shared::settle(&mut asked)?;
-    let spec = resolve::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+    let spec =
+        resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     shared::tell_users([(&place, &spec)]);
     let opened = shared::open(&place, &spec)?;
     let (mut outputs, mut journal) =

@@ -23,14 +23,14 @@ use fathom_report::{csv, html, terminal};
 
 use super::folder;
 use super::place::Place;
-use crate::cli::args::Results;
-use crate::cli::resolve::{self, Machine, Spec};
+use crate::cli::options::Results;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
 use crate::foreign::Foreign;
 use crate::hanging::{Role, patiently};
 use crate::journal::{self, Journal};
 use crate::live::Live;
+use crate::resolve::{self, Machine, Spec};
 use crate::scratch::{self, Leftover};
 use crate::session::{self, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;

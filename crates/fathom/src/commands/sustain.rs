@@ -13,10 +13,10 @@ use super::experiment::{self, Ground, Prepared, Writes};
 use super::place::Place;
 use super::shared;
 use crate::cli::described::Described;
-use crate::cli::resolve::{self, Spec};
 use crate::cli::searches::{Sustain as Args, SustainArgs};
 use crate::error::Error;
 use crate::output;
+use crate::resolve::{self, Spec};
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 
@@ -77,7 +77,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         resolve::fits(point, spec.backend, machine)?;
     }
     let spec = Spec { points, ..spec };
-    let (spec, refusal) = resolve::permitted(spec, &asked.described);
+    let (spec, refusal) = resolve::consent::permitted(spec, &asked.described);
     let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
     let refusal = consent(test, &spec, &asked.described).err().or(refusal);
     let (grounds, layouts) = grounds(&place, &spec);
@@ -184,7 +184,7 @@ fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> 
         return Ok(());
     }
     let target = &spec.targets[0];
-    let allow = match resolve::is_device(target) {
+    let allow = match resolve::consent::is_device(target) {
         true => format!("allow it by repeating its name in --destroy {}", typed_path(&target.name)),
         false => "allow it with --overwrite".to_owned(),
     };

@@ -22,10 +22,10 @@ use super::shared;
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
 use crate::cli::described::{Described, Folder};
-use crate::cli::resolve::{self, Machine, Spec};
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::output;
+use crate::resolve::{self, Machine, Spec};
 use crate::workload::{Template, keys};
 
 /// The most combinations: more than anybody waits for.
@@ -550,7 +550,7 @@ impl Sites {
             })
         });
         let described = Described { folders: folders.collect(), ..first.described.clone() };
-        Ok(resolve::permit(whole, &described)?.consent)
+        Ok(resolve::consent::permit(whole, &described)?.consent)
     }
 }
 

@@ -1,9 +1,10 @@
 //! `fathom workloads`: those that come with fathom, and their TOML to start from.
 
 use crate::cli::args::Workloads;
+use crate::cli::values::nearest;
 use crate::error::{Error, exit};
 use crate::output;
-use crate::workload::{keys, schema, shipped};
+use crate::workload::{schema, shipped};
 
 /// Lists them, or prints one.
 ///
@@ -31,7 +32,7 @@ pub fn perform(args: &Workloads) -> Result<u8, Error> {
         Some(text) => output::print(text.as_bytes())?,
         None => {
             let all: Vec<&str> = shipped::names().collect();
-            let remedy = match keys::nearest(name, all.iter().copied()) {
+            let remedy = match nearest(name, all.iter().copied()) {
                 Some(near) => format!("its nearest is {near}"),
                 None => format!("there are {}", all.join(", ")),
             };

@@ -63,7 +63,7 @@ pub struct Parts<J> {
 }
 
 /// Reads an output: of what is beside the jobs only what is called one of these.
-pub struct Output<'a, J> {
+pub struct OutputSeed<'a, J> {
     /// How lists of jobs are called.
     pub lists: &'a [&'a str],
     /// What is kept beside them.
@@ -74,7 +74,7 @@ pub struct Output<'a, J> {
     pub limits: &'a Limits,
 }
 
-impl<'de, J> DeserializeSeed<'de> for Output<'_, J> {
+impl<'de, J> DeserializeSeed<'de> for OutputSeed<'_, J> {
     type Value = Parts<J>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Parts<J>, D::Error> {
@@ -82,7 +82,7 @@ impl<'de, J> DeserializeSeed<'de> for Output<'_, J> {
     }
 }
 
-impl<'de, J> Visitor<'de> for Output<'_, J> {
+impl<'de, J> Visitor<'de> for OutputSeed<'_, J> {
     type Value = Parts<J>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,7 +23,7 @@ const STEPS_MAX: u32 = 1000;
 
 /// A cell's place and loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Named {
+struct CellName {
     read: u32,
     write: u32,
     /// Bytes written per second.
@@ -32,7 +32,7 @@ struct Named {
     rate: f64,
 }
 
-impl Named {
+impl CellName {
     /// What a job's name says; none if it is no cell's.
     fn of(job: &Job) -> Option<Self> {
         let mut rest = job.name.as_str();
@@ -68,9 +68,9 @@ pub fn map(
     told: Option<&Value>,
     allowed_error: f64,
 ) -> Result<Option<(Found, Vec<String>)>, String> {
-    let mut cells: BTreeMap<(u32, u32), (Named, &Job)> = BTreeMap::new();
+    let mut cells: BTreeMap<(u32, u32), (CellName, &Job)> = BTreeMap::new();
     for job in jobs {
-        let Some(named) = Named::of(job) else { continue };
+        let Some(named) = CellName::of(job) else { continue };
         if cells.insert((named.write, named.read), (named, job)).is_some() {
             return Err(format!(
                 "the cell {} is in it twice, so each job tells a part of its I/Os and none all of \
@@ -82,7 +82,7 @@ pub fn map(
     if cells.is_empty() {
         return Ok(None);
     }
-    let steps = |of: &dyn Fn(&Named) -> (u32, f64), name: &str| {
+    let steps = |of: &dyn Fn(&CellName) -> (u32, f64), name: &str| {
         let steps: BTreeMap<u32, f64> = cells.values().map(|(named, _)| of(named)).collect();
         let whole = steps.keys().copied().eq(0..steps.len() as u32);
         let missing = || format!("no cell has the {name} of one of its steps: name all its files");
@@ -123,7 +123,7 @@ fn quantiles(list: &[Value]) -> Result<Vec<Quantile>, String> {
     })
 }
 
-fn cell(named: &Named, job: &Job, quantiles: &[Quantile], allowed_error: f64) -> MapCell {
+fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64) -> MapCell {
     let reads = job.flow(IoDirection::Read);
     let writes = job.flow(IoDirection::Write);
     let told = job.told.as_ref();

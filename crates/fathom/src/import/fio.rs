@@ -65,7 +65,7 @@ impl Output {
         }
         let json = text.get(start..).filter(|json| !json.is_empty()).ok_or_else(other)?;
         let limits = Limits::new(most);
-        let seed = bounded::Output {
+        let seed = bounded::OutputSeed {
             // Of a server fio tells its clients.
             lists: &["jobs", "client_stats"],
             beside: &["fio version", "time", "global options", "fathom"],

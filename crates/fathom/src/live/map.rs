@@ -15,13 +15,13 @@ const BELOW: usize = 4;
 
 /// What is drawn.
 #[derive(Debug, Default)]
-pub struct Map {
+pub struct MapSoFar {
     found: Option<MapFound>,
     /// The cell that runs, by its places in both axes.
     running: Option<(usize, usize)>,
 }
 
-impl Map {
+impl MapSoFar {
     /// What is known now, and what runs next.
     pub fn take(&mut self, planned: &Planned, so_far: Conclusion) {
         let Some(Found::Map(found)) = &so_far.found else { return };

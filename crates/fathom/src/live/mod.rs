@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 use curve::Curve;
-use map::Map;
+use map::MapSoFar;
 
 /// Between two plain lines of one step: a log should not grow by more.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -34,14 +34,14 @@ pub struct Live {
     /// Of an experiment, which decides as it goes.
     curve: Option<Curve>,
     /// What is drawn instead, once a latency map has a cell.
-    map: Option<Map>,
+    map: Option<MapSoFar>,
     /// The most steps that there can be.
     at_most: usize,
-    kind: Kind,
+    kind: LiveForm,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum LiveForm {
     Terminal(ProgressBar),
     Plain {
         last: Instant,
@@ -55,7 +55,7 @@ impl Live {
     pub fn new(steps: usize, time: Span) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let kind = if output::tells_only_warnings() {
-            Kind::Silent
+            LiveForm::Silent
         } else if io::stderr().is_terminal() && !dumb {
             let bar =
                 ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10));
@@ -64,9 +64,9 @@ impl Live {
                     .expect("the template is right")
                     .progress_chars("█▉▊▋▌▍▎▏░"),
             );
-            Kind::Terminal(bar)
+            LiveForm::Terminal(bar)
         } else {
-            Kind::Plain { last: Instant::now() }
+            LiveForm::Plain { last: Instant::now() }
         };
         Self {
             steps,
@@ -84,7 +84,7 @@ impl Live {
     pub fn of_experiment(described: &Experiment) -> Self {
         let mut live = Self::new(0, Span(0));
         live.curve = Some(Curve::new(described));
-        live.map = map::is_one(described).then(Map::default);
+        live.map = map::is_one(described).then(MapSoFar::default);
         live
     }
 
@@ -104,7 +104,7 @@ impl Live {
 
     /// This is about to run, and this is what there is so far, if it is to be drawn.
     pub fn about_to_run(&mut self, planned: &Planned, so_far: &dyn Fn() -> Conclusion) {
-        if let (Some(map), Kind::Terminal(_)) = (&mut self.map, &self.kind) {
+        if let (Some(map), LiveForm::Terminal(_)) = (&mut self.map, &self.kind) {
             map.take(planned, so_far());
         }
     }
@@ -141,7 +141,7 @@ impl Live {
     fn begin(&mut self, head: String) {
         let head = printable(&head);
         match &mut self.kind {
-            Kind::Terminal(bar) => {
+            LiveForm::Terminal(bar) => {
                 bar.set_length(1);
                 bar.set_position(0);
                 bar.set_message("");
@@ -151,11 +151,11 @@ impl Live {
                 bar.set_prefix(map.or_else(curve).unwrap_or_default() + &head);
                 bar.tick();
             }
-            Kind::Plain { last } => {
+            LiveForm::Plain { last } => {
                 *last = Instant::now();
                 output::note(&head);
             }
-            Kind::Silent => {}
+            LiveForm::Silent => {}
         }
     }
 
@@ -208,36 +208,36 @@ impl Live {
     fn show(&mut self, position: u64, length: u64, text: &str, left: Option<Span>) {
         let left = left.map_or(String::new(), |left| format!(", {} left", clock(left)));
         match &mut self.kind {
-            Kind::Terminal(bar) => {
+            LiveForm::Terminal(bar) => {
                 bar.set_length(length.max(1));
                 bar.set_position(position.min(length));
                 bar.set_message(format!("{text}{left}"));
             }
-            Kind::Plain { last } => {
+            LiveForm::Plain { last } => {
                 if last.elapsed() >= PLAIN_PERIOD {
                     *last = Instant::now();
                     output::note(&format!("  {text}{left}"));
                 }
             }
-            Kind::Silent => {}
+            LiveForm::Silent => {}
         }
     }
 
     /// The step is done; this is what came out, in a few words.
     pub fn done(&mut self, outcome: &str) {
         match &mut self.kind {
-            Kind::Terminal(bar) => {
+            LiveForm::Terminal(bar) => {
                 bar.set_position(bar.length().unwrap_or(1));
                 bar.set_message(outcome.to_owned());
             }
-            Kind::Plain { .. } => output::note(&format!("  {outcome}")),
-            Kind::Silent => {}
+            LiveForm::Plain { .. } => output::note(&format!("  {outcome}")),
+            LiveForm::Silent => {}
         }
     }
 
     /// Everything is done: the lines go away.
     pub fn finish(&self) {
-        if let Kind::Terminal(bar) = &self.kind {
+        if let LiveForm::Terminal(bar) = &self.kind {
             bar.finish_and_clear();
         }
     }

@@ -1,29 +1,9 @@
 //! A TOML file as it was written: every key and value with its place, so that whatever turns out to
 //! be wrong with it later can be shown there.
 
-use std::ops::Range;
-
 use toml::de::{DeTable, DeValue};
 
-use super::problem::Problem;
-
-/// A text that was read.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// What people call it: its path, or the name of a workload.
-    pub name: String,
-    /// What is in it.
-    pub text: String,
-}
-
-/// A piece of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct At {
-    /// The source's place in the list of all.
-    pub source: usize,
-    /// From which byte to which.
-    pub span: Range<usize>,
-}
+use super::problem::{At, Problem};
 
 /// What a key has.
 #[derive(Clone, Debug, PartialEq)]

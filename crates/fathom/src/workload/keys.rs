@@ -11,8 +11,10 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, CommandFactory, Parser};
 
 use super::file::Value;
-use crate::cli::args::{AccessArgs, LoadArgs, Map, SweepArgs};
+use crate::cli::args::{Map, SweepArgs};
+use crate::cli::options::{AccessArgs, LoadArgs};
 use crate::cli::searches::{PeakArgs, SustainArgs};
+use crate::cli::values::nearest;
 
 /// What is said once for a run, and not for each of its streams.
 pub const COMMON: [&str; 8] = [
@@ -297,15 +299,6 @@ fn reason(error: &clap::Error) -> String {
             first.trim_start_matches("error: ").to_owned()
         }
     }
-}
-
-/// The name among `known` that was probably meant.
-pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // As clap does for options.
-    const ALIKE: f64 = 0.7;
-    let scored = known.map(|name| (strsim::jaro(typed, name), name));
-    let best = scored.filter(|(score, _)| *score > ALIKE);
-    best.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
 
-use super::file::{At, Entry, Source, Value, parse};
-use super::keys::{self, Table, is_common, nearest};
-use super::problem::Problem;
+use super::file::{Entry, Value, parse};
+use super::keys::{self, Table, is_common};
+use super::problem::{At, Problem, Source};
 use super::{Setting, folder_of, option_of, refuse, setting_words, shipped, typed_aims};
-use crate::cli::args::Request;
 use crate::cli::axes::AxisArg;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
-use crate::cli::resolve::Blame;
-use crate::cli::values;
+use crate::cli::options::Request;
+use crate::cli::values::{self, nearest};
 use crate::error::{Error, plain};
 use crate::foreign::Foreign;
 use crate::hanging::{Role, patiently};
+use crate::resolve::Blame;
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;

@@ -15,13 +15,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::{AccessArgs, LoadArgs, Request, Typed};
 use crate::cli::axes::{self, RANDOM_SHARE, STREAMS, TARGETS};
 use crate::cli::described::{Aim, Described};
-use crate::cli::resolve::Blame;
+use crate::cli::options::{AccessArgs, LoadArgs, Request, Typed};
+use crate::cli::values::nearest;
 use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::output;
+use crate::resolve::Blame;
 
 use keys::Table;
 use load::{Loaded, SweepTable};
@@ -279,7 +280,7 @@ fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Erro
     if !names.iter().any(|name| name == key) {
         let known = names.iter().map(String::as_str).chain([TARGETS, STREAMS, RANDOM_SHARE]);
         let called = axes::otherwise_called(key);
-        let remedy = match keys::nearest(key, known) {
+        let remedy = match nearest(key, known) {
             _ if called.is_some() => format!("it is called '{}' here", called.unwrap_or_default()),
             Some(near) => format!("its nearest is '{near}'"),
             None => "an axis is an option of `fathom run`, targets or streams".to_owned(),
@@ -322,7 +323,7 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// A problem as an error, as stderr can show it.
-fn refuse(problem: &Problem, sources: &[file::Source]) -> Error {
+fn refuse(problem: &Problem, sources: &[problem::Source]) -> Error {
     Error::Workload(problem.render(sources, output::error_color()))
 }
 

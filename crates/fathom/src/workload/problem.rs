@@ -1,9 +1,27 @@
 //! What is wrong with a workload file, shown where it is written.
 
+use std::ops::Range;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use fathom_core::printable;
 
-use super::file::{At, Source};
+/// A text that was read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What people call it: its path, or the name of a workload.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// A piece of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The source's place in the list of all.
+    pub source: usize,
+    /// From which byte to which.
+    pub span: Range<usize>,
+}
 
 /// Something wrong, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use fathom_core::{Bytes, Span};
 
 use super::keys::Table;
 use super::{Asked, shipped};
-use crate::cli::args::{Args, Command, Request, Typed};
-use crate::cli::resolve::{self, Machine, Spec};
+use crate::cli::args::{Args, Command};
+use crate::cli::options::{Request, Typed};
+use crate::resolve::{self, Machine, Spec};
 
 const MACHINE: Machine<'_> = Machine {
     memory: Bytes(8 * Bytes::GIB),
@@ -43,7 +44,7 @@ fn settle_request(request: &Request) -> Result<Spec, String> {
         let targets = paths.iter().map(|path| target(path)).collect();
         let spec = resolve::settle(&asked.described, targets, MACHINE);
         let spec = spec.map_err(|blame| asked.explain(blame))?;
-        resolve::permit(spec, &asked.described).map_err(|error| asked.explain_whole(error))
+        resolve::consent::permit(spec, &asked.described).map_err(|error| asked.explain_whole(error))
     };
     settled().map_err(|error: crate::error::Error| error.to_string())
 }

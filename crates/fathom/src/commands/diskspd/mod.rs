@@ -97,7 +97,7 @@ impl Stderr {
 }
 
 /// Says what is done otherwise than by DiskSpd, and gives what cannot run here.
-fn tell(request: &diskspd::Request, paths: &PathMap, stderr: Stderr) -> Vec<Refusal> {
+fn tell(request: &diskspd::Invocation, paths: &PathMap, stderr: Stderr) -> Vec<Refusal> {
     let judgement = linux::judge(request, paths);
     let mut refusals = judgement.refusals;
     let mut notes = Notes::default();

@@ -12,14 +12,14 @@ use fathom_report::document::{Command, Document, Severity};
 use fathom_report::export::diskspd as export;
 
 use super::Stderr;
-use crate::cli::args::{Consent, DiskspdOwn, Prepare};
-use crate::cli::resolve::{self, Machine, Spec};
+use crate::cli::args::{DiskspdOwn, Prepare};
+use crate::cli::options::Consent;
 use crate::cli::values::Backend;
 use crate::commands::place::Place;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs};
 use crate::created;
-use crate::dialect::diskspd::Request;
+use crate::dialect::diskspd::Invocation;
 use crate::dialect::diskspd::draft::Speech;
 use crate::dialect::diskspd::model::{Payload, Profile, ResultFormat, Target, TimeSpan};
 use crate::dialect::diskspd::point::{self, Here, Mapped};
@@ -28,6 +28,7 @@ use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::live::Live;
 use crate::output;
+use crate::resolve::{self, Machine, Spec};
 
 /// Runs it; `description` is what the result begins with.
 ///
@@ -35,7 +36,7 @@ use crate::output;
 ///
 /// When a target, the machine or the result file does not allow it.
 pub(super) fn perform(
-    request: &Request,
+    request: &Invocation,
     description: &str,
     paths: &PathMap,
     (own, stderr): (&DiskspdOwn, Stderr),
@@ -229,7 +230,7 @@ fn make_folder(file: &Path, stderr: Stderr) -> Result<(), Error> {
 
 /// What each time span is for the core, and for the result.
 fn specs(
-    request: &Request,
+    request: &Invocation,
     (files, paths): (&[TargetFile], &PathMap),
     targets: &[Facts],
     (machine, consent): (Machine<'_>, &Overwrite),
@@ -305,8 +306,8 @@ fn fits_pools(span: &TimeSpan, memory: Bytes) -> Result<(), Error> {
 }
 
 fn fits_memory(point: &Point, memory: Bytes, speech: &Speech) -> Result<(), Error> {
-    let pools = resolve::pools(&point.streams);
-    let buffers = resolve::buffers(&point.streams).saturating_add(pools);
+    let pools = resolve::workers::pools(&point.streams);
+    let buffers = resolve::workers::buffers(&point.streams).saturating_add(pools);
     if buffers <= memory.0 / 2 {
         return Ok(());
     }

@@ -1,14 +1,13 @@
 //! Lists of CPUs: `-a0,1,2` and `-ag0,0,1,2,g1,0,1,2`.
 
 use super::model::Cpu;
-use super::numbers::Problem;
 
 /// Reads what stands after `-a`; nothing and `g` alone list none.
 ///
 /// # Errors
 ///
 /// When it is no such list.
-pub fn read(text: &str) -> Result<Vec<Cpu>, Problem> {
+pub fn read(text: &str) -> Result<Vec<Cpu>, String> {
     let mut cpus = Vec::new();
     if matches!(text, "" | "g") {
         return Ok(cpus);
@@ -38,7 +37,7 @@ pub fn read(text: &str) -> Result<Vec<Cpu>, Problem> {
     }
 }
 
-fn wrong(item: &str, what: &str, most: u16) -> Problem {
+fn wrong(item: &str, what: &str, most: u16) -> String {
     match item {
         "" => format!("a {what} is missing"),
         _ => format!("`{item}` is no {what}: its number is from 0 to {most}"),

@@ -1,7 +1,7 @@
 //! Which parts of a target get which share of the random I/Os: `-rdpct90/10:0/10`.
 
 use super::model::{Range, SpanUnit};
-use super::numbers::{self, Problem};
+use super::numbers;
 
 /// What helps against every mistake in one.
 pub const REMEDY: &str = "as in -rdpct90/10:0/10:5/20 or -rdabs90/10G:5/20G: percent of the I/Os, \
@@ -12,7 +12,7 @@ pub const REMEDY: &str = "as in -rdpct90/10:0/10:5/20 or -rdabs90/10G:5/20G: per
 /// # Errors
 ///
 /// When it cannot be read.
-pub fn read(text: &str, block: u64) -> Result<(SpanUnit, Vec<Range>), Problem> {
+pub fn read(text: &str, block: u64) -> Result<(SpanUnit, Vec<Range>), String> {
     let (unit, pairs) = match (text.strip_prefix("pct"), text.strip_prefix("abs")) {
         (Some(pairs), _) => (SpanUnit::Percent, pairs),
         (_, Some(pairs)) => (SpanUnit::Bytes, pairs),
@@ -35,7 +35,7 @@ pub fn read(text: &str, block: u64) -> Result<(SpanUnit, Vec<Range>), Problem> {
     Ok((unit, ranges))
 }
 
-fn percent(text: &str, least: u32) -> Result<u32, Problem> {
+fn percent(text: &str, least: u32) -> Result<u32, String> {
     match text.parse() {
         Ok(percent) if (least..=100).contains(&percent) && !text.starts_with('+') => Ok(percent),
         _ => Err(format!("`{text}` is no whole percentage from {least} to 100")),
@@ -48,7 +48,7 @@ fn percent(text: &str, least: u32) -> Result<u32, Problem> {
 ///
 /// When the ranges are more than there is, leave something that cannot be placed, or have no room
 /// for a block.
-pub fn complete(unit: SpanUnit, ranges: &[Range], block: u32) -> Result<Vec<Range>, Problem> {
+pub fn complete(unit: SpanUnit, ranges: &[Range], block: u32) -> Result<Vec<Range>, String> {
     let (mut io, mut span) = (0u32, 0u64);
     let mut to_the_end = false;
     for range in ranges {

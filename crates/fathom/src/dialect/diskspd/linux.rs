@@ -1,7 +1,7 @@
 //! What of DiskSpd has no meaning on Linux: what cannot change the measurement is skipped and told
 //! in a line, everything else is refused.
 
-use super::Request;
+use super::Invocation;
 use super::draft::Speech;
 use super::model::{Affinity, Cache, Flush, Mapping, Payload, Target, TimeSpan};
 use super::options::Event;
@@ -18,7 +18,7 @@ pub struct Judgement {
 }
 
 /// Looks through a request; `paths` says where Windows' drives are.
-pub fn judge(request: &Request, paths: &PathMap) -> Judgement {
+pub fn judge(request: &Invocation, paths: &PathMap) -> Judgement {
     let speech = &request.speech;
     let mut judge = Judge { paths, speech, notes: Notes::default(), refusals: Vec::new() };
     if request.profile.etw.is_some() {

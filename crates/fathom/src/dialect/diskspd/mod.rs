@@ -26,7 +26,7 @@ use crate::dialect::{Note, Notes, Refusal};
 
 /// What a command line asks for.
 #[derive(Debug)]
-pub struct Request {
+pub struct Invocation {
     /// What is done.
     pub profile: Profile,
     /// `-Rp`: the profile is printed, and nothing runs.
@@ -50,7 +50,7 @@ pub fn read(
     words: &[String],
     fresh_seed: u32,
     load: &mut dyn FnMut(&str) -> Result<Vec<u8>, Refusal>,
-) -> Result<Request, Refusal> {
+) -> Result<Invocation, Refusal> {
     let mut notes = Notes::default();
     let options = options::read(words, fresh_seed, &mut notes)?;
     let (common, events, speech) =
@@ -68,7 +68,7 @@ pub fn read(
     if !common.profile_only {
         no_templates(&profile)?;
     }
-    Ok(Request {
+    Ok(Invocation {
         profile,
         profile_only: common.profile_only,
         events,

@@ -1,15 +1,12 @@
 //! DiskSpd's numbers: sizes that end in K, M, G, T or b, and counts of which it reads the digits
-//! at the front and nothing else.
-
-/// Why a number cannot be read, to stand after the option that it belongs to.
-pub type Problem = String;
+//! at the front and nothing else. An error is what stands after the option that the number belongs to.
 
 /// A size in bytes, all of `text`; a block has `block` bytes.
 ///
 /// # Errors
 ///
 /// When it is no such size, or has more than 64 bits.
-pub fn size(text: &str, block: u64) -> Result<u64, Problem> {
+pub fn size(text: &str, block: u64) -> Result<u64, String> {
     let (bytes, rest) = size_prefix(text, block)?;
     match rest {
         "" => Ok(bytes),
@@ -22,7 +19,7 @@ pub fn size(text: &str, block: u64) -> Result<u64, Problem> {
 /// # Errors
 ///
 /// As [`size`].
-pub fn size_prefix(text: &str, block: u64) -> Result<(u64, &str), Problem> {
+pub fn size_prefix(text: &str, block: u64) -> Result<(u64, &str), String> {
     let too_large = || format!("{text} has more bytes than 64 bits can count");
     let (number, rest) = digits(text).ok_or_else(|| no_size(text))?;
     let number = number.ok_or_else(too_large)?;
@@ -37,7 +34,7 @@ pub fn size_prefix(text: &str, block: u64) -> Result<(u64, &str), Problem> {
     Ok((number.checked_mul(unit).ok_or_else(too_large)?, &rest[1..]))
 }
 
-fn no_size(text: &str) -> Problem {
+fn no_size(text: &str) -> String {
     match text {
         "" => "a size is missing".to_owned(),
         _ => format!("`{text}` is no size: digits, then K, M, G, T or b (blocks) or nothing"),
@@ -66,7 +63,7 @@ pub struct Count<'a> {
 /// # Errors
 ///
 /// When it is smaller, negative, or has more than 32 bits.
-pub fn count(text: &str, least: u32) -> Result<Count<'_>, Problem> {
+pub fn count(text: &str, least: u32) -> Result<Count<'_>, String> {
     let (value, ignored) = wide_count(text, u64::from(least))?;
     match u32::try_from(value) {
         Ok(value) => Ok(Count { value, ignored }),
@@ -79,7 +76,7 @@ pub fn count(text: &str, least: u32) -> Result<Count<'_>, Problem> {
 /// # Errors
 ///
 /// When it is smaller, negative, or has more bits.
-pub fn wide_count(text: &str, least: u64) -> Result<(u64, &str), Problem> {
+pub fn wide_count(text: &str, least: u64) -> Result<(u64, &str), String> {
     let unsigned = text.trim_start();
     if unsigned.starts_with('-') {
         return Err(format!("`{text}` is negative"));

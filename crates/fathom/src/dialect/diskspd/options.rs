@@ -89,7 +89,7 @@ pub fn read(words: &[String], fresh_seed: u32, notes: &mut Notes) -> Result<Opti
     if targets.iter().any(String::is_empty) {
         return Err(Refusal::new("''", "a target has no name", "drop it, or name a file"));
     }
-    let mut reader = Reader {
+    let mut reader = LineReader {
         options: Options { targets: targets.to_vec(), ..Options::default() },
         notes,
         fresh_seed,
@@ -194,7 +194,7 @@ struct Said {
     pinned: Option<String>,
 }
 
-struct Reader<'a> {
+struct LineReader<'a> {
     options: Options,
     notes: &'a mut Notes,
     fresh_seed: u32,
@@ -209,7 +209,7 @@ fn parts(word: &str) -> (char, &str) {
     (letter, letters.as_str())
 }
 
-impl Reader<'_> {
+impl LineReader<'_> {
     /// What has to be known before the others are read: whether a profile describes the load, and
     /// what a block is.
     fn profile_or_block(&mut self, words: &[String]) -> Result<(), Refusal> {

@@ -18,21 +18,9 @@ use super::model::{
     Priority, SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
 use crate::dialect::{Notes, Refusal};
-
-/// The shortest interval of a series.
-const SHORTEST_INTERVAL_MS: u32 = 100;
-/// The most intervals of `-D`, ...
-const MOST_BUCKETS: u64 = 1_000_000;
-/// ... and the memory that those of all threads may take.
-const MOST_BUCKET_BYTES: u64 = 256 << 20;
-/// The most threads, and the most I/Os in flight of a stream.
-const MOST: u64 = 1 << 16;
-/// What one io_uring holds.
-const RING: u32 = 1 << 15;
-/// The largest block.
-const LARGEST_BLOCK: u32 = 1 << 30;
-/// The rates at which a thread's I/Os can be started, in I/Os per second.
-const OFFERED: std::ops::RangeInclusive<f64> = 0.001..=1e9;
+use crate::limits::{
+    LARGEST_BLOCK, MOST, MOST_BUCKET_BYTES, MOST_INTERVALS, RATES, RING, SHORTEST_INTERVAL,
+};
 
 /// A time span that can run.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +95,7 @@ impl Gaps<'_> {
         let counted: u64 = span.targets.iter().map(threads).sum();
         let buckets = duration.div_ceil(bucket);
         let bytes = counted.saturating_mul(buckets).saturating_mul(16);
-        if span.iops_deviation && (MOST_BUCKETS < buckets || MOST_BUCKET_BYTES < bytes) {
+        if span.iops_deviation && (MOST_INTERVALS < buckets || MOST_BUCKET_BYTES < bytes) {
             self.refuse(
                 self.speech.said("D", "IoBucketDuration", bucket),
                 &format!(
@@ -175,14 +163,14 @@ impl Gaps<'_> {
         let mut gap = |thing: String, problem: &str, remedy: &str| {
             self.refuse(format!("{path}: {thing}"), problem, remedy);
         };
-        if !OFFERED.contains(&per_thread(target).unwrap_or(1.0)) {
+        if !RATES.contains(&per_thread(target).unwrap_or(1.0)) {
             gap(
                 speech.name("g", "Throughput"),
                 "a thread can be held to a rate between one I/O in 1000 seconds and 10^9 a second",
                 "choose a rate in between",
             );
         }
-        if target.block_size > LARGEST_BLOCK {
+        if u64::from(target.block_size) > LARGEST_BLOCK.0 {
             let block = speech.said("b", "BlockSize", target.block_size);
             gap(block, "blocks above 1 GiB cannot be run yet", "choose a smaller block");
         }
@@ -252,10 +240,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
     let bucket = span.iops_deviation.then(|| Span::from_ms(u64::from(span.io_bucket_ms)));
     let window = Span::from_secs(u64::from(span.duration_s));
     // Where the intervals of a series can be so long, they are.
-    let fits = |bucket: &Span| {
-        Span::from_ms(u64::from(SHORTEST_INTERVAL_MS)) <= *bucket
-            && window.0.is_multiple_of(bucket.0)
-    };
+    let fits = |bucket: &Span| SHORTEST_INTERVAL <= *bucket && window.0.is_multiple_of(bucket.0);
     let interval = bucket.filter(fits).unwrap_or(interval(window));
     Ok(Mapped {
         point: Point {
@@ -284,7 +269,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
 fn interval(window: Span) -> Span {
     match window >= Span::from_secs(60) {
         true => Span::from_secs(1),
-        false => Span::from_ms(u64::from(SHORTEST_INTERVAL_MS)),
+        false => SHORTEST_INTERVAL,
     }
 }
 
@@ -394,7 +379,7 @@ impl Mapper<'_> {
     /// Threads that all use these targets in the same manner.
     fn streams(&mut self, group: &[Target], lanes: Lanes, depth: u32) -> Result<(), Refusal> {
         let target = writer(group);
-        if u64::from(lanes.threads) * u64::from(depth) > MOST {
+        if u64::from(lanes.threads) * u64::from(depth) > u64::from(MOST) {
             return Err(Refusal::new(
                 format!("{}: {}", target.path, self.here.speech.said("o", "RequestCount", depth)),
                 format!("{} threads with {depth} I/Os each are too many", lanes.threads),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::model::*;
 use super::options::Event;
-use super::{Request, linux, read, text, xml};
+use super::{Invocation, linux, read, text, xml};
 use crate::dialect::Refusal;
 use crate::dialect::paths::PathMap;
 use fathom_report::export::diskspd::size as shown;
@@ -40,7 +40,7 @@ fn load(path: &str) -> Result<Vec<u8>, Refusal> {
     fs::read(data().join(path)).map_err(|_| Refusal::new(path, "it is not there", "name another"))
 }
 
-fn request(line: &str) -> Result<Request, Refusal> {
+pub(super) fn request(line: &str) -> Result<Invocation, Refusal> {
     read(&words(line), FRESH_SEED, &mut load)
 }
 
@@ -67,7 +67,7 @@ fn told(line: &str) -> String {
     told
 }
 
-fn of_span(request: &Request, span: &TimeSpan) -> String {
+fn of_span(request: &Invocation, span: &TimeSpan) -> String {
     let profile = &request.profile;
     let mut words = Vec::from([format!("{} s", span.duration_s)]);
     let mut say = |said: bool, word: String| words.extend(said.then_some(word));
@@ -242,7 +242,7 @@ fn the_corpus_is_as_large_as_it_has_to_be() {
 }
 
 /// The command lines of the corpus that are not refused.
-fn accepted() -> Vec<String> {
+pub(super) fn accepted() -> Vec<String> {
     let stored = fs::read_to_string(data().join("corpus.txt")).unwrap();
     let lines = stored.lines().filter_map(|line| line.strip_prefix("$ "));
     lines.filter(|line| request(line).is_ok()).map(str::to_owned).collect()
@@ -328,7 +328,7 @@ fn the_xml_form_has_diskspds_elements_in_diskspds_order() {
 }
 
 /// A profile with one target, in which these elements stand.
-fn of_xml(target: &str, span: &str) -> Result<Request, Refusal> {
+fn of_xml(target: &str, span: &str) -> Result<Invocation, Refusal> {
     let text = format!(
         "<Profile>\n<TimeSpans><TimeSpan>{span}<Targets>\n<Target><Path>a.dat</Path>\n{target}\
          </Target></Targets></TimeSpan></TimeSpans></Profile>"

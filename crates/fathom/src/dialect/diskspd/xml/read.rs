@@ -63,7 +63,7 @@ pub fn profile(
             "PrecreateFiles",
         ],
     )?;
-    let mut reader = Reader { targets, used: vec![false; targets.len()], notes };
+    let mut reader = ProfileReader { targets, used: vec![false; targets.len()], notes };
     let mut draft = ProfileDraft {
         progress: reader.u32(&fields, "Progress")?.unwrap_or(0),
         experiment_flags: reader.u32(&fields, "ExperimentFlags")?.unwrap_or(0),
@@ -247,7 +247,7 @@ fn narrow(number: u64) -> u32 {
 
 const MAX32: u64 = u32::MAX as u64;
 
-struct Reader<'a> {
+struct ProfileReader<'a> {
     /// What stands for `*1`, `*2` and so on.
     targets: &'a [String],
     used: Vec<bool>,
@@ -307,7 +307,7 @@ const TARGET: [&str; 32] = [
     "ThreadTargets",
 ];
 
-impl Reader<'_> {
+impl ProfileReader<'_> {
     fn u32(&self, fields: &Fields<'_>, name: &str) -> Result<Option<u32>, Refusal> {
         Ok(fields.number(name, 0, MAX32)?.map(narrow))
     }

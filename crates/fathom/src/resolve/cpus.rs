@@ -7,8 +7,8 @@ use fathom_core::facts::{CpuPlace, Target};
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{Pacing, Region, Stream};
 
-use super::args::LoadArgs;
-use super::values::Cpus;
+use crate::cli::options::LoadArgs;
+use crate::cli::values::Cpus;
 use crate::error::Error;
 
 /// The CPUs in the order in which workers take them; none if they may run on any.

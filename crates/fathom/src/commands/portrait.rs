@@ -6,10 +6,10 @@ use fathom_core::spec::{Access, BackendKind, BlockSizes, Pacing, Pattern, Point,
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{Overwrite, check_region};
 
-use super::args::Quick;
-use super::resolve::{self, Machine, Spec};
-use super::values::Backend;
+use crate::cli::args::Quick;
+use crate::cli::values::Backend;
 use crate::error::Error;
+use crate::resolve::{self, Machine, Spec};
 
 /// The least scratch file that says anything.
 pub const SMALLEST: Bytes = Bytes(64 * Bytes::MIB);
@@ -83,7 +83,7 @@ pub fn portrait(
     owner: Owner,
     machine: Machine<'_>,
 ) -> Result<Portrait, Error> {
-    let interval = resolve::interval("--duration", args.duration, None)?;
+    let interval = resolve::times::interval("--duration", args.duration, None)?;
     let simulated = target.kind == TargetKind::Simulated;
     if simulated {
         without_effect_in_simulation(args)?;
@@ -136,7 +136,7 @@ pub fn portrait(
             let name = Vec::from([target.name.clone()]);
             Overwrite { allowed: true, destroy_in_use: name, ..Overwrite::default() }
         }
-        Owner::User => resolve::permission(
+        Owner::User => resolve::consent::permission(
             &args.consent,
             |_| consents(args) || simulated,
             |_| None,
@@ -160,7 +160,7 @@ fn too_small(target: &Target, block_size: Bytes) -> Error {
     Error::target(
         &target.name,
         format!("its {} have no room for one block of {block_size}", target.size),
-        format!("fill it with `{}`", resolve::refill(target)),
+        format!("fill it with `{}`", resolve::regions::refill(target)),
     )
 }
 

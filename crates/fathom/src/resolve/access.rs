@@ -3,8 +3,8 @@
 
 use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SyncMode};
 
-use super::args::AccessArgs;
-use super::values::Backend;
+use crate::cli::options::AccessArgs;
+use crate::cli::values::Backend;
 use crate::error::Error;
 
 /// How the data of a stream reaches its targets, given whether it writes.

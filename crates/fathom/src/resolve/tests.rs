@@ -11,10 +11,13 @@ use fathom_core::spec::{
 };
 use fathom_core::{Bytes, Rate, Span};
 
-use super::args::{Args, Command};
-use super::portrait::{self, Owner, Portrait};
-use super::resolve::{self, Machine, Spec};
-use super::values::Backend;
+use super::{Machine, Spec, consent, settle};
+use crate::cli::args::{Args, Command};
+use crate::cli::described::Described;
+use crate::cli::options::Request;
+use crate::cli::values::Backend;
+use crate::commands::portrait::{self, Owner, Portrait};
+use crate::error::Error;
 
 const MACHINE: Machine<'_> =
     Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4, cpu_places: &CPUS };
@@ -44,7 +47,14 @@ fn parse(words: &[&str]) -> Result<Command, String> {
 fn run(words: &[&str]) -> Result<Spec, String> {
     let Command::Run(args) = parse(&[&["run"], words].concat())? else { unreachable!() };
     let targets = args.request.targets.iter().map(|path| target(&path.to_string_lossy())).collect();
-    resolve::run(&args, targets, MACHINE).map_err(|error| error.to_string())
+    settled(&args.request, targets).map_err(|error| error.to_string())
+}
+
+/// What a request without a workload means.
+fn settled(request: &Request, targets: Vec<Target>) -> Result<Spec, Error> {
+    let described = Described::typed(request);
+    let spec = settle(&described, targets, MACHINE).map_err(|blame| blame.error)?;
+    consent::permit(spec, &described)
 }
 
 fn quick_on(owner: Owner, words: &[&str]) -> Result<Portrait, String> {
@@ -678,7 +688,7 @@ fn an_empty_file_is_nothing_to_measure() {
     let Ok(Command::Run(args)) = parse(&["run", "f"]) else { unreachable!() };
     let mut empty = target("f");
     empty.size = Bytes(0);
-    let error = resolve::run(&args, Vec::from([empty]), MACHINE).unwrap_err();
+    let error = settled(&args.request, Vec::from([empty])).unwrap_err();
     assert!(error.to_string().contains("fathom prepare f"), "{error}");
     assert_eq!(error.exit_code(), crate::error::exit::REFUSED);
 }

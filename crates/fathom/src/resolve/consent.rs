@@ -1,0 +1,139 @@
+//! What may be written to: what a user has to say, and what has no effect.
+
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::typed_path;
+use fathom_engine::target::Overwrite;
+
+use super::Spec;
+use crate::cli::described::Described;
+use crate::cli::options::Consent;
+use crate::error::Error;
+
+/// Allows a spec to write what the user consents to.
+///
+/// # Errors
+///
+/// When it writes what the user does not, or the consent has no effect.
+pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
+    let written: Vec<u32> = spec
+        .streams()
+        .filter(|stream| stream.destroys())
+        .flat_map(|stream| stream.regions.iter().map(|region| region.target))
+        .collect();
+    let consent = permission(
+        &described.consent,
+        |target| written.contains(&target),
+        |target| described.folder_of(target),
+        &spec.targets,
+    )?;
+    Ok(Spec { consent, ..spec })
+}
+
+/// The same for who wants to show first what there is to consent to: what would be refused comes
+/// beside it, and nothing is allowed then.
+pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
+    match permit(spec.clone(), described) {
+        Ok(spec) => (spec, None),
+        Err(refusal) => (Spec { consent: Overwrite::default(), ..spec }, Some(refusal)),
+    }
+}
+
+/// A simulated device has nothing that could be overwritten.
+pub(super) fn no_consent_in_simulation(described: &Described) -> Result<(), Error> {
+    let typed = [
+        ("--overwrite", described.consent.overwrite),
+        ("--destroy", !described.consent.destroy.is_empty()),
+    ];
+    match typed.into_iter().find(|(_, typed)| *typed) {
+        Some((option, _)) => {
+            Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What may be written to, given which targets are written and which were found in a folder: these
+/// are many, and nobody has seen their names, so that the folder's own has to be repeated.
+///
+/// # Errors
+///
+/// When writes were asked for and not allowed, or allowed and not asked for.
+pub fn permission<'a>(
+    typed: &Consent,
+    written: impl Fn(u32) -> bool,
+    folder_of: impl Fn(u32) -> Option<&'a str>,
+    targets: &[Target],
+) -> Result<Overwrite, Error> {
+    let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+    let places = || (0u32..).zip(targets);
+    let writes = places().any(|(place, _)| written(place));
+    if let (false, Some(option)) = (writes, typed.first()) {
+        let typed = match typed.named().next().filter(|_| !typed.overwrite) {
+            Some((option, name)) => format!("{option} {name}"),
+            None => option.to_owned(),
+        };
+        return Err(Error::option(
+            typed,
+            "all I/Os are reads, so this has no effect",
+            "drop it, or ask for writes with --read-share",
+        ));
+    }
+    for (option, name) in typed.named() {
+        let named = |(place, target): (u32, &Target)| {
+            names(name, target) || folder_of(place).is_some_and(|folder| names_folder(name, folder))
+        };
+        if !places().any(named) {
+            return Err(Error::option(
+                format!("{option} {name}"),
+                "this is none of the targets",
+                "repeat the target's name exactly as it was given, or where it lies",
+            ));
+        }
+    }
+    let destroys = |target: &Target| typed.named().any(|(_, name)| names(name, target));
+    let destroys_all = |folder: &str| typed.named().any(|(_, name)| names_folder(name, folder));
+    let allowed = |place, target: &Target| match folder_of(place) {
+        Some(folder) => destroys_all(folder) || destroys(target),
+        // Of a device the engine says what is on it as it refuses.
+        None => typed.overwrite || is_device(target) || destroys(target),
+    };
+    let refused = places().find(|(place, one)| written(*place) && !allowed(*place, one));
+    let of_folder = places().any(|(place, _)| folder_of(place).is_some_and(destroys_all));
+    match refused.map(|(place, target)| (target, folder_of(place))) {
+        Some((_, Some(folder))) => Err(Error::target(
+            folder,
+            "the load writes, and what all files in this folder hold would be lost",
+            format!(
+                "allow it by repeating its name in --destroy {}, or only read with \
+                 --read-share 100%",
+                typed_path(folder)
+            ),
+        )),
+        Some((target, None)) if !simulated => Err(Error::target(
+            &target.name,
+            "the load writes, and what is there would be lost",
+            "allow it with --overwrite, or only read with --read-share 100%",
+        )),
+        _ => {
+            let allowed = typed.overwrite || of_folder;
+            let (destroy, destroy_in_use) = (typed.destroy.clone(), typed.destroy_in_use.clone());
+            Ok(Overwrite { allowed, destroy, destroy_in_use, ..Overwrite::default() })
+        }
+    }
+}
+
+/// Whether it is a device of the machine's, which is written to only where its own name is repeated.
+pub fn is_device(target: &Target) -> bool {
+    matches!(target.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric)
+}
+
+/// Whether a name that was typed is a target's, or where it lies.
+fn names(typed: &str, target: &Target) -> bool {
+    typed == target.name || typed == target.path
+}
+
+/// The same of a folder.
+fn names_folder(typed: &str, folder: &str) -> bool {
+    let lies = || std::fs::canonicalize(folder).is_ok_and(|path| path.as_os_str() == typed);
+    typed == folder || lies()
+}

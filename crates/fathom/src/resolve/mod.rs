@@ -1,0 +1,280 @@
+//! What was described becomes what it means for these targets on this machine, whoever described it:
+//! options, a workload file, or another tool's words. Pure: every setting that contradicts another one
+//! or would have no effect is refused here, before anything is opened.
+//!
+//! Refusals call a setting by its option (`--queue-depth`). A front end whose users know it by
+//! another name puts that in its place.
+
+mod access;
+pub mod consent;
+mod cpus;
+mod pacing;
+mod parts;
+mod pattern;
+pub mod payload;
+pub mod regions;
+#[cfg(test)]
+mod tests;
+pub mod times;
+pub mod workers;
+
+use fathom_core::facts::{CpuPlace, Target, TargetKind};
+use fathom_core::plan::zone;
+use fathom_core::spec::{BackendKind, Point, Rated, Region, Stream, Turns, Workplace};
+use fathom_core::{Bytes, Span};
+use fathom_engine::target::Overwrite;
+
+use crate::cli::described::{Described, StreamArgs};
+use crate::cli::values::Backend;
+use crate::error::Error;
+use crate::limits::{LONGEST_UNTIL_DONE, MOST, SHORTEST_INTERVAL};
+use times::Times;
+
+/// What is to be done, with nothing left to decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// What to measure, in order.
+    pub points: Vec<Point>,
+    /// What is known about the targets.
+    pub targets: Vec<Target>,
+    /// What carries the I/Os.
+    pub backend: Backend,
+    /// What may be written to.
+    pub consent: Overwrite,
+}
+
+impl Spec {
+    /// The streams of all points.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.points.iter().flat_map(|point| &point.streams)
+    }
+
+    /// Whether any point writes.
+    pub fn writes(&self) -> bool {
+        self.streams().any(Stream::destroys)
+    }
+
+    /// Warm-ups and windows together.
+    pub fn time(&self) -> Span {
+        self.points.iter().fold(Span(0), |sum, point| sum + point.time())
+    }
+}
+
+/// What the resolver knows about the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// The memory that we may use; without end where nobody knows.
+    pub memory: Bytes,
+    /// A seed that nobody has chosen.
+    pub fresh_seed: u64,
+    /// The CPUs that we may use; 0 if that is not known.
+    pub cpus: u32,
+    /// Which they are; empty if that is not known.
+    pub cpu_places: &'a [CpuPlace],
+}
+
+/// What is wrong with a description, and with which of its streams; none if with the whole.
+#[derive(Debug)]
+pub struct Blame {
+    /// The stream's place.
+    pub stream: Option<usize>,
+    /// What is wrong.
+    pub error: Error,
+}
+
+/// Settles what a description means for these targets on this machine. Nothing may be written yet.
+///
+/// # Errors
+///
+/// When an option contradicts another one, has no effect, or does not fit the targets.
+pub fn settle(
+    described: &Described,
+    targets: Vec<Target>,
+    machine: Machine<'_>,
+) -> Result<Spec, Blame> {
+    let simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
+    let times = Times::of(described);
+    let mut streams = Vec::with_capacity(described.streams.len());
+    for (place, typed) in described.streams.iter().enumerate() {
+        let resolved = stream(typed, &targets, simulated, machine, times);
+        streams.push(resolved.map_err(|error| Blame { stream: Some(place), error })?);
+    }
+    let whole = |error| Blame { stream: None, error };
+    if simulated {
+        consent::no_consent_in_simulation(described).map_err(whole)?;
+    }
+    cpus::take_turns(&mut streams);
+    workers::together(&streams, machine).map_err(whole)?;
+    let first = &described.streams[0];
+    // What is done within a minute shows in slices that suit a minute.
+    let until_done = times.window == LONGEST_UNTIL_DONE && first.load.duration.is_none();
+    let typed = first.load.interval.or(until_done.then_some(SHORTEST_INTERVAL));
+    let interval = times::interval("--duration", times.window, typed);
+    let point = Point {
+        warm_up: times.warm_up,
+        cool_down: times.cool_down,
+        interval: interval.map_err(whole)?,
+        seed: first.load.seed.unwrap_or(machine.fresh_seed),
+        rated: Rated { iops: first.load.rated_iops, bandwidth: first.load.rated_bandwidth },
+        ..Point::of(streams, times.window)
+    };
+    let point = match &described.name {
+        Some(name) => Point { name: name.clone(), ..point },
+        None => point,
+    };
+    let backend = if simulated { Backend::Named(BackendKind::Sim) } else { first.access.backend };
+    Ok(Spec { points: Vec::from([point]), targets, backend, consent: Overwrite::default() })
+}
+
+/// Settles what one stream does.
+fn stream(
+    args: &StreamArgs,
+    targets: &[Target],
+    simulated: bool,
+    machine: Machine<'_>,
+    times: Times,
+) -> Result<Stream, Error> {
+    let parted = parts::settle(args)?;
+    let args = parted.as_ref().map_or(args, |(together, _)| together);
+    contradictions(args)?;
+    if simulated {
+        without_effect_in_simulation(args)?;
+    }
+    let access = access::settle(&args.access, args.load.read_share < 1.0)?;
+    let sizes = pattern::block_sizes(args)?;
+    regions::trims(args, targets, &sizes)?;
+    let regions = regions::regions(args, targets, access, &sizes)?;
+    let active = times::active(&args.load, times)?;
+    // What is before the start of a stream is no warm-up of it.
+    let own = match active.start {
+        None => Times { window: active.ends(times.window), ..times },
+        Some(start) => {
+            Times { warm_up: Span(0), window: active.ends(times.window) - start, ..times }
+        }
+    };
+    let drives = |region: &Region| u64::from(targets[region.target as usize].drives());
+    let spread = (regions.len() as u32, regions.iter().map(drives).sum());
+    let (pacing, course) = pacing::pacing(args, spread, &sizes, own)?;
+    pacing::possible_rate(&pacing, course.as_ref(), &sizes, own)?;
+    let mut stream = Stream {
+        pattern: pattern::pattern(&args.load)?,
+        align: args.load.align,
+        zones: args.load.zones,
+        turns: match &args.load.weights {
+            None => Turns::InTurn,
+            Some(weights) => Turns::Weighted(weights.0.clone()),
+        },
+        payload: payload::payload(args, &sizes)?,
+        flush: payload::flush(args)?,
+        block_sizes: sizes,
+        read_share: args.load.read_share,
+        trim_share: args.load.trim_share,
+        pacing,
+        course,
+        rests: pacing::rests(&args.load)?,
+        active,
+        limit: times::limit(&args.load)?,
+        workers: args.load.workers,
+        access,
+        workplace: Workplace {
+            cpus: cpus::cpus(&args.load, targets, &regions, machine.cpu_places)?,
+            io_priority: args.load.io_priority,
+            large_pages: args.load.large_pages,
+        },
+        ..Stream::reading(String::new(), regions)
+    };
+    if let Some((_, parts)) = &parted {
+        stream = stream.with_parts(parts.clone());
+    }
+    if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
+        let unit = stream.alignment();
+        stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
+    }
+    stream.name = args.name.clone().unwrap_or_else(|| stream.description());
+    pattern::fits_pattern(&stream, targets, access)?;
+    workers::enough_depth(&stream)?;
+    pacing::rests_fit(&stream)?;
+    let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };
+    workers::enough_memory(std::slice::from_ref(&stream), machine.memory)?;
+    workers::ring_holds(&stream, backend, access.ring)?;
+    workers::own_cpu(&stream, access.ring)?;
+    Ok(stream)
+}
+
+/// Refuses a point that an experiment has made of another one and that this machine cannot hold.
+///
+/// # Errors
+///
+/// When it has too much in flight, or too many workers.
+pub fn fits(point: &Point, backend: Backend, machine: Machine) -> Result<(), Error> {
+    for stream in &point.streams {
+        if MOST < stream.pacing.queue_depth() {
+            return Err(workers::too_deep(stream.pacing.queue_depth().into()));
+        }
+        workers::enough_depth(stream)?;
+        pacing::rests_fit(stream)?;
+        workers::ring_holds(stream, backend, stream.access.ring)?;
+        workers::own_cpu(stream, stream.access.ring)?;
+    }
+    workers::together(&point.streams, machine)
+}
+
+/// What cannot be, whatever the targets are.
+fn contradictions(args: &StreamArgs) -> Result<(), Error> {
+    if args.aims.is_empty() {
+        return Err(Error::option(
+            "TARGET",
+            "there is none",
+            "name a file, a block device or a simulated device such as sim:ssd",
+        ));
+    }
+    let load = &args.load;
+    if load.arrivals.is_some() && load.rate.is_none() {
+        return Err(Error::option(
+            "--arrivals",
+            "a closed loop has no schedule of its own, so this has no effect",
+            "drop it, or give the load with --rate",
+        ));
+    }
+    if load.realtime && load.rate.is_none() {
+        return Err(Error::option(
+            "--realtime",
+            "a closed loop has no schedule that another program could make late, and would keep \
+             its CPU to itself",
+            "drop it, or give the load with --rate",
+        ));
+    }
+    if args.access.size == Some(Bytes(0)) {
+        return Err(Error::option("--size 0", "there is nothing to address", "drop it"));
+    }
+    Ok(())
+}
+
+/// What a simulated device knows nothing of.
+fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
+    let refuse = |option: &str| {
+        Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
+    };
+    if let Some(second) = args.aims.get(1) {
+        return Err(Error::option(
+            second.path.display().to_string(),
+            "a simulated device is measured alone",
+            "name one target",
+        ));
+    }
+    access::without_effect_in_simulation(&args.access)?;
+    if args.load.trim_share > 0.0 {
+        return refuse("--trim-share");
+    }
+    for (option, typed) in [
+        ("--realtime", args.load.realtime),
+        ("--cpus", args.load.cpus.is_some()),
+        ("--io-priority", args.load.io_priority.is_some()),
+        ("--large-pages", args.load.large_pages),
+    ] {
+        if typed {
+            return refuse(option);
+        }
+    }
+    Ok(())
+}

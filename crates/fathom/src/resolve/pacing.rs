@@ -1,0 +1,199 @@
+//! What sets the pace of a stream's I/Os: how many are in flight, the rate at which they start, and
+//! how the loop rests.
+
+use fathom_core::plan::worker_count;
+use fathom_core::spec::{Arrivals, BlockSizes, Course, Pacing, RestFrom, Rests, Stream, Workers};
+use fathom_core::{Bytes, Span};
+
+use super::times::Times;
+use super::workers::{too_deep, too_many_workers};
+use crate::cli::described::StreamArgs;
+use crate::cli::options::{ArrivalsArg, LoadArgs};
+use crate::cli::rates::{Offer, Offered, Shares};
+use crate::cli::values::Depth;
+use crate::error::Error;
+use crate::limits::{MOST, MOST_DUE, RATES};
+
+/// Queue depth of a closed loop unless told otherwise.
+const DEFAULT_DEPTH: u32 = 32;
+
+/// The most in flight of an open loop unless told otherwise ...
+const DEFAULT_DEPTH_OPEN: u32 = 1024;
+
+/// ... and the memory that this may take.
+const DEFAULT_BUFFERS: Bytes = Bytes(256 * Bytes::MIB);
+
+/// The pacing, with the course of its load if that changes over time.
+pub(super) fn pacing(
+    args: &StreamArgs,
+    (targets, disks): (u32, u64),
+    sizes: &BlockSizes,
+    times: Times,
+) -> Result<(Pacing, Option<Course>), Error> {
+    let load = &args.load;
+    let workers = match load.workers {
+        Workers::PerTarget(n) => u64::from(n) * u64::from(targets),
+        Workers::Total(n) => u64::from(n),
+    };
+    if workers > u64::from(MOST) {
+        return Err(too_many_workers(workers));
+    }
+    let typed = load.queue_depth.map(|depth| match depth {
+        Depth::Stream(n) => u64::from(n),
+        Depth::PerWorker(n) => u64::from(n) * workers,
+        Depth::PerTarget(n) => u64::from(n) * u64::from(targets),
+        Depth::PerDisk(n) => u64::from(n) * disks,
+    });
+    let default = match load.rate {
+        None => u64::from(DEFAULT_DEPTH),
+        Some(_) => u64::from(DEFAULT_DEPTH_OPEN)
+            .min(DEFAULT_BUFFERS.0 / sizes.largest().0)
+            .max(u64::from(DEFAULT_DEPTH)),
+    };
+    let depth = typed.unwrap_or(default.max(workers));
+    let depth = match u32::try_from(depth) {
+        Ok(depth) if depth <= MOST => depth,
+        _ => return Err(too_deep(depth)),
+    };
+    let Some(rate) = &load.rate else {
+        return Ok((Pacing::Closed { queue_depth: depth }, None));
+    };
+    let targets = u64::from(targets);
+    let offer = rate.of_stream(Shares { workers, targets, block: sizes.mean(load.read_share) });
+    let (offered_load, course) = match offer {
+        Offer::Steady(rate) => (rate, None),
+        Offer::Course(course) => (course.mean(Span(0), times.window), Some(course)),
+    };
+    let pacing = Pacing::Open {
+        offered_load,
+        arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
+        queue_depth_max: depth,
+        realtime: load.realtime,
+    };
+    Ok((pacing, course))
+}
+
+/// Refuses a load that no clock can offer, or that is more than can be counted, and a course that
+/// the window has no room for.
+pub(super) fn possible_rate(
+    pacing: &Pacing,
+    course: Option<&Course>,
+    sizes: &BlockSizes,
+    times: Times,
+) -> Result<(), Error> {
+    let Pacing::Open { offered_load, .. } = pacing else { return Ok(()) };
+    let refuse = |problem, remedy: &str| Err(Error::option("--rate", problem, remedy));
+    let stages = course.map_or(&[][..], Course::stages).iter();
+    let typed = stages.flat_map(|stage| [stage.begins, stage.ends]).filter(|rate| rate.0 > 0.0);
+    // The mean of a course may be any rate above none.
+    let steady = course.is_none().then_some(*offered_load);
+    if let Some(rate) = typed.chain(steady).find(|rate| !RATES.contains(&rate.0)) {
+        return refuse(
+            format!("it comes to {} I/Os of {sizes} per second, outside of 0.001 to 1000m", rate.0),
+            "choose another rate or another --block-size",
+        );
+    }
+    let time = times.warm_up + times.window + times.cool_down;
+    let due = match course {
+        Some(course) => course.after(times.warm_up).ios_before(time),
+        None => offered_load.0 * time.as_secs_f64(),
+    };
+    if due > MOST_DUE {
+        return refuse(
+            format!("{offered_load} for {time} are more than {MOST_DUE} I/Os"),
+            "choose a lower rate or a shorter --duration",
+        );
+    }
+    let Some(course) = course else { return Ok(()) };
+    if course.length() > times.window {
+        return refuse(
+            format!(
+                "its stages take {}, and the window ends after {}",
+                course.length(),
+                times.window
+            ),
+            "drop --duration, choose a longer one, or choose shorter stages",
+        );
+    }
+    if offered_load.0 <= 0.0 {
+        return refuse(
+            "it comes to nothing all the time".to_owned(),
+            "give a stage a rate above 0",
+        );
+    }
+    Ok(())
+}
+
+/// How a closed loop rests.
+pub(super) fn rests(load: &LoadArgs) -> Result<Rests, Error> {
+    let typed = [("--think-time", load.think_time), ("--burst", load.burst)];
+    let mut typed = typed.into_iter().filter_map(|(option, rests)| Some((option, rests?)));
+    let Some((option, rests)) = typed.next() else { return Ok(Rests::None) };
+    if typed.next().is_some() {
+        return Err(Error::option(
+            "--burst",
+            "a loop rests after each I/O or after each burst, not both",
+            "drop it, or drop --think-time",
+        ));
+    }
+    match (load.rate.is_some(), rests) {
+        (true, Rests::Bursts { .. }) => rests_between_bursts(load, rests),
+        (true, _) => Err(Error::option(
+            option,
+            "a schedule starts the I/Os of an open loop, whatever completes",
+            "drop it, or drop --rate; a pause in a course is a stage such as '0 for 5s'",
+        )),
+        (false, _) => Ok(rests),
+    }
+}
+
+/// How an open loop rests: by its schedule alone.
+fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
+    let Rests::Bursts { ios, rest, from } = rests else { return Ok(rests) };
+    let refuse = |problem: &str, remedy: String| Err(Error::option("--burst", problem, remedy));
+    if from == RestFrom::LastCompletion {
+        return refuse(
+            "the schedule of an open loop knows of no completions from which a rest could be counted",
+            format!(
+                "count it from the last start, as in --burst {ios}/start:{}, or drop --rate",
+                rest.to_string().replace(' ', "")
+            ),
+        );
+    }
+    if load.arrivals != Some(ArrivalsArg::Uniform) {
+        return refuse(
+            "Poisson arrivals are independent of each other, and those of a burst are not",
+            "add --arrivals uniform".to_owned(),
+        );
+    }
+    match load.rate.as_ref().and_then(Offered::length) {
+        None => Ok(rests),
+        Some(_) => refuse(
+            "a course has rests of its own, which this would shift",
+            "drop it; a pause in a course is a stage such as '0 for 5s'".to_owned(),
+        ),
+    }
+}
+
+/// Refuses rests in which more falls due than a burst holds: the rate could not be kept.
+pub(super) fn rests_fit(stream: &Stream) -> Result<(), Error> {
+    let (Pacing::Open { offered_load, .. }, Rests::Bursts { ios, rest, .. }) =
+        (stream.pacing, stream.rests)
+    else {
+        return Ok(());
+    };
+    let each = offered_load.0 / f64::from(worker_count(stream));
+    let takes = Span((f64::from(ios) / each * 1e9) as u64);
+    // Rounding is no reason to refuse a rest that is just as long.
+    if rest.0 <= takes.0 + 1 {
+        return Ok(());
+    }
+    Err(Error::option(
+        "--burst",
+        format!(
+            "{ios} I/Os of a worker fall due in {takes}, so with rests of {rest} the rate cannot be \
+             kept"
+        ),
+        "choose larger bursts, shorter rests or a lower --rate",
+    ))
+}

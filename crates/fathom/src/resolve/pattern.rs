@@ -1,0 +1,125 @@
+//! Where the I/Os of a stream go within its regions, and how large they are.
+
+use fathom_core::Bytes;
+use fathom_core::facts::Target;
+use fathom_core::spec::{
+    Access, BlockSizes, Cache, Pattern, Sequence, Starts, Stream, check_pattern,
+};
+
+use super::regions::aligned;
+use crate::cli::described::StreamArgs;
+use crate::cli::options::LoadArgs;
+use crate::error::Error;
+use crate::limits::LARGEST_BLOCK;
+
+/// The pattern that was typed, with what other options say about it.
+pub(super) fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
+    match (load.no_repeat, load.start_distance, &load.pattern) {
+        (true, _, pattern) if *pattern != Pattern::RANDOM => Err(Error::option(
+            "--no-repeat",
+            format!("{pattern} I/Os say by themselves where they come again"),
+            "drop it, or use --pattern random",
+        )),
+        (true, Some(_), _) | (false, Some(_), Pattern::Random(_) | Pattern::Mixed { .. }) => {
+            Err(Error::option(
+                "--start-distance",
+                "random I/Os start anywhere",
+                "drop it, or use --pattern sequential",
+            ))
+        }
+        (false, Some(_), Pattern::Interlocked { .. } | Pattern::Shuffled) => Err(Error::option(
+            "--start-distance",
+            "interlocked workers start together, at one pointer",
+            "drop it, or use --pattern sequential",
+        )),
+        (false, Some(Bytes(0)), Pattern::Sequential(_)) => Err(Error::option(
+            "--start-distance 0",
+            "all workers would do the same I/Os",
+            "write a distance such as 1g",
+        )),
+        (true, None, _) => Ok(Pattern::Shuffled),
+        (false, Some(distance), Pattern::Sequential(sequence)) => {
+            let starts = Starts::Apart(distance);
+            Ok(Pattern::Sequential(Sequence { starts, ..*sequence }))
+        }
+        (false, None, pattern) => Ok(pattern.clone()),
+    }
+}
+
+/// Refuses a pattern that the rest of the stream leaves no room for, and distances that direct I/O
+/// cannot keep.
+pub(super) fn fits_pattern(
+    stream: &Stream,
+    targets: &[Target],
+    access: Access,
+) -> Result<(), Error> {
+    check_pattern(stream).map_err(|misfit| {
+        Error::option(format!("--{}", misfit.property), misfit.problem, misfit.remedy)
+    })?;
+    if access.cache == Cache::Buffered {
+        return Ok(());
+    }
+    let parts: Vec<Stream> = (0..stream.parts.len()).map(|place| stream.of_part(place)).collect();
+    let each = if parts.is_empty() { std::slice::from_ref(stream) } else { &parts };
+    let distances = |stream: &Stream| {
+        [
+            ("--align", stream.align),
+            ("--pattern with a stride of", stream.pattern.stride()),
+            ("--start-distance", stream.pattern.start_distance()),
+        ]
+    };
+    let distances: Vec<_> = each.iter().flat_map(distances).collect();
+    for region in &stream.regions {
+        let target = &targets[region.target as usize];
+        let alignment = target.direct_alignment.unwrap_or(Bytes(1));
+        for &(option, distance) in &distances {
+            aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The block sizes that were typed, for both directions.
+pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
+    let load = &args.load;
+    let reads = ("--block-size", &load.block_size);
+    let writes = match &load.write_block_size {
+        Some(_) if load.read_share == 1.0 => {
+            return Err(Error::option(
+                "--write-block-size",
+                "all I/Os are reads, so this has no effect",
+                "drop it, or ask for writes with --read-share",
+            ));
+        }
+        Some(_) if load.read_share == 0.0 => {
+            return Err(Error::option(
+                "--write-block-size",
+                "there are no reads that could have another size",
+                "use --block-size",
+            ));
+        }
+        Some(typed) => ("--write-block-size", typed),
+        None => reads,
+    };
+    for (option, sizes) in [reads, writes] {
+        let impossible =
+            sizes.0.iter().find(|(size, _)| *size == Bytes(0) || *size > LARGEST_BLOCK);
+        if let Some((size, _)) = impossible {
+            return Err(Error::option(
+                format!("{option} {size}"),
+                "a block has from 1 B to 1 GiB",
+                "choose a size such as 4k or 1m",
+            ));
+        }
+        let mut seen: Vec<Bytes> = sizes.0.iter().map(|(size, _)| *size).collect();
+        seen.sort_unstable();
+        if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::option(
+                option,
+                format!("{} is there twice", twice[0]),
+                "give it once, with both weights together",
+            ));
+        }
+    }
+    Ok(BlockSizes::weighted(&reads.1.0, &writes.1.0))
+}

@@ -1,0 +1,170 @@
+//! The ranges of the targets that a stream addresses.
+
+use fathom_core::facts::{Target, TargetKind};
+use fathom_core::spec::{Access, BackendKind, BlockSizes, Cache, Region};
+use fathom_core::{Bytes, typed_path};
+use fathom_engine::target::check_command_size;
+
+use crate::cli::described::StreamArgs;
+use crate::cli::values::Backend;
+use crate::error::Error;
+
+/// The regions, one for each target.
+pub(super) fn regions(
+    args: &StreamArgs,
+    targets: &[Target],
+    access: Access,
+    sizes: &BlockSizes,
+) -> Result<Vec<Region>, Error> {
+    // Regions are whole multiples of the smallest block, and have room for the largest.
+    let (block, largest) = (sizes.smallest(), sizes.largest());
+    let mut regions = Vec::with_capacity(args.aims.len());
+    for aim in &args.aims {
+        let target = &targets[aim.target as usize];
+        let offset = aim.offset.unwrap_or(args.access.offset);
+        if target.size == Bytes(0) {
+            return Err(Error::target(
+                &target.name,
+                "it is empty, so there is nothing to measure",
+                format!("fill it with `{}`", refill(target)),
+            ));
+        }
+        if offset >= target.size {
+            return Err(Error::option(
+                format!("--offset {offset}"),
+                format!("{} ends at {}", target.name, target.size),
+                "choose a smaller one",
+            ));
+        }
+        let rest = Bytes(target.size.0 - offset.0);
+        let length = match aim.size.or(args.access.size) {
+            Some(size) if size > rest => {
+                return Err(Error::option(
+                    format!("--size {size}"),
+                    format!("{} has only {rest} from offset {offset}", target.name),
+                    "choose a smaller one, or write a larger file with `fathom prepare`",
+                ));
+            }
+            Some(size) => size,
+            None => Bytes(rest.0 - rest.0 % block.0),
+        };
+        if length < largest {
+            return Err(too_small(aim.size.or(args.access.size), rest, largest, &target.name));
+        }
+        if !length.0.is_multiple_of(block.0) {
+            // 4097 bytes, shown as 4 KiB, would seem to be one.
+            return Err(Error::option(
+                format!("--size {}", exactly(length)),
+                format!("it is no whole number of blocks of {}", exactly(block)),
+                format!("choose {} bytes", length.0 - length.0 % block.0),
+            ));
+        }
+        for size in sizes.all() {
+            check_command_size(target, size)
+                .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        }
+        if access.cache == Cache::Direct {
+            let alignment = target.direct_alignment.unwrap_or(Bytes(1));
+            for size in sizes.all() {
+                aligned("--block-size", size, alignment, &target.name)?;
+            }
+            aligned("--offset", offset, alignment, &target.name)?;
+        }
+        regions.push(Region { target: aim.target, offset, length });
+    }
+    Ok(regions)
+}
+
+/// Why a region is refused that holds no block: the size that was typed, or what there is.
+fn too_small(typed: Option<Bytes>, rest: Bytes, block: Bytes, target: &str) -> Error {
+    match typed {
+        Some(size) => Error::option(
+            format!("--size {}", exactly(size)),
+            format!("a block of {block} does not fit into it"),
+            "choose a larger one, or a smaller --block-size",
+        ),
+        None => Error::option(
+            format!("--block-size {block}"),
+            format!("it is larger than the region of {rest} in {target}"),
+            "choose a smaller block or a larger region",
+        ),
+    }
+}
+
+/// Refuses trims where there can be none.
+pub(super) fn trims(
+    args: &StreamArgs,
+    targets: &[Target],
+    sizes: &BlockSizes,
+) -> Result<(), Error> {
+    if args.load.trim_share == 0.0 {
+        return Ok(());
+    }
+    let refuse =
+        |problem: String, remedy: &str| Err(Error::option("--trim-share", problem, remedy));
+    if args.access.backend == Backend::Named(BackendKind::Aio) {
+        return refuse(
+            "native AIO has no trims".to_owned(),
+            "drop it, or use --backend uring or sync",
+        );
+    }
+    if args.access.polled {
+        return refuse(
+            "a ring that is polled takes no trims".to_owned(),
+            "drop it, or drop --polled",
+        );
+    }
+    for aim in &args.aims {
+        let target = &targets[aim.target as usize];
+        match target.kind {
+            TargetKind::CharacterDevice | TargetKind::NvmeGeneric => {
+                let problem = format!("{} is a {}", target.name, target.kind.name());
+                return refuse(problem, "name files or block devices");
+            }
+            // The page cache takes any length, and a discard does not go through it.
+            TargetKind::BlockDevice => {
+                let sector = target.direct_alignment.unwrap_or(Bytes(512));
+                for size in sizes.all() {
+                    aligned("--block-size", size, sector, &target.name)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what direct I/O cannot do on this target.
+///
+/// # Errors
+///
+/// When the value is no multiple of the alignment.
+pub(super) fn aligned(
+    option: &str,
+    value: Bytes,
+    alignment: Bytes,
+    target: &str,
+) -> Result<(), Error> {
+    if value.0.is_multiple_of(alignment.0.max(1)) {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("{option} {}", value.0),
+        format!("direct I/O on {target} needs a multiple of its sector of {alignment}"),
+        format!(
+            "choose {} bytes, or go through the page cache with --buffered",
+            value.0.next_multiple_of(alignment.0)
+        ),
+    ))
+}
+
+/// A size that nothing is lost of: as people read it if that is the same, else in bytes.
+pub(super) fn exactly(size: Bytes) -> String {
+    let shown = size.to_string();
+    if shown.parse() == Ok(size) { shown } else { format!("{} bytes", size.0) }
+}
+
+/// The command that writes a file anew, large enough for any test.
+pub fn refill(target: &Target) -> String {
+    format!("fathom prepare {} --size 10g --overwrite", typed_path(&target.name))
+}
