@@ -33,6 +33,7 @@ impl Pages {
     /// Links of a page that lead nowhere, and what the list of all pages lacks.
     pub(super) fn rules(&self, path: &Path, text: &str) -> Broken {
         let mut broken = self.broken_links(path, text);
+        broken.extend(without_consent(text));
         if !tells_of_the_past(path) {
             broken.extend(self.gone(text));
         }
@@ -116,6 +117,15 @@ impl Pages {
         }
         broken
     }
+}
+
+/// Commands that would write to a device with the consent for a file, and be refused.
+fn without_consent(text: &str) -> Broken {
+    let is_refused = |line: &str| {
+        line.starts_with("fathom ") && line.contains(" /dev/") && line.contains(" --overwrite")
+    };
+    let lines = text.lines().zip(1..).filter(|(line, _)| is_refused(line));
+    lines.map(|(_, line)| (line, "a device is written to with --destroy NAME".into())).collect()
 }
 
 fn is_page(path: &Path) -> bool {
@@ -228,6 +238,13 @@ mod tests {
         assert_eq!(broken("README.md", "`[a](no.md)`\n```\n[a](no.md)\n```"), 0);
         assert_eq!(broken("README.md", page), 1);
         assert_eq!(broken("README.md", "[a](../outside.md)"), 1);
+    }
+
+    #[test]
+    fn commands_consent_to_writing_to_a_device() {
+        assert_eq!(without_consent("fathom run oltp /dev/sdb --destroy /dev/sdb\n--overwrite"), []);
+        assert_eq!(without_consent("fathom run oltp test.dat --overwrite"), []);
+        assert_eq!(without_consent("x\nfathom run oltp /dev/sdb --overwrite").len(), 1);
     }
 
     #[test]
