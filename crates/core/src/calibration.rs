@@ -1,12 +1,16 @@
 //! What the load generator itself can do on a host, as plain data, and how that compares with what a
 //! trial did: a generator that is the bottleneck measures itself.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::measure::Histogram;
 use crate::spec::BackendKind;
 use crate::units::Span;
 
 /// What the I/Os of a calibration go to: as little as can be behind the real loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum NullTarget {
     /// Entries that io_uring completes at once: what fathom and the ring cost, and nothing else.
     NopRing,
@@ -79,7 +83,7 @@ pub struct WakeUp {
 }
 
 /// What one worker can do at most: what an I/O costs it when nothing is behind the backend.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
     /// What carried the I/Os.
     pub backend: BackendKind,
@@ -90,7 +94,7 @@ pub struct Ceiling {
 }
 
 /// What an I/O costs a worker.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// I/Os in flight for the worker.
     pub queue_depth: u32,

@@ -1,6 +1,9 @@
 //! What one execution of a point came to, and where it stands in its experiment: what experiments
 //! decide by, verdicts judge, and reports show.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::facts::Counters;
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
@@ -30,7 +33,7 @@ pub struct Trial {
 }
 
 /// A trace of a trial: what is in it, and what is not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traced {
     /// The file, as it was named.
     pub file: String,
@@ -41,18 +44,40 @@ pub struct Traced {
 }
 
 /// Where a trial stands in its experiment: what charts and tables arrange it by.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// What it is for.
     pub role: Role,
     /// Where it lies on the axes of the experiment, in their order; empty without any.
     pub coordinates: Vec<Coordinate>,
     /// Which of the trials at the same place it is, from 0.
+    #[serde(default)]
     pub repeat: u32,
 }
 
+impl Place {
+    /// Whether it says nothing: a run of one point has no place to tell.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What a trial is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// It is one of the results.
     #[default]
@@ -69,8 +94,22 @@ pub enum Role {
     Sentinel,
 }
 
+impl Role {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Result => "result",
+            Self::Preparation => "preparation",
+            Self::Probe => "probe",
+            Self::Official => "official",
+            Self::Validation => "validation",
+            Self::Sentinel => "sentinel",
+        }
+    }
+}
+
 /// A value on an axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coordinate {
     /// The axis, by its name: an option of `fathom run`, such as `queue-depth`.
     pub axis: String,

@@ -7,6 +7,9 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// What is wrong with a quantity that was typed, with what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError(String);
@@ -20,7 +23,21 @@ impl fmt::Display for ParseUnitError {
 impl std::error::Error for ParseUnitError {}
 
 /// An amount of data in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
 pub struct Bytes(pub u64);
 
 /// A point in time, in nanoseconds from an origin that the clock chose. Only differences mean
@@ -29,15 +46,31 @@ pub struct Bytes(pub u64);
 pub struct Instant(pub u64);
 
 /// A length of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
 pub struct Span(pub u64);
 
 /// Events per second, above zero and finite.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
 pub struct Rate(pub f64);
 
 /// A quantile, from 0 to 1. People see it as a percentile: 0.999 is p99.9.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
 pub struct Quantile(pub f64);
 
 /// A whole number with its thousands set apart: "41,200".
@@ -60,6 +93,11 @@ impl Bytes {
     pub const MIB: u64 = 1 << 20;
     /// 1024 MiB.
     pub const GIB: u64 = 1 << 30;
+
+    /// Whether there is nothing.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 impl Instant {

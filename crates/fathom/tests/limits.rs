@@ -140,7 +140,7 @@ fn without_proc_the_memory_is_asked_of_the_kernel_and_never_zero() {
     };
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
     assert!(!stderr(&output).contains("memory of 0"), "{}", stderr(&output));
-    assert!(common::read(&place.join("r")).header.host.unwrap().memory_bytes > 0);
+    assert!(common::read(&place.join("r")).header.host.unwrap().memory.0 > 0);
 }
 
 /// The most memory that it had, in KiB, and its exit code.

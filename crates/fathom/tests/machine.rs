@@ -212,7 +212,7 @@ fn a_low_rank_is_told_before_and_after() {
     ranked(&[&["run"][..], &load, &["--out", "r.jsonl"]].concat());
     let document = common::read(&place.join("r.jsonl"));
     assert!(codes(&document).iter().any(|(code, _)| *code == "low-priority"));
-    let rank = document.header.host.as_ref().unwrap().rank.as_ref().unwrap();
+    let rank = &document.header.host.as_ref().unwrap().rank;
     assert!(5 <= rank.nice, "{rank:?}");
-    assert_eq!(rank.io_priority.as_deref(), Some("idle"));
+    assert_eq!(rank.io.map(|io| io.to_string()).as_deref(), Some("idle"));
 }

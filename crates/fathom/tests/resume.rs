@@ -155,7 +155,7 @@ fn what_cannot_go_on_is_refused_with_the_reason() {
     let whole = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let begun = format!("{}\n{}\n", lines[0], lines[1]);
-    let size = format!("\"size_bytes\":{}", read(whole.as_bytes()).header.targets[0].size_bytes);
+    let size = format!("\"size_bytes\":{}", read(whole.as_bytes()).header.targets[0].size.0);
     for (old, new, expected) in [
         ("\"--duration=200ms\"", "\"--duration=300ms\"", "base.window_ns was 200000000, and is 3"),
         ("\"--repeats=2\"", "\"--repeats=3\"", "settings.repeats was \"2\", and is \"3\""),

@@ -9,9 +9,9 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, Backend, Cache, Coordinate, Counters, Document, Failure, Finding, IoPriority,
-    LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread, SyncMode,
-    Target, Trial, Worker, Workers,
+    Access, Arrivals, BackendKind, Cache, Coordinate, Counters, Document, Failure, Finding,
+    IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread,
+    SyncMode, Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -330,7 +330,7 @@ pub fn ceiling(document: &Document, trial: &Trial) -> Option<Ceiling> {
         .collect();
     let cpus = f64::from(host.cpus);
     let cpus = host.cpu_limit.map_or(cpus, |limit| limit.min(cpus));
-    let iops = ceiling.to_core().iops(&demands, cpus).filter(|iops| iops.is_finite())?;
+    let iops = ceiling.iops(&demands, cpus).filter(|iops| iops.is_finite())?;
     let done = per_second(trial.total(None).ios(), trial.window()).filter(|done| *done > 0.0);
     Some(Ceiling { iops, times: done.map(|done| iops / done), target: ceiling.target })
 }
@@ -615,7 +615,7 @@ pub fn before_and_after(trial: &Trial) -> String {
 /// How the I/Os reached the target, and what carried them.
 pub fn way(trial: &Trial) -> String {
     match trial.backend {
-        Backend::Sim => trial.backend_reason.clone(),
+        BackendKind::Sim => trial.backend_reason.clone(),
         backend => {
             let way = match same_access(trial) {
                 Some(way) => format!("{way} "),
@@ -792,9 +792,9 @@ pub fn source(source: &Source) -> String {
 
 /// A target and what is below it, in one line.
 pub fn stack(target: &Target) -> String {
-    let mut parts = vec![format!("{} of {}", target.kind.name(), Bytes(target.size_bytes))];
+    let mut parts = vec![format!("{} of {}", target.kind.name(), target.size)];
     if let Some(fs) = &target.file_system {
-        let free = Bytes(fs.available_bytes);
+        let free = fs.available;
         parts.push(format!("{} on {} at {}, {free} free", fs.kind, fs.source, fs.mount_point));
     }
     let middle: Vec<String> = target
@@ -828,8 +828,8 @@ fn geometry(layer: &crate::document::Layer) -> Vec<String> {
         parts.push(format!("{} members", layer.members.len()));
     }
     if let Some(stripe) = &layer.stripe {
-        parts.push(format!("chunk {}", Bytes(stripe.chunk_bytes)));
-        parts.push(format!("full stripe {}", Bytes(stripe.full_bytes)));
+        parts.push(format!("chunk {}", stripe.chunk));
+        parts.push(format!("full stripe {}", stripe.full));
     }
     parts
 }
@@ -877,7 +877,7 @@ fn disk(layer: &crate::document::Layer) -> String {
         layer.kind.name(),
         layer.name,
         model.unwrap_or_default(),
-        Bytes(layer.size_bytes)
+        layer.size
     )
 }
 
@@ -903,10 +903,10 @@ pub fn failure(failure: Failure) -> String {
 }
 
 /// How much memory a host has.
-pub fn memory(bytes: u64) -> String {
+pub fn memory(bytes: Bytes) -> String {
     match bytes {
-        0 => "an unknown amount of memory".to_owned(),
-        bytes => format!("{} of memory", Bytes(bytes)),
+        Bytes(0) => "an unknown amount of memory".to_owned(),
+        bytes => format!("{bytes} of memory"),
     }
 }
 

@@ -153,7 +153,7 @@ fn documents_become_results_of_diskspd() {
 
 #[test]
 fn inspect_shows_the_device_stack() {
-    let target = document::Target::from(&samples::file("/data/test"));
+    let target = samples::file("/data/test");
     let advice = ["Test at least 64 GiB: twice the memory.".to_owned()];
     let text = terminal::target(&target, &advice, &Style::default());
     check(&data().join("target-80.txt"), text.as_bytes());

@@ -1,5 +1,8 @@
 //! What experiments found, in figures: what their charts are drawn from beside the trials.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::stats::{Estimate, SteadyState};
 use crate::units::Quantile;
 
@@ -17,7 +20,7 @@ pub enum Found {
 }
 
 /// An axis of an experiment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// Its name: an option of `fathom run`, such as `queue-depth`.
     pub name: String,
@@ -28,7 +31,8 @@ pub struct Axis {
 }
 
 /// How the values of an axis lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// At distances that are their differences.
     Linear,
@@ -39,16 +43,17 @@ pub enum Scale {
 }
 
 /// What a sweep found. Its figures are the trials' own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepFound {
     /// The axes, the first one varying slowest.
     pub axes: Vec<Axis>,
     /// Coordinates, by their labels, of points that were cut off because they were clearly worse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut_off: Vec<Vec<String>>,
 }
 
 /// What a search for the peak found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakFound {
     /// What was varied: `queue-depth`, `workers` or `rate`.
     pub axis: String,
@@ -70,7 +75,7 @@ pub struct PeakFound {
 }
 
 /// What a search knows about one value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probe {
     /// The value on the axis.
     pub value: f64,
@@ -85,7 +90,7 @@ pub struct Probe {
 }
 
 /// What a latency map found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MapFound {
     /// The quantiles of the surfaces.
     pub quantiles: Vec<Quantile>,
@@ -101,11 +106,12 @@ pub struct MapFound {
     /// mean, as a share; below zero where it became shorter.
     pub drift: Option<f64>,
     /// Why the map is not to be relied on, one sentence each; empty if it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }
 
 /// A cell of a latency map.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MapCell {
     /// The place of its write bandwidth.
     pub write: u32,
@@ -119,7 +125,8 @@ pub struct MapCell {
 }
 
 /// How a cell of a latency map is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CellKind {
     /// It was measured.
     Measured,
@@ -133,8 +140,21 @@ pub enum CellKind {
     Beyond,
 }
 
+impl CellKind {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Imprecise => "imprecise",
+            Self::Filled => "filled",
+            Self::Overloaded => "overloaded",
+            Self::Beyond => "beyond",
+        }
+    }
+}
+
 /// How well values that were filled in agree with measurements.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {
     /// The quantile.
     pub quantile: Quantile,
@@ -147,7 +167,7 @@ pub struct Validation {
 }
 
 /// What rounds until a steady state found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SustainFound {
     /// The test, such as `write-saturation`.
     pub test: String,
@@ -162,7 +182,7 @@ pub struct SustainFound {
 }
 
 /// A round.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// Its number, from 1.
     pub number: u32,

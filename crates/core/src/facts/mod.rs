@@ -5,12 +5,15 @@ mod reduction;
 
 pub use reduction::{Answer, MUCH, Reduction, Saving};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::calibration::Ceiling;
 use crate::spec::IoPriority;
 use crate::units::{Bytes, Span};
 
 /// The machine that generates the load.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// The host's name.
     pub name: String,
@@ -23,12 +26,15 @@ pub struct Host {
     /// CPUs that this process may run on.
     pub cpus: u32,
     /// Which they are, by their numbers; empty if that is not known.
+    #[serde(default)]
     pub cpu_places: Vec<CpuPlace>,
     /// NUMA nodes.
     pub numa_nodes: u32,
     /// Memory of the machine.
+    #[serde(rename = "memory_bytes")]
     pub memory: Bytes,
     /// Memory that the cgroup allows, if less.
+    #[serde(rename = "memory_limit_bytes")]
     pub memory_limit: Option<Bytes>,
     /// CPUs' worth of time that the cgroup allows, if limited.
     pub cpu_limit: Option<f64>,
@@ -40,18 +46,21 @@ pub struct Host {
     pub clock: Clock,
     /// What the load generator can do here at most; none where it was not measured.
     pub ceiling: Option<Ceiling>,
-    /// How this process ranks against others.
+    /// How this process ranks against others; as usual in results of versions that did not look.
+    #[serde(default)]
     pub rank: Rank,
 }
 
 /// How this process ranks against others where they want the same CPU or disk.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
     /// Its nice value: 0 unless somebody chose another one, 19 is the last.
     pub nice: i32,
     /// The policy of the scheduler, if it is one that gives way to others: "batch", "idle".
     pub policy: Option<String>,
     /// The priority of its I/Os, if one was set.
+    #[serde(rename = "io_priority", with = "priority_as_text")]
+    #[schemars(with = "Option<String>")]
     pub io: Option<IoPriority>,
     /// The nice value of its session, where the kernel groups the sessions (autogroup).
     pub session_nice: Option<i32>,
@@ -61,19 +70,28 @@ pub struct Rank {
 }
 
 /// A CPU that this process may run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuPlace {
     /// Its number.
     pub number: u32,
-    /// Its package and its core there: CPUs with the same are siblings that share one core. None where
-    /// that is not told.
-    pub core: Option<(u32, u32)>,
+    /// Its package, which is its socket; none where that is not told, as below.
+    pub package: Option<u32>,
+    /// Its core in the package: CPUs that share both are siblings on one core.
+    pub core: Option<u32>,
     /// Its NUMA node; none where that is not told.
     pub node: Option<u32>,
 }
 
+impl CpuPlace {
+    /// Its package and its core there: CPUs with the same are siblings on one core. None where that is
+    /// not told.
+    pub fn whole_core(&self) -> Option<(u32, u32)> {
+        self.package.zip(self.core)
+    }
+}
+
 /// The clock that stamps I/Os.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// "tsc" or "CLOCK_MONOTONIC".
     pub source: String,
@@ -84,7 +102,8 @@ pub struct Clock {
 }
 
 /// What kind of thing a target is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A regular file.
     File,
@@ -115,7 +134,7 @@ impl TargetKind {
 }
 
 /// A target and everything below it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// As the user named it.
     pub name: String,
@@ -124,22 +143,28 @@ pub struct Target {
     /// What it is.
     pub kind: TargetKind,
     /// Which file it is, if it is one.
+    #[serde(skip)]
     pub identity: Option<FileIdentity>,
     /// The number that the kernel gave the disk as it came, which no other gets before the machine is
     /// started again; none where it tells none, as before Linux 5.15.
+    #[serde(skip)]
     pub disk_sequence: Option<u64>,
     /// How large it is. Of a folder, what is free; of a character device, a nominal size.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// What offsets, lengths and memory of direct I/O have to be multiples of.
+    #[serde(rename = "direct_alignment_bytes")]
     pub direct_alignment: Option<Bytes>,
     /// The file system it is on, if it is a file.
     pub file_system: Option<FileSystem>,
     /// What of the file was ever written, if it is a file and its file system can tell.
     pub extents: Option<Extents>,
     /// What samples of what is read are like; none where none were taken, or none could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// What a probe of writes has told of what it makes of data of which something can be saved; none
     /// where there was no probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
     /// The devices below, from the top to the bottom; a layer comes before what it consists of.
     pub layers: Vec<Layer>,
@@ -147,8 +172,10 @@ pub struct Target {
     /// names swap and loop devices.
     pub in_use: Vec<InUse>,
     /// What its commands have to know, if it is an NVMe generic device.
+    #[serde(skip)]
     pub namespace: Option<Namespace>,
     /// What the control groups of this process allow it at the devices below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<IoLimit>,
 }
 
@@ -175,7 +202,7 @@ impl FileIdentity {
 }
 
 /// What a control group of this process allows it at a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoLimit {
     /// The kernel's name of the device, such as "sda".
     pub device: String,
@@ -188,7 +215,8 @@ pub struct IoLimit {
 }
 
 /// What a control group can limit at a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum IoLimitKind {
     /// Bytes read per second.
     ReadBandwidth,
@@ -200,6 +228,7 @@ pub enum IoLimitKind {
     WriteIops,
     /// The response time, in microseconds, that others are held back for when it is missed
     /// (io.latency).
+    #[serde(rename = "latency")]
     TargetTime,
     /// The share of the device beside other groups, of which 100 is the usual one (io.weight,
     /// io.bfq.weight).
@@ -235,6 +264,28 @@ pub struct Namespace {
     pub largest: Bytes,
     /// Which of the kernel's limits that is: "queue/max_hw_sectors_kb".
     pub limit: &'static str,
+}
+
+/// A priority of I/Os as people write it, such as "idle" or "best-effort:7".
+mod priority_as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::spec::IoPriority;
+
+    pub fn serialize<S: Serializer>(
+        priority: &Option<IoPriority>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        priority.map(|priority| priority.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<IoPriority>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
 }
 
 impl Host {
@@ -295,7 +346,7 @@ impl Target {
 }
 
 /// The file system that a file is on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// "ext4", "xfs", "btrfs", "tmpfs", "fuse" ...
     pub kind: String,
@@ -306,8 +357,10 @@ pub struct FileSystem {
     /// Mount options, as /proc/self/mountinfo has them.
     pub options: String,
     /// Its size.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// What an unprivileged process may still use.
+    #[serde(rename = "available_bytes")]
     pub available: Bytes,
     /// Whether it was mounted read-only.
     pub read_only: bool,
@@ -316,6 +369,7 @@ pub struct FileSystem {
     /// The compression that is switched on, if one is.
     pub compression: Option<String>,
     /// In which layer of an overlay the file lies; none where that cannot be seen, or it is no overlay.
+    #[serde(skip)]
     pub overlay: Option<OverlayLayer>,
 }
 
@@ -329,22 +383,28 @@ pub enum OverlayLayer {
 }
 
 /// What of a file was ever written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// Written bytes.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// Bytes that are reserved and never were written: they read as zeros without the medium.
+    #[serde(rename = "unwritten_bytes")]
     pub unwritten: Bytes,
     /// Bytes that are not even reserved.
+    #[serde(rename = "holes_bytes")]
     pub holes: Bytes,
     /// How many extents there are.
     pub count: u64,
     /// Bytes in which other files, snapshots or other places of the file have a part: a write puts
     /// them elsewhere.
+    #[serde(rename = "shared_bytes", default, skip_serializing_if = "Bytes::is_zero")]
     pub shared: Bytes,
     /// Where it never was written, from offset to offset, in order; none where that is not known.
+    #[serde(skip)]
     pub never_written: Option<Vec<(u64, u64)>>,
     /// Where it is shared; none where that is not known.
+    #[serde(skip)]
     pub shared_at: Option<Vec<(u64, u64)>>,
 }
 
@@ -375,11 +435,12 @@ fn common(some: &[(u64, u64)], others: &[(u64, u64)]) -> Bytes {
 }
 
 /// What samples of a target's content are like, taken before a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
     /// Blocks that were read, each at another place.
     pub samples: u32,
     /// How large each was.
+    #[serde(rename = "block_bytes")]
     pub block: Bytes,
     /// Those of zeros alone.
     pub zeros: u32,
@@ -399,7 +460,7 @@ impl Content {
 }
 
 /// One device of a target's stack.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     /// The kernel's name, such as "md0" or "nvme0n1".
     pub name: String,
@@ -408,6 +469,7 @@ pub struct Layer {
     /// What it is.
     pub kind: LayerKind,
     /// How large it is.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// The places, in the target's list of layers, of what this one consists of.
     pub members: Vec<usize>,
@@ -416,10 +478,13 @@ pub struct Layer {
     /// Free words on the kind, such as "raid6" or "crypt" or a loop device's file.
     pub detail: Option<String>,
     /// Where it begins on what it consists of, if it is a partition or a loop device.
+    #[serde(rename = "begins_at_bytes", default, skip_serializing_if = "Option::is_none")]
     pub begins_at: Option<Bytes>,
     /// Whether a loop device goes past the page cache to its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<bool>,
     /// Whether an array is whole and at rest.
+    #[serde(skip)]
     pub array: Option<ArrayState>,
     /// The request queue, for every whole device.
     pub queue: Option<Queue>,
@@ -447,7 +512,8 @@ impl Layer {
 }
 
 /// What a layer is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum LayerKind {
     /// A whole disk, or what looks like one from here.
     #[default]
@@ -482,16 +548,18 @@ impl LayerKind {
 }
 
 /// How an array spreads data over its members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stripe {
     /// What goes to one member before the next one's turn.
+    #[serde(rename = "chunk_bytes")]
     pub chunk: Bytes,
     /// The data of one full stripe: a write of less may have to read first.
+    #[serde(rename = "full_bytes")]
     pub full: Bytes,
 }
 
 /// A device's request queue.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// The scheduler in force.
     pub scheduler: Option<String>,
@@ -500,40 +568,50 @@ pub struct Queue {
     /// Hardware queues.
     pub hardware_queues: Option<u32>,
     /// The smallest addressable unit.
+    #[serde(rename = "logical_sector_bytes")]
     pub logical_sector: Option<Bytes>,
     /// What the medium writes at once.
+    #[serde(rename = "physical_sector_bytes")]
     pub physical_sector: Option<Bytes>,
     /// The size below which the device asks not to be written.
+    #[serde(rename = "minimum_io_bytes")]
     pub minimum_io: Option<Bytes>,
     /// The size that the device likes best; none if it does not say.
+    #[serde(rename = "optimal_io_bytes")]
     pub optimal_io: Option<Bytes>,
     /// The largest request the kernel will send.
+    #[serde(rename = "max_request_bytes")]
     pub max_request: Option<Bytes>,
     /// The most pieces of memory that a request may consist of.
+    #[serde(skip)]
     pub max_segments: Option<u32>,
     /// Whether there is a volatile write cache ("write back"), by what the kernel was told last.
     pub volatile_write_cache: Option<bool>,
     /// Whether there is one by what the device itself or its driver says, where that can be seen beside
     /// what the kernel was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_cache_told: Option<bool>,
     /// Whether writes can be made durable one by one (FUA), which the kernel counts as no flushes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fua: Option<bool>,
     /// The most that can be discarded at once; zero means not at all.
+    #[serde(rename = "discard_max_bytes")]
     pub discard_max: Option<Bytes>,
     /// Whether the kernel may poll it.
     pub polling: Option<bool>,
     /// Whether the kernel counts its I/Os (queue/iostats).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<bool>,
 }
 
 /// A disk's hardware.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disk {
     /// Vendor and model.
     pub model: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// Whether it says that it turns. [`Layer::turns`] tells what that is worth.
+    /// Whether it turns, where that is known: what a virtual disk says of it is the kernel's default.
     pub rotational: Option<bool>,
     /// The NUMA node it is attached to.
     pub numa_node: Option<u32>,
@@ -544,7 +622,8 @@ pub struct Disk {
 }
 
 /// Why a block device must not be written to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "use", rename_all = "snake_case")]
 pub enum InUse {
     /// It, or a partition of it, is mounted.
     Mounted {

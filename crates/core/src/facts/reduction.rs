@@ -5,6 +5,9 @@
 //! Two things give it away: less of such data reaches the devices, where the kernel counts that, or it is
 //! written faster. Neither is needed for the other.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::spec::Payload;
 use crate::stats::Ratio;
 
@@ -13,7 +16,8 @@ use crate::stats::Ratio;
 pub const MUCH: f64 = 1.2;
 
 /// What can be known of an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// It is there.
     Yes,
@@ -35,7 +39,7 @@ impl Answer {
 }
 
 /// How one kind of data compares with another, all else alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Saving {
     /// How many times as fast it was written.
     pub speed: Option<Ratio>,
@@ -80,7 +84,9 @@ impl Saving {
 }
 
 /// What a probe of writes has told of a target.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "Written")]
+#[schemars(with = "Written")]
 pub struct Reduction {
     /// How often each kind of data was written, in turns by chance.
     pub passes: u32,
@@ -92,6 +98,45 @@ pub struct Reduction {
     pub zeros: Saving,
     /// Zeros against the repeated blocks.
     pub zeros_to_repeated: Saving,
+}
+
+/// What the result file has of it: the answers besides.
+#[derive(Serialize, JsonSchema)]
+struct Written {
+    /// How often each kind of data was written, in turns by chance.
+    passes: u32,
+    /// Whether the target compresses.
+    compresses: Answer,
+    /// Whether it deduplicates.
+    deduplicates: Answer,
+    /// Whether it leaves out zeros, by more than it saves on other data.
+    skips_zeros: Answer,
+    /// Unique blocks of which a compressor saves three quarters, against unique data.
+    compressible: Saving,
+    /// The same few blocks over and over, against unique data.
+    repeated: Saving,
+    /// Zeros against unique data.
+    zeros: Saving,
+    /// Zeros against the repeated blocks.
+    zeros_to_repeated: Saving,
+}
+
+impl From<Reduction> for Written {
+    fn from(known: Reduction) -> Self {
+        let Reduction { passes, compressible, repeated, zeros, zeros_to_repeated } = known;
+        let (compresses, deduplicates) = (known.compresses(), known.deduplicates());
+        let skips_zeros = known.skips_zeros();
+        Self {
+            passes,
+            compresses,
+            deduplicates,
+            skips_zeros,
+            compressible,
+            repeated,
+            zeros,
+            zeros_to_repeated,
+        }
+    }
 }
 
 impl Reduction {

@@ -22,6 +22,9 @@ pub use rests::{Active, RestFrom, Rests};
 
 pub use workplace::{IoPriority, Workplace};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
 
@@ -521,7 +524,8 @@ pub enum Workers {
 }
 
 /// What carries I/Os to a real target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum BackendKind {
     /// io_uring.
     Uring,

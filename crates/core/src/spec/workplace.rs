@@ -1,6 +1,10 @@
 //! Where a stream's workers run, with which priority their I/Os do, and in which memory.
 
 use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What a stream's workers have around them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +26,8 @@ impl Workplace {
 }
 
 /// The priority of I/Os, for schedulers that look at it. Levels go from 0, the first, to 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum IoPriority {
     /// Before all others.
     RealTime(u8),
@@ -44,5 +49,26 @@ impl fmt::Display for IoPriority {
             Self::BestEffort(level) => write!(f, "best-effort:{level}"),
             Self::Idle => f.write_str("idle"),
         }
+    }
+}
+
+/// Reads "realtime:0", "best-effort:7" and "idle", as it is shown.
+impl FromStr for IoPriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let level = |text: &str| text.parse::<u8>().ok().filter(|level| *level <= Self::LAST);
+        let found = match text.trim().split_once(':') {
+            Some(("realtime", typed)) => level(typed).map(Self::RealTime),
+            Some(("best-effort", typed)) => level(typed).map(Self::BestEffort),
+            None if text.trim() == "idle" => Some(Self::Idle),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            format!(
+                "'{text}' is no priority: write realtime:0 to realtime:7, best-effort:0 to \
+                 best-effort:7, or idle"
+            )
+        })
     }
 }

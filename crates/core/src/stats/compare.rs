@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 use super::Estimate;
@@ -180,7 +182,7 @@ fn level(
 
 /// A ratio of two throughputs with the ends of its interval: from 0 up, and infinite where nothing is
 /// known.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// What was measured.
     pub value: f64,

@@ -27,13 +27,15 @@ pub use settling::{
 };
 pub use stalls::{STALL_MIN, Stall, Stalls, stalls};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::measure::Histogram;
 use crate::units::Quantile;
 
 /// A value with its uncertainty.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The value.
     pub value: f64,

@@ -1,5 +1,8 @@
 //! Whether a series has settled: warm-up truncation, steady state, trend.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::t_95;
 
 /// SNIA's measurement window: this many rounds.
@@ -130,7 +133,7 @@ pub fn rounds(series: &[f64]) -> Option<[f64; ROUNDS]> {
 }
 
 /// What the steady-state rule was judged by.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// The mean of the rounds.
     pub mean: f64,

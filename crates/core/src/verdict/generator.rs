@@ -656,7 +656,7 @@ mod tests {
         assert!(invented.judge().unchecked.is_empty());
         invented.host.numa_nodes = 2;
         invented.is_unchecked("numa-remote");
-        let place = |number| CpuPlace { number, core: None, node: Some(number / 2) };
+        let place = |number| CpuPlace { number, package: None, core: None, node: Some(number / 2) };
         invented.host.cpu_places = (0..4).map(place).collect();
         invented.stream().workplace.cpus = Vec::from([2, 1]);
         invented.has_none_of(&["numa-remote"]);

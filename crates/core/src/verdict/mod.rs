@@ -24,6 +24,9 @@ mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::facts::{Host, Target};
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
@@ -126,7 +129,10 @@ const OF_CHANGE: &[&str] =
     &["credit-exhausted", "level-change", "not-steady", "trend", "warm-up-too-short"];
 
 /// What the findings come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing was found that speaks against the numbers.
     Sound,
@@ -137,7 +143,10 @@ pub enum Verdict {
 }
 
 /// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worth knowing.
     Note,
@@ -145,6 +154,28 @@ pub enum Severity {
     Suspect,
     /// Makes the trial void.
     Void,
+}
+
+impl Verdict {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Suspect => "suspect",
+            Self::Void => "void",
+        }
+    }
+}
+
+impl Severity {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Suspect => "suspect",
+            Self::Void => "void",
+        }
+    }
 }
 
 /// Something that a reader of the numbers has to know.

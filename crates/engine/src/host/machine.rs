@@ -82,7 +82,8 @@ fn cpu_place(system: &System, number: u32) -> CpuPlace {
     let node = |name: &String| name.strip_prefix("node")?.parse::<u32>().ok();
     CpuPlace {
         number,
-        core: read("physical_package_id").zip(read("core_id")),
+        package: read("physical_package_id"),
+        core: read("core_id"),
         node: system.names(&folder).iter().find_map(node),
     }
 }

@@ -250,7 +250,7 @@ fn layer(system: &System, device: &Device) -> Layer {
     let kind = kind(device);
     let whole = kind != LayerKind::Partition;
     let queue = whole.then(|| queue(device));
-    Layer {
+    let mut layer = Layer {
         name: device.name.clone(),
         device: Some(device.number),
         kind,
@@ -273,7 +273,12 @@ fn layer(system: &System, device: &Device) -> Layer {
         array: array_state(device),
         queue,
         disk: (kind == LayerKind::Disk).then(|| disk(device)),
+    };
+    let turns = layer.turns();
+    if let Some(disk) = &mut layer.disk {
+        disk.rotational = turns;
     }
+    layer
 }
 
 fn kind(device: &Device) -> LayerKind {

@@ -360,7 +360,8 @@ fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
     let counts = [8, 64, 4].map(|size| of(size).count() as u64);
     assert_chi_squared(&counts, &[0.6, 0.1, 0.3].map(|share| share * ios.len() as f64));
     // Which part comes next does not depend on the one before: pairs have the products.
-    let place = |io: &Io| [8 * KIB, 64 * KIB, 4 * KIB].iter().position(|s| *s == io.length.into());
+    let place =
+        |io: &Io| [8 * KIB, 64 * KIB, 4 * KIB].iter().position(|s| *s == u64::from(io.length));
     let mut pairs = [0; 9];
     ios.chunks_exact(2).for_each(|two| {
         pairs[3 * place(&two[0]).unwrap() + place(&two[1]).unwrap()] += 1;

@@ -493,19 +493,7 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 
 /// Reads "realtime:0", "best-effort:7" and "idle".
 pub fn io_priority(text: &str) -> Result<IoPriority, String> {
-    let level = |text: &str| text.parse::<u8>().ok().filter(|level| *level <= IoPriority::LAST);
-    let found = match text.trim().split_once(':') {
-        Some(("realtime", typed)) => level(typed).map(IoPriority::RealTime),
-        Some(("best-effort", typed)) => level(typed).map(IoPriority::BestEffort),
-        None if text.trim() == "idle" => Some(IoPriority::Idle),
-        _ => None,
-    };
-    found.ok_or_else(|| {
-        format!(
-            "'{text}' is no priority: write realtime:0 to realtime:7, best-effort:0 to \
-             best-effort:7, or idle"
-        )
-    })
+    text.parse()
 }
 
 /// The name among `known` that was probably meant.

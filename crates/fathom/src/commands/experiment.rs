@@ -377,7 +377,7 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     let say = |text: String| output::say_folded(&text);
     prepared.about.iter().cloned().try_for_each(say)?;
     for target in prepared.targets.iter().take(SHOWN) {
-        say(format!("target   {}: {}", target.name, figures::stack(&target.into())))?;
+        say(format!("target   {}: {}", target.name, figures::stack(target)))?;
     }
     if SHOWN < prepared.targets.len() {
         say(format!("         and {} more", prepared.targets.len() - SHOWN))?;

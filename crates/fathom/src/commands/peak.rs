@@ -163,7 +163,7 @@ fn settle(
     let time = peak.forecast().time_at_most;
     let long = Point { warm_up: Span(0), cool_down: Span(0), window: time, ..unpaced(&base) };
     let about = about(&peak, &base, &search, official);
-    let axis = document::Axis::from(&peak.axis());
+    let axis = peak.axis();
     let experiment = experiment(peak, &base, &spec.targets);
     let probes = match official {
         Some(_) if !args.search.no_probe => probe::before(&base, &place, spec.backend),

@@ -51,7 +51,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     let from = asked.source().map(|source| format!(" (from {source})")).unwrap_or_default();
     say(format!("{}{from}", point.name))?;
     for target in spec.targets.iter().take(TARGETS_SHOWN) {
-        let stack = figures::stack(&document::Target::from(target));
+        let stack = figures::stack(target);
         say(format!("target   {}: {stack}", target.name))?;
     }
     if TARGETS_SHOWN < spec.targets.len() {

@@ -60,7 +60,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     let done = document.trials.iter().take_while(|trial| !trial.interrupted).count();
     for (target, then) in prepared.targets.iter_mut().zip(&document.header.targets) {
         // Probed at its beginning, and not again.
-        target.reduction = then.reduction.as_ref().map(document::Reduction::to_core);
+        target.reduction = then.reduction;
     }
     say(&document, done)?;
     experiment::announce_all_writes(&prepared)?;
@@ -212,16 +212,15 @@ fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> 
     }
     let identities = &document.header.identities;
     for (place, (old, target)) in then.iter().zip(&prepared.targets).enumerate() {
-        let new = document::Target::from(target);
         let name = &old.name;
         let differs = |what: &str, old: &str, new: &str| {
             Err(format!("{name} is another target now: its {what} was {old}, and is {new}"))
         };
-        if old.kind != new.kind {
-            return differs("kind", &format!("{:?}", old.kind), &format!("{:?}", new.kind));
+        if old.kind != target.kind {
+            return differs("kind", &format!("{:?}", old.kind), &format!("{:?}", target.kind));
         }
-        if old.size_bytes != new.size_bytes {
-            let [old, new] = [old.size_bytes, new.size_bytes].map(|n| format!("{n} bytes"));
+        if old.size != target.size {
+            let [old, new] = [old.size, target.size].map(|size| format!("{} bytes", size.0));
             return differs("size", &old, &new);
         }
         let identity = identity::of(target);
@@ -285,30 +284,25 @@ fn replay(
             }
         };
         let then = (&trial.point, &trial.place);
-        let now = (document::Point::from(&planned.point), document::Place::from(&planned.place));
-        if then != (&now.0, &now.1) {
+        let now = (&document::Point::from(&planned.point), &planned.place);
+        if then != now {
             let line = |point: &document::Point, place: &document::Place| serde_json::json!({ "point": point, "place": place });
-            let found = difference(&line(then.0, then.1), &line(&now.0, &now.1));
+            let found = difference(&line(then.0, then.1), &line(now.0, now.1));
             let found = found.unwrap_or_default();
             return Err(format!("trial {number} would be another one now: {found}"));
         }
-        let verdict = match trial.verdict {
-            document::Verdict::Sound => Verdict::Sound,
-            document::Verdict::Suspect => Verdict::Suspect,
-            document::Verdict::Void => Verdict::Void,
-        };
-        course.take(verdict, planned.point.time());
+        course.take(trial.verdict, planned.point.time());
         last = Some(Trial {
             point: planned.point,
             place: planned.place,
-            backend: trial.backend.to_core(),
+            backend: trial.backend,
             backend_reason: trial.backend_reason.clone(),
             started_unix_ns: trial.started_unix_ns,
             record: trial.record(),
             // Nothing is decided by them, and not all of them are in the file.
             counters: None,
             traced: None,
-            is_void: verdict == Verdict::Void,
+            is_void: trial.verdict == Verdict::Void,
         });
     }
     Ok((last, course))

@@ -89,7 +89,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         described: document::Experiment {
             name: test.name().to_owned(),
             base: document::Point::from(&base),
-            axes: axes(&sustain).iter().map(document::Axis::from).collect(),
+            axes: axes(&sustain),
             settings: in_words(&settings, test),
         },
         seed: base.seed,

@@ -145,7 +145,7 @@ impl SettledSweep {
         let described = document::Experiment {
             name,
             base: document::Point::from(&base),
-            axes: axes.iter().map(document::Axis::from).collect(),
+            axes: axes.to_vec(),
             settings: settings_in_words(&settings, &once),
         };
         let writes = writes((&axes, &candidates), &settings, &targets);

@@ -81,7 +81,7 @@ fn a_map_of_diskplorer_masks_the_cells_that_its_script_masks() {
     let found = map(&imported);
     assert_eq!(found.write_bandwidths, [0.0, 2e7, 4e7]);
     assert_eq!(found.read_rates, [0.0, 2000.0, 4000.0]);
-    assert_eq!(found.quantiles, [0.5, 0.95, 0.99, 0.999]);
+    assert_eq!(found.quantiles, [0.5, 0.95, 0.99, 0.999].map(Quantile));
     let kinds: Vec<CellKind> = found.cells.iter().map(|cell| cell.kind).collect();
     let (yes, no) = (CellKind::Measured, CellKind::Overloaded);
     assert_eq!(kinds, [yes, no, no, yes, yes, yes, yes, yes, no]);

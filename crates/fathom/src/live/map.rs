@@ -32,7 +32,7 @@ impl MapSoFar {
         };
         let running = (place(&found.write_bandwidths, 0), place(&found.read_rates, 1));
         self.running = running.0.zip(running.1);
-        self.found = Some(MapFound::from(found));
+        self.found = Some(found.clone());
     }
 
     /// The picture, each line ending with a newline; none before a cell is known.

@@ -118,7 +118,9 @@ fn device_nodes(targets: &[Target], regions: &[Region]) -> Vec<u32> {
 /// The first CPU of each core, then the second of each. One that does not tell its core has it alone.
 pub fn cores_first(places: &[CpuPlace]) -> Vec<u32> {
     let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    in_order(places, |place| place.core.map_or(0, |core| count(seen.entry(core).or_default())))
+    in_order(places, |place| {
+        place.whole_core().map_or(0, |core| count(seen.entry(core).or_default()))
+    })
 }
 
 /// The first CPU of each node, then the second of each.
@@ -196,7 +198,7 @@ mod tests {
     fn places() -> Vec<CpuPlace> {
         let place = |number| {
             let core = number % 4;
-            CpuPlace { number, core: Some((core / 2, core)), node: Some(core / 2) }
+            CpuPlace { number, package: Some(core / 2), core: Some(core), node: Some(core / 2) }
         };
         (0..8).map(place).collect()
     }
@@ -209,7 +211,9 @@ mod tests {
     fn each_core_is_used_before_its_siblings() {
         assert_eq!(cores_first(&places()), [0, 1, 2, 3, 4, 5, 6, 7]);
         let mut neighbors = places();
-        neighbors.iter_mut().for_each(|place| place.core = Some((0, place.number / 2)));
+        neighbors.iter_mut().for_each(|place| {
+            (place.package, place.core) = (Some(0), Some(place.number / 2));
+        });
         assert_eq!(cores_first(&neighbors), [0, 2, 4, 6, 1, 3, 5, 7]);
         neighbors.iter_mut().for_each(|place| place.core = None);
         assert_eq!(cores_first(&neighbors), [0, 1, 2, 3, 4, 5, 6, 7]);

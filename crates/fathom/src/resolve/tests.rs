@@ -26,7 +26,7 @@ const MACHINE: Machine<'_> =
 const CPUS: [CpuPlace; 4] = [cpu(0), cpu(1), cpu(2), cpu(3)];
 
 const fn cpu(number: u32) -> CpuPlace {
-    CpuPlace { number, core: Some((0, number / 2)), node: Some(0) }
+    CpuPlace { number, package: Some(0), core: Some(number / 2), node: Some(0) }
 }
 
 /// A file of 1 GiB on a disk with sectors of 512 bytes; or the simulated device of that name.

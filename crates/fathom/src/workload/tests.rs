@@ -18,8 +18,8 @@ const MACHINE: Machine<'_> = Machine {
     fresh_seed: 4711,
     cpus: 2,
     cpu_places: &[
-        CpuPlace { number: 0, core: Some((0, 0)), node: Some(0) },
-        CpuPlace { number: 1, core: Some((0, 1)), node: Some(0) },
+        CpuPlace { number: 0, package: Some(0), core: Some(0), node: Some(0) },
+        CpuPlace { number: 1, package: Some(0), core: Some(1), node: Some(0) },
     ],
 };
 

@@ -36,9 +36,9 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
     if found.cells.is_empty() || found.quantiles.is_empty() {
         return Vec::new();
     }
-    let panel = |(nth, quantile): (usize, &f64)| {
-        let quantile = Quantile(*quantile);
-        Panel { title: quantile.to_string(), plot: Plot::Heat(surface(found, nth, quantile)) }
+    let panel = |(nth, quantile): (usize, &Quantile)| Panel {
+        title: quantile.to_string(),
+        plot: Plot::Heat(surface(found, nth, *quantile)),
     };
     let Told { time, how } = Told::of(document);
     let is = |kinds: &[CellKind]| found.cells.iter().any(|cell| kinds.contains(&cell.kind));
@@ -125,14 +125,12 @@ fn about(found: &MapFound, cell: &MapCell) -> String {
     ]);
     for (quantile, estimate) in found.quantiles.iter().zip(&cell.response_time_ns) {
         let text = match estimate {
-            Some(estimate) => format!(
-                "{} {}",
-                figures::time(estimate.value),
-                plus_minus(Some(&estimate.to_core()))
-            ),
+            Some(estimate) => {
+                format!("{} {}", figures::time(estimate.value), plus_minus(Some(estimate)))
+            }
             None => "not known".to_owned(),
         };
-        lines.push(format!("{} {}", Quantile(*quantile), text.trim_end()));
+        lines.push(format!("{quantile} {}", text.trim_end()));
     }
     lines.push(kind_name(cell.kind).to_owned());
     lines.join("\n")

@@ -120,7 +120,6 @@ pub fn cells(document: &Document) -> Option<String> {
         .map(str::to_owned)
         .to_vec();
     for quantile in &found.quantiles {
-        let quantile = Quantile(*quantile);
         heads.push(format!("response_time_{quantile}_ns"));
         heads.push(format!("response_time_{quantile}_half_width_ns"));
     }

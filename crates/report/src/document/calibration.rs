@@ -4,7 +4,7 @@ use fathom_core::{calibration, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Distribution, Host, NullTarget, rfc3339};
+use super::{BackendKind, Distribution, Host, NullTarget, rfc3339};
 
 /// What a calibration says it is.
 pub const CALIBRATION_FORMAT: &str = "fathom-calibration";
@@ -29,7 +29,7 @@ pub struct Calibration {
     /// The machine, its clock included.
     pub host: Host,
     /// What carried the I/Os to real targets here.
-    pub backend: Backend,
+    pub backend: BackendKind,
     /// Why that one.
     pub backend_reason: String,
     /// What was run, in this order.
@@ -87,7 +87,7 @@ pub struct CalibrationInput<'a> {
     /// The machine.
     pub host: &'a facts::Host,
     /// What carried the I/Os.
-    pub backend: fathom_core::spec::BackendKind,
+    pub backend: BackendKind,
     /// Why that one.
     pub backend_reason: &'a str,
     /// What was found.
@@ -104,8 +104,8 @@ impl Calibration {
             fathom_version: input.fathom_version.to_owned(),
             created: rfc3339(input.created_unix_ns),
             created_unix_ns: input.created_unix_ns,
-            host: Host::from(input.host),
-            backend: input.backend.into(),
+            host: input.host.clone(),
+            backend: input.backend,
             backend_reason: input.backend_reason.to_owned(),
             rows: found.rows.iter().map(CalibrationRow::from).collect(),
             wake_up: found.wake_up.as_ref().map(|wake_up| WakeUp {
@@ -130,7 +130,7 @@ impl Calibration {
 impl From<&calibration::Row> for CalibrationRow {
     fn from(row: &calibration::Row) -> Self {
         Self {
-            target: row.target.into(),
+            target: row.target,
             queue_depth: row.queue_depth,
             workers: row.workers,
             window_ns: row.window.0,

@@ -7,15 +7,12 @@
 //! chooses the percentile, and no percentile is ever stored.
 
 mod calibration;
-mod ceiling;
 mod experiment;
-mod facts;
 mod import;
 mod measure;
 mod pattern;
 mod read;
 mod record;
-mod reduction;
 mod rows;
 mod spec;
 mod write;
@@ -30,15 +27,21 @@ pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
 };
-pub use ceiling::{Ceiling, Cost, NullTarget};
-pub use experiment::{
-    Axis, CellKind, Coordinate, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Place,
-    Probe, Role, Round, Scale, Steadiness, SustainFound, SweepFound, Validation,
+pub use experiment::{Experiment, Found};
+pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
+pub use fathom_core::experiment::{
+    Axis, CellKind, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound, SweepFound,
+    Validation,
 };
-pub use facts::{
-    Clock, Content, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer, LayerKind, Queue,
-    Stripe, Target, TargetKind,
+pub use fathom_core::facts::{
+    Answer, Clock, Content, CpuPlace, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer,
+    LayerKind, Queue, Rank, Reduction, Saving, Stripe, Target, TargetKind,
 };
+pub use fathom_core::spec::{BackendKind, IoPriority};
+pub use fathom_core::stats::SteadyState;
+pub use fathom_core::stats::{Estimate, Ratio};
+pub use fathom_core::trial::{Coordinate, Place, Role, Traced};
+pub use fathom_core::verdict::{Severity, Verdict};
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
     Buckets, Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval,
@@ -47,11 +50,10 @@ pub use measure::{
 };
 pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, START, read, read_from};
-pub use reduction::{Answer, Ratio, Reduction, Saving};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Backend, Cache, Hint, IoPriority, Kind, Limit, Pacing, Payload, Point,
-    Region, Rests, Stage, Stream, SubmissionThread, SyncMode, Workers,
+    Access, Arrivals, Cache, Hint, Kind, Limit, Pacing, Payload, Point, Region, Rests, Stage,
+    Stream, SubmissionThread, SyncMode, Workers,
 };
 pub use write::write_trial;
 
@@ -178,7 +180,7 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Place::is_plain")]
     pub place: Place,
     /// What carried the I/Os.
-    pub backend: Backend,
+    pub backend: BackendKind,
     /// Why that one.
     pub backend_reason: String,
     /// When the window began, in RFC 3339, UTC.
@@ -216,45 +218,6 @@ pub struct Trial {
     /// of them is an interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalRow>,
-}
-
-/// A trace of a trial: what is in it, and what is not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Traced {
-    /// The file, as it was named.
-    pub file: String,
-    /// I/Os of the trial in it, those of the warm-up and those after the window included.
-    pub ios: u64,
-    /// I/Os of the trial that are not, because it could not be written as fast, or at all.
-    pub left_out: u64,
-}
-
-/// What the findings come to.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Nothing was found that speaks against the numbers.
-    Sound,
-    /// The numbers may mean something else than they seem to.
-    Suspect,
-    /// The numbers do not measure what was asked.
-    Void,
-}
-
-/// How much a finding weighs.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Makes the trial suspect.
-    Suspect,
-    /// Makes the trial void.
-    Void,
 }
 
 /// Something that a reader of the numbers has to know.
@@ -382,9 +345,9 @@ impl Header {
             created: rfc3339(input.created_unix_ns),
             created_unix_ns: input.created_unix_ns,
             seed: Some(input.seed),
-            host: Some(Host::from(input.host)),
+            host: Some(input.host.clone()),
             imported: None,
-            targets: input.targets.iter().map(Target::from).collect(),
+            targets: input.targets.to_vec(),
             planned_points: input.planned_points,
             experiment: input.experiment.cloned(),
             working_directory: input.working_directory.map(ToOwned::to_owned),
@@ -435,20 +398,20 @@ impl Trial {
         let record = &trial.record;
         Self {
             point: Point::from(&trial.point),
-            place: Place::from(&trial.place),
-            backend: trial.backend.into(),
+            place: trial.place.clone(),
+            backend: trial.backend,
             backend_reason: trial.backend_reason.clone(),
             started: rfc3339(trial.started_unix_ns),
             started_unix_ns: trial.started_unix_ns,
             window_ns: record.window.0,
             interrupted: record.interrupted,
             ended_early: record.ended_early,
-            verdict: judgement.verdict().into(),
+            verdict: judgement.verdict(),
             findings: judgement.findings.iter().map(Finding::from).collect(),
             unchecked: judgement.unchecked.iter().map(Unchecked::from).collect(),
             workers: record.workers.iter().map(|one| worker(&trial.point, one)).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
-            traced: trial.traced.as_ref().map(Traced::from),
+            traced: trial.traced.clone(),
             buckets: record.buckets.as_ref().map(Buckets::from),
             series: Vec::new(),
             intervals: Vec::new(),
@@ -567,31 +530,11 @@ fn worker(point: &fathom_core::spec::Point, record: &fathom_core::measure::Worke
     Worker { pinned_cpu, ..Worker::new(record) }
 }
 
-impl From<&core_trial::Traced> for Traced {
-    fn from(traced: &core_trial::Traced) -> Self {
-        Self { file: traced.file.clone(), ios: traced.ios, left_out: traced.left_out }
-    }
-}
-
-impl From<verdict::Verdict> for Verdict {
-    fn from(verdict: verdict::Verdict) -> Self {
-        match verdict {
-            verdict::Verdict::Sound => Self::Sound,
-            verdict::Verdict::Suspect => Self::Suspect,
-            verdict::Verdict::Void => Self::Void,
-        }
-    }
-}
-
 impl From<&verdict::Finding> for Finding {
     fn from(finding: &verdict::Finding) -> Self {
         Self {
             code: finding.code.to_owned(),
-            severity: match finding.severity {
-                verdict::Severity::Note => Severity::Note,
-                verdict::Severity::Suspect => Severity::Suspect,
-                verdict::Severity::Void => Severity::Void,
-            },
+            severity: finding.severity,
             evidence: finding.evidence.clone(),
             advice: finding.advice.clone(),
         }
@@ -604,28 +547,6 @@ impl From<&verdict::Unchecked> for Unchecked {
             code: unchecked.code.to_owned(),
             why: unchecked.why.clone(),
             missing: unchecked.obstacle == verdict::Obstacle::Machine,
-        }
-    }
-}
-
-impl Verdict {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sound => "sound",
-            Self::Suspect => "suspect",
-            Self::Void => "void",
-        }
-    }
-}
-
-impl Severity {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Suspect => "suspect",
-            Self::Void => "void",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A point as it stands in the document: resolved in full, so that it can be repeated from here.
 
 use fathom_core::measure::Direction;
-use fathom_core::spec;
+use fathom_core::spec::{self, IoPriority};
 use fathom_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -373,28 +373,6 @@ pub struct Access {
     pub submission_thread: Option<SubmissionThread>,
 }
 
-/// The priority of I/Os, with its level from 0, the first, to 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IoPriority {
-    /// Before all others.
-    RealTime(u8),
-    /// Beside all others; 4 is usual.
-    BestEffort(u8),
-    /// When nobody else had anything to do.
-    Idle,
-}
-
-impl From<spec::IoPriority> for IoPriority {
-    fn from(priority: spec::IoPriority) -> Self {
-        match priority {
-            spec::IoPriority::RealTime(level) => Self::RealTime(level),
-            spec::IoPriority::BestEffort(level) => Self::BestEffort(level),
-            spec::IoPriority::Idle => Self::Idle,
-        }
-    }
-}
-
 /// A kernel thread that watches a submission queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionThread {
@@ -485,20 +463,6 @@ pub enum Cache {
     Direct,
     /// It was.
     Buffered,
-}
-
-/// What carried the I/Os.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Backend {
-    /// io_uring.
-    Uring,
-    /// Linux native AIO.
-    Aio,
-    /// pread and pwrite, one thread for each slot.
-    Sync,
-    /// A simulated target, in virtual time.
-    Sim,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
@@ -625,7 +589,7 @@ impl From<&spec::Stream> for Stream {
             },
             access: stream.access.into(),
             cpus: stream.workplace.cpus.clone(),
-            io_priority: stream.workplace.io_priority.map(IoPriority::from),
+            io_priority: stream.workplace.io_priority,
             large_pages: stream.workplace.large_pages,
         }
     }
@@ -785,39 +749,6 @@ impl From<spec::Access> for Access {
                 .ring
                 .submission_thread
                 .map(|thread| SubmissionThread { cpu: thread.cpu }),
-        }
-    }
-}
-
-impl From<spec::BackendKind> for Backend {
-    fn from(backend: spec::BackendKind) -> Self {
-        match backend {
-            spec::BackendKind::Uring => Self::Uring,
-            spec::BackendKind::Aio => Self::Aio,
-            spec::BackendKind::Sync => Self::Sync,
-            spec::BackendKind::Sim => Self::Sim,
-        }
-    }
-}
-
-impl Backend {
-    /// The name for people, and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uring => "uring",
-            Self::Aio => "aio",
-            Self::Sync => "sync",
-            Self::Sim => "sim",
-        }
-    }
-
-    /// As the core has it.
-    pub fn to_core(self) -> spec::BackendKind {
-        match self {
-            Self::Uring => spec::BackendKind::Uring,
-            Self::Aio => spec::BackendKind::Aio,
-            Self::Sync => spec::BackendKind::Sync,
-            Self::Sim => spec::BackendKind::Sim,
         }
     }
 }

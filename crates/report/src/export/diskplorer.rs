@@ -69,7 +69,7 @@ fn nowhere(document: &Document, found: &MapFound) -> Vec<f64> {
 /// What a cell is known at: percentiles with their response times in nanoseconds.
 fn known_at<'f>(found: &'f MapFound, cell: &'f MapCell) -> impl Iterator<Item = (f64, f64)> + 'f {
     let times = found.quantiles.iter().zip(&cell.response_time_ns);
-    times.filter_map(|(quantile, time)| Some((quantile * 100.0, (*time)?.value)))
+    times.filter_map(|(quantile, time)| Some((quantile.0 * 100.0, (*time)?.value)))
 }
 
 fn same(one: f64, other: f64) -> bool {
@@ -131,7 +131,7 @@ struct ToldTimes {
 impl ToldTimes {
     fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>, nowhere: &[f64]) -> Self {
         let times = || found.quantiles.iter().zip(&cell.response_time_ns);
-        let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| *quantile);
+        let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| quantile.0);
         if matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond) {
             return Self { percentile: None, withheld: withheld.collect() };
         }

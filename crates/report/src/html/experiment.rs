@@ -1,7 +1,5 @@
 //! What an experiment found, for the browser: its charts, and the same figures in a table.
 
-use fathom_core::Quantile;
-
 use super::{anchor, chip, escape, no_charts, or_dash, plotly, put, time, with_half};
 use crate::chart::map::Told;
 use crate::chart::sustain::Watched;
@@ -206,7 +204,7 @@ fn runs(out: &mut String, document: &Document) {
 }
 
 fn half(estimate: &Estimate) -> String {
-    plus_minus(Some(&estimate.to_core()))
+    plus_minus(Some(estimate))
 }
 
 fn peak(out: &mut String, found: &PeakFound) {
@@ -287,7 +285,7 @@ fn map(out: &mut String, document: &Document, found: &MapFound) {
             put!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                Quantile(one.quantile),
+                one.quantile,
                 one.cells,
                 figures::percent(one.median_error),
                 figures::percent(one.largest_error)
@@ -300,11 +298,7 @@ fn map(out: &mut String, document: &Document, found: &MapFound) {
     }
     for (nth, quantile) in found.quantiles.iter().enumerate() {
         let time = Told::of(document).time;
-        put!(
-            out,
-            "<details><summary>{} of the {time} in every cell</summary>\n",
-            Quantile(*quantile)
-        );
+        put!(out, "<details><summary>{} of the {time} in every cell</summary>\n", *quantile);
         surface(out, found, nth);
         out.push_str("</details>\n");
     }

@@ -1,7 +1,7 @@
 //! What the page says: everything but the charts, in plain HTML.
 
+use fathom_core::Quantile;
 use fathom_core::measure::{Direction, Flow};
-use fathom_core::{Bytes, Quantile};
 
 use super::{
     anchor, chip, escape, experiment, no_charts, or_dash, put, time, title, verdict_class,
@@ -79,7 +79,7 @@ fn head(out: &mut String, document: &Document) {
             escape(&host.name),
             escape(&host.kernel),
             host.cpus,
-            figures::memory(host.memory_bytes)
+            figures::memory(host.memory)
         )
     });
     put!(out, "<p class=\"muted small\">{} UTC{on}</p>\n</header>\n", escape(when));
@@ -643,8 +643,8 @@ fn tested(out: &mut String, document: &Document) {
         ("CPUs", { format!("{}, {}", host.cpus, host.cpu_model.clone().unwrap_or_else(unknown)) }),
         ("NUMA nodes", host.numa_nodes.to_string()),
         ("Memory", {
-            let limit = host.memory_limit_bytes.map(|b| format!(", limited to {}", Bytes(b)));
-            let known = (host.memory_bytes > 0).then(|| Bytes(host.memory_bytes).to_string());
+            let limit = host.memory_limit.map(|b| format!(", limited to {b}"));
+            let known = (!host.memory.is_zero()).then(|| host.memory.to_string());
             format!("{}{}", known.unwrap_or_else(unknown), limit.unwrap_or_default())
         }),
         (

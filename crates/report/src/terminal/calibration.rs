@@ -33,7 +33,7 @@ fn head(out: &mut String, found: &Calibration, style: &Style) {
     let host = &found.host;
     let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
     facts.extend(host.cpu_model.clone());
-    facts.push(figures::memory(host.memory_bytes));
+    facts.push(figures::memory(host.memory));
     facts.extend(host.virtualization.clone());
     wrap(out, "host      ", &facts.join(", "), Tint::Plain, style);
     let backend = format!("{}: {}", found.backend.name(), found.backend_reason);

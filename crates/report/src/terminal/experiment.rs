@@ -6,7 +6,7 @@ use super::{Style, heat, jobs, tail, verdict_tint};
 use crate::chart;
 use crate::chart::sustain::Watched;
 use crate::document::{
-    Document, Estimate, Found, PeakFound, Role, Steadiness, SustainFound, Verdict,
+    Document, Estimate, Found, PeakFound, Role, SteadyState, SustainFound, Verdict,
 };
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
@@ -299,7 +299,7 @@ fn matrix(
 }
 
 fn half(estimate: &Estimate) -> String {
-    plus_minus(Some(&estimate.to_core()))
+    plus_minus(Some(estimate))
 }
 
 fn peak(out: &mut String, found: &PeakFound, style: &Style) {
@@ -410,7 +410,7 @@ fn beside(out: &mut String, document: &Document, found: &SustainFound, style: &S
 }
 
 /// What the steadiness was judged by, in a sentence.
-pub fn judged(found: &SustainFound, steadiness: &Steadiness) -> String {
+pub fn judged(found: &SustainFound, steadiness: &SteadyState) -> String {
     let share = |value: f64| figures::percent(value / steadiness.mean);
     format!(
         "Of the last rounds the mean is {}, they differ by {} of it, and their best-fit line rises \

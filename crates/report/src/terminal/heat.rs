@@ -28,7 +28,7 @@ pub fn map(
         wrap(out, "", doubt, Tint::Doubtful, style);
     }
     for (nth, quantile) in found.quantiles.iter().enumerate() {
-        surface(out, found, nth, Quantile(*quantile), style);
+        surface(out, found, nth, *quantile, style);
         push_line(out, "");
     }
     let Told { time, how } = Told::of(document);
@@ -86,7 +86,7 @@ pub fn so_far(
     let ends = [range.0, range.1].map(|end| figures::time(end.exp()));
     let text = format!(
         "{} so far: {} {} to {} {}; ' measured, x overloaded, @ runs",
-        Quantile(*quantile),
+        *quantile,
         LEVELS[0],
         ends[0],
         LEVELS[LEVELS.len() - 1],
@@ -239,7 +239,7 @@ fn validation(out: &mut String, found: &MapFound, style: &Style) {
             table.row(
                 Tint::Plain,
                 [
-                    Quantile(one.quantile).to_string(),
+                    one.quantile.to_string(),
                     one.cells.to_string(),
                     figures::percent(one.median_error),
                     figures::percent(one.largest_error),

@@ -63,7 +63,7 @@ fn head(out: &mut String, document: &Document, style: &Style) {
     if let Some(host) = &header.host {
         let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
         facts.extend(host.cpu_model.clone());
-        facts.push(figures::memory(host.memory_bytes));
+        facts.push(figures::memory(host.memory));
         facts.extend(host.virtualization.clone());
         wrap(out, "host    ", &facts.join(", "), Tint::Plain, style);
     }

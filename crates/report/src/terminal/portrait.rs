@@ -5,7 +5,7 @@ use fathom_core::facts::{Answer, Reduction};
 
 use super::text::{Align, Table, Tint, push_line, wrap};
 use super::{Style, finding, tail, verdict_tint};
-use crate::document::{Backend, Document, Trial, Verdict};
+use crate::document::{BackendKind, Document, Trial, Verdict};
 use crate::figures::{self, Summary, plus_minus};
 
 /// From this width on a step takes one row; below, its half-widths stand in a second one.
@@ -21,7 +21,7 @@ pub fn portrait(document: &Document, style: &Style) -> String {
         wrap(&mut out, "", figures::place_name(target), Tint::Bold, style);
         wrap(&mut out, "", &figures::stack(target), Tint::Plain, style);
         // What it saves on stands with the doubts about each step.
-        let reduction = target.reduction.map(|reduction| reduction.to_core());
+        let reduction = target.reduction;
         for sentence in reduction
             .filter(|one| one.reduces() != Answer::Yes)
             .iter()
@@ -56,7 +56,7 @@ fn legend(trials: &[Trial]) -> String {
     let access = figures::same_access(&trials[0]);
     let access = access.unwrap_or_else(|| "access by stream".to_owned());
     let how = match trials.iter().all(|trial| trial.backend == backend) {
-        true if backend == Backend::Sim => "virtual time".to_owned(),
+        true if backend == BackendKind::Sim => "virtual time".to_owned(),
         true => format!("{access} through {}", backend.name()),
         false => access,
     };

@@ -19,16 +19,16 @@ pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
     match target.kind {
         // Its size is what is free, which is told below.
         TargetKind::Folder => line("kind", target.kind.name()),
-        kind => line("kind", &format!("{} of {}", kind.name(), Bytes(target.size_bytes))),
+        kind => line("kind", &format!("{} of {}", kind.name(), target.size)),
     }
-    if let Some(alignment) = target.direct_alignment_bytes {
-        line("direct I/O", &format!("in multiples of {}", Bytes(alignment)));
+    if let Some(alignment) = target.direct_alignment {
+        line("direct I/O", &format!("in multiples of {alignment}"));
     }
     if let Some(file_system) = &target.file_system {
         line("file system", &about_file_system(file_system));
         line("mounted", &format!("at {} ({})", file_system.mount_point, file_system.options));
-        let free = Bytes(file_system.available_bytes);
-        line("free space", &format!("{free} of {}", Bytes(file_system.size_bytes)));
+        let free = file_system.available;
+        line("free space", &format!("{free} of {}", file_system.size));
     }
     if let Some(extents) = &target.extents {
         line("extents", &about_extents(extents));
@@ -37,7 +37,7 @@ pub fn target(target: &Target, advice: &[String], style: &Style) -> String {
         line("content", &about_content(content));
     }
     if let Some(reduction) = &target.reduction {
-        for sentence in reduction.to_core().sentences() {
+        for sentence in reduction.sentences() {
             line("reduction", &sentence);
         }
     }
@@ -72,8 +72,8 @@ fn about_file_system(file_system: &FileSystem) -> String {
 }
 
 fn about_content(content: &Content) -> String {
-    let Content { samples, block_bytes, zeros, patterned, equal, compressible } = *content;
-    let mut text = format!("{samples} samples of {}", Bytes(block_bytes));
+    let Content { samples, block, zeros, patterned, equal, compressible } = *content;
+    let mut text = format!("{samples} samples of {block}");
     for (number, what) in
         [(zeros, "zeros"), (patterned, "one short pattern over and over"), (equal, "equal others")]
     {
@@ -91,15 +91,15 @@ fn about_content(content: &Content) -> String {
 }
 
 fn about_extents(extents: &Extents) -> String {
-    let mut text = format!("{}: {} written", extents.count, Bytes(extents.written_bytes));
-    if extents.unwritten_bytes > 0 {
-        text += &format!(", {} reserved and never written", Bytes(extents.unwritten_bytes));
+    let mut text = format!("{}: {} written", extents.count, extents.written);
+    if !extents.unwritten.is_zero() {
+        text += &format!(", {} reserved and never written", extents.unwritten);
     }
-    if extents.holes_bytes > 0 {
-        text += &format!(", {} in holes", Bytes(extents.holes_bytes));
+    if !extents.holes.is_zero() {
+        text += &format!(", {} in holes", extents.holes);
     }
-    if extents.shared_bytes > 0 {
-        text += &format!(", {} shared with other files or snapshots", Bytes(extents.shared_bytes));
+    if !extents.shared.is_zero() {
+        text += &format!(", {} shared with other files or snapshots", extents.shared);
     }
     text
 }
@@ -129,7 +129,7 @@ const DEPTH_SHOWN: usize = 16;
 fn layer(out: &mut String, target: &Target, place: usize, depth: usize, style: &Style) {
     let Some(this) = target.layers.get(place) else { return };
     let indent = "  ".repeat(depth);
-    let mut head = format!("{}, {}, {}", this.name, this.kind.name(), Bytes(this.size_bytes));
+    let mut head = format!("{}, {}, {}", this.name, this.kind.name(), this.size);
     if let Some(detail) = &this.detail {
         head += &format!(", {detail}");
     }
@@ -150,11 +150,11 @@ fn layer(out: &mut String, target: &Target, place: usize, depth: usize, style: &
 fn facts(layer: &Layer) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(stripe) = &layer.stripe {
-        let (chunk, full) = (Bytes(stripe.chunk_bytes), Bytes(stripe.full_bytes));
+        let (chunk, full) = (stripe.chunk, stripe.full);
         lines.push(format!("chunk {chunk}, full stripe {full}"));
     }
-    if let Some(offset) = layer.begins_at_bytes.filter(|offset| *offset > 0) {
-        lines.push(format!("begins at {} ({offset} bytes)", Bytes(offset)));
+    if let Some(offset) = layer.begins_at.filter(|offset| !offset.is_zero()) {
+        lines.push(format!("begins at {offset} ({} bytes)", offset.0));
     }
     lines.extend(layer.direct.map(|direct| {
         if direct { "direct I/O to its file" } else { "through the page cache to its file" }
@@ -178,8 +178,8 @@ fn facts(layer: &Layer) -> Vec<String> {
 }
 
 fn about_queue(queue: &Queue) -> String {
-    let size = |name: &str, bytes: Option<u64>| {
-        bytes.filter(|&bytes| bytes > 0).map(|bytes| format!("{name} {}", Bytes(bytes)))
+    let size = |name: &str, bytes: Option<Bytes>| {
+        bytes.filter(|bytes| !bytes.is_zero()).map(|bytes| format!("{name} {bytes}"))
     };
     let mut parts = Vec::new();
     parts.extend(queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
@@ -188,17 +188,17 @@ fn about_queue(queue: &Queue) -> String {
         1 => "1 hardware queue".to_owned(),
         n => format!("{n} hardware queues"),
     }));
-    parts.extend(size("logical sector", queue.logical_sector_bytes));
-    parts.extend(size("physical sector", queue.physical_sector_bytes));
-    parts.extend(size("minimum I/O", queue.minimum_io_bytes));
-    parts.extend(size("optimal I/O", queue.optimal_io_bytes));
-    parts.extend(size("largest request", queue.max_request_bytes));
+    parts.extend(size("logical sector", queue.logical_sector));
+    parts.extend(size("physical sector", queue.physical_sector));
+    parts.extend(size("minimum I/O", queue.minimum_io));
+    parts.extend(size("optimal I/O", queue.optimal_io));
+    parts.extend(size("largest request", queue.max_request));
     parts.extend(queue.volatile_write_cache.map(|cache| {
         if cache { "volatile write cache".to_owned() } else { "no volatile write cache".to_owned() }
     }));
-    parts.extend(queue.discard_max_bytes.map(|bytes| match bytes {
-        0 => "no discard".to_owned(),
-        bytes => format!("discards up to {}", Bytes(bytes)),
+    parts.extend(queue.discard_max.map(|bytes| match bytes {
+        Bytes(0) => "no discard".to_owned(),
+        bytes => format!("discards up to {bytes}"),
     }));
     parts.extend(queue.polling.filter(|&polling| polling).map(|_| "can be polled".to_owned()));
     parts.join(", ")

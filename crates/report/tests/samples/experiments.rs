@@ -6,7 +6,7 @@ use fathom_core::trial::{Coordinate, Place, Role};
 use fathom_core::{Quantile, Span, stats};
 use fathom_report::document::{
     Axis, CellKind, Estimate, Experiment, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale,
-    Steadiness, SustainFound, SweepFound, Validation,
+    SteadyState, SustainFound, SweepFound, Validation,
 };
 
 use super::*;
@@ -229,8 +229,8 @@ fn probe(value: f64, trial: &Trial, quantile: Quantile, meets: Option<bool>) -> 
     Probe {
         value,
         trials: 1,
-        throughput: Estimate::from(&stats::iops(record, None, None).unwrap()),
-        response_time_ns: times.as_ref().map(Estimate::from),
+        throughput: stats::iops(record, None, None).unwrap(),
+        response_time_ns: times,
         meets,
     }
 }
@@ -447,13 +447,13 @@ pub fn map() -> Document {
         steps.into_iter().map(|step| step.1).collect::<Vec<f64>>()
     };
     let validation = |quantile: f64, median_error: f64, largest_error: f64| Validation {
-        quantile,
+        quantile: Quantile(quantile),
         cells: 12,
         median_error,
         largest_error,
     };
     let found = Found::Map(MapFound {
-        quantiles: Vec::from([0.5, 0.95, 0.99, 0.999]),
+        quantiles: [0.5, 0.95, 0.99, 0.999].map(Quantile).to_vec(),
         write_bandwidths: steps(|cell| (cell.write, cell.write_bandwidth)),
         read_rates: steps(|cell| (cell.read, cell.read_rate)),
         cells: map_cells(&published),
@@ -494,7 +494,7 @@ fn rounds(paces: &[f64]) -> (Vec<document::Trial>, Vec<Round>) {
         let nth = u64::from(number);
         let trial = served(short(&name, load, 42 + nth), SERVERS / pace * 1e9, place, nth);
         let value = stats::iops(&trial.record, None, Some(Direction::Write)).unwrap();
-        rounds.push(Round { number, value: Estimate::from(&value) });
+        rounds.push(Round { number, value });
         trials.push(sound(&trial));
     }
     (trials, rounds)
@@ -515,7 +515,7 @@ fn sustained(paces: &[f64], sentence: &str) -> Document {
         watched: "IOPS of random writes 4 KiB".to_owned(),
         steady_from: steady.then(|| rounds.len() as u32 - 4),
         rounds,
-        steadiness: Some(Steadiness {
+        steadiness: Some(SteadyState {
             mean: state.mean,
             range: state.range,
             excursion: state.excursion,
@@ -576,7 +576,7 @@ fn steady_rounds(test: &str) -> (Vec<document::Trial>, SustainFound) {
         watched: "IOPS of random write 4 KiB".to_owned(),
         rounds,
         steady_from: Some(1),
-        steadiness: Some(Steadiness {
+        steadiness: Some(SteadyState {
             mean: state.mean,
             range: state.range,
             excursion: state.excursion,
@@ -694,7 +694,7 @@ pub fn matrix() -> Document {
         watched: "mean response time of random write 4 KiB".to_owned(),
         rounds,
         steady_from: Some(2),
-        steadiness: Some(Steadiness {
+        steadiness: Some(SteadyState {
             mean: state.mean,
             range: state.range,
             excursion: state.excursion,

@@ -73,7 +73,12 @@ pub fn host() -> Host {
         cpu_model: Some("AMD EPYC 7543 32-Core Processor".to_owned()),
         cpus: 8,
         cpu_places: (0..8)
-            .map(|number| CpuPlace { number, core: Some((0, number % 4)), node: Some(0) })
+            .map(|number| CpuPlace {
+                number,
+                package: Some(0),
+                core: Some(number % 4),
+                node: Some(0),
+            })
             .collect(),
         numa_nodes: 1,
         memory: Bytes(32 << 30),

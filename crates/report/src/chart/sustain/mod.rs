@@ -7,7 +7,7 @@ mod script;
 use fathom_core::stats;
 
 use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
-use crate::document::{Document, Role, Round, Steadiness, SustainFound, Trial};
+use crate::document::{Document, Role, Round, SteadyState, SustainFound, Trial};
 use crate::figures;
 use crate::results::{QUANTILES, Results};
 
@@ -140,7 +140,7 @@ fn all(document: &Document, found: &SustainFound) -> Chart {
 }
 
 /// The last rounds, on an axis on which their differences are seen.
-fn closely(document: &Document, found: &SustainFound, steadiness: &Steadiness) -> Chart {
+fn closely(document: &Document, found: &SustainFound, steadiness: &SteadyState) -> Chart {
     let window = window(found);
     let ends = (f64::from(window[0].number), f64::from(window[window.len() - 1].number));
     let mut series = judgement(found, steadiness, window, ends);
@@ -203,7 +203,7 @@ fn series_of(found: &SustainFound, rounds: &[Round]) -> Series {
             round.number,
             found.watched,
             watched.text(round.value.value),
-            figures::plus_minus(Some(&round.value.to_core()))
+            figures::plus_minus(Some(&round.value))
         ),
     });
     let form = Form::Dotted(Shape::Circle);
@@ -221,7 +221,7 @@ pub fn window(found: &SustainFound) -> &[Round] {
 
 fn judgement(
     found: &SustainFound,
-    steadiness: &Steadiness,
+    steadiness: &SteadyState,
     window: &[Round],
     ends: (f64, f64),
 ) -> Vec<Series> {

@@ -32,7 +32,7 @@ pub fn rows<'a>(
             rows.push(ThreadRow {
                 thread: stream.first_thread + worker.worker,
                 path: path.map_or("", String::as_str),
-                size: target.map_or(0, |target| target.size_bytes),
+                size: target.map_or(0, |target| target.size.0),
                 cell,
             });
         }
