@@ -7,9 +7,9 @@ use fathom_core::spec::{Access, BackendKind, Hint, RingMode, SyncMode};
 use fathom_core::{Instant, Span};
 
 use crate::access::CallFlags;
+use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 pub use crate::payload::{Content, Random};
-use crate::target::OpenTarget;
 
 /// An I/O to be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +225,13 @@ pub trait RealBackend: Backend + Sized {
 
     /// How it waits now.
     fn waits(&self) -> Waits;
+}
+
+/// Why a backend does not work, and what would help.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) cause: String,
+    pub(crate) remedy: String,
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@ use fathom_core::spec::{Arrivals, BackendKind, Point};
 use fathom_core::{Bytes, Instant, Rate, Span};
 
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::memory::Deal;
+use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::{Pointers, Request, source};
-use crate::payload::{Deal, Frame, Random, Rotation};
+use crate::payload::{Frame, Random, Rotation};
 use crate::run_point::{Observer, RunError, run_on};
 use crate::schedule::{OpenLoop, Poisson, Schedule, Steady, Uniform};
-use crate::target::OpenTarget;
 use crate::uring::Uring;
 
 /// Bytes of a block whose payload is refreshed.

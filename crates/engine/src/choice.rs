@@ -10,7 +10,8 @@ use fathom_core::facts::Target;
 use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SubmissionThread};
 use rustix::io::Errno;
 
-use crate::target::OpenTarget;
+use crate::backend::Refusal;
+use crate::open_target::OpenTarget;
 use crate::{aio, uring};
 
 /// A backend that works here.
@@ -176,13 +177,6 @@ trait Probes {
     fn aio(&self) -> Result<(), Refusal>;
 }
 
-/// Why a backend does not work, and what would help.
-#[derive(Clone, Debug)]
-pub(crate) struct Refusal {
-    pub(crate) cause: String,
-    pub(crate) remedy: String,
-}
-
 fn choose_from(
     requested: Option<BackendKind>,
     cache: Cache,
@@ -342,7 +336,7 @@ mod tests {
     use fathom_core::Bytes;
 
     use super::*;
-    use crate::target::Passthrough;
+    use crate::open_target::Passthrough;
 
     struct Host {
         uring: Result<(), (Errno, Option<u64>)>,

@@ -4,8 +4,8 @@
 //! the clock. So the loop that is tested through hours of virtual time in seconds is the loop that
 //! drives io_uring. The engine does not know why a point runs.
 //!
-//! `unsafe` occurs only in the real backends, `uring` and `aio`, in `realtime` and `workplace`, in the
-//! memory of `buffers`, in a worker's `estate`, in `found::generation`, and where `host` says so.
+//! `unsafe` occurs only in the real backends, in `realtime` and `workplace`, in `buffers` and `memory`,
+//! in a worker's `estate`, in `found::generation`, and where `host` says so.
 
 pub mod access;
 pub mod aio;
@@ -19,17 +19,21 @@ pub mod clock;
 mod collector;
 pub mod found;
 pub mod host;
+mod memory;
+mod open_target;
 pub mod pacer;
 mod pattern;
 mod payload;
 pub mod prefill;
 mod realtime;
 mod replay;
+mod run_error;
 mod run_point;
 mod schedule;
 pub mod sim;
 pub mod sync;
 pub mod target;
+mod target_error;
 pub mod trace;
 pub mod uring;
 mod worker;

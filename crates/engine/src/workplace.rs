@@ -13,7 +13,7 @@ use fathom_core::spec::{IoPriority, Workplace};
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
-use crate::run_point::RunError;
+use crate::run_error::RunError;
 
 /// The thread that calls (IOPRIO_WHO_PROCESS, with 0 as its number).
 const THIS_THREAD: (libc::c_int, libc::c_int) = (1, 0);

@@ -14,12 +14,12 @@ use fathom_core::spec::{
     Access, BackendKind, Flush, Hint, Pacing, Pattern, Point, Region, Stream, SyncMode,
 };
 use fathom_core::{Bytes, Span};
-use fathom_engine::access::{CallFlags, probe_trim};
+use fathom_engine::access::CallFlags;
 use fathom_engine::aio::Aio;
 use fathom_engine::backend::{Io, RealBackend, Shape, Task};
 use fathom_engine::host;
 use fathom_engine::sync::Sync;
-use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
+use fathom_engine::target::{self, OpenTarget, Opening, Overwrite, probe_trim};
 use fathom_engine::uring::Uring;
 use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
 use loops::Loop;

@@ -28,45 +28,12 @@ pub struct Twice {
 
 /// The circles that are left.
 pub const CIRCLES: &[Circle] = &[
-    Circle {
-        krate: "engine",
-        modules: &[
-            "access",
-            "aio",
-            "backend",
-            "buffers",
-            "choice",
-            "collector",
-            "host",
-            "pacer",
-            "payload",
-            "run_point",
-            "schedule",
-            "sim",
-            "sync",
-            "target",
-            "trace",
-            "uring",
-            "worker",
-            "workplace",
-        ],
-    },
+    Circle { krate: "engine", modules: &["collector", "run_point"] },
+    Circle { krate: "engine", modules: &["schedule", "worker"] },
     Circle {
         krate: "engine",
         modules: &["run_point::crew", "run_point::patience", "run_point::threads"],
     },
-    Circle {
-        krate: "engine",
-        modules: &[
-            "sim::agenda",
-            "sim::curve",
-            "sim::grid",
-            "sim::noise",
-            "sim::parameters",
-            "sim::warp",
-        ],
-    },
-    Circle { krate: "engine", modules: &["uring::commands", "uring::entries"] },
 ];
 
 /// The names that are left.
@@ -80,7 +47,6 @@ pub const TWICE: &[Twice] = &[
     Twice { krate: "engine", name: "Extent", times: 2 },
     Twice { krate: "engine", name: "Grid", times: 2 },
     Twice { krate: "engine", name: "Job", times: 2 },
-    Twice { krate: "engine", name: "Line", times: 2 },
     Twice { krate: "engine", name: "Mark", times: 2 },
     Twice { krate: "engine", name: "Means", times: 3 },
     Twice { krate: "engine", name: "Member", times: 2 },

@@ -35,11 +35,12 @@ const BANNED_IN_CORE: [&str; 6] = ["time", "fs", "env", "net", "process", "threa
 
 /// The files with system calls that no safe crate offers (invariant 2), and the test that replaces
 /// the allocator to count. A path ending in `/` is a folder.
-const UNSAFE_ALLOWED: [&str; 12] = [
+const UNSAFE_ALLOWED: [&str; 13] = [
     "crates/engine/src/uring",
     "crates/engine/src/aio",
     "crates/engine/src/sync",
     "crates/engine/src/buffers",
+    "crates/engine/src/memory.rs",
     "crates/engine/src/clock",
     "crates/engine/src/realtime",
     "crates/engine/src/workplace",
@@ -94,7 +95,9 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> 
         let entry = entry?;
         let name = entry.file_name();
         let path = folder.join(&name);
-        let hidden_or_built = name == "target" || name == ".git" || name == "node_modules";
+        // A module may be called target.
+        let is_built = name == "target" && !folder.ends_with("src");
+        let hidden_or_built = is_built || name == ".git" || name == "node_modules";
         if entry.file_type()?.is_dir() {
             if !hidden_or_built {
                 list(root, &path, files)?;

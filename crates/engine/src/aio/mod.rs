@@ -21,8 +21,8 @@ use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::lent::Lent;
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
+use crate::open_target::OpenTarget;
 use crate::pacer::{self, Pace, Pacer, Wait};
-use crate::target::OpenTarget;
 
 /// The kernel's `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
 const COMMANDS: [u16; 2] = [0, 1];

@@ -5,7 +5,6 @@
 //! next one of a rotation, or any one of a pool that all workers have together.
 
 pub(crate) mod lent;
-pub(crate) mod memory;
 
 use std::io;
 use std::sync::Arc;
@@ -16,9 +15,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::backend::Shape;
-use crate::payload::{Content, Deal, Frame, Pool, Rotation, places};
-use crate::target::OpenTarget;
-use memory::{Memory, Purpose};
+use crate::memory::{Deal, Memory, Purpose};
+use crate::open_target::OpenTarget;
+use crate::payload::{Content, Frame, Pool, Rotation, places};
 
 /// The least alignment of a buffer: a page, which every device accepts and which keeps buffers from
 /// sharing a page when the kernel pins them.

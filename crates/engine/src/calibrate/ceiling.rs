@@ -19,10 +19,10 @@ use super::{SIZE, open_zeros, point};
 use crate::aio::Aio;
 use crate::backend::{RealBackend, Shape};
 use crate::host::{ThreadTime, own_cpu};
+use crate::open_target::OpenTarget;
 use crate::pattern::Pointers;
 use crate::run_point::drive_plan;
 use crate::sync::Sync;
-use crate::target::OpenTarget;
 use crate::uring::{NopRing, no_target};
 use crate::worker::{Job, Sink, Timetable};
 

@@ -16,9 +16,9 @@ use fathom_core::{Bytes, Span};
 
 use crate::aio::Aio;
 use crate::clock;
+use crate::open_target::OpenTarget;
 use crate::run_point::{Observer, Phase, Progress, RunError, run_on};
 use crate::sync::Sync;
-use crate::target::OpenTarget;
 use crate::uring::{NopRing, Uring, no_target};
 
 pub use ceiling::ceiling;

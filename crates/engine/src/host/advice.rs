@@ -1,10 +1,10 @@
 //! What follows from the facts for a test: the conclusions of `inspect`. Each is a sentence that
 //! says what is so and what to do about it, and nothing is said that the facts do not show.
 
-use fathom_core::Bytes;
 use fathom_core::facts::{
     FileSystem, Host, InUse, Layer, LayerKind, OverlayLayer, Target, TargetKind,
 };
+use fathom_core::{Bytes, typed_path};
 
 /// What somebody who wants to measure this target should know, most important first.
 pub fn advice(host: &Host, target: &Target) -> Vec<String> {
@@ -70,7 +70,7 @@ fn data(target: &Target, found: &mut Vec<String>) {
              and the first write to them is slower than the next. Write them first, if \
              what the file holds may be lost: `fathom prepare {} --size {} --overwrite`.",
             target.size,
-            crate::target::typed(&target.name),
+            typed_path(&target.name),
             target.size.0
         ));
     }

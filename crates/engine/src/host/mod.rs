@@ -36,7 +36,7 @@ use self::cgroup::Groups;
 use self::mounts::{Mount, mount_of, mounts};
 use self::system::{System, split_number};
 use crate::found;
-use crate::target::TargetError;
+use crate::target_error::TargetError;
 
 pub use advice::advice;
 pub use content::{Extent, contents, of_pool};

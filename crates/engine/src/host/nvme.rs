@@ -16,7 +16,7 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
 use super::system::{Device, Number, System, read_text};
 use super::{sector, stack, usage};
-use crate::target::TargetError;
+use crate::target_error::TargetError;
 
 /// What memory is made of: the kernel counts a command's buffer in such pieces.
 const PAGE: u64 = 4096;

@@ -12,7 +12,7 @@ use fathom_core::{Bytes, Span};
 use super::cgroup::Groups;
 use super::system::{Device, System};
 use super::{counters, machine, mounts, nvme, stack, usage};
-use crate::target::TargetError;
+use crate::target_error::TargetError;
 
 /// A machine in a temporary folder, which vanishes with it.
 struct Machine {

@@ -5,8 +5,6 @@
 //! The hot loop takes requests in batches from a [`Source`]. So it need not be compiled anew for every
 //! pattern, and what a pattern is costs one indirect call for a batch.
 
-#[cfg(test)]
-mod as_described;
 mod distribution;
 mod grid;
 mod mixed;
@@ -14,7 +12,7 @@ mod permutation;
 mod random;
 mod sequential;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use fathom_core::Bytes;
 use fathom_core::measure::{Direction, Tally, Upkeep};

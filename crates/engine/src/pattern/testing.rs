@@ -10,7 +10,7 @@ fn limit(degrees: f64) -> f64 {
 
 /// Checks that the counts differ from what is expected by no more than chance makes them.
 #[track_caller]
-pub(super) fn assert_chi_squared(counts: &[u64], expected: &[f64]) {
+pub(crate) fn assert_chi_squared(counts: &[u64], expected: &[f64]) {
     assert_eq!(counts.len(), expected.len());
     assert!(expected.iter().all(|&mean| mean >= 5.0), "too few for a chi-squared test");
     let sum: f64 =

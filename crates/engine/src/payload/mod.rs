@@ -19,9 +19,9 @@ use fathom_core::spec::{self, Region};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::buffers::memory::{Memory, Purpose};
+use crate::memory::{Memory, Purpose};
 pub(crate) use dedup::Dedup;
-pub(crate) use rotation::{Deal, Frame, Rotation, places};
+pub(crate) use rotation::{Frame, Rotation, places};
 
 /// The unit in which devices look for equal blocks.
 pub(crate) const UNIT: usize = 4096;

@@ -2,6 +2,7 @@
 
 use super::dedup::SPREAD;
 use super::{Dedup, HEADER, Random, UNIT, fill};
+use crate::memory::Deal;
 
 /// What becomes of a unit before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,20 +13,6 @@ enum Kept {
     Once,
     /// It stays: it is such a duplicate.
     Always,
-}
-
-/// Which of all buffers belong to one slot that has its own, where slots do not share.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deal {
-    /// How many share them: each has every so manieth buffer.
-    pub(crate) among: u32,
-    /// Which one this is.
-    pub(crate) which: u32,
-}
-
-impl Deal {
-    /// All belong to one.
-    pub(crate) const ALL: Self = Self { among: 1, which: 0 };
 }
 
 /// How buffers lie in memory.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use fathom_core::Bytes;
 
+use super::shown::show_bytes;
+
 /// Points of concurrency and bandwidth, by rising concurrency; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve(Vec<(u32, Bytes)>);
@@ -77,7 +79,7 @@ impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(place, (concurrency, rate))| {
             let plus = if place > 0 { "+" } else { "" };
-            write!(f, "{plus}{concurrency}:{}/s", super::parameters::show_bytes(*rate))
+            write!(f, "{plus}{concurrency}:{}/s", show_bytes(*rate))
         })
     }
 }

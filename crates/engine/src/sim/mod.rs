@@ -18,7 +18,9 @@ mod noise;
 mod options;
 mod parameters;
 mod queue;
+mod shown;
 mod ssd;
+mod stored_map;
 mod table;
 mod times;
 mod warp;
@@ -48,13 +50,14 @@ pub use array::{Disk, Level, Options as ArrayOptions};
 pub use burst::Options as BurstOptions;
 pub use curve::Curve;
 pub use faults::Faults;
-pub use grid::{Map, Options as GridOptions};
+pub use grid::Options as GridOptions;
 pub use hdd::Options as HddOptions;
 pub use noise::Noise;
 pub use options::{Model, Options, help};
 pub use parameters::{Distribution, Drift, Stall};
 pub use queue::Options as QueueOptions;
 pub use ssd::Options as SsdOptions;
+pub use stored_map::StoredMap;
 pub use table::{Options as TableOptions, WriteConcurrency};
 
 /// A model of what serves I/Os. It reckons in device time, which never goes back.

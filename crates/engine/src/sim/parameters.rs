@@ -8,7 +8,8 @@ use std::fmt;
 use fathom_core::{Bytes, Span};
 
 use super::curve::Curve;
-use super::grid::Map;
+use super::shown::{show_bytes, show_time};
+use super::stored_map::StoredMap;
 
 /// A parameter of the options `T`.
 pub(super) struct Parameter<T> {
@@ -39,7 +40,7 @@ pub(super) enum Field<'a> {
     /// Bandwidth against concurrency.
     Curve(&'a mut Curve),
     /// A latency map.
-    Map(&'a mut Map),
+    Map(&'a mut StoredMap),
     /// Each so many I/Os, or never.
     Every(&'a mut Option<u64>),
     /// After so long, or never.
@@ -212,7 +213,7 @@ impl Field<'_> {
             }
             Self::Word(value) => value.choose(text)?,
             Self::Curve(value) => **value = Curve::read(text)?,
-            Self::Map(value) => **value = Map::read(text)?,
+            Self::Map(value) => **value = StoredMap::read(text)?,
             Self::Every(value) if text == NEVER => **value = None,
             Self::Every(value) => {
                 let typed: u64 = text.parse().map_err(|_| whole())?;
@@ -348,39 +349,6 @@ fn drift(text: &str) -> Result<Drift, String> {
     match drift.over {
         Span(0) => Err(format!("a change in no time has no speed; {form}")),
         _ => Ok(drift),
-    }
-}
-
-/// The shortest way to write it that loses nothing.
-pub(super) fn show_bytes(bytes: Bytes) -> String {
-    const UNITS: [(u64, &str); 8] = [
-        (1 << 40, "t"),
-        (1 << 30, "g"),
-        (1 << 20, "m"),
-        (1 << 10, "k"),
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1_000, "kB"),
-    ];
-    let exact = UNITS.iter().filter(|(unit, _)| bytes.0 > 0 && bytes.0.is_multiple_of(*unit));
-    let shown = exact.map(|(unit, name)| format!("{}{name}", bytes.0 / unit));
-    shown.chain([bytes.0.to_string()]).min_by_key(String::len).expect("one is always there")
-}
-
-/// In the largest unit that it is a whole number of.
-fn show_time(span: Span) -> String {
-    const UNITS: [(u64, &str); 5] = [
-        (3_600_000_000_000, "h"),
-        // Not "m", which is a size elsewhere in the same line.
-        (60_000_000_000, "min"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "us"),
-    ];
-    match UNITS.iter().find(|(unit, _)| span.0 > 0 && span.0.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{}{name}", span.0 / unit),
-        None => format!("{}ns", span.0),
     }
 }
 

@@ -15,7 +15,7 @@ use super::mapping::Mapping;
 use crate::access::TrimWay;
 use crate::backend::{Io, Mapped, Shape, Task};
 use crate::buffers::Buffers;
-use crate::target::OpenTarget;
+use crate::open_target::OpenTarget;
 
 /// What a slot does.
 #[derive(Clone, Copy)]

@@ -5,12 +5,13 @@
 #![expect(unsafe_code, reason = "the entry's layout is the kernel's")]
 
 use fathom_core::measure::Direction;
-use io_uring::{opcode, squeue, types::Fixed};
+use io_uring::{cqueue, opcode, squeue, types::Fixed};
 
 use super::Facts;
-use super::entries::{Buffer, BufferFields};
-use crate::backend::Io;
-use crate::target::Passthrough;
+use super::entries::{Buffer, BufferFields, Entries};
+use crate::access::TrimWay;
+use crate::backend::{Io, Task, nvme_failure};
+use crate::open_target::{OpenTarget, Passthrough};
 
 /// `NVME_URING_CMD_IO`: _IOWR('N', 0x80, struct nvme_uring_cmd).
 const PASS_THROUGH: u32 = 3 << 30 | (size_of::<Command>() as u32) << 16 | (b'N' as u32) << 8 | 0x80;
@@ -80,13 +81,13 @@ impl CommandEntry {
 
     /// Has the command take its data from another place.
     #[inline]
-    pub(super) fn move_to(&mut self, address: *mut u8, area: u16) {
+    fn move_to(&mut self, address: *mut u8, area: u16) {
         self.command.address = address as u64;
         self.buffer.index = area;
     }
 
     #[inline]
-    pub(super) fn into_entry(self) -> squeue::Entry128 {
+    fn into_entry(self) -> squeue::Entry128 {
         // SAFETY: as above, in the other direction.
         unsafe { std::mem::transmute(self) }
     }
@@ -104,7 +105,7 @@ pub struct Aim {
 }
 
 impl Aim {
-    pub(super) fn new(target: &Passthrough, number: i32) -> Self {
+    fn new(target: &Passthrough, number: i32) -> Self {
         let write = if target.force_unit_access { FORCE_UNIT_ACCESS } else { 0 };
         Self {
             target: number,
@@ -116,7 +117,7 @@ impl Aim {
 
     /// The entry for an I/O at this target.
     #[inline]
-    pub(super) fn at(&self, prepared: CommandEntry, io: Io) -> CommandEntry {
+    fn at(&self, prepared: CommandEntry, io: Io) -> CommandEntry {
         let mut entry = prepared;
         // The command has 16 bits for the number of blocks; what its device can do is less.
         let blocks = (io.length >> self.block_shift) - 1;
@@ -133,7 +134,7 @@ impl Aim {
 }
 
 /// What every command with this buffer has in common.
-pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
+fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
     let &Buffer { slot, direction, address, length, area, .. } = buffer;
     // What is written comes from anywhere in a large registered area, and kernels before 6.4 refuse a
     // command that takes a part of one with EINVAL; what is read goes to a buffer of its own.
@@ -158,7 +159,7 @@ pub(super) fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
 }
 
 /// The command that makes durable what a volatile cache of the device holds.
-pub(super) fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
+fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
     let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).build();
     let entry = match facts.registered_files {
         true => entry,
@@ -170,12 +171,62 @@ pub(super) fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
     entry
 }
 
+/// NVMe commands to an NVMe generic device.
+pub enum Commands {}
+
+impl Entries for Commands {
+    type Submission = squeue::Entry128;
+    type Completion = cqueue::Entry32;
+    type Prepared = CommandEntry;
+    type Aim = Aim;
+
+    fn aim_at(target: &OpenTarget, number: i32) -> Aim {
+        let passthrough = target.passthrough.as_ref();
+        let passthrough = passthrough.expect("only such targets are given to this ring");
+        Aim::new(passthrough, number)
+    }
+
+    fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
+        prepare(buffer, facts)
+    }
+
+    #[inline]
+    fn move_to(prepared: &mut CommandEntry, address: *mut u8, area: u16) {
+        prepared.move_to(address, area);
+    }
+
+    #[inline]
+    fn entry(prepared: &CommandEntry, aim: &Aim, io: Io) -> squeue::Entry128 {
+        aim.at(*prepared, io).into_entry()
+    }
+
+    fn task(aim: &Aim, slot: u32, task: Task, _: TrimWay, facts: Facts) -> squeue::Entry128 {
+        match task {
+            // A namespace has nothing but data.
+            Task::Flush { .. } => flush(aim, slot, facts).into_entry(),
+            Task::Trim { .. } => unreachable!("trims of such targets are refused"),
+        }
+    }
+
+    #[inline]
+    fn slot(completion: &cqueue::Entry32) -> u32 {
+        completion.user_data() as u32
+    }
+
+    #[inline]
+    fn result(completion: &cqueue::Entry32, length: u32) -> i32 {
+        match completion.result() {
+            // A command that succeeds does not say how much it moved: all of it.
+            0 => length as i32,
+            status @ 1.. => nvme_failure(status as u16),
+            errno => errno,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::TrimWay;
-    use crate::backend::Task;
-    use crate::uring::entries::{Commands, Entries};
     use crate::uring::setup::Setup;
 
     /// The bytes of an entry, as the kernel reads them.

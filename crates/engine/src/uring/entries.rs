@@ -12,10 +12,9 @@ use fathom_core::measure::Direction;
 use io_uring::{IoUring, cqueue, opcode, squeue, types::Fixed};
 
 use super::Facts;
-use super::commands::{self, Aim, CommandEntry};
 use crate::access::TrimWay;
-use crate::backend::{Io, Task, nvme_failure};
-use crate::target::OpenTarget;
+use crate::backend::{Io, Task};
+use crate::open_target::OpenTarget;
 
 /// A kind of entries.
 pub trait Entries: 'static {
@@ -236,58 +235,5 @@ impl Entries for Files {
     #[inline]
     fn result(completion: &cqueue::Entry, _: u32) -> i32 {
         completion.result()
-    }
-}
-
-/// NVMe commands to an NVMe generic device.
-pub enum Commands {}
-
-impl Entries for Commands {
-    type Submission = squeue::Entry128;
-    type Completion = cqueue::Entry32;
-    type Prepared = CommandEntry;
-    type Aim = Aim;
-
-    fn aim_at(target: &OpenTarget, number: i32) -> Aim {
-        let passthrough = target.passthrough.as_ref();
-        let passthrough = passthrough.expect("only such targets are given to this ring");
-        Aim::new(passthrough, number)
-    }
-
-    fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
-        commands::prepare(buffer, facts)
-    }
-
-    #[inline]
-    fn move_to(prepared: &mut CommandEntry, address: *mut u8, area: u16) {
-        prepared.move_to(address, area);
-    }
-
-    #[inline]
-    fn entry(prepared: &CommandEntry, aim: &Aim, io: Io) -> squeue::Entry128 {
-        aim.at(*prepared, io).into_entry()
-    }
-
-    fn task(aim: &Aim, slot: u32, task: Task, _: TrimWay, facts: Facts) -> squeue::Entry128 {
-        match task {
-            // A namespace has nothing but data.
-            Task::Flush { .. } => commands::flush(aim, slot, facts).into_entry(),
-            Task::Trim { .. } => unreachable!("trims of such targets are refused"),
-        }
-    }
-
-    #[inline]
-    fn slot(completion: &cqueue::Entry32) -> u32 {
-        completion.user_data() as u32
-    }
-
-    #[inline]
-    fn result(completion: &cqueue::Entry32, length: u32) -> i32 {
-        match completion.result() {
-            // A command that succeeds does not say how much it moved: all of it.
-            0 => length as i32,
-            status @ 1.. => nvme_failure(status as u16),
-            errno => errno,
-        }
     }
 }

@@ -33,7 +33,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::thread::NanosleepRelativeResult;
 
-pub use entries::{Commands, Entries, Files};
+pub use commands::Commands;
+pub use entries::{Entries, Files};
 use memory::Share;
 pub(crate) use modes::{options, try_out};
 pub(crate) use nop::{NopRing, no_target};
@@ -46,8 +47,8 @@ use crate::backend::{Backend, Completion, Io, RealBackend, Shape, Task};
 use crate::buffers::lent::Lent;
 use crate::buffers::{self, Buffers};
 use crate::clock::{self, Clock};
+use crate::open_target::OpenTarget;
 use crate::pacer::{self, Pace, Pacer, Wait};
-use crate::target::OpenTarget;
 
 /// How much memory this user may have locked or registered; none if as much as he likes.
 pub(crate) fn lockable() -> Option<u64> {

@@ -11,9 +11,8 @@ use fathom_core::spec::{RingMode, SubmissionThread};
 use rustix::io::Errno;
 
 use super::{Commands, Entries, Facts, Files, UringOf};
-use crate::backend::{Backend, Io, RealBackend, Shape, failure};
-use crate::choice::Refusal;
-use crate::target::OpenTarget;
+use crate::backend::{Backend, Io, RealBackend, Refusal, Shape, failure};
+use crate::open_target::OpenTarget;
 
 /// How long one read may take. What takes longer is no matter of the mode, and is measured.
 const PATIENCE: Span = Span::from_secs(5);
@@ -181,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::backend::nvme_failure;
-    use crate::target::Passthrough;
+    use crate::open_target::Passthrough;
 
     const POLLED: RingMode = RingMode { polled: true, submission_thread: None };
 

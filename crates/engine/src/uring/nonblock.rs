@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat, fstatfs};
 
 use super::Setup;
-use crate::target::OpenTarget;
+use crate::open_target::OpenTarget;
 
 const TMPFS: u32 = 0x0102_1994;
 const RAMFS: u32 = 0x8584_58f6;

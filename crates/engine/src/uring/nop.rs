@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use super::Uring;
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
-use crate::target::OpenTarget;
 
 /// The kernel completes the entry with its length as the result (IORING_NOP_INJECT_RESULT). From
 /// Linux 6.10 on; an older one does not look at the flags, and completes it with 0.

@@ -258,7 +258,7 @@ fn with_trims(streams: &[Stream], ways: &[Way<'_>], choice: Choice) -> Result<Ch
         _ => choice,
     };
     for (_, open) in trimming().flat_map(|(_, way)| &way.targets) {
-        access::probe_trim(open, choice.kind).map_err(|(cause, remedy)| {
+        target::probe_trim(open, choice.kind).map_err(|(cause, remedy)| {
             let name = &open.name;
             Error::Refused(format!("--trim-share does not work with {name}: {cause}: {remedy}"))
         })?;

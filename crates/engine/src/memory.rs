@@ -11,8 +11,6 @@ use std::ptr::NonNull;
 
 use fathom_core::Bytes;
 
-use crate::payload::Deal;
-
 /// Where the host says how large its large pages are, and how many are free.
 const MEMINFO: &str = "/proc/meminfo";
 
@@ -23,6 +21,20 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     length: usize,
     owner: Owner,
+}
+
+/// Which of all buffers belong to one slot that has its own, where slots do not share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deal {
+    /// How many share them: each has every so manieth buffer.
+    pub(crate) among: u32,
+    /// Which one this is.
+    pub(crate) which: u32,
+}
+
+impl Deal {
+    /// All belong to one.
+    pub(crate) const ALL: Self = Self { among: 1, which: 0 };
 }
 
 /// What large pages are asked for, which says how many it takes in all.

@@ -14,14 +14,14 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-use super::testing::assert_chi_squared;
-use super::{Pointers, Request, source};
+use super::{Observer, Phase, Progress, drive_plan, run_on, timetable};
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
-use crate::run_point::{Observer, Phase, Progress, drive_plan, run_on, timetable};
+use crate::pattern::testing::assert_chi_squared;
+use crate::pattern::{Pointers, Request, source};
 use crate::sim::Sim;
 use crate::sync::Sync;
-use crate::target::OpenTarget;
 use crate::worker::{Job, Sink};
 
 const KIB: u64 = 1024;
