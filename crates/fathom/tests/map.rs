@@ -25,30 +25,6 @@ fn mapped(more: &[&str]) -> (Document, String) {
     (place.result(), stdout(&output))
 }
 
-/// Three collections are in every cell that writes and ends by its count, so that its tail agrees with
-/// that of a long one.
-#[test]
-fn a_cell_that_ends_by_its_count_holds_what_the_device_does_rarely() {
-    let p99 = |more: &[&str]| {
-        let place = Place::new();
-        let device = "sim:ssd,collect-every=512m,collect-time=20ms";
-        let fixed = ["map", device, "--exhaustive", "--grid", "2x3", "--write-max", "400MB/s"];
-        let maxima = ["--read-max", "200k", "--percentiles", "50,99", "--seed", "3"];
-        let output = place.run(&[&fixed[..], &maxima, more].concat());
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
-        let says = stdout(&output).contains("after 200,000 reads or 250,000 I/Os, and 1.5 GiB");
-        assert_eq!(says, more.is_empty());
-        let document = place.result();
-        let found = &found(&document).cells;
-        let cell = found.iter().find(|cell| cell.write == 1 && cell.read == 2).unwrap();
-        cell.response_time_ns[1].unwrap().value
-    };
-    let (counted, long) = (p99(&[]), p99(&["--cell-time", "10s"]));
-    // Reads are served in 0.2 ms, and in 1 of 60 cases wait for a collection of 20 ms.
-    assert!(long > 5e6, "{long}");
-    assert!((counted / long - 1.0).abs() < 0.25, "{counted} {long}");
-}
-
 #[test]
 fn an_exhaustive_map_of_a_queue_agrees_with_theory() {
     let (document, text) = mapped(&["--exhaustive"]);

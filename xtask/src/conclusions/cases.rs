@@ -385,7 +385,6 @@ fn map(seed: u64) -> Box<dyn Experiment> {
         window_max: Span::from_secs(9),
         give_up_from: Span::from_secs(2),
         behind: 0.03,
-        by_count: None,
         prefill: 0,
         trims: None,
     }))

@@ -37,13 +37,6 @@ pub struct Faults {
     pub hang_after: Option<Span>,
 }
 
-impl Faults {
-    /// Whether the device answers at some times and not at others, whatever it is asked.
-    pub fn change_over_time(&self) -> bool {
-        self.stall.is_some() || self.hang_after.is_some()
-    }
-}
-
 /// Times count from the opening of the device, warm-up included.
 pub(super) const PARAMETERS: [Parameter<Faults>; 6] = [
     Parameter {

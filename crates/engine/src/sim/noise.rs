@@ -101,11 +101,6 @@ impl Noise {
         let Self { within, between, drift, foreign, .. } = self;
         *within == 0.0 && *between == 0.0 && drift.is_none() && foreign.is_none()
     }
-
-    /// Whether it changes while a run goes on.
-    pub fn changes_within_a_run(&self) -> bool {
-        self.within > 0.0 || self.drift.is_some() || self.foreign.is_some()
-    }
 }
 
 /// The speeds of a run, stretch by stretch from the first one on.

@@ -252,15 +252,6 @@ impl Options {
         })
     }
 
-    /// How much is written from one time to the next that the device does something rare, which shows in
-    /// the tail of what it serves meanwhile; nothing if it does all that it does all the time.
-    pub fn rarely(&self) -> Bytes {
-        match &self.model {
-            Model::Ssd(ssd) if ssd.collect_time > Span(0) => ssd.collect_every,
-            _ => Bytes(0),
-        }
-    }
-
     /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
     /// seeds together repeat each of them.
     pub fn for_run(&self, seed: u64) -> Self {
@@ -274,11 +265,6 @@ impl Options {
     /// The same device at a later time of its session: drift and foreign load go on from there.
     pub fn at(&self, began: Span) -> Self {
         Self { began, ..self.clone() }
-    }
-
-    /// Whether the device is another one at some times of a run than at others, whatever it is asked.
-    pub fn changes_over_time(&self) -> bool {
-        self.faults.change_over_time() || self.noise.changes_within_a_run()
     }
 
     /// What it is made of, as the layers of a real target tell it; nothing of what is one disk.
@@ -430,15 +416,6 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         text.parse::<Options>().expect_err(text)
-    }
-
-    #[test]
-    fn a_drive_that_collects_says_how_rarely() {
-        for (text, rarely) in
-            [("ssd,collect-every=16m", 16 << 20), ("ssd,collect-time=0ns", 0), ("hdd", 0)]
-        {
-            assert_eq!(text.parse::<Options>().unwrap().rarely(), Bytes(rarely), "{text}");
-        }
     }
 
     #[test]

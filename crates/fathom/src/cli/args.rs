@@ -445,8 +445,8 @@ pub struct Map {
     /// Measure every cell instead of those that the others follow from
     #[arg(long, help_heading = "Map")]
     pub exhaustive: bool,
-    /// How long a cell is measured that is as exact by then as it is to be [default: 5s, and sooner
-    /// on a simulated device of which enough I/Os were counted; 30s for a disk that turns]
+    /// How long a cell is measured that is as exact by then as it is to be [default: 5s; 30s
+    /// for a disk that turns]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
     pub cell_time: Option<Span>,
     /// How long a cell is measured at most, where it is not [default: six times --cell-time; twice

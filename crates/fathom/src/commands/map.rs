@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fathom_core::experiment::map::{
-    ByCount, Map, SearchOptions, Settings, Shape, Surface, Trims, cells_at_most,
+    Map, SearchOptions, Settings, Shape, Surface, Trims, cells_at_most,
 };
 use fathom_core::experiment::{Axis, Scale};
 use fathom_core::facts::Target;
 use fathom_core::spec::Point;
-use fathom_core::{Bytes, Quantile, Span, count};
+use fathom_core::{Bytes, Quantile, Span};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
@@ -44,20 +44,6 @@ const QUICK: Cells =
 /// goes with the elevator.
 const TURNING: Cells =
     Cells { window: Span::from_secs(30), longest: 2, give_up_from: 0.4, behind: 0.15 };
-
-/// A cell on a simulated device ends before its time when so many I/Os have told enough. By the end of
-/// the first two a queue has found its length or shows that it has none, p99.9 is trusted from two
-/// hundred thousand reads on, and what is not known by then will not be soon. A quarter more is for
-/// the writes among them.
-const BY_COUNT: ByCount =
-    ByCount { ramp: 20_000, given_up: 100_000, known: 200_000, most: 250_000, written: Bytes(0) };
-
-/// So many times is in such a cell what the device does rarely.
-const RARELY: u64 = 3;
-
-/// The interval of such cells: what a cell has to have ten of, and what holds thousands of I/Os in the
-/// cells that have most of them.
-const COUNTED_INTERVAL: Span = Span::from_ms(50);
 
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
@@ -106,7 +92,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         .map_err(|blame| blame.error)?;
     let (spec, refusal) = resolve::consent::permitted(spec, &described);
     let refusal = refusal.map(in_words_of_a_map);
-    let settings = settings(args, &spec, by_count(args, &place))?;
+    let settings = settings(args, &spec)?;
     if settings.trims.is_some() && args.ramp == Span(0) {
         return Err(Error::option(
             "--trim-share",
@@ -249,16 +235,7 @@ fn halves(args: &Args, place: &Place) -> [AccessArgs; 2] {
     [at(access.offset.0), at(access.offset.0.saturating_add(half))]
 }
 
-/// When cells end by the number of their I/Os: on a simulated device that was asked for no change over
-/// time, unless it was said how long a cell is to be measured.
-fn by_count(args: &Args, place: &Place) -> Option<ByCount> {
-    let Place::Simulated { options, .. } = place else { return None };
-    let is_usual = args.cell_time.is_none() && args.cell_time_max.is_none();
-    let written = Bytes(options.rarely().0.saturating_mul(RARELY));
-    (is_usual && !options.changes_over_time()).then_some(ByCount { written, ..BY_COUNT })
-}
-
-fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Settings, Error> {
+fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
     let cells = if spec.targets[0].turns() { TURNING } else { QUICK };
     let (window, window_max) = times(args, &cells)?;
     let maximum = |option: &str, typed: &Option<Offered>, block: Bytes| {
@@ -277,14 +254,13 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
     let read_max = maximum("--read-max", &args.read_max, args.block_size)?;
     let shape = Shape { writes: args.grid.0 as usize, reads: args.grid.1 as usize, first_read: 0 };
     let surfaces = surfaces(args)?;
-    let interval = by_count.map_or(limits::SHORTEST_INTERVAL, |_| COUNTED_INTERVAL);
     let point = &spec.points[0];
     let mut streams = point.streams.iter().cloned();
     let mut next = || streams.next().expect("a writer and readers were described");
     let (writer, reader) = (next(), next());
     let trims = streams.next().zip(trim_share(args));
     Ok(Settings {
-        base: Point { interval, ..point.clone() },
+        base: Point { interval: limits::SHORTEST_INTERVAL, ..point.clone() },
         writer,
         trims: trims.map(|(stream, share)| Trims { stream, share }),
         reader,
@@ -303,7 +279,6 @@ fn settings(args: &Args, spec: &Spec, by_count: Option<ByCount>) -> Result<Setti
         window_max,
         give_up_from: Span((window.0 as f64 * cells.give_up_from) as u64),
         behind: allowed_error(args, &cells)?,
-        by_count,
     })
 }
 
@@ -406,11 +381,6 @@ fn about(map: &Map, settings: &Settings) -> Vec<String> {
             stream.regions[0].offset
         ));
     }
-    if let Some(ByCount { known, most, written, .. }) = settings.by_count {
-        let [known, most] = [known, most].map(count);
-        let and = if written.0 > 0 { format!(", and {written} written") } else { String::new() };
-        about.push(format!("         simulated: after {known} reads or {most} I/Os{and}"));
-    }
     about
 }
 
@@ -427,13 +397,7 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
     let maximum = |one: Option<f64>| one.map_or("found".to_owned(), |value| value.to_string());
     let percentiles: Vec<String> =
         settings.search.surfaces.iter().map(|one| one.quantile.0.to_string()).collect();
-    let by_count = settings.by_count.map_or("none".to_owned(), |count| {
-        let ByCount { ramp, given_up, known, most, written } = count;
-        let written = written.0;
-        format!("ramp {ramp}, given up {given_up}, known {known}, most {most}, written {written}")
-    });
     let pairs = [
-        ("by-count", by_count),
         ("grid", format!("{writes}x{reads}")),
         ("percentiles", percentiles.join(",")),
         ("tolerance", args.tolerance.to_string()),

@@ -50,8 +50,6 @@ pub struct Settings {
     pub give_up_from: Span,
     /// The share of what was offered that the target may be behind in a cell that it carries.
     pub behind: f64,
-    /// When a cell ends by what was counted, before its time; never on a real target.
-    pub by_count: Option<ByCount>,
 }
 
 /// Trims beside the writes: each goes over what its cell has written a ramp before.
@@ -61,27 +59,6 @@ pub struct Trims {
     pub stream: Stream,
     /// How much of what is written is trimmed, from above 0 to 1.
     pub share: f64,
-}
-
-/// When a cell ends by the number of its I/Os, before its time.
-///
-/// Only for a target in virtual time. A real one changes from second to second, whatever it is asked,
-/// and a half-width of less than a few seconds does not know of it; and there a second costs the same
-/// however many I/Os it holds, where in virtual time it costs as many as it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByCount {
-    /// The load before the window is of about so many I/Os, where that takes less than the ramp.
-    pub ramp: u64,
-    /// A cell is given up, because the target falls behind, from so many I/Os on.
-    pub given_up: u64,
-    /// It ends from so many reads on: soon, if all its quantiles are within their tolerances by then,
-    /// and otherwise as it is.
-    pub known: u64,
-    /// It ends as it is from so many I/Os on, however few of them are reads.
-    pub most: u64,
-    /// But if it writes, not before it has written so much: what the target does rarely, each time that
-    /// so much was written, is in no shorter one.
-    pub written: Bytes,
 }
 
 /// The least reads per second: those of a cell without a read load, which tell its response time.
@@ -107,19 +84,6 @@ const PRECISE_AT: f64 = 0.99;
 
 /// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
-
-/// When it is looked at before that, where it may end by what was counted: with 5 s after a quarter of a
-/// second, and then each time that a sixth to a fifth more was counted.
-const EARLY_LOOKS: [f64; 17] = [
-    0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.14, 0.16, 0.2, 0.24, 0.28, 0.34, 0.4, 0.48, 0.56,
-    0.68,
-];
-
-/// So many intervals make enough batches for a half-width. No cell is known in less.
-const INTERVALS: u64 = 5;
-
-/// With so many a half-width is no wider because there are few: none is given less to be known in.
-const FULL_INTERVALS: u64 = 10;
 
 /// The lag from which on a target that falls behind is given up: this long, and so many times the
 /// shortest response time. Less may be a hiccup.
@@ -239,7 +203,7 @@ impl Map {
             }
             MapStage::Cells(cells) => {
                 if let Some(ask) = cells.running.take() {
-                    let reading = reading(settings, cells.before(trial), &trial.record);
+                    let reading = reading(settings, cells.shortest(), &trial.record);
                     cells.search.tell(ask, reading);
                 }
             }
@@ -316,11 +280,9 @@ impl Experiment for Map {
 
     fn enough(&self, so_far: &Record) -> bool {
         match &self.stage {
-            MapStage::Cells(cells) => cells.running.is_some_and(|ask| {
-                let before =
-                    Before { shortest: cells.shortest(), ramp: cells.ramp(ask, &self.settings) };
-                enough(&self.settings, before, so_far)
-            }),
+            MapStage::Cells(cells) => {
+                cells.running.is_some() && enough(&self.settings, cells.shortest(), so_far)
+            }
             MapStage::Prefill(_) | MapStage::Climb(_) | MapStage::Nothing(_) => false,
         }
     }
@@ -330,8 +292,8 @@ impl Experiment for Map {
         let foreseen = |ask| {
             let (settings, shortest) = (self.settings.clone(), cells.shortest());
             let planned = cells.planned(ask, &self.settings);
-            let before = Before { shortest, ramp: planned.point.warm_up };
-            Foreseen { planned, enough: Box::new(move |so_far| enough(&settings, before, so_far)) }
+            let enough = move |so_far: &Record| enough(&settings, shortest, so_far);
+            Foreseen { planned, enough: Box::new(enough) }
         };
         cells.search.foreseen(most).into_iter().map(foreseen).collect()
     }
@@ -343,7 +305,7 @@ impl Experiment for Map {
                 "A probe for the end of an axis goes as deep as it gains: no cell rests on it.",
             ),
             MapStage::Cells(cells) => {
-                let reading = reading(settings, cells.before(trial), &trial.record);
+                let reading = reading(settings, cells.shortest(), &trial.record);
                 match (reading.admissible, reading.precise) {
                     (false, _) => Some(
                         "The map marks this cell as one that the target does not carry, and shows \
@@ -443,7 +405,6 @@ impl Climb {
             per_target => per_target,
         };
         let stream = Stream { pacing: Pacing::Closed { queue_depth }, workers, ..stream.clone() };
-        let (warm_up, window) = self.lengths(settings);
         let name = format!("{}s alone, queue depth {queue_depth}", self.direction.name());
         let streams = Vec::from([stream]);
         let coordinate = Coordinate {
@@ -452,21 +413,16 @@ impl Climb {
             value: Some(f64::from(queue_depth)),
         };
         Planned {
-            point: Point { name, streams, warm_up, window, ..settings.base.clone() },
+            point: Point {
+                name,
+                streams,
+                warm_up: settings.ramp,
+                window: PROBE,
+                ..settings.base.clone()
+            },
             place: Place { role: Role::Probe, coordinates: Vec::from([coordinate]), repeat: 0 },
             rest: Span(0),
         }
-    }
-
-    /// How long a probe goes before its window, and in it. Where cells end by what was counted, reads
-    /// need no more of it than a cell does; so many come at the rate of the probe before at the least.
-    fn lengths(&self, settings: &Settings) -> (Span, Span) {
-        let count = settings.by_count.filter(|_| self.direction == Direction::Read);
-        let Some(count) = count.filter(|_| self.best > 0.0) else { return (settings.ramp, PROBE) };
-        let interval = settings.base.interval;
-        let ramp = intervals_of(interval, count.ramp, self.best);
-        let window = intervals_of(interval, count.known, self.best);
-        (ramp.min(settings.ramp), window.min(PROBE))
     }
 
     /// Bytes per second of writes, or I/Os per second of reads.
@@ -477,12 +433,6 @@ impl Climb {
         };
         found.map_or(0.0, |one| one.value)
     }
-}
-
-/// The whole intervals in which so many I/Os come at such a rate per second; at least one.
-fn intervals_of(interval: Span, ios: u64, rate: f64) -> Span {
-    let intervals = (ios as f64 / rate * 1e9 / interval.0 as f64).ceil().max(1.0);
-    Span((intervals * interval.0 as f64) as u64)
 }
 
 impl Cells {
@@ -540,7 +490,7 @@ impl Cells {
             point: Point {
                 name: format!("{reads} reads/s beside {writes} of writes"),
                 streams,
-                warm_up: self.ramp(Ask { spot, role }, settings),
+                warm_up: settings.ramp,
                 window: settings.window_max,
                 looks: looks(settings),
                 seed: self.seed(settings, Ask { spot, role }),
@@ -549,21 +499,6 @@ impl Cells {
             place: Place { role, coordinates, repeat: u32::from(role == Role::Sentinel) },
             rest: Span(0),
         }
-    }
-
-    /// The load before a cell's window: by what is offered, where cells go by what is counted.
-    fn ramp(&self, Ask { spot, .. }: Ask, settings: &Settings) -> Span {
-        let Some(count) = settings.by_count else { return settings.ramp };
-        let (shape, block) =
-            (settings.search.shape, settings.writer.block_sizes.largest().0 as f64);
-        let writes = self.bandwidth(shape, spot.write) / block;
-        let rate = self.rate(shape, spot.read).max(SINGLE_READS) + writes;
-        intervals_of(settings.base.interval, count.ramp, rate).min(settings.ramp)
-    }
-
-    /// What was known of a cell that was measured.
-    fn before(&self, trial: &Trial) -> Before {
-        Before { shortest: self.shortest(), ramp: trial.point.warm_up }
     }
 
     /// The shortest median response time of reads so far, the probes included.
@@ -613,49 +548,18 @@ fn trimmer(settings: &Settings, bandwidth: f64) -> Option<Stream> {
     })
 }
 
-/// What is known of a cell before its window.
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    /// The shortest median response time of reads so far, in nanoseconds.
-    shortest: Option<f64>,
-    /// The load before the window.
-    ramp: Span,
-}
-
 /// Whether a cell is known well enough, or known to be too much for the target.
-fn enough(settings: &Settings, before: Before, so_far: &Record) -> bool {
-    let is_known = || {
-        let carried = is_carried(settings, so_far);
-        carried && is_precise(&settings.search.surfaces, so_far)
-    };
-    let may_be_given_up = settings.give_up_from <= so_far.window
-        || settings.by_count.is_some_and(|count| count.given_up <= so_far.total(None).ios());
-    (may_be_given_up && falls_behind(settings, before, so_far))
+fn enough(settings: &Settings, shortest: Option<f64>, so_far: &Record) -> bool {
+    let is_known = || is_carried(settings, so_far) && is_precise(&settings.search.surfaces, so_far);
+    (settings.give_up_from <= so_far.window && falls_behind(settings, shortest, so_far))
         || (settings.window <= so_far.window && is_known())
-        || has_counted_enough(settings, so_far)
-}
-
-/// Whether a cell ends by what was counted although nothing is wrong with it.
-fn has_counted_enough(settings: &Settings, so_far: &Record) -> bool {
-    let Some(count) = settings.by_count else { return false };
-    let intervals = so_far.window.0 / settings.base.interval.0;
-    // Each one that was asked for, those among them that a cell of the usual length need not know.
-    let all_known = || settings.search.surfaces.iter().all(|one| is_known(one, so_far));
-    let written = so_far.total(Some(Direction::Write)).bytes;
-    if Bytes(0) < written && written < count.written {
-        return false;
-    }
-    let is_read = count.known <= samples(so_far);
-    (FULL_INTERVALS <= intervals && (is_read || count.most <= so_far.total(None).ios()))
-        || (INTERVALS <= intervals && is_read && is_carried(settings, so_far) && all_known())
 }
 
 /// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
 /// as half-widths have become much smaller.
 fn looks(settings: &Settings) -> Vec<Span> {
     let interval = settings.base.interval.0;
-    let early = settings.by_count.is_some().then_some(EARLY_LOOKS).into_iter().flatten();
-    let times = early.chain(LOOKS).map(|times| (settings.window.0 as f64 * times).round() as u64);
+    let times = LOOKS.map(|times| (settings.window.0 as f64 * times).round() as u64);
     let mut looks: Vec<Span> = std::iter::once(settings.give_up_from.0)
         .chain(times)
         .map(|time| Span(time.div_ceil(interval) * interval))
@@ -667,16 +571,13 @@ fn looks(settings: &Settings) -> Vec<Span> {
 }
 
 /// What a trial of a cell told.
-fn reading(settings: &Settings, before: Before, record: &Record) -> Reading {
-    // Before its shortest time a cell ends because it is too much for the target, unless there were
-    // enough I/Os by then.
-    let given_up = record.ended_early
-        && record.window < settings.window
-        && !has_counted_enough(settings, record);
+fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Reading {
+    // Before its shortest time a cell ends only because it is too much for the target.
+    let given_up = record.ended_early && record.window < settings.window;
     let carried = !given_up
         && 0 < streams(record)
         && is_carried(settings, record)
-        && !falls_behind(settings, before, record);
+        && !falls_behind(settings, shortest, record);
     if !carried {
         return Reading::default();
     }
@@ -698,10 +599,9 @@ fn is_carried(settings: &Settings, record: &Record) -> bool {
 }
 
 /// Whether a stream is far behind its schedule and falls further behind.
-fn falls_behind(settings: &Settings, before: Before, record: &Record) -> bool {
-    let gone = (before.ramp + record.window).0 as f64;
-    let shortest = before.shortest.unwrap_or(0.0);
-    let far = [LAG.0 as f64, LAG_TIMES * shortest, settings.behind * gone];
+fn falls_behind(settings: &Settings, shortest: Option<f64>, record: &Record) -> bool {
+    let gone = (settings.ramp + record.window).0 as f64;
+    let far = [LAG.0 as f64, LAG_TIMES * shortest.unwrap_or(0.0), settings.behind * gone];
     let far = far.into_iter().fold(0.0, f64::max);
     (0..streams(record)).any(|stream| {
         let backlog = record.backlog(stream);
@@ -738,19 +638,12 @@ fn known(record: &Record, quantile: Quantile) -> Option<Estimate> {
 fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
     surfaces.iter().enumerate().filter(|(_, one)| one.quantile.0 <= PRECISE_AT).all(
         |(place, surface)| match known(record, surface.quantile) {
-            Some(time) => is_within(surface, &time),
+            Some(time) => {
+                time.half_width.is_some_and(|half| half <= surface.tolerance * time.value)
+            }
             None => place > 0,
         },
     )
-}
-
-/// Whether there are enough samples for a quantile, and it is within its tolerance.
-fn is_known(surface: &Surface, record: &Record) -> bool {
-    known(record, surface.quantile).is_some_and(|time| is_within(surface, &time))
-}
-
-fn is_within(surface: &Surface, time: &Estimate) -> bool {
-    time.half_width.is_some_and(|half| half <= surface.tolerance * time.value)
 }
 
 #[cfg(test)]
@@ -759,7 +652,6 @@ mod tests {
 
     use super::*;
     use crate::experiment::CellKind;
-    use crate::experiment::map::grid::Spot;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
     use crate::spec::Region;
     use crate::verdict::testing::Invented;
@@ -790,7 +682,6 @@ mod tests {
             window_max: Span::from_secs(30),
             give_up_from: Span::from_secs(3),
             behind: 0.03,
-            by_count: None,
         }
     }
 
@@ -918,25 +809,6 @@ mod tests {
     }
 
     #[test]
-    fn where_cells_end_by_count_a_probe_of_reads_is_as_long_as_so_many_take() {
-        let probes = |by_count| {
-            let mut settings = Settings { by_count, ..settings() };
-            settings.base.interval = Span::from_ms(50);
-            let (planned, _) = run(Map::new(settings), |_, _| true);
-            let probes = planned.into_iter().take_while(|one| one.place.role == Role::Probe);
-            probes.map(|one| (one.point.warm_up, one.point.window)).collect::<Vec<_>>()
-        };
-        let usual = (Span::from_secs(1), Span::from_secs(3));
-        assert_eq!(probes(None), [usual; 4]);
-        let count =
-            |ramp, known| Some(ByCount { ramp, given_up: 1, known, most: 1, written: Bytes(0) });
-        // At 1000 reads a second, which the first probe of them shows.
-        let short = (Span::from_ms(250), Span::from_ms(650));
-        assert_eq!(probes(count(240, 620)), [usual, usual, usual, short]);
-        assert_eq!(probes(count(9_000, 9_000)), [usual; 4]);
-    }
-
-    #[test]
     fn a_cell_is_a_writer_at_its_bandwidth_and_readers_at_their_rate() {
         let settings =
             Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
@@ -1043,11 +915,6 @@ mod tests {
         record
     }
 
-    /// What is known before a window that follows a ramp of a second.
-    fn after(shortest: Option<f64>) -> Before {
-        Before { shortest, ramp: Span::from_secs(1) }
-    }
-
     #[test]
     fn a_cell_ends_when_it_is_precise_or_hopeless() {
         let settings =
@@ -1064,78 +931,15 @@ mod tests {
         // What was given up was not carried, even where its backlog is in nobody's ledger.
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.ended_early = true;
-        assert!(!reading(&settings, after(None), &record).admissible);
-        assert!(reading(&settings, after(None), &so_far(&map, &planned, 5, Span(0))).admissible);
+        assert!(!reading(&settings, None, &record).admissible);
+        assert!(reading(&settings, None, &so_far(&map, &planned, 5, Span(0))).admissible);
         // A lag that shrinks is being caught up.
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.series.iter_mut().for_each(|one| one.lag = Some(Span::from_ms(900)));
         assert!(!map.enough(&record));
         // Against response times of 10 ms 150 ms are little.
         let record = so_far(&map, &planned, 3, Span::from_ms(150));
-        assert!(falls_behind(&settings, after(Some(1e6)), &record));
-        assert!(!falls_behind(&settings, after(Some(1e7)), &record));
-    }
-
-    #[test]
-    fn in_virtual_time_a_cell_ends_when_enough_was_counted() {
-        let settings =
-            Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
-        let mut map = Map::new(settings.clone());
-        let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
-        let calm = so_far(&map, &planned, 1, Span(0));
-        let ios = calm.total(None).ios();
-        let (count, written) = (u64::MAX, Bytes(0));
-        let never = ByCount { ramp: count, given_up: count, known: count, most: count, written };
-        let counting = |surfaces: usize, count: ByCount| {
-            let mut settings = Settings { by_count: Some(count), ..settings.clone() };
-            settings.search.surfaces.truncate(surfaces);
-            settings.base.interval = Span::from_ms(100);
-            settings
-        };
-        let ends = |settings: &Settings, so_far: &Record| enough(settings, after(None), so_far);
-        let known = counting(2, ByCount { known: ios, ..never });
-        assert_eq!(looks(&known)[..5], [300, 400, 500, 600, 700].map(Span::from_ms));
-        assert!(ends(&known, &calm) && !ends(&settings, &calm));
-        let ended = Record { ended_early: true, ..calm.clone() };
-        assert!(reading(&known, after(None), &ended).admissible);
-        assert!(reading(&known, after(None), &ended).precise);
-        // Too few, too short, or one of them unknown.
-        assert!(!ends(&counting(2, ByCount { known: ios + 1, ..never }), &calm));
-        let short = Record { window: Span::from_ms(400), ..calm.clone() };
-        assert!(!ends(&known, &short));
-        let unknown = counting(3, ByCount { known: ios, ..never });
-        let half = Record { window: Span::from_ms(500), ..calm.clone() };
-        assert!(ends(&known, &half) && !ends(&unknown, &half));
-        // However little is known, not beyond what it may count at most.
-        let most = counting(2, ByCount { most: ios, ..never });
-        let erratic = Record { stretches: Vec::new(), ..calm.clone() };
-        for enough in [&most, &known] {
-            assert!(ends(enough, &erratic));
-            assert!(!ends(enough, &Record { window: Span::from_ms(900), ..erratic.clone() }));
-        }
-        assert!(!ends(&counting(2, never), &erratic));
-        let ended = Record { ended_early: true, ..erratic };
-        let reading = reading(&most, after(None), &ended);
-        assert!(reading.admissible && !reading.precise);
-        // What is rare has to be in it.
-        let mut writes = calm.clone();
-        writes.workers[0].cells[0].flows[Direction::Write as usize].bytes = Bytes(5000);
-        let wants = |bytes| {
-            let written = Bytes(bytes);
-            counting(2, ByCount { known: ios, most: ios, written, ..never })
-        };
-        assert!(ends(&wants(5000), &writes) && !ends(&wants(5001), &writes));
-        assert!(ends(&wants(5001), &calm), "a cell without writes waits for none");
-        // The ramp is of so many I/Os, in whole intervals, and no longer than it may be.
-        let MapStage::Cells(cells) = &map.stage else { panic!("no cells") };
-        let full = Ask { spot: Spot { write: 4, read: 4 }, role: Role::Result };
-        let ramp = |ramp| cells.ramp(full, &counting(2, ByCount { ramp, ..never }));
-        // Of 2000 writes and 400 reads a second.
-        assert_eq!([240, 1, 601, 9999].map(ramp), [100, 100, 300, 1000].map(Span::from_ms));
-        assert_eq!(cells.ramp(full, &settings), settings.ramp);
-        // A backlog of 500 ms is enough after a second, if enough I/Os tell of it.
-        let behind = so_far(&map, &planned, 1, Span::from_ms(500));
-        assert!(ends(&counting(2, ByCount { given_up: ios, ..never }), &behind));
-        assert!(!ends(&counting(2, ByCount { given_up: ios + 1, ..never }), &behind));
+        assert!(falls_behind(&settings, Some(1e6), &record));
+        assert!(!falls_behind(&settings, Some(1e7), &record));
     }
 }

@@ -9,7 +9,7 @@ mod search;
 mod surface;
 mod words;
 
-pub use cells::{ByCount, Map, READS, Settings, Trims, WRITES};
+pub use cells::{Map, READS, Settings, Trims, WRITES};
 pub use doubts::doubts;
 pub use grid::{Reading, Shape, Spot};
 pub use search::{Ask, CellSearch, Options as SearchOptions, Surface, cells_at_most};
