@@ -9,7 +9,7 @@ use fathom_core::{Instant, Span};
 use crate::access::CallFlags;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
-pub use crate::payload::{Content, Random};
+pub use crate::payload::{Content, RandomContent};
 
 /// An I/O to be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::memory::Deal;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::{Pointers, Request, source};
-use crate::payload::{Frame, Random, Rotation};
+use crate::payload::{Frame, RandomContent, Rotation};
 use crate::run_point::{Observer, RunError, run_on};
 use crate::schedule::{OpenLoop, Poisson, Schedule, Steady, Uniform};
 use crate::uring::Uring;
@@ -47,7 +47,7 @@ pub fn draw_requests(point: &Point, count: u64) -> (u64, u64) {
 pub fn refresh_payloads(buffers: usize, count: u64) -> Vec<u8> {
     let mut memory = vec![1; buffers * BLOCK];
     let frame = Frame { length: BLOCK, stride: BLOCK };
-    let random = Random { compressible: 0.0, dedup: 0.0, commons: 1, rotation: Bytes(0) };
+    let random = RandomContent { compressible: 0.0, dedup: 0.0, commons: 1, rotation: Bytes(0) };
     let mut slots = [0];
     let mut rotation = Rotation::new(&random, frame, (1, 1), Deal::ALL, &mut memory, &mut slots);
     for _ in 0..count {

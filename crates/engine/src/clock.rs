@@ -28,11 +28,11 @@ const READINGS: u32 = 10_000;
 /// A monotonic clock in nanoseconds. All clocks of the process share one origin and one calibration.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    source: Source,
+    source: ClockSource,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ClockSource {
     /// The time stamp counter, calibrated against the kernel's clock when the process first asks: how
     /// many nanoseconds 2^32 of its steps take. That is exact to 1 in 10^9, a thousand times as
     /// exact as the calibration, and one multiplication for a reading where quanta's own scale,
@@ -54,7 +54,7 @@ impl Clock {
         let kernel_trusts_tsc = cfg!(target_arch = "x86_64")
             && std::fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
         if !kernel_trusts_tsc {
-            return Self { source: Source::Monotonic };
+            return Self { source: ClockSource::Monotonic };
         }
         let counter = quanta::Clock::new();
         // quanta asks the CPU as well, and falls back to the kernel's clock without saying so. Its
@@ -63,21 +63,21 @@ impl Clock {
         let reading = counter.raw();
         let after = monotonic();
         if before <= reading && reading <= after {
-            return Self { source: Source::Monotonic };
+            return Self { source: ClockSource::Monotonic };
         }
         let scale = counter.delta_as_nanos(0, 1 << 32);
-        Self { source: Source::Counter { counter, scale } }
+        Self { source: ClockSource::Counter { counter, scale } }
     }
 
     /// The current time.
     #[inline]
     pub fn now(&self) -> Instant {
         match &self.source {
-            Source::Counter { counter, scale } => {
+            ClockSource::Counter { counter, scale } => {
                 let scaled = u128::from(counter.raw()) * u128::from(*scale);
                 Instant((scaled >> 32) as u64)
             }
-            Source::Monotonic => Instant(monotonic()),
+            ClockSource::Monotonic => Instant(monotonic()),
         }
     }
 
@@ -97,8 +97,8 @@ impl Clock {
         }
         let elapsed = last.since(started).0;
         let source = match self.source {
-            Source::Counter { .. } => "tsc",
-            Source::Monotonic => "CLOCK_MONOTONIC",
+            ClockSource::Counter { .. } => "tsc",
+            ClockSource::Monotonic => "CLOCK_MONOTONIC",
         };
         facts::Clock {
             source: source.to_owned(),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_measured_clock_has_a_step_and_a_cost() {
-        for clock in [Clock::default(), Clock { source: Source::Monotonic }] {
+        for clock in [Clock::default(), Clock { source: ClockSource::Monotonic }] {
             let facts = clock.measure();
             assert!(["tsc", "CLOCK_MONOTONIC"].contains(&facts.source.as_str()));
             assert!(facts.resolution_ns >= 1.0 && facts.cost_ns > 0.0, "{facts:?}");

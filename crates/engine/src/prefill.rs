@@ -34,7 +34,7 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// How to write.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct Prefilling {
     /// How many threads write, at least one.
     pub writers: u32,
     /// What each writes at once, a multiple of 4 KiB.
@@ -100,7 +100,7 @@ pub fn prefill(
     file: &File,
     from: Bytes,
     to: Bytes,
-    options: Options,
+    options: Prefilling,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<Prefilled, PrefillError> {
@@ -108,7 +108,8 @@ pub fn prefill(
     assert!(options.block.0 > 0 && options.block.0.is_multiple_of(PAGE));
     let failed = |written, cause| PrefillError { written: Bytes(written), cause };
     reserve(file, from.0, to.0).map_err(|cause| failed(0, cause))?;
-    let task = Task::new(file, from.0, to.0, options, stop).map_err(|cause| failed(0, cause))?;
+    let task =
+        SharedState::new(file, from.0, to.0, options, stop).map_err(|cause| failed(0, cause))?;
     let outcome = task.run(progress);
     let written = task.written.load(Ordering::Relaxed);
     outcome.and_then(|()| file.sync_all()).map_err(|cause| failed(written, cause))?;
@@ -138,13 +139,13 @@ fn reserve(file: &File, from: u64, to: u64) -> io::Result<()> {
 }
 
 /// What all writers share.
-struct Task<'a> {
+struct SharedState<'a> {
     /// Past the page cache, if possible.
     direct: Option<File>,
     /// Through the page cache, for what is no whole page and where nothing else is possible.
     buffered: File,
     to: u64,
-    options: Options,
+    options: Prefilling,
     stop: &'a AtomicBool,
     /// Where the next block starts.
     next: AtomicU64,
@@ -155,12 +156,12 @@ struct Task<'a> {
     failed: AtomicBool,
 }
 
-impl<'a> Task<'a> {
+impl<'a> SharedState<'a> {
     fn new(
         file: &File,
         from: u64,
         to: u64,
-        options: Options,
+        options: Prefilling,
         stop: &'a AtomicBool,
     ) -> io::Result<Self> {
         // A descriptor's flags belong to all its duplicates, so that the file is opened anew. Its
@@ -312,8 +313,8 @@ impl<'a> Task<'a> {
 }
 
 /// The content of whole pages from `offset` on.
-fn fill(options: Options, offset: u64, content: &mut [u8]) {
-    let Options { seed, compressible, dedup, .. } = options;
+fn fill(options: Prefilling, offset: u64, content: &mut [u8]) {
+    let Prefilling { seed, compressible, dedup, .. } = options;
     let mut numbers = Dedup::after(offset / PAGE, dedup, payload::COMMONS);
     for (page, content) in (offset / PAGE..).zip(content.chunks_mut(PAGE as usize)) {
         let number = numbers.next(Dedup::is_duplicate(dedup, page, 0.0));

@@ -10,13 +10,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::Bytes;
-use fathom_engine::prefill::{Options, PrefillError, Prefilled, prefill};
+use fathom_engine::prefill::{PrefillError, Prefilled, Prefilling, prefill};
 use tempfile::TempDir;
 
 const MIB: u64 = Bytes::MIB;
 
-fn options(writers: u32, block: u64, seed: u64) -> Options {
-    Options { writers, block: Bytes(block), seed, compressible: 0.0, dedup: 0.0 }
+fn options(writers: u32, block: u64, seed: u64) -> Prefilling {
+    Prefilling { writers, block: Bytes(block), seed, compressible: 0.0, dedup: 0.0 }
 }
 
 fn create(path: &Path) -> File {
@@ -27,7 +27,7 @@ fn write(
     file: &File,
     from: u64,
     to: u64,
-    options: Options,
+    options: Prefilling,
 ) -> Result<(Prefilled, Vec<u64>), PrefillError> {
     let mut heard = Vec::new();
     let go_on = AtomicBool::new(false);
@@ -40,7 +40,7 @@ fn write(
 fn a_file_has_as_many_duplicates_and_zeros_as_it_is_asked_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("file");
-    let options = Options { compressible: 0.5, dedup: 0.3, ..options(3, MIB, 7) };
+    let options = Prefilling { compressible: 0.5, dedup: 0.3, ..options(3, MIB, 7) };
     write(&create(&path), 0, 16 * MIB, options).unwrap();
     let content = std::fs::read(&path).unwrap();
     let units: HashSet<&[u8]> = content.chunks(4096).collect();
@@ -52,8 +52,8 @@ fn a_file_has_as_many_duplicates_and_zeros_as_it_is_asked_for() {
     // The content follows from the seed and the offset, whoever writes it.
     let again = folder.path().join("again");
     let file = create(&again);
-    write(&file, 0, 5 * MIB, Options { writers: 1, ..options }).unwrap();
-    write(&file, 5 * MIB, 16 * MIB, Options { writers: 2, ..options }).unwrap();
+    write(&file, 0, 5 * MIB, Prefilling { writers: 1, ..options }).unwrap();
+    write(&file, 5 * MIB, 16 * MIB, Prefilling { writers: 2, ..options }).unwrap();
     assert!(std::fs::read(&again).unwrap() == content);
 }
 
@@ -83,7 +83,7 @@ fn a_new_file_is_written_whole_with_content_of_its_own() {
 fn the_content_follows_from_seed_and_offset_alone() {
     let folder = TempDir::new().unwrap();
     let size = 3 * MIB + 300;
-    let content = |name: &str, parts: &[(u64, u64)], options: Options| {
+    let content = |name: &str, parts: &[(u64, u64)], options: Prefilling| {
         let path = folder.path().join(name);
         let file = create(&path);
         for (from, to) in parts {

@@ -9,7 +9,7 @@ use fathom_core::facts::{Content, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{Payload, Point, Stream};
 use fathom_core::verdict::{Finding, repeating_pool};
-use fathom_engine::host::{self, Extent};
+use fathom_engine::host::{self, ByteRange};
 
 use crate::error::Error;
 use crate::hanging;
@@ -61,7 +61,7 @@ impl Contents {
             .filter(|&place| !ranges[place].is_empty())
             .filter(|&place| self.targets[place].content.is_none() || self.stale[place])
             .collect();
-        let asked: Vec<(&Target, Vec<Extent>)> =
+        let asked: Vec<(&Target, Vec<ByteRange>)> =
             wanted.iter().map(|&place| (&self.targets[place], ranges[place].clone())).collect();
         let found = host::contents(&asked, point.seed);
         for (place, content) in wanted.into_iter().zip(found) {
@@ -127,7 +127,7 @@ pub fn looked_at<'p>(
     specs: impl IntoIterator<Item = (&'p [Target], &'p [Point])>,
     seed: u64,
 ) -> Vec<Target> {
-    let mut all: Vec<Vec<Extent>> = vec![Vec::new(); targets.len()];
+    let mut all: Vec<Vec<ByteRange>> = vec![Vec::new(); targets.len()];
     for (own, points) in specs {
         let place = |_: &Point, place: usize| {
             targets.iter().position(|target| target.path == own[place].path)
@@ -140,7 +140,7 @@ pub fn looked_at<'p>(
     }
     let read = |place: &usize| !all[*place].is_empty();
     let wanted: Vec<usize> = (0..targets.len()).filter(read).collect();
-    let asked: Vec<(&Target, Vec<Extent>)> =
+    let asked: Vec<(&Target, Vec<ByteRange>)> =
         wanted.iter().map(|&place| (&targets[place], all[place].clone())).collect();
     let mut known = targets.to_vec();
     for (place, content) in wanted.iter().zip(host::contents(&asked, seed)) {
@@ -154,8 +154,8 @@ fn ranges<'p>(
     targets: &[Target],
     points: impl IntoIterator<Item = &'p Point>,
     place: impl Fn(&Point, usize) -> Option<usize>,
-) -> Vec<Vec<Extent>> {
-    let mut ranges: Vec<Vec<Extent>> = vec![Vec::new(); targets.len()];
+) -> Vec<Vec<ByteRange>> {
+    let mut ranges: Vec<Vec<ByteRange>> = vec![Vec::new(); targets.len()];
     for point in points {
         for stream in point.streams.iter().filter(|stream| stream.does(Direction::Read)) {
             for region in &stream.regions {

@@ -52,7 +52,7 @@ struct ControlBlock {
 /// The kernel's `struct io_event`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-struct Event {
+struct IoEvent {
     data: u64,
     object: u64,
     result: i64,
@@ -60,7 +60,7 @@ struct Event {
 }
 
 const _: () = assert!(size_of::<ControlBlock>() == 64);
-const _: () = assert!(size_of::<Event>() == 32);
+const _: () = assert!(size_of::<IoEvent>() == 32);
 
 /// A context of native AIO. To destroy it waits for what is in flight: where there is something,
 /// [`Lent`] keeps it from being dropped.
@@ -86,7 +86,7 @@ impl Drop for Context {
 }
 
 /// What the kernel has while I/Os are in flight. It is dropped in this order.
-struct Means {
+struct AioResources {
     context: Context,
     buffers: Buffers,
     /// Open as long as I/Os name them by number.
@@ -96,7 +96,7 @@ struct Means {
 /// Native AIO.
 pub struct Aio {
     /// Neither destroyed nor freed while I/Os are in flight.
-    lent: Lent<Means>,
+    lent: Lent<AioResources>,
     /// Where each slot's buffers are, by direction.
     addresses: Box<[[u64; 2]]>,
     /// One for each slot. The kernel has copied a block when the submitting call returns.
@@ -105,7 +105,7 @@ pub struct Aio {
     queue: Vec<*mut ControlBlock>,
     first_queued: usize,
     /// Where the kernel puts what completed.
-    events: Box<[Event]>,
+    events: Box<[IoEvent]>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
     /// What each read and each write says besides.
@@ -149,11 +149,11 @@ impl RealBackend for Aio {
                     Direction::BOTH.map(|direction| buffers.address(direction, slot) as u64)
                 })
                 .collect(),
-            lent: Lent::new(Means { context, buffers, files }),
+            lent: Lent::new(AioResources { context, buffers, files }),
             blocks,
             queue: Vec::with_capacity(slots),
             first_queued: 0,
-            events: vec![Event::default(); slots].into(),
+            events: vec![IoEvent::default(); slots].into(),
             completed: Vec::with_capacity(slots),
             flags: shape.flags,
             busy: vec![false; slots].into(),
@@ -374,7 +374,7 @@ impl Drop for Aio {
 pub(crate) fn probe() -> io::Result<()> {
     let context = Context::new(1)?;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let nothing = ptr::null_mut::<Event>();
+    let nothing = ptr::null_mut::<IoEvent>();
     // SAFETY: asks for no event, so that the kernel writes none.
     let result = unsafe {
         libc::syscall(

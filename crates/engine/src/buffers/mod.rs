@@ -328,7 +328,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::payload::Random;
+    use crate::payload::RandomContent;
 
     fn shape(slots: u32, block_size: u32, reads: bool, writes: bool) -> Shape {
         Shape { slots, block_size, reads, writes, ..Shape::USUAL }
@@ -339,7 +339,12 @@ mod tests {
     }
 
     fn random(compressible: f64, dedup: f64, rotation: u64) -> Content {
-        Content::Random(Random { compressible, dedup, commons: 64, rotation: Bytes(rotation) })
+        Content::Random(RandomContent {
+            compressible,
+            dedup,
+            commons: 64,
+            rotation: Bytes(rotation),
+        })
     }
 
     #[test]

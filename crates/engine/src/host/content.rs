@@ -35,16 +35,16 @@ const PERIOD_MAX: usize = 512;
 const BY_CHANCE: f64 = 0.03;
 
 /// A range of a target: from a byte up to another.
-pub type Extent = (u64, u64);
+pub type ByteRange = (u64, u64);
 
 /// Samples of the targets' content in these ranges, which may overlap: for each target none if nothing
 /// of it could be read in time.
-pub fn contents(targets: &[(&Target, Vec<Extent>)], seed: u64) -> Vec<Option<Content>> {
+pub fn contents(targets: &[(&Target, Vec<ByteRange>)], seed: u64) -> Vec<Option<Content>> {
     let start = Instant::now();
     let count = targets.len().max(1);
     let most = (SAMPLES_OF_ALL / count).clamp(SAMPLES_LEAST, SAMPLES);
     let enough = (SAMPLES_ENOUGH / count).max(SAMPLES_LEAST);
-    let sample = |(place, (target, ranges)): (usize, &(&Target, Vec<Extent>))| {
+    let sample = |(place, (target, ranges)): (usize, &(&Target, Vec<ByteRange>))| {
         // What one target left of its time the next ones have.
         let turn = |time: Duration| start + time * (place as u32 + 1) / count as u32;
         let limits = Limits { enough, until: turn(TIME), at_most: turn(TIME_MOST) };
@@ -86,12 +86,12 @@ fn block_size(target: &Target) -> u64 {
 }
 
 /// Where to look, within what the target has.
-fn offsets(target: &Target, ranges: &[Extent], most: usize, seed: u64) -> Vec<u64> {
+fn offsets(target: &Target, ranges: &[ByteRange], most: usize, seed: u64) -> Vec<u64> {
     let size = target.size.0;
-    let within = |&(from, to): &Extent| (from.min(size), to.min(size));
-    let mut ranges: Vec<Extent> = ranges.iter().map(within).collect();
+    let within = |&(from, to): &ByteRange| (from.min(size), to.min(size));
+    let mut ranges: Vec<ByteRange> = ranges.iter().map(within).collect();
     ranges.sort_unstable();
-    let mut apart: Vec<Extent> = Vec::with_capacity(ranges.len());
+    let mut apart: Vec<ByteRange> = Vec::with_capacity(ranges.len());
     for (from, to) in ranges {
         let from = apart.last().map_or(from, |last| from.max(last.1));
         if from < to {
@@ -105,8 +105,8 @@ fn offsets(target: &Target, ranges: &[Extent], most: usize, seed: u64) -> Vec<u6
 /// they are no more than `most`, else half of them by chance, each followed by the one that is further
 /// on by a large power of two, so that content that repeats itself after any smaller power of two has
 /// equal pairs.
-fn places(ranges: &[Extent], block: u64, most: usize, seed: u64) -> Vec<u64> {
-    let whole = |&(from, to): &Extent| {
+fn places(ranges: &[ByteRange], block: u64, most: usize, seed: u64) -> Vec<u64> {
+    let whole = |&(from, to): &ByteRange| {
         let first = from.next_multiple_of(block);
         (first, to.saturating_sub(first) / block)
     };
@@ -253,7 +253,7 @@ mod tests {
     }
 
     /// A file with this content, as a target, and what samples of these ranges say.
-    fn of_file(bytes: &[u8], ranges: &[Extent]) -> Content {
+    fn of_file(bytes: &[u8], ranges: &[ByteRange]) -> Content {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let path = file.path().display().to_string();

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::cgroup::Groups;
 use super::stack::array_state;
-use super::system::{Device, Number, System};
+use super::system::{DeviceFolder, Number, System};
 
 /// The counters now, with those of the devices of these targets.
 pub(crate) fn counters(system: &System, targets: &[Target]) -> Counters {
@@ -137,7 +137,7 @@ fn wanted(targets: &[Target]) -> BTreeMap<Number, String> {
     tops.chain(bottoms).filter_map(|layer| Some((layer.device?, layer.name.clone()))).collect()
 }
 
-fn device(device: &Device, name: String) -> Option<DeviceCounters> {
+fn device(device: &DeviceFolder, name: String) -> Option<DeviceCounters> {
     // reads, merged, sectors, ms; writes, merged, sectors, ms; in flight, ms, weighted ms;
     // discards, merged, sectors, ms; flushes, ms. Older kernels end earlier.
     let fields: Vec<u64> =

@@ -56,14 +56,14 @@ struct EventAttributes {
 #[derive(Debug, Default)]
 pub struct IoWqWatch {
     /// Found out when it is first needed: no run starts later for it.
-    means: Option<Means>,
+    means: Option<Allowed>,
     /// One for each CPU, for the threads that there were when they were made.
     events: Vec<File>,
 }
 
 /// What this kernel and our privileges allow.
 #[derive(Debug)]
-struct Means {
+struct Allowed {
     tracepoint: Option<Tracepoint>,
     /// Whether the threads are ours, rather than the kernel's.
     shows_threads: bool,
@@ -82,7 +82,7 @@ impl IoWqWatch {
     /// Begins to count for the threads that this process has now. To be called when the workers
     /// are there.
     pub fn aim(&mut self) {
-        let means = self.means.get_or_insert_with(Means::find);
+        let means = self.means.get_or_insert_with(Allowed::find);
         self.events.clear();
         let Some(tracepoint) = &means.tracepoint else { return };
         // None counted is better than some.
@@ -103,7 +103,7 @@ impl IoWqWatch {
     }
 }
 
-impl Means {
+impl Allowed {
     fn find() -> Self {
         let ring = IoUring::new(2);
         let shows_threads =

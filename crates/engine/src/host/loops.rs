@@ -13,7 +13,7 @@ use rustix::ioctl::{Getter, Opcode, ioctl};
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::stack;
-use super::system::{Device, Number, System, open_device, split_number};
+use super::system::{DeviceFolder, Number, System, open_device, split_number};
 
 /// A file by the numbers of its file system and of its inode.
 type Inode = (u64, u64);
@@ -45,7 +45,7 @@ impl Backing {
 #[derive(Clone, Debug)]
 pub(super) struct LoopDevice {
     /// Itself.
-    pub(super) device: Device,
+    pub(super) device: DeviceFolder,
     /// The path of what it shows, as sysfs has it.
     pub(super) name: String,
     /// What it shows.
@@ -82,7 +82,7 @@ impl LoopDevice {
 /// Every loop device that is attached.
 pub(super) fn loops(system: &System) -> Vec<LoopDevice> {
     let mounts = mounts(system);
-    let attached = |device: Device| {
+    let attached = |device: DeviceFolder| {
         let text = fs::read(device.folder.join("loop/backing_file")).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();
         // A name may end with a blank: only the newline is not part of it.
@@ -93,7 +93,7 @@ pub(super) fn loops(system: &System) -> Vec<LoopDevice> {
     system.block_devices().into_iter().filter_map(attached).collect()
 }
 
-fn shown(system: &System, mounts: &[Mount], device: &Device, name: &str) -> Shown {
+fn shown(system: &System, mounts: &[Mount], device: &DeviceFolder, name: &str) -> Shown {
     let named = fs::metadata(system.path(name)).ok();
     // The numbers of a node say nothing of a machine that is laid out in a folder.
     let asked = system.is_real().then(|| ask(device).ok()).flatten();
@@ -130,7 +130,7 @@ struct Asked {
     device: Option<Number>,
 }
 
-fn ask(device: &Device) -> io::Result<Asked> {
+fn ask(device: &DeviceFolder) -> io::Result<Asked> {
     let node = open_device(Path::new(&device.dev_path()), device, 0)?;
     let status = status(&node)?;
     let shown = split_number(status.shown_device);

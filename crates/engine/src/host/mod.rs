@@ -39,7 +39,7 @@ use crate::found;
 use crate::target_error::TargetError;
 
 pub use advice::advice;
-pub use content::{Extent, contents, of_pool};
+pub use content::{ByteRange, contents, of_pool};
 pub use io_wq::IoWqWatch;
 pub use pauses::PauseWatch;
 pub use presence::Presence;

@@ -14,7 +14,7 @@ use fathom_core::facts::{Namespace, Target, TargetKind};
 use rustix::io::Result as Answer;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
-use super::system::{Device, Number, System, read_text};
+use super::system::{DeviceFolder, Number, System, read_text};
 use super::{sector, stack, usage};
 use crate::target_error::TargetError;
 
@@ -50,7 +50,7 @@ pub(super) fn generic(
         remedy: remedy.to_owned(),
     };
     let block = block_name(name).unwrap_or_default();
-    let Some(device) = Device::at(&system.path("sys/block").join(&block)) else {
+    let Some(device) = DeviceFolder::at(&system.path("sys/block").join(&block)) else {
         let cause =
             format!("the kernel has no block device {block} beside it, which tells its size");
         return Err(cannot(&target, cause, "measure another namespace (`nvme list`)"));
@@ -83,7 +83,7 @@ pub(super) fn generic(
 }
 
 /// What stands beside the data of each block, if anything does.
-fn metadata(device: &Device) -> Option<String> {
+fn metadata(device: &DeviceFolder) -> Option<String> {
     // Since Linux 6.8; before, only the kind of protection shows.
     match device.parse::<u32>("metadata_bytes") {
         Some(0) => return None,
@@ -97,7 +97,7 @@ fn metadata(device: &Device) -> Option<String> {
 /// The most that one command may move, and which limit says so. The kernel cuts no passthrough
 /// command into several: it refuses what is longer. A buffer's pages lie anywhere in memory, each
 /// one segment.
-fn largest(device: &Device) -> (Bytes, &'static str) {
+fn largest(device: &DeviceFolder) -> (Bytes, &'static str) {
     let kib = device.parse::<u64>("queue/max_hw_sectors_kb");
     let segments = device.parse::<u64>("queue/max_segments");
     let by_size = kib.map_or(u64::MAX, |kib| kib.saturating_mul(Bytes::KIB));

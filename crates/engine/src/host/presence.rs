@@ -52,7 +52,7 @@ struct Watcher {
 }
 
 #[derive(Debug)]
-struct Mark {
+struct WatchedTarget {
     file: File,
     path: String,
     /// Whether locks say who else is there.
@@ -68,9 +68,9 @@ impl Presence {
         let mark = |(place, target): (usize, &Target)| {
             let writes = use_of(place)?;
             let storage = matches!(target.kind, TargetKind::File | TargetKind::BlockDevice);
-            (storage && place < MARKED_MAX).then(|| Mark::take(target, writes)).flatten()
+            (storage && place < MARKED_MAX).then(|| WatchedTarget::take(target, writes)).flatten()
         };
-        let marks: Vec<Option<Mark>> = targets.iter().enumerate().map(mark).collect();
+        let marks: Vec<Option<WatchedTarget>> = targets.iter().enumerate().map(mark).collect();
         let is_any = marks.iter().any(Option::is_some);
         // Without a thread the checks say that they cannot be made.
         let watcher = is_any.then(|| Watcher::start(marks).ok()).flatten();
@@ -121,12 +121,12 @@ impl Drop for Presence {
 }
 
 impl Watcher {
-    fn start(mut marks: Vec<Option<Mark>>) -> io::Result<Self> {
+    fn start(mut marks: Vec<Option<WatchedTarget>>) -> io::Result<Self> {
         let (asks, asked) = channel();
         let (tells, sees) = channel();
         let work = move || {
             for all in asked {
-                let look = |mark: &mut Option<Mark>| match (mark, all) {
+                let look = |mark: &mut Option<WatchedTarget>| match (mark, all) {
                     (Some(mark), true) => mark.seen(),
                     (Some(mark), false) => {
                         mark.look();
@@ -147,7 +147,7 @@ impl Watcher {
     }
 }
 
-impl Mark {
+impl WatchedTarget {
     /// None where the target cannot be read.
     fn take(target: &Target, writes: bool) -> Option<Self> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOFOLLOW;

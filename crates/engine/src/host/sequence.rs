@@ -7,13 +7,13 @@ use std::fs::File;
 
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-use super::system::Device;
+use super::system::DeviceFolder;
 
 /// BLKGETDISKSEQ of linux/fs.h.
 const GET_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
 
 /// The number of a disk, or of the disk that a partition is on; none before Linux 5.15.
-pub(super) fn of_device(device: &Device) -> Option<u64> {
+pub(super) fn of_device(device: &DeviceFolder) -> Option<u64> {
     device.disk().as_ref().unwrap_or(device).parse("diskseq")
 }
 

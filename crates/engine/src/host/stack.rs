@@ -10,7 +10,7 @@ use fathom_core::Bytes;
 use fathom_core::facts::{ArrayState, Disk, Layer, LayerKind, OverlayLayer, Queue, Stripe};
 
 use super::mounts::{Mount, mount_of, mounts};
-use super::system::{Device, Number, System, read_names, read_text, split_number};
+use super::system::{DeviceFolder, Number, System, read_names, read_text, split_number};
 
 /// What btrfs puts on one member before the next one's turn.
 const BTRFS_CHUNK: u64 = 64 << 10;
@@ -21,7 +21,7 @@ pub(crate) struct Btrfs {
     /// Its folder in sysfs.
     folder: PathBuf,
     /// Its members.
-    pub(crate) members: Vec<Device>,
+    pub(crate) members: Vec<DeviceFolder>,
 }
 
 /// Every btrfs that is mounted.
@@ -30,9 +30,9 @@ pub(crate) fn btrfs(system: &System) -> Vec<Btrfs> {
     let read = |name: &String| {
         let folder = all.join(name);
         let devices = folder.join("devices");
-        let members: Vec<Device> = read_names(&devices)
+        let members: Vec<DeviceFolder> = read_names(&devices)
             .iter()
-            .filter_map(|name| Device::at(&devices.join(name)))
+            .filter_map(|name| DeviceFolder::at(&devices.join(name)))
             .collect();
         (!members.is_empty()).then_some(Btrfs { folder, members })
     };
@@ -66,7 +66,7 @@ impl Btrfs {
 }
 
 /// The layers below a block device, itself first.
-pub(crate) fn of_device(system: &System, device: &Device) -> Vec<Layer> {
+pub(crate) fn of_device(system: &System, device: &DeviceFolder) -> Vec<Layer> {
     let mut builder = Builder::new(system);
     builder.add(device);
     builder.finish()
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a device and what it consists of, and gives its place.
-    fn add(&mut self, device: &Device) -> Option<usize> {
+    fn add(&mut self, device: &DeviceFolder) -> Option<usize> {
         if let Some(&place) = self.places.get(&device.number) {
             return place;
         }
@@ -153,14 +153,14 @@ impl<'a> Builder<'a> {
     }
 
     /// The last first, so that after the reversal the first stands first.
-    fn add_all(&mut self, devices: &[Device]) -> Vec<usize> {
+    fn add_all(&mut self, devices: &[DeviceFolder]) -> Vec<usize> {
         let mut places: Vec<usize> =
             devices.iter().rev().filter_map(|device| self.add(device)).collect();
         places.reverse();
         places
     }
 
-    fn add_backing_file(&mut self, device: &Device) -> Vec<usize> {
+    fn add_backing_file(&mut self, device: &DeviceFolder) -> Vec<usize> {
         let Some(file) = device.text("loop/backing_file") else { return Vec::new() };
         let file = self.system.path(file);
         match fs::metadata(&file) {
@@ -206,7 +206,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_numbers(&mut self, numbers: &[Number]) -> Vec<usize> {
-        let devices: Vec<Device> =
+        let devices: Vec<DeviceFolder> =
             numbers.iter().filter_map(|number| self.system.device(*number)).collect();
         self.add_all(&devices)
     }
@@ -246,7 +246,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn layer(system: &System, device: &Device) -> Layer {
+fn layer(system: &System, device: &DeviceFolder) -> Layer {
     let kind = kind(device);
     let whole = kind != LayerKind::Partition;
     let queue = whole.then(|| queue(device));
@@ -281,7 +281,7 @@ fn layer(system: &System, device: &Device) -> Layer {
     layer
 }
 
-fn kind(device: &Device) -> LayerKind {
+fn kind(device: &DeviceFolder) -> LayerKind {
     if device.has("partition") {
         LayerKind::Partition
     } else if device.has("md") {
@@ -297,7 +297,7 @@ fn kind(device: &Device) -> LayerKind {
     }
 }
 
-fn detail(system: &System, device: &Device, kind: LayerKind) -> Option<String> {
+fn detail(system: &System, device: &DeviceFolder, kind: LayerKind) -> Option<String> {
     match kind {
         LayerKind::Md => md_detail(device),
         LayerKind::DeviceMapper => dm_detail(device),
@@ -308,7 +308,7 @@ fn detail(system: &System, device: &Device, kind: LayerKind) -> Option<String> {
     }
 }
 
-fn md_detail(device: &Device) -> Option<String> {
+fn md_detail(device: &DeviceFolder) -> Option<String> {
     let mut detail = device.text("md/level")?;
     if let Some(disks) = device.parse::<u32>("md/raid_disks") {
         detail += &format!(", {disks} disks");
@@ -324,7 +324,7 @@ fn md_detail(device: &Device) -> Option<String> {
 }
 
 /// Whether an array is whole and at rest; none if the device is none.
-pub(crate) fn array_state(device: &Device) -> Option<ArrayState> {
+pub(crate) fn array_state(device: &DeviceFolder) -> Option<ArrayState> {
     device.has("md").then(|| ArrayState {
         name: device.name.clone(),
         missing: device.parse("md/degraded").unwrap_or(0),
@@ -334,7 +334,7 @@ pub(crate) fn array_state(device: &Device) -> Option<ArrayState> {
     })
 }
 
-fn md_stripe(device: &Device) -> Option<Stripe> {
+fn md_stripe(device: &DeviceFolder) -> Option<Stripe> {
     let chunk: u64 = device.parse("md/chunk_size")?;
     let disks: u64 = device.parse("md/raid_disks")?;
     let data = match device.text("md/level")?.as_str() {
@@ -359,7 +359,7 @@ fn stripe(chunk: u64, data: u64) -> Option<Stripe> {
 }
 
 /// sysfs does not have the device mapper's table; a striped volume shows in its preferred sizes.
-fn dm_stripe(device: &Device, queue: &Queue) -> Option<Stripe> {
+fn dm_stripe(device: &DeviceFolder, queue: &Queue) -> Option<Stripe> {
     let (chunk, full) = (queue.minimum_io?, queue.optimal_io?);
     let striped = 1 < device.linked("slaves").len()
         && 4096 < chunk.0
@@ -368,7 +368,7 @@ fn dm_stripe(device: &Device, queue: &Queue) -> Option<Stripe> {
     striped.then_some(Stripe { chunk, full })
 }
 
-fn dm_detail(device: &Device) -> Option<String> {
+fn dm_detail(device: &DeviceFolder) -> Option<String> {
     let name = device.text("dm/name")?;
     let uuid = device.text("dm/uuid").unwrap_or_default();
     let what = match uuid.split('-').next().unwrap_or_default() {
@@ -385,7 +385,7 @@ fn dm_detail(device: &Device) -> Option<String> {
 }
 
 /// The paths of an NVMe namespace that has several, which the kernel hides behind one device.
-fn nvme_paths(system: &System, device: &Device) -> Option<String> {
+fn nvme_paths(system: &System, device: &DeviceFolder) -> Option<String> {
     let (subsystem, namespace) = device.name.strip_prefix("nvme")?.split_once('n')?;
     let stem = format!("nvme{subsystem}c");
     let end = format!("n{namespace}");
@@ -410,7 +410,7 @@ fn in_brackets(text: &str) -> String {
     chosen.map_or(text, |(chosen, _)| chosen).to_owned()
 }
 
-fn queue(device: &Device) -> Queue {
+fn queue(device: &DeviceFolder) -> Queue {
     let bytes = |attribute: &str| device.parse::<u64>(&format!("queue/{attribute}")).map(Bytes);
     let hardware_queues = read_names(&device.folder.join("mq")).len() as u32;
     Queue {
@@ -434,7 +434,7 @@ fn queue(device: &Device) -> Queue {
 
 /// Whether the kernel counts the device's I/Os. A RAM disk's it does not count, whatever older kernels
 /// say of its queue.
-fn counts(device: &Device) -> Option<bool> {
+fn counts(device: &DeviceFolder) -> Option<bool> {
     let is_ram = device
         .name
         .strip_prefix("ram")
@@ -448,7 +448,7 @@ fn counts(device: &Device) -> Option<bool> {
 /// What the device or its driver says about a volatile write cache, beside queue/write_cache, into
 /// which anybody may write: virtio's and SCSI's cache_type. A loop device always begins with one if it
 /// can be written to, because its file has one.
-fn write_cache_told(device: &Device) -> Option<bool> {
+fn write_cache_told(device: &DeviceFolder) -> Option<bool> {
     let folder = device.folder.join("device/scsi_disk");
     let scsi = read_names(&folder)
         .iter()
@@ -459,7 +459,7 @@ fn write_cache_told(device: &Device) -> Option<bool> {
     told.map(|text| text.contains("write back")).or(is_loop.then_some(true))
 }
 
-fn disk(device: &Device) -> Disk {
+fn disk(device: &DeviceFolder) -> Disk {
     let words: Vec<String> = ["device/vendor", "device/model", "device/name"]
         .iter()
         .filter_map(|attribute| device.text(attribute))
@@ -484,7 +484,7 @@ fn disk(device: &Device) -> Disk {
     }
 }
 
-fn transport(device: &Device, below: Option<&Path>) -> Option<String> {
+fn transport(device: &DeviceFolder, below: Option<&Path>) -> Option<String> {
     let Some(below) = below else {
         // No hardware: a driver that makes a disk of something else is named by its devices.
         let stem = device.name.trim_end_matches(|c: char| c.is_ascii_digit());

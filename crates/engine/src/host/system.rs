@@ -59,7 +59,7 @@ impl System {
         // The node may be missing in a container, and is in a laid-out machine: the name decides.
         let name = path.strip_prefix("/dev/")?;
         let by_name = self.path("sys/class/block").join(name.replace('/', "!"));
-        Device::at(&by_name).map(|device| device.number).or_else(|| {
+        DeviceFolder::at(&by_name).map(|device| device.number).or_else(|| {
             let mapped = name.strip_prefix("mapper/")?;
             self.block_devices().into_iter().find_map(|device| {
                 (device.text("dm/name").as_deref() == Some(mapped)).then_some(device.number)
@@ -68,20 +68,20 @@ impl System {
     }
 
     /// Every whole block device.
-    pub(crate) fn block_devices(&self) -> Vec<Device> {
+    pub(crate) fn block_devices(&self) -> Vec<DeviceFolder> {
         let folder = self.path("sys/block");
-        read_names(&folder).iter().filter_map(|name| Device::at(&folder.join(name))).collect()
+        read_names(&folder).iter().filter_map(|name| DeviceFolder::at(&folder.join(name))).collect()
     }
 
     /// The device with this number.
-    pub(crate) fn device(&self, (major, minor): Number) -> Option<Device> {
-        Device::at(&self.path(format!("sys/dev/block/{major}:{minor}")))
+    pub(crate) fn device(&self, (major, minor): Number) -> Option<DeviceFolder> {
+        DeviceFolder::at(&self.path(format!("sys/dev/block/{major}:{minor}")))
     }
 }
 
 /// A block device's folder in sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Device {
+pub(crate) struct DeviceFolder {
     /// The folder, with every link resolved.
     pub(crate) folder: PathBuf,
     /// The kernel's name.
@@ -90,7 +90,7 @@ pub(crate) struct Device {
     pub(crate) number: Number,
 }
 
-impl Device {
+impl DeviceFolder {
     /// The device whose folder, or link to it, this is.
     pub(crate) fn at(link: &Path) -> Option<Self> {
         let folder = fs::canonicalize(link).ok()?;
@@ -156,7 +156,7 @@ impl Device {
 }
 
 /// Opens the node of a device to read, if that is the device that it stands for.
-pub(crate) fn open_device(path: &Path, device: &Device, flags: i32) -> io::Result<File> {
+pub(crate) fn open_device(path: &Path, device: &DeviceFolder, flags: i32) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     let same =

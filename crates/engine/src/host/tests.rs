@@ -10,7 +10,7 @@ use fathom_core::facts::{
 use fathom_core::{Bytes, Span};
 
 use super::cgroup::Groups;
-use super::system::{Device, System};
+use super::system::{DeviceFolder, System};
 use super::{counters, machine, mounts, nvme, stack, usage};
 use crate::target_error::TargetError;
 
@@ -90,8 +90,8 @@ impl Machine {
         }
     }
 
-    fn device(&self, name: &str) -> Device {
-        Device::at(&self.root.join("sys/class/block").join(name)).unwrap()
+    fn device(&self, name: &str) -> DeviceFolder {
+        DeviceFolder::at(&self.root.join("sys/class/block").join(name)).unwrap()
     }
 
     fn layers(&self, name: &str) -> Vec<Layer> {
@@ -726,7 +726,7 @@ fn this_machine_is_described_without_a_panic() {
     assert!(folder.file_system.is_some_and(|found| found.mount_point == "/"));
     for name in fs::read_dir("/sys/class/block").into_iter().flatten().flatten() {
         let name = name.file_name().into_string().unwrap();
-        let layers = Device::at(&Path::new("/sys/class/block").join(&name))
+        let layers = DeviceFolder::at(&Path::new("/sys/class/block").join(&name))
             .map(|device| stack::of_device(&System::real(), &device));
         if let Some(layers) = layers {
             assert_eq!(layers[0].name, name.replace('!', "/"));

@@ -13,14 +13,14 @@ use super::loops::{Backing, LoopDevice, Shown, loops};
 use super::mounts::{Mount, mounts, unescape};
 use super::signature::signatures;
 use super::stack::btrfs;
-use super::system::{Device, Number, System, open_device, split_number};
+use super::system::{DeviceFolder, Number, System, open_device, split_number};
 
 /// How deep devices are looked for that are made of other devices.
 const DEPTH: u32 = 16;
 
 /// Who uses a block device. Its partitions count for a disk; for a partition its disk counts, but
 /// not the disk's other partitions. `path` is where the device itself can be opened.
-pub(crate) fn of_device(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
+pub(crate) fn of_device(system: &System, device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let mut usage = Usage::new(system);
     usage.whole(device);
     usage.below(device, 0);
@@ -59,7 +59,7 @@ fn unseen_loops(system: &System, name: &str) -> Option<InUse> {
 }
 
 /// The marks that a device and its partitions carry.
-fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
+fn marks(system: &System, device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let mut found = marks_of(device, path);
     for partition in device.partitions() {
         let path = system.path(format!("/dev/{}", partition.name));
@@ -69,7 +69,7 @@ fn marks(system: &System, device: &Device, path: &Path) -> Vec<InUse> {
 }
 
 /// A device that cannot be read is not one without marks: it may hold anything.
-fn marks_of(device: &Device, path: &Path) -> Vec<InUse> {
+fn marks_of(device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let unknown = |cause: &io::Error| InUse::Unknown {
         device: device.dev_path(),
         why: format!("{}: {}", path.display(), without_number(cause)),
@@ -198,7 +198,7 @@ impl<'a> Usage<'a> {
     }
 
     /// A device, its partitions, the disk that it is a partition of, and what is made of them.
-    fn whole(&mut self, device: &Device) {
+    fn whole(&mut self, device: &DeviceFolder) {
         self.device(device);
         if let Some(disk) = device.disk() {
             self.itself(&disk);
@@ -206,14 +206,14 @@ impl<'a> Usage<'a> {
     }
 
     /// A device, its partitions, and what is made of them.
-    fn device(&mut self, device: &Device) {
+    fn device(&mut self, device: &DeviceFolder) {
         self.itself(device);
         for partition in device.partitions() {
             self.itself(&partition);
         }
     }
 
-    fn itself(&mut self, device: &Device) {
+    fn itself(&mut self, device: &DeviceFolder) {
         // Devices may be made of each other again and again.
         if !self.seen.insert(device.number) {
             return;
@@ -238,7 +238,7 @@ impl<'a> Usage<'a> {
 
     /// What a device shows or is made of: a loop device claims nothing of it, so that others may use
     /// it as well.
-    fn below(&mut self, device: &Device, depth: u32) {
+    fn below(&mut self, device: &DeviceFolder, depth: u32) {
         if depth == DEPTH {
             return;
         }
@@ -287,7 +287,7 @@ impl<'a> Usage<'a> {
     }
 
     /// The loop devices that show a block device, or a part of it, mounted or not.
-    fn loops_over(&self, device: &Device) -> Vec<Device> {
+    fn loops_over(&self, device: &DeviceFolder) -> Vec<DeviceFolder> {
         let shows = |one: &&LoopDevice| one.shows == Shown::Device(device.number);
         self.loops.iter().filter(shows).map(|one| one.device.clone()).collect()
     }
@@ -299,7 +299,7 @@ impl<'a> Usage<'a> {
     }
 
     /// Where it is mounted, once for each file system on it.
-    fn mount_points(&self, device: &Device) -> Vec<String> {
+    fn mount_points(&self, device: &DeviceFolder) -> Vec<String> {
         let uses = |mount: &&Mount| {
             mount.device == device.number
                 || mount.device.0 == 0 && mount.source_devices(self.system).contains(&device.number)
@@ -328,7 +328,7 @@ fn swaps(system: &System) -> Vec<String> {
     text.lines().skip(1).filter_map(path).collect()
 }
 
-fn is_claimed(path: &Path, device: &Device) -> bool {
+fn is_claimed(path: &Path, device: &DeviceFolder) -> bool {
     open_device(path, device, libc::O_EXCL)
         .is_err_and(|cause| cause.raw_os_error() == Some(libc::EBUSY))
 }

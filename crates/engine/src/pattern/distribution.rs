@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::ALL;
-use super::grid::Grid;
+use super::grid::StartGrid;
 use super::permutation::Permutation;
 use super::random::{Draw, below};
 
@@ -19,18 +19,18 @@ fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
 }
 
 /// Every start with the same probability.
-pub(crate) struct Uniform {
+pub(crate) struct UniformDraw {
     counts: Box<[u64]>,
     random: Xoshiro256PlusPlus,
 }
 
-impl Uniform {
-    pub(super) fn new(grid: &Grid, random: Xoshiro256PlusPlus) -> Self {
+impl UniformDraw {
+    pub(super) fn new(grid: &StartGrid, random: Xoshiro256PlusPlus) -> Self {
         Self { counts: grid.counts().collect(), random }
     }
 }
 
-impl Draw for Uniform {
+impl Draw for UniformDraw {
     #[inline]
     fn place(&mut self, region: usize) -> u64 {
         below(self.counts[region], self.random.next_u64())
@@ -54,7 +54,7 @@ impl<R: Ranks> Ranked<R> {
     pub(super) fn new(
         plan: &WorkerPlan,
         order: Order,
-        grid: &Grid,
+        grid: &StartGrid,
         random: Xoshiro256PlusPlus,
         ranks: impl Fn(u64) -> R,
     ) -> Self {
@@ -174,7 +174,7 @@ pub(crate) struct Normal {
 
 impl Normal {
     pub(super) fn new(
-        grid: &Grid,
+        grid: &StartGrid,
         random: Xoshiro256PlusPlus,
         center: f64,
         deviation: f64,
@@ -199,13 +199,13 @@ impl Draw for Normal {
 
 /// Ranges that get a given share of the I/Os each, and are uniform in themselves.
 pub(crate) struct Hot {
-    regions: Box<[Box<[Part]>]>,
+    regions: Box<[Box<[StartRange]>]>,
     random: Xoshiro256PlusPlus,
 }
 
 /// A range of starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Part {
+struct StartRange {
     /// The end of its part of [`ALL`] values.
     below: u64,
     first: u64,
@@ -214,7 +214,7 @@ struct Part {
 
 impl Hot {
     pub(super) fn new(
-        grid: &Grid,
+        grid: &StartGrid,
         random: Xoshiro256PlusPlus,
         ranges: &[HotRange],
         step: u64,
@@ -236,7 +236,7 @@ impl Draw for Hot {
 
 /// The ranges as ranges of so many starts, a step apart. A start belongs to the range that it lies in;
 /// a range that has none gets its I/Os to the start that lies before it.
-fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[Part]> {
+fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[StartRange]> {
     // Floating point may end just below what is meant.
     let place = |share: f64, size: u64| -> u64 {
         let starts = (share * count as f64 + 1e-6) as u64;
@@ -265,11 +265,11 @@ fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[Part]> {
     let total: f64 = found.iter().map(|(ios, ..)| ios).sum();
     assert!(total > 0.0, "resolving a spec leaves a range within the region");
     let mut below = 0.0;
-    let mut parts: Box<[Part]> = found
+    let mut parts: Box<[StartRange]> = found
         .into_iter()
         .map(|(ios, first, count)| {
             below += ios / total;
-            Part { below: (below * ALL as f64) as u64, first, count }
+            StartRange { below: (below * ALL as f64) as u64, first, count }
         })
         .collect();
     // Whatever rounding did.

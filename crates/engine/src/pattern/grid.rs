@@ -26,13 +26,13 @@ impl Starts {
 /// The starts of every size in every region: all multiples of the stream's alignment from the region's
 /// start, from which the I/O ends within the region.
 #[derive(Clone, Debug)]
-pub(super) struct Grid {
+pub(super) struct StartGrid {
     sizes: usize,
     /// For each region, one for each size; the smallest size, which has the most, comes first.
     starts: Box<[Starts]>,
 }
 
-impl Grid {
+impl StartGrid {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
         let step = stream.alignment().0;
         let sizes = distinct(&stream.block_sizes);

@@ -6,28 +6,28 @@ use fathom_core::spec::Stream;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{Xoshiro256Plus, Xoshiro256PlusPlus};
 
-use super::grid::Grid;
+use super::grid::StartGrid;
 use super::random::Draw;
-use super::{ALL, Mix, Request, Sizes, Source, Turns, distinct};
+use super::{ALL, Mix, RegionTurns, Request, Sizes, Source, distinct};
 
 /// A coin for each I/O says whether it is placed by chance or continues. So the lengths of sequential
 /// runs are geometric. The coin for the direction is tossed only with the first I/O of a run.
 pub(crate) struct Mixed<D> {
-    turns: Turns,
+    turns: RegionTurns,
     /// Of [`ALL`] equally likely values, those that mean an I/O by chance.
     by_chance: u64,
     coin: Xoshiro256Plus,
     mix: Mix,
     sizes: Sizes,
-    grid: Grid,
+    grid: StartGrid,
     draw: D,
     /// How far each size moves on.
     steps: Box<[u64]>,
-    runs: Box<[Run]>,
+    runs: Box<[RegionRun]>,
 }
 
 /// Where a run has come to in a region.
-struct Run {
+struct RegionRun {
     direction: Direction,
     /// The next offset, and where it begins anew when the region ends before it.
     next: u64,
@@ -41,9 +41,9 @@ impl<D: Draw> Mixed<D> {
         plan: &WorkerPlan,
         stream: &Stream,
         random_share: f64,
-        draw: impl FnOnce(&Grid, Xoshiro256PlusPlus) -> D,
+        draw: impl FnOnce(&StartGrid, Xoshiro256PlusPlus) -> D,
     ) -> Self {
-        let grid = Grid::new(plan, stream);
+        let grid = StartGrid::new(plan, stream);
         let mut draw = draw(&grid, Xoshiro256PlusPlus::seed_from_u64(plan.seed));
         let mut mix = Mix::new(stream.read_share, plan.seed);
         let step = |&size: &u32| match stream.align {
@@ -51,7 +51,7 @@ impl<D: Draw> Mixed<D> {
             None => u64::from(size),
         };
         let smallest = super::Size { place: 0, bytes: 0 };
-        let run = |(place, region): (usize, &fathom_core::spec::Region)| Run {
+        let run = |(place, region): (usize, &fathom_core::spec::Region)| RegionRun {
             direction: mix.next(),
             // As if an I/O by chance had come before the first one.
             next: grid.starts(place, smallest).offset(draw.place(place)),
@@ -60,7 +60,7 @@ impl<D: Draw> Mixed<D> {
         };
         let runs = plan.regions.iter().enumerate().map(run).collect();
         Self {
-            turns: Turns::new(plan, stream),
+            turns: RegionTurns::new(plan, stream),
             by_chance: (random_share * ALL as f64) as u64,
             coin: Xoshiro256Plus::seed_from_u64(plan.seed ^ 0x7275_6e73),
             mix,

@@ -21,8 +21,8 @@ use fathom_core::spec::{self, BlockSizes, Distribution, Region, Stream};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{Xoshiro256Plus, Xoshiro256PlusPlus};
 
-use distribution::{Hot, Normal, Pareto, Ranked, Uniform, Zipf};
-use grid::Grid;
+use distribution::{Hot, Normal, Pareto, Ranked, UniformDraw, Zipf};
+use grid::StartGrid;
 use mixed::Mixed;
 pub(crate) use random::Random;
 use random::{Draw, Scattered, Shuffled};
@@ -163,7 +163,7 @@ pub(crate) fn source<'a>(
 /// Draws the requests to each region from a source of its own, because they differ.
 struct Kinds<'a> {
     sources: Box<[Box<dyn Source + 'a>]>,
-    turns: Turns,
+    turns: RegionTurns,
 }
 
 impl<'a> Kinds<'a> {
@@ -180,7 +180,7 @@ impl<'a> Kinds<'a> {
             moving(&stream.of_region(place), &plan, pointers)
         };
         let sources = plan.regions.iter().enumerate().map(own).collect();
-        Self { sources, turns: Turns::new(plan, stream) }
+        Self { sources, turns: RegionTurns::new(plan, stream) }
     }
 }
 
@@ -308,7 +308,7 @@ fn over(
         stream: &Stream,
         plan: &WorkerPlan,
         random_share: Option<f64>,
-        draw: impl FnOnce(&Grid, Xoshiro256PlusPlus) -> D,
+        draw: impl FnOnce(&StartGrid, Xoshiro256PlusPlus) -> D,
     ) -> Box<dyn Source> {
         match random_share {
             None => {
@@ -319,7 +319,7 @@ fn over(
         }
     }
     match *distribution {
-        Distribution::Uniform => placed(stream, plan, random_share, Uniform::new),
+        Distribution::Uniform => placed(stream, plan, random_share, UniformDraw::new),
         Distribution::Zipf { theta, order } => {
             placed(stream, plan, random_share, |grid, random| {
                 Ranked::new(plan, order, grid, random, |count| Zipf::new(count, theta))
@@ -345,11 +345,11 @@ pub(crate) struct Requests<P> {
     pattern: P,
     mix: Mix,
     sizes: Sizes,
-    turns: Turns,
+    turns: RegionTurns,
 }
 
 /// Says which of a worker's regions comes next: each in turn, or one by chance.
-struct Turns {
+struct RegionTurns {
     /// The target of each region.
     targets: Box<[u16]>,
     turn: usize,
@@ -363,7 +363,7 @@ struct Draws {
     random: Xoshiro256Plus,
 }
 
-impl Turns {
+impl RegionTurns {
     /// # Panics
     ///
     /// When there are more targets or regions than a request can name, which resolving a spec rules
@@ -428,7 +428,7 @@ impl<P: Pattern> Requests<P> {
             pattern,
             mix: Mix::new(stream.read_share, plan.seed),
             sizes: Sizes::new(&stream.block_sizes, plan.seed),
-            turns: Turns::new(plan, stream),
+            turns: RegionTurns::new(plan, stream),
         }
     }
 

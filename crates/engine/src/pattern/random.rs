@@ -5,7 +5,7 @@ use fathom_core::spec::Stream;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{Xoshiro256Plus, Xoshiro256PlusPlus};
 
-use super::grid::{Grid, Starts};
+use super::grid::{StartGrid, Starts};
 use super::permutation::Permutation;
 use super::{Pattern, Request, Size};
 
@@ -25,13 +25,16 @@ pub(super) fn below(count: u64, random: u64) -> u64 {
 
 /// Uniform over all starts from which an I/O ends within the region, with repetition.
 pub(crate) struct Random {
-    grid: Grid,
+    grid: StartGrid,
     random: Xoshiro256Plus,
 }
 
 impl Random {
     pub(crate) fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
-        Self { grid: Grid::new(plan, stream), random: Xoshiro256Plus::seed_from_u64(plan.seed) }
+        Self {
+            grid: StartGrid::new(plan, stream),
+            random: Xoshiro256Plus::seed_from_u64(plan.seed),
+        }
     }
 }
 
@@ -67,7 +70,7 @@ impl Pattern for Random {
 /// Over the starts of the smallest size as a distribution has it; one from which an I/O would not end
 /// within the region is taken back to the last one from which it does.
 pub(crate) struct Scattered<D> {
-    grid: Grid,
+    grid: StartGrid,
     draw: D,
 }
 
@@ -76,9 +79,9 @@ impl<D: Draw> Scattered<D> {
     pub(super) fn new(
         plan: &WorkerPlan,
         stream: &Stream,
-        draw: impl FnOnce(&Grid, Xoshiro256PlusPlus) -> D,
+        draw: impl FnOnce(&StartGrid, Xoshiro256PlusPlus) -> D,
     ) -> Self {
-        let grid = Grid::new(plan, stream);
+        let grid = StartGrid::new(plan, stream);
         let draw = draw(&grid, Xoshiro256PlusPlus::seed_from_u64(plan.seed));
         Self { grid, draw }
     }
@@ -97,7 +100,7 @@ impl<D: Draw> Pattern for Scattered<D> {
 /// theirs. So together they come to each of them, none comes to that of another, and what a worker does
 /// depends on nobody's pace.
 pub(crate) struct Shuffled {
-    grid: Grid,
+    grid: StartGrid,
     decks: Box<[Deck]>,
     sharers: u64,
     share: u64,
@@ -113,7 +116,7 @@ struct Deck {
 
 impl Shuffled {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
-        let grid = Grid::new(plan, stream);
+        let grid = StartGrid::new(plan, stream);
         let (sharers, share) = (u64::from(plan.sharers), u64::from(plan.share));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
         let deck = |all: u64| {

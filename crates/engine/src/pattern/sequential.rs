@@ -8,7 +8,7 @@ use fathom_core::spec::{Point, Region, Sequence, Starts, Stream};
 use super::{Pattern, Request, Size, distinct};
 
 /// What is the same for every region: how far each size moves on.
-struct Steps {
+struct RegionSteps {
     /// From the start of an I/O of each size to that of the next one.
     steps: Box<[u64]>,
     /// For each region and each size, the last place from the region's start from which the I/O ends
@@ -16,7 +16,7 @@ struct Steps {
     last: Box<[u64]>,
 }
 
-impl Steps {
+impl RegionSteps {
     fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
         let sizes = distinct(&stream.block_sizes);
         let step = |&size: &u32| match stream.pattern.stride() {
@@ -74,13 +74,13 @@ fn starting(plan: &WorkerPlan, stream: &Stream, sequence: Sequence, region: &Reg
 /// it) when it would not fit. Workers that share a region start at equal distances, so that they do not
 /// read each other's footsteps from a cache, or at a given one.
 pub(crate) struct Sequential {
-    steps: Steps,
+    steps: RegionSteps,
     walks: Box<[Walk]>,
 }
 
 impl Sequential {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream, sequence: Sequence) -> Self {
-        let steps = Steps::new(plan, stream);
+        let steps = RegionSteps::new(plan, stream);
         // Several sizes without a stride meet no places again, so that they start at the very start.
         let regular = steps.steps.len() == 1 || sequence.stride.is_some();
         let begin = |region: &Region| {
@@ -154,7 +154,7 @@ impl Pattern for Revisiting {
 
 /// Each I/O one step before the one before it, and from the region's end again when there is none.
 pub(crate) struct Backward {
-    steps: Steps,
+    steps: RegionSteps,
     walks: Box<[Walk]>,
     /// For each region and each size, where it starts anew.
     tops: Box<[u64]>,
@@ -162,7 +162,7 @@ pub(crate) struct Backward {
 
 impl Backward {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream, sequence: Sequence) -> Self {
-        let steps = Steps::new(plan, stream);
+        let steps = RegionSteps::new(plan, stream);
         let begin = |region: &Region| {
             let (first, step) = starting(plan, stream, sequence, region);
             let at = match sequence.starts {
@@ -219,7 +219,7 @@ impl Pointers {
 /// Each I/O one step after the one that any worker of the stream took before it, and from the region's
 /// start again when it would not fit.
 pub(crate) struct Interlocked<'a> {
-    steps: Steps,
+    steps: RegionSteps,
     origins: Box<[u64]>,
     pointers: &'a [Pointer],
 }
@@ -228,7 +228,7 @@ impl<'a> Interlocked<'a> {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream, pointers: &'a Pointers) -> Self {
         let first = plan.first_region as usize;
         Self {
-            steps: Steps::new(plan, stream),
+            steps: RegionSteps::new(plan, stream),
             origins: plan.regions.iter().map(|region| region.offset.0).collect(),
             pointers: &pointers.0[plan.stream as usize][first..first + plan.regions.len()],
         }

@@ -47,7 +47,7 @@ const BLOCKS_PER_COMMON: u64 = 128;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Random bytes in units of 4 KiB.
-    Random(Random),
+    Random(RandomContent),
     /// These bytes over and over, from the start of each buffer. They stay as they are.
     Repeated(Arc<[u8]>),
     /// Each write takes its bytes from a random place in this pool.
@@ -64,7 +64,7 @@ pub struct Pool {
 
 /// Random bytes of which a share can be saved.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Random {
+pub struct RandomContent {
     /// The share of each unit that a compressor saves.
     pub compressible: f64,
     /// The share of units that equal one before them.
@@ -77,8 +77,12 @@ pub struct Random {
 
 impl Content {
     /// Random bytes that no compressor saves anything of, and no two units alike.
-    pub const RANDOM: Self =
-        Self::Random(Random { compressible: 0.0, dedup: 0.0, commons: 1, rotation: ROTATION_MIN });
+    pub const RANDOM: Self = Self::Random(RandomContent {
+        compressible: 0.0,
+        dedup: 0.0,
+        commons: 1,
+        rotation: ROTATION_MIN,
+    });
 
     /// Makes what a stream's workers write; what is more than a buffer, in large pages if they are to
     /// be.
@@ -89,7 +93,7 @@ impl Content {
     /// memory.
     pub(crate) fn load(payload: &spec::Payload, seed: u64, large_pages: bool) -> io::Result<Self> {
         Ok(match payload {
-            spec::Payload::Random { compressible, dedup } => Self::Random(Random {
+            spec::Payload::Random { compressible, dedup } => Self::Random(RandomContent {
                 compressible: *compressible,
                 dedup: *dedup,
                 commons: COMMONS,
@@ -114,7 +118,7 @@ impl Content {
     /// The part of it that one of so many workers has, which write to these regions.
     pub(crate) fn share(&self, workers: u32, regions: &[Region], lockable: Option<u64>) -> Self {
         let mut own = self.clone();
-        if let Self::Random(Random { commons, rotation, .. }) = &mut own {
+        if let Self::Random(RandomContent { commons, rotation, .. }) = &mut own {
             let workers = u64::from(workers.max(1));
             let units = regions.iter().map(|region| region.length.0).sum::<u64>() / UNIT as u64;
             *commons = (units / (BLOCKS_PER_COMMON * workers)).clamp(1, COMMONS);

@@ -1,7 +1,7 @@
 //! The buffers that writes take in turn.
 
 use super::dedup::SPREAD;
-use super::{Dedup, HEADER, Random, UNIT, fill};
+use super::{Dedup, HEADER, RandomContent, UNIT, fill};
 use crate::memory::Deal;
 
 /// What becomes of a unit before it is written.
@@ -42,7 +42,7 @@ pub(crate) struct Rotation {
 }
 
 /// How many buffers one has of those that share a rotation, each with so many slots.
-pub(crate) fn places(random: &Random, slots: u32, stride: usize, deal: Deal) -> usize {
+pub(crate) fn places(random: &RandomContent, slots: u32, stride: usize, deal: Deal) -> usize {
     let (among, which) = (deal.among as usize, deal.which as usize);
     let all = (random.rotation.0 / stride as u64) as usize;
     all.max(slots as usize * among).saturating_sub(which).div_ceil(among)
@@ -52,14 +52,14 @@ impl Rotation {
     /// Fills the buffers, and puts the slots at the places that come last: writes take the others
     /// first, in their order. Who writes has to be unlike all others; the seed repeats the content.
     pub(crate) fn new(
-        random: &Random,
+        random: &RandomContent,
         Frame { length, stride }: Frame,
         (seed, writer): (u64, u64),
         deal: Deal,
         memory: &mut [u8],
         slots: &mut [usize],
     ) -> Self {
-        let &Random { compressible, dedup, commons, .. } = random;
+        let &RandomContent { compressible, dedup, commons, .. } = random;
         let units = length.div_ceil(UNIT);
         let places = memory.len() / stride;
         assert!(places >= slots.len());

@@ -22,12 +22,12 @@ pub(super) struct Event {
     /// When, in device time.
     pub device_time: Instant,
     /// What.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum EventKind {
     /// The I/O in this slot completes.
     Completes(u32),
     /// The device wants to be called again, with a number of its own choice.
@@ -189,8 +189,8 @@ impl Agenda {
             Some(warped) => warped.take(entry.what()),
         };
         let what = match what & RESUMES {
-            0 => What::Completes(what),
-            _ => What::Resumes(what ^ RESUMES),
+            0 => EventKind::Completes(what),
+            _ => EventKind::Resumes(what ^ RESUMES),
         };
         Some(Event { at, device_time, what })
     }
@@ -228,14 +228,14 @@ mod tests {
                     let limit = Instant(agenda.now().0 + spread * u64::from(token % 150 == 149));
                     while let Some(event) = agenda.next_until(limit) {
                         agenda.advance(event.at);
-                        let (What::Completes(token) | What::Resumes(token)) = event.what;
+                        let (EventKind::Completes(token) | EventKind::Resumes(token)) = event.what;
                         happened.push((event.at, token));
                     }
                 }
             }
             let rest = std::iter::from_fn(|| agenda.next_until(Instant(u64::MAX)));
             happened.extend(rest.map(|event| match event.what {
-                What::Completes(token) | What::Resumes(token) => (event.at, token),
+                EventKind::Completes(token) | EventKind::Resumes(token) => (event.at, token),
             }));
             entered.sort_unstable();
             assert_eq!(happened, entered, "{spread}");

@@ -49,7 +49,7 @@ use crate::backend::Io;
 
 /// What an array is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct ArrayOptions {
     /// How the data lies on the disks.
     pub level: Level,
     /// How many disks.
@@ -62,7 +62,7 @@ pub struct Options {
     pub cache: Bytes,
 }
 
-impl Default for Options {
+impl Default for ArrayOptions {
     fn default() -> Self {
         let chunk = Bytes(64 * Bytes::KIB);
         Self { level: Level::Raid0, disks: 4, chunk, disk: Disk::Ssd, cache: Bytes(0) }
@@ -142,7 +142,7 @@ impl Word for Disk {
 /// The largest cache of a controller.
 const CACHE_MAX: Bytes = Bytes(16 * Bytes::GIB);
 
-pub(super) const PARAMETERS: [Parameter<Options>; 5] = [
+pub(super) const PARAMETERS: [Parameter<ArrayOptions>; 5] = [
     Parameter {
         name: "level",
         meaning: "how the data lies on the disks",
@@ -167,7 +167,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 5] = [
     },
 ];
 
-impl Options {
+impl ArrayOptions {
     /// Whether they go together.
     pub(super) fn check(&self) -> Result<(), String> {
         let (level, fewest) = (self.level.word(), self.level.fewest());
@@ -187,7 +187,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl ArrayOptions {
     /// What it is made of, as the layers of a real one tell it: the array, and its disks.
     pub(super) fn layers(&self, size: Bytes) -> Vec<Layer> {
         let with_data = self.level.with_data(self.disks);
@@ -226,7 +226,7 @@ const READ_AHEAD: f64 = (8 * Bytes::MIB) as f64;
 
 /// A disk of the array. All times are nanoseconds.
 #[derive(Clone, Debug)]
-struct Member {
+struct MemberDisk {
     kind: Disk,
     size: f64,
     /// When each of its units is free; a hard disk has one.
@@ -238,9 +238,15 @@ struct Member {
     direction: Direction,
 }
 
-impl Member {
+impl MemberDisk {
     /// Serves a part, and gives when it is done.
-    fn serve(&mut self, direction: Direction, part: Part, now: f64, chance: &mut Chance) -> f64 {
+    fn serve(
+        &mut self,
+        direction: Direction,
+        part: StripePart,
+        now: f64,
+        chance: &mut Chance,
+    ) -> f64 {
         match self.kind {
             Disk::Ssd => {
                 let time = if direction == Direction::Read { 80e3 } else { 20e3 };
@@ -255,7 +261,13 @@ impl Member {
     }
 
     /// Serves a part on the one arm of a hard disk, and gives when it is done.
-    fn turn_to(&mut self, direction: Direction, part: Part, now: f64, chance: &mut Chance) -> f64 {
+    fn turn_to(
+        &mut self,
+        direction: Direction,
+        part: StripePart,
+        now: f64,
+        chance: &mut Chance,
+    ) -> f64 {
         let ahead = part.offset.checked_sub(self.end).map(|between| between as f64 * HDD_BYTE);
         let ahead = ahead.filter(|time| *time <= TURN && direction == self.direction);
         let from = match (ahead, direction) {
@@ -274,7 +286,7 @@ impl Member {
 
 /// A part of an I/O on one disk.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct StripePart {
     offset: u64,
     length: u64,
 }
@@ -284,16 +296,16 @@ struct Part {
 pub(super) struct Array {
     level: Level,
     chunk: u64,
-    members: Vec<Member>,
+    members: Vec<MemberDisk>,
     /// By slot: the write whose old data and parity are being read.
     writes: Vec<(u64, u64)>,
     chance: Chance,
 }
 
 impl Array {
-    pub fn new(options: &Options, size: Bytes, slots: u32, seed: u64) -> Self {
+    pub fn new(options: &ArrayOptions, size: Bytes, slots: u32, seed: u64) -> Self {
         let with_data = options.level.with_data(options.disks);
-        let member = Member {
+        let member = MemberDisk {
             kind: options.disk,
             size: size.0 as f64 / with_data as f64,
             units: [0.0; UNITS],
@@ -311,7 +323,14 @@ impl Array {
     }
 
     /// Serves a part on a disk, and gives the later one of two ends.
-    fn serve(&mut self, disk: u64, direction: Direction, part: Part, now: f64, end: f64) -> f64 {
+    fn serve(
+        &mut self,
+        disk: u64,
+        direction: Direction,
+        part: StripePart,
+        now: f64,
+        end: f64,
+    ) -> f64 {
         let member = &mut self.members[disk as usize];
         member.serve(direction, part, now, &mut self.chance).max(end)
     }
@@ -350,7 +369,7 @@ impl Array {
                     (disk, row)
                 }
             };
-            let part = Part { offset: row * chunk + within, length };
+            let part = StripePart { offset: row * chunk + within, length };
             end = self.serve(disk, Direction::Read, part, now, end);
         }
         end
@@ -380,7 +399,7 @@ impl Array {
                 }
                 _ => (number % disks..number % disks + 1, number / disks),
             };
-            let part = Part { offset: row * chunk + within, length };
+            let part = StripePart { offset: row * chunk + within, length };
             for disk in copies {
                 end = self.serve(disk, Direction::Write, part, now, end);
             }
@@ -408,14 +427,14 @@ impl Array {
                 continue;
             }
             any = true;
-            let part = Part { offset: row * self.chunk + within, length: part_length };
+            let part = StripePart { offset: row * self.chunk + within, length: part_length };
             end = self.serve(disk, direction, part, now, end);
             // The parity of a row once, as long as the longest of its parts may be.
             if parity_of != Some(row) {
                 parity_of = Some(row);
                 let part = match length <= self.chunk && within + length <= self.chunk {
                     true => part,
-                    false => Part { offset: row * self.chunk, length: self.chunk },
+                    false => StripePart { offset: row * self.chunk, length: self.chunk },
                 };
                 for extra in 0..parity {
                     end = self.serve((first_parity + extra) % disks, direction, part, now, end);

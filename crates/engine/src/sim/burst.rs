@@ -19,7 +19,7 @@ use crate::backend::Io;
 
 /// What a device with a burst credit is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct BurstOptions {
     /// I/Os per second that it can go on with.
     pub rate: u32,
     /// I/Os per second while there is credit.
@@ -30,7 +30,7 @@ pub struct Options {
     pub service_time: Span,
 }
 
-impl Default for Options {
+impl Default for BurstOptions {
     fn default() -> Self {
         Self {
             rate: 500,
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
+pub(super) const PARAMETERS: [Parameter<BurstOptions>; 4] = [
     Parameter {
         name: "rate",
         meaning: "I/Os per second that it can go on with",
@@ -64,7 +64,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
     },
 ];
 
-impl Options {
+impl BurstOptions {
     /// Whether they go together.
     pub(super) fn check(&self) -> Result<(), String> {
         match self.rate < self.burst {
@@ -92,7 +92,7 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &BurstOptions) -> Self {
         let [rate, burst] = [options.rate, options.burst].map(f64::from);
         let full = ((burst - rate) * options.credit.as_secs_f64()).max(1.0);
         let gap = 1e9 / burst;

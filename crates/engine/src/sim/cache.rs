@@ -48,21 +48,21 @@ const PIECES_MAX: u64 = 1 << 18;
 
 /// What lies together, from an offset up to another.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct DirtyPiece {
     from: u64,
     to: u64,
 }
 
 /// Pieces in the order in which they came.
 #[derive(Debug)]
-struct Pieces(VecDeque<Piece>);
+struct Pieces(VecDeque<DirtyPiece>);
 
 impl Pieces {
     /// Joins a piece to one that ends where it begins, or puts it behind the others; gives its place.
-    fn put(&mut self, piece: Piece) -> usize {
+    fn put(&mut self, piece: DirtyPiece) -> usize {
         let count = self.0.len();
         let last = (count.saturating_sub(LAST)..count).rev();
-        let joins = |one: &Piece| one.to == piece.from && piece.to - one.from <= PIECE_MAX;
+        let joins = |one: &DirtyPiece| one.to == piece.from && piece.to - one.from <= PIECE_MAX;
         match last.into_iter().find(|at| joins(&self.0[*at])) {
             Some(at) => {
                 self.0[at].to = piece.to;
@@ -91,9 +91,9 @@ pub(super) struct Cached {
     gathered: Pieces,
     ready: Pieces,
     /// What is under way, and whether what is old is being read for it.
-    under_way: [Option<(Piece, bool)>; UNDER_WAY],
+    under_way: [Option<(DirtyPiece, bool)>; UNDER_WAY],
     /// Writes that wait for room: slot and what they write.
-    waiting: VecDeque<(u32, Piece)>,
+    waiting: VecDeque<(u32, DirtyPiece)>,
     slots: u32,
 }
 
@@ -127,7 +127,7 @@ impl Cached {
     }
 
     /// Puts all lines of a piece into the cache, and says whether they were there.
-    fn touches(&mut self, piece: Piece) -> bool {
+    fn touches(&mut self, piece: DirtyPiece) -> bool {
         let places = self.lines.len() as u64;
         let mut were_there = true;
         for line in piece.from / LINE..piece.to.div_ceil(LINE) {
@@ -156,15 +156,15 @@ impl Cached {
     }
 
     /// Keeps a piece for the disks: whole rows may go at once.
-    fn gathers(&mut self, piece: Piece) {
+    fn gathers(&mut self, piece: DirtyPiece) {
         let row = self.array.row();
         let at = self.gathered.put(piece);
-        let Piece { from, to } = self.gathered.0[at];
+        let DirtyPiece { from, to } = self.gathered.0[at];
         let (first, last) = (from.next_multiple_of(row), to / row * row);
         if first < last {
             self.gathered.0.swap_remove_back(at);
-            self.ready.put(Piece { from: first, to: last });
-            for part in [Piece { from, to: first }, Piece { from: last, to }] {
+            self.ready.put(DirtyPiece { from: first, to: last });
+            for part in [DirtyPiece { from, to: first }, DirtyPiece { from: last, to }] {
                 if part.from < part.to {
                     self.gathered.0.push_back(part);
                 }
@@ -185,7 +185,7 @@ impl Cached {
                 next => next,
             };
             let Some(piece) = next else { return };
-            let Piece { from, to } = piece;
+            let DirtyPiece { from, to } = piece;
             let (end, reads_first) = self.array.begins_write(from, to - from, now.0 as f64);
             self.under_way[place] = Some((piece, reads_first));
             agenda.resumes(self.slots + place as u32, Instant(end.ceil() as u64));
@@ -196,7 +196,7 @@ impl Cached {
 impl Device for Cached {
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
         let length = u64::from(io.length);
-        let piece = Piece { from: io.offset, to: io.offset + length };
+        let piece = DirtyPiece { from: io.offset, to: io.offset + length };
         match io.direction {
             Direction::Write if length <= self.size => {
                 self.waiting.push_back((io.slot, piece));

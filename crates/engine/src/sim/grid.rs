@@ -33,7 +33,7 @@ use crate::backend::Io;
 
 /// What a grid is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct GridOptions {
     /// The map.
     pub map: StoredMap,
     /// Standard deviation of a run's p50 from the map's.
@@ -44,14 +44,14 @@ pub struct Options {
     pub write_time: Span,
 }
 
-impl Default for Options {
+impl Default for GridOptions {
     fn default() -> Self {
         let write_time = Span::from_us(50);
         Self { map: StoredMap::default(), p50_noise: 0.0, p95_noise: 0.0, write_time }
     }
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 4] = [
+pub(super) const PARAMETERS: [Parameter<GridOptions>; 4] = [
     Parameter {
         name: "file",
         meaning: "the cells, as CSV; made-up ones without it",
@@ -136,7 +136,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub fn new(options: &Options, seed: u64) -> Self {
+    pub fn new(options: &GridOptions, seed: u64) -> Self {
         let cells = Arc::clone(&options.map.cells);
         let mut of_run = Chance::new(seed, 6);
         let p50 = options.p50_noise * of_run.normal();

@@ -43,7 +43,7 @@ use crate::backend::Io;
 
 /// What a hard disk is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct HddOptions {
     /// Revolutions per minute.
     pub rpm: u32,
     /// A seek to the next cylinder.
@@ -64,7 +64,7 @@ pub struct Options {
     pub overhead: Span,
 }
 
-impl Default for Options {
+impl Default for HddOptions {
     fn default() -> Self {
         Self {
             rpm: 7_200,
@@ -83,7 +83,7 @@ impl Default for Options {
 /// The slowest and the fastest medium.
 const BANDWIDTH: (Bytes, Bytes) = (Bytes(1_000_000), Bytes(10_000_000_000));
 
-pub(super) const PARAMETERS: [Parameter<Options>; 9] = [
+pub(super) const PARAMETERS: [Parameter<HddOptions>; 9] = [
     Parameter {
         name: "rpm",
         meaning: "revolutions per minute",
@@ -131,7 +131,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 9] = [
     },
 ];
 
-impl Options {
+impl HddOptions {
     /// Whether they go together.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.seek_max < self.seek_min {
@@ -167,7 +167,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    fn new(options: &Options, size: Bytes, seed: u64) -> Self {
+    fn new(options: &HddOptions, size: Bytes, seed: u64) -> Self {
         let revolution = 60e9 / f64::from(options.rpm);
         let (outer, inner) = (options.outer_bandwidth.0 as f64, options.inner_bandwidth.0 as f64);
         let mean_track = (outer + inner) / 2.0 * revolution / 1e9;
@@ -217,7 +217,7 @@ impl Geometry {
 
 /// A request in the disk's window.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct WindowRequest {
     slot: u32,
     direction: Direction,
     offset: u64,
@@ -239,12 +239,12 @@ struct Last {
 /// The disk at work.
 #[derive(Debug)]
 pub(super) struct Hdd {
-    options: Options,
+    options: HddOptions,
     geometry: Geometry,
     /// What the disk chooses among, by age.
-    window: Vec<Request>,
+    window: Vec<WindowRequest>,
     /// What has no place in the window yet, by age.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<WindowRequest>,
     busy: bool,
     /// Where the head is, in revolutions.
     head: f64,
@@ -254,7 +254,7 @@ pub(super) struct Hdd {
 }
 
 impl Hdd {
-    pub fn new(options: &Options, size: Bytes, slots: u32, seed: u64) -> Self {
+    pub fn new(options: &HddOptions, size: Bytes, slots: u32, seed: u64) -> Self {
         Self {
             geometry: Geometry::new(options, size, seed),
             window: Vec::with_capacity(options.ncq as usize),
@@ -272,7 +272,7 @@ impl Hdd {
         1
     }
 
-    fn continues(&self, request: &Request) -> bool {
+    fn continues(&self, request: &WindowRequest) -> bool {
         self.last
             .is_some_and(|last| last.end == request.offset && last.direction == request.direction)
     }
@@ -285,7 +285,7 @@ impl Hdd {
             return Some(0);
         }
         let from = now.max(self.medium);
-        let cost = |request: &Request| match self.continues(request) {
+        let cost = |request: &WindowRequest| match self.continues(request) {
             true => 0.0,
             false => self.geometry.approach(self.head, request.place, from),
         };
@@ -298,7 +298,7 @@ impl Hdd {
         let Some(index) = self.choose(now) else { return };
         let request = self.window.remove(index);
         let next = self.waiting.pop_front();
-        self.window.extend(next.map(|next| Request { entered: now, ..next }));
+        self.window.extend(next.map(|next| WindowRequest { entered: now, ..next }));
         let end = request.offset + u64::from(request.length);
         let end_place = self.geometry.place(end);
         let transfer =
@@ -320,7 +320,7 @@ impl Hdd {
     }
 
     /// Goes on with a stream, and gives when the request is done.
-    fn stream(&mut self, request: &Request, transfer: Span, now: Instant) -> Instant {
+    fn stream(&mut self, request: &WindowRequest, transfer: Span, now: Instant) -> Instant {
         let bandwidth = self.geometry.bandwidth(request.place);
         let ahead = (self.options.buffer.0 as f64 / bandwidth) as u64;
         match request.direction {
@@ -338,7 +338,7 @@ impl Hdd {
 
 impl Device for Hdd {
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
-        let request = Request {
+        let request = WindowRequest {
             slot: io.slot,
             direction: io.direction,
             offset: io.offset,

@@ -32,22 +32,22 @@ use crate::backend::Io;
 
 /// Which of the published arrays.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct AccessMixOptions {
     /// The family of its drives.
-    pub drive: Drive,
+    pub drive: DriveFamily,
     /// How many drives.
     pub disks: u32,
 }
 
-impl Default for Options {
+impl Default for AccessMixOptions {
     fn default() -> Self {
-        Self { drive: Drive::Sas, disks: 12 }
+        Self { drive: DriveFamily::Sas, disks: 12 }
     }
 }
 
 /// A family of drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drive {
+pub enum DriveFamily {
     /// SAS.
     Sas,
     /// SATA II.
@@ -58,7 +58,7 @@ pub enum Drive {
     Scsi,
 }
 
-impl Word for Drive {
+impl Word for DriveFamily {
     const WHAT: &'static str = "drive";
     const ALL: &'static [(Self, &'static str)] = &[
         (Self::Sas, "sas"),
@@ -68,7 +68,7 @@ impl Word for Drive {
     ];
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 2] = [
+pub(super) const PARAMETERS: [Parameter<AccessMixOptions>; 2] = [
     Parameter {
         name: "drive",
         meaning: "the family of its drives",
@@ -81,7 +81,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 2] = [
     },
 ];
 
-impl Options {
+impl AccessMixOptions {
     /// What it is made of, as the layers of a real array tell it.
     pub(super) fn layers(&self, size: Bytes) -> Vec<Layer> {
         let array = Layer {
@@ -104,7 +104,7 @@ impl Options {
 /// What counts as the shares of jumps that were published: from and to.
 const JUMPS: [(f64, f64); 4] = [(0.0, 0.0), (0.04, 0.06), (0.18, 0.22), (1.0, 1.0)];
 
-impl Drive {
+impl DriveFamily {
     /// MB/s of reads at each share of jumps, with one, two and three in flight per disk.
     fn reads(self) -> [[f64; 3]; 4] {
         let [_, _, much, all] = self.writes();
@@ -161,7 +161,7 @@ pub(super) struct AccessMix {
 }
 
 impl AccessMix {
-    pub fn new(options: &Options, slots: u32) -> Self {
+    pub fn new(options: &AccessMixOptions, slots: u32) -> Self {
         Self {
             published: [options.drive.reads(), options.drive.writes()],
             disks: f64::from(options.disks),
@@ -222,13 +222,13 @@ mod tests {
         for line in text.lines().filter(is_row) {
             let cells: Vec<&str> = line.split(',').collect();
             let drive = match cells[2] {
-                "SAS" => Drive::Sas,
-                "SATA II" => Drive::SataTwo,
-                "SATA I" => Drive::SataOne,
-                _ => Drive::Scsi,
+                "SAS" => DriveFamily::Sas,
+                "SATA II" => DriveFamily::SataTwo,
+                "SATA I" => DriveFamily::SataOne,
+                _ => DriveFamily::Scsi,
             };
             let way = if cells[0] == "read" { Direction::Read } else { Direction::Write };
-            let mut mix = AccessMix::new(&Options { drive, disks: 4 }, 16);
+            let mut mix = AccessMix::new(&AccessMixOptions { drive, disks: 4 }, 16);
             mix.jumps = 1.0 - cells[1].parse::<f64>().unwrap() / 100.0;
             for depth in 1..=3 {
                 let published: f64 = cells[2 + depth].parse().unwrap();

@@ -32,7 +32,7 @@ use fathom_core::measure::Direction;
 use fathom_core::spec::Payload;
 
 use crate::backend::{Backend, Completion, Io, Task};
-use agenda::{Agenda, What};
+use agenda::{Agenda, EventKind};
 use array::Array;
 use burst::Burst;
 use cache::Cached;
@@ -42,23 +42,23 @@ use hdd::Hdd;
 use mix::AccessMix;
 use queue::Queue;
 use ssd::Ssd;
-use table::Table;
+use table::BandwidthTable;
 use times::Times;
 use warp::Warp;
 
-pub use array::{Disk, Level, Options as ArrayOptions};
-pub use burst::Options as BurstOptions;
+pub use array::{ArrayOptions, Disk, Level};
+pub use burst::BurstOptions;
 pub use curve::Curve;
 pub use faults::Faults;
-pub use grid::Options as GridOptions;
-pub use hdd::Options as HddOptions;
+pub use grid::GridOptions;
+pub use hdd::HddOptions;
 pub use noise::Noise;
 pub use options::{Model, Options, help};
 pub use parameters::{Distribution, Drift, Stall};
-pub use queue::Options as QueueOptions;
-pub use ssd::Options as SsdOptions;
+pub use queue::QueueOptions;
+pub use ssd::SsdOptions;
 pub use stored_map::StoredMap;
-pub use table::{Options as TableOptions, WriteConcurrency};
+pub use table::{TableOptions, WriteConcurrency};
 
 /// A model of what serves I/Os. It reckons in device time, which never goes back.
 trait Device {
@@ -107,7 +107,7 @@ enum Machine {
     Array(Array),
     Cached(Box<Cached>),
     Burst(Burst),
-    Table(Table),
+    Table(BandwidthTable),
     Grid(Box<Grid>),
     AccessMix(AccessMix),
     Times(Times),
@@ -128,10 +128,10 @@ impl Machine {
                 }
             }
             Model::Burst(burst) => Self::Burst(Burst::new(burst)),
-            Model::Table(table) => Self::Table(Table::new(table, slots, *seed)),
+            Model::Table(table) => Self::Table(BandwidthTable::new(table, slots, *seed)),
             Model::Grid(grid) => Self::Grid(Box::new(Grid::new(grid, *seed))),
             Model::WriteConcurrency(study) => {
-                Self::Table(Table::write_concurrency(study, slots, *seed))
+                Self::Table(BandwidthTable::write_concurrency(study, slots, *seed))
             }
             Model::AccessMix(mix) => Self::AccessMix(AccessMix::new(mix, slots)),
             Model::BestPractice(times) => Self::Times(Times::new(times, slots, *seed)),
@@ -262,11 +262,11 @@ impl Sim {
         while let Some(event) = self.agenda.next_until(limit) {
             self.agenda.advance(event.at);
             match event.what {
-                What::Resumes(token) => {
+                EventKind::Resumes(token) => {
                     let device = self.machine.device();
                     device.resumes(token, event.device_time, &mut self.agenda);
                 }
-                What::Completes(slot) => {
+                EventKind::Completes(slot) => {
                     let result = self.results[slot as usize].take();
                     let result = result.expect("only what is in flight completes");
                     self.completed.push(Completion { slot, result, at: event.at });

@@ -8,9 +8,18 @@ use std::str::FromStr;
 use fathom_core::facts::Layer;
 use fathom_core::{Bytes, Span};
 
+use super::array::ArrayOptions;
+use super::burst::BurstOptions;
 use super::faults::{self, Faults};
+use super::grid::GridOptions;
+use super::hdd::HddOptions;
+use super::mix::AccessMixOptions;
 use super::noise::{self, Noise};
 use super::parameters::{Field, Parameter, unknown};
+use super::queue::QueueOptions;
+use super::ssd::SsdOptions;
+use super::table::TableOptions;
+use super::times::BestPracticeOptions;
 use super::{array, burst, grid, hdd, mix, queue, ssd, table, times};
 
 /// A simulated device and its parameters.
@@ -44,25 +53,25 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// Servers behind one queue: every figure has a closed form.
-    Queue(queue::Options),
+    Queue(QueueOptions),
     /// A solid-state drive: channels, interface, write cache, collections.
-    Ssd(ssd::Options),
+    Ssd(SsdOptions),
     /// A hard disk: seek, rotation, zones, a window of requests.
-    Hdd(hdd::Options),
+    Hdd(HddOptions),
     /// Disks that are all alike: stripes, mirrors, parity.
-    Array(array::Options),
+    Array(ArrayOptions),
     /// Fast until a credit is used up.
-    Burst(burst::Options),
+    Burst(BurstOptions),
     /// Throughput against concurrency, from a table.
-    Table(table::Options),
+    Table(TableOptions),
     /// Response times against load, from a latency map.
-    Grid(grid::Options),
+    Grid(GridOptions),
     /// The device of the published study of concurrent writes.
     WriteConcurrency(table::WriteConcurrency),
     /// The devices of the published study of access mixes.
-    AccessMix(mix::Options),
+    AccessMix(AccessMixOptions),
     /// The device of the published result of DiskSpd's guide.
-    BestPractice(times::Options),
+    BestPractice(BestPracticeOptions),
 }
 
 /// The parameters that every device has, besides its faults.
@@ -200,39 +209,39 @@ macro_rules! tabled {
 }
 
 tabled! {
-    queue::Options: queue::PARAMETERS;
-    ssd::Options: ssd::PARAMETERS;
-    hdd::Options: hdd::PARAMETERS;
-    array::Options: array::PARAMETERS;
-    burst::Options: burst::PARAMETERS;
-    table::Options: table::PARAMETERS;
-    grid::Options: grid::PARAMETERS;
+    QueueOptions: queue::PARAMETERS;
+    SsdOptions: ssd::PARAMETERS;
+    HddOptions: hdd::PARAMETERS;
+    ArrayOptions: array::PARAMETERS;
+    BurstOptions: burst::PARAMETERS;
+    TableOptions: table::PARAMETERS;
+    GridOptions: grid::PARAMETERS;
     table::WriteConcurrency: table::WRITE_CONCURRENCY_PARAMETERS;
-    mix::Options: mix::PARAMETERS;
-    times::Options: times::PARAMETERS;
+    AccessMixOptions: mix::PARAMETERS;
+    BestPracticeOptions: times::PARAMETERS;
 }
 
 impl Options {
     /// The device as it is when nothing but its name was typed.
     fn new(device: &str) -> Option<Self> {
         let (model, size) = match device {
-            "queue" => (Model::Queue(queue::Options::default()), Bytes(100 * Bytes::GIB)),
-            "ssd" => (Model::Ssd(ssd::Options::default()), Bytes(1_000_000_000_000)),
-            "hdd" => (Model::Hdd(hdd::Options::default()), Bytes(4_000_000_000_000)),
-            "array" => (Model::Array(array::Options::default()), Bytes(4_000_000_000_000)),
-            "burst" => (Model::Burst(burst::Options::default()), Bytes(1 << 40)),
-            "table" => (Model::Table(table::Options::default()), Bytes(1 << 40)),
-            "grid" => (Model::Grid(grid::Options::default()), Bytes(1 << 40)),
+            "queue" => (Model::Queue(QueueOptions::default()), Bytes(100 * Bytes::GIB)),
+            "ssd" => (Model::Ssd(SsdOptions::default()), Bytes(1_000_000_000_000)),
+            "hdd" => (Model::Hdd(HddOptions::default()), Bytes(4_000_000_000_000)),
+            "array" => (Model::Array(ArrayOptions::default()), Bytes(4_000_000_000_000)),
+            "burst" => (Model::Burst(BurstOptions::default()), Bytes(1 << 40)),
+            "table" => (Model::Table(TableOptions::default()), Bytes(1 << 40)),
+            "grid" => (Model::Grid(GridOptions::default()), Bytes(1 << 40)),
             // Eight disks of 1 TiB.
             "study-write-concurrency" => {
                 (Model::WriteConcurrency(table::WriteConcurrency::default()), Bytes(8 << 40))
             }
             "study-access-mix" => {
-                (Model::AccessMix(mix::Options::default()), Bytes(1_000_000_000_000))
+                (Model::AccessMix(AccessMixOptions::default()), Bytes(1_000_000_000_000))
             }
             // Two files of 100 GiB.
             "study-best-practice" => {
-                (Model::BestPractice(times::Options::default()), Bytes(200 * Bytes::GIB))
+                (Model::BestPractice(BestPracticeOptions::default()), Bytes(200 * Bytes::GIB))
             }
             _ => return None,
         };

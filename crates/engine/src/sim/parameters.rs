@@ -36,7 +36,7 @@ pub(super) enum Field<'a> {
     /// A share of one, from zero.
     Share(&'a mut f64, f64),
     /// One of several words.
-    Word(&'a mut dyn Choice),
+    Word(&'a mut dyn WordPlace),
     /// Bandwidth against concurrency.
     Curve(&'a mut Curve),
     /// A latency map.
@@ -81,7 +81,7 @@ pub(super) trait Word: Copy + PartialEq + 'static {
 }
 
 /// The place of a [`Word`], whatever it is of.
-pub(super) trait Choice {
+pub(super) trait WordPlace {
     /// Takes the value of that word.
     fn choose(&mut self, word: &str) -> Result<(), String>;
 
@@ -92,7 +92,7 @@ pub(super) trait Choice {
     fn known(&self) -> Vec<&'static str>;
 }
 
-impl<T: Word> Choice for T {
+impl<T: Word> WordPlace for T {
     fn choose(&mut self, word: &str) -> Result<(), String> {
         let typed = T::ALL.iter().find(|(_, one)| *one == word);
         let (value, _) = typed.ok_or_else(|| unknown(T::WHAT, word, &self.known()))?;

@@ -25,7 +25,7 @@ use crate::backend::Io;
 
 /// What a queue is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct QueueOptions {
     /// I/Os served at the same time.
     pub servers: u32,
     /// Mean time a server spends on an I/O of any length.
@@ -34,13 +34,13 @@ pub struct Options {
     pub distribution: Distribution,
 }
 
-impl Default for Options {
+impl Default for QueueOptions {
     fn default() -> Self {
         Self { servers: 8, service_time: Span::from_us(100), distribution: Distribution::Constant }
     }
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 3] = [
+pub(super) const PARAMETERS: [Parameter<QueueOptions>; 3] = [
     Parameter {
         name: "servers",
         meaning: "I/Os served at the same time",
@@ -64,12 +64,12 @@ pub(super) struct Queue {
     /// When each server is free again. An arrival takes the one that is free first, which is what
     /// waiting in one queue comes to when a service time does not depend on the server.
     free: BinaryHeap<Reverse<Instant>>,
-    options: Options,
+    options: QueueOptions,
     chance: Chance,
 }
 
 impl Queue {
-    pub fn new(options: &Options, seed: u64) -> Self {
+    pub fn new(options: &QueueOptions, seed: u64) -> Self {
         let free = (0..options.servers).map(|_| Reverse(Instant(0))).collect();
         Self { free, options: options.clone(), chance: Chance::new(seed, 2) }
     }

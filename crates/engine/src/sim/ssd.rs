@@ -35,7 +35,7 @@ use crate::backend::Io;
 
 /// What a solid-state drive is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct SsdOptions {
     /// Units that read or program at the same time.
     pub channels: u32,
     /// What a channel reads or programs at once, and the width of the stripe.
@@ -62,7 +62,7 @@ pub struct Options {
     pub collect_time: Span,
 }
 
-impl Default for Options {
+impl Default for SsdOptions {
     fn default() -> Self {
         Self {
             channels: 64,
@@ -84,7 +84,7 @@ impl Default for Options {
 /// The slowest and the fastest interface.
 const BANDWIDTH: (Bytes, Bytes) = (Bytes(1_000), Bytes(1_000_000_000_000));
 
-pub(super) const PARAMETERS: [Parameter<Options>; 12] = [
+pub(super) const PARAMETERS: [Parameter<SsdOptions>; 12] = [
     Parameter {
         name: "channels",
         meaning: "units that read or program at the same time",
@@ -147,7 +147,7 @@ pub(super) const PARAMETERS: [Parameter<Options>; 12] = [
     },
 ];
 
-impl Options {
+impl SsdOptions {
     /// Whether they go together.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.cache < self.page {
@@ -166,7 +166,7 @@ const NONE: u32 = 0;
 
 /// What a channel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum ChannelWork {
     Nothing,
     Read(u32),
     Program,
@@ -176,7 +176,7 @@ enum Work {
 /// One unit, with what waits for it.
 #[derive(Clone, Debug)]
 struct Channel {
-    work: Work,
+    work: ChannelWork,
     /// The list of I/Os that wait to read here, as slot + 1, oldest first.
     first: u32,
     last: u32,
@@ -259,7 +259,7 @@ impl Interface {
 /// The drive at work.
 #[derive(Debug)]
 pub(super) struct Ssd {
-    options: Options,
+    options: SsdOptions,
     channels: Vec<Channel>,
     /// By slot and channel: who waits behind this slot there.
     next: Vec<u32>,
@@ -281,9 +281,9 @@ pub(super) struct Ssd {
 }
 
 impl Ssd {
-    pub fn new(options: &Options, slots: u32, seed: u64) -> Self {
+    pub fn new(options: &SsdOptions, slots: u32, seed: u64) -> Self {
         let channel = Channel {
-            work: Work::Nothing,
+            work: ChannelWork::Nothing,
             first: NONE,
             last: NONE,
             programs: 0,
@@ -339,20 +339,20 @@ impl Ssd {
     /// Lets a channel begin the next thing, if it has ended the last one.
     fn go_on(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
         let channel = &mut self.channels[index];
-        if channel.work != Work::Nothing {
+        if channel.work != ChannelWork::Nothing {
             return;
         }
         let reads_wait = channel.first != NONE;
         let patient = channel.reads_in_row < self.options.reads_per_program;
         let time = if channel.collections > 0 {
             channel.collections -= 1;
-            channel.work = Work::Collection;
+            channel.work = ChannelWork::Collection;
             channel.page = None;
             self.options.collect_time
         } else if channel.programs > 0 && !(reads_wait && patient) {
             channel.programs -= 1;
             channel.reads_in_row = 0;
-            channel.work = Work::Program;
+            channel.work = ChannelWork::Program;
             channel.page = None;
             self.chance.around(self.options.program_time, self.options.jitter)
         } else if reads_wait {
@@ -380,7 +380,7 @@ impl Ssd {
             0 => 0,
             _ => channel.reads_in_row + 1,
         };
-        channel.work = Work::Read(slot);
+        channel.work = ChannelWork::Read(slot);
         let begins_with = first + skipped;
         let known = u64::from(channel.page == Some(begins_with));
         channel.page = Some(begins_with + (here - 1) * count as u64);
@@ -390,8 +390,8 @@ impl Ssd {
 
     /// A channel has ended what it did.
     fn ended(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
-        match std::mem::replace(&mut self.channels[index].work, Work::Nothing) {
-            Work::Read(slot) => {
+        match std::mem::replace(&mut self.channels[index].work, ChannelWork::Nothing) {
+            ChannelWork::Read(slot) => {
                 let transfer = &mut self.transfers[slot as usize];
                 transfer.parts -= 1;
                 if transfer.parts == 0 {
@@ -399,12 +399,12 @@ impl Ssd {
                     agenda.completes(slot, across + self.options.overhead);
                 }
             }
-            Work::Program => {
+            ChannelWork::Program => {
                 self.cached -= self.options.page.0;
                 self.admit(now, agenda);
             }
-            Work::Collection => {}
-            Work::Nothing => unreachable!("channel {index} ended nothing"),
+            ChannelWork::Collection => {}
+            ChannelWork::Nothing => unreachable!("channel {index} ended nothing"),
         }
         self.go_on(index, now, agenda);
     }

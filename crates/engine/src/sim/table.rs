@@ -31,14 +31,14 @@ use crate::backend::Io;
 
 /// What a table is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct TableOptions {
     /// Bandwidth against concurrency.
     pub points: Curve,
     /// Standard deviation of the bandwidth from one run to the next, as a share of it.
     pub run_noise: f64,
 }
 
-impl Default for Options {
+impl Default for TableOptions {
     fn default() -> Self {
         let points = [(1, 200), (4, 600), (16, 1000), (64, 1000)];
         let points = points.map(|(in_flight, mb)| (in_flight, Bytes(mb * 1_000_000)));
@@ -46,7 +46,7 @@ impl Default for Options {
     }
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 2] = [
+pub(super) const PARAMETERS: [Parameter<TableOptions>; 2] = [
     Parameter {
         name: "points",
         meaning: "bandwidth by the I/Os in flight, straight in logarithms between points",
@@ -125,7 +125,7 @@ struct Waiting {
 
 /// The table at work.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct BandwidthTable {
     families: Vec<Family>,
     speed: f64,
     waiting: VecDeque<Waiting>,
@@ -134,8 +134,8 @@ pub(super) struct Table {
     saved: Box<[f64]>,
 }
 
-impl Table {
-    pub fn new(options: &Options, slots: u32, seed: u64) -> Self {
+impl BandwidthTable {
+    pub fn new(options: &TableOptions, slots: u32, seed: u64) -> Self {
         // The only family: every length is its own.
         let family = Family { length: 4096, random: options.points.clone(), saved: None };
         Self::of(Vec::from([family]), options.run_noise, slots, seed)
@@ -172,7 +172,7 @@ impl Table {
     }
 }
 
-impl Device for Table {
+impl Device for BandwidthTable {
     fn writes(&mut self, slots: Range<u32>, saved: f64) {
         self.saved[slots.start as usize..slots.end as usize].fill(saved);
     }

@@ -28,18 +28,18 @@ use crate::backend::Io;
 
 /// What the device is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct BestPracticeOptions {
     /// The mean response time while it has nothing to queue.
     pub fastest: Span,
 }
 
-impl Default for Options {
+impl Default for BestPracticeOptions {
     fn default() -> Self {
         Self { fastest: Span::from_us(200) }
     }
 }
 
-pub(super) const PARAMETERS: [Parameter<Options>; 1] = [Parameter {
+pub(super) const PARAMETERS: [Parameter<BestPracticeOptions>; 1] = [Parameter {
     name: "fastest",
     meaning: "the mean response time of an I/O that waits for no other; it is not published",
     field: |o| Field::Time(&mut o.fastest, Span::from_us(1), Span::from_secs(1)),
@@ -107,7 +107,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub fn new(options: &Options, slots: u32, seed: u64) -> Self {
+    pub fn new(options: &BestPracticeOptions, slots: u32, seed: u64) -> Self {
         Self {
             fastest: options.fastest.0 as f64,
             mean: mean_of_both(),

@@ -22,12 +22,12 @@ use super::parameters::Stall;
 #[derive(Debug)]
 pub(super) struct Warp {
     stall: Option<Stall>,
-    pace: Option<Pace>,
+    pace: Option<CurrentSpeed>,
 }
 
 /// The stretch that the device is in, with its speed.
 #[derive(Clone, Debug)]
-struct Pace {
+struct CurrentSpeed {
     speeds: Speeds,
     /// Device time when the stretch began.
     base: u64,
@@ -36,8 +36,8 @@ struct Pace {
 impl Warp {
     /// The identity, unless there are stalls or noise. The run begins so long after its session.
     pub fn new(stall: Option<Stall>, noise: &Noise, seed: u64, began: Span) -> Self {
-        let pace =
-            (!noise.is_none()).then(|| Pace { speeds: Speeds::new(noise, seed, began), base: 0 });
+        let pace = (!noise.is_none())
+            .then(|| CurrentSpeed { speeds: Speeds::new(noise, seed, began), base: 0 });
         Self { stall, pace }
     }
 
@@ -74,7 +74,7 @@ fn with_stalls(Stall { start, length, every }: Stall, awake: u64) -> u64 {
     awake.saturating_add(begun.saturating_mul(length.0))
 }
 
-impl Pace {
+impl CurrentSpeed {
     fn advance(&mut self, awake: u64) -> u64 {
         let every = self.speeds.every();
         while awake / every > self.speeds.stretch() {

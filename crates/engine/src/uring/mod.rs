@@ -83,7 +83,7 @@ pub type CommandUring = UringOf<Commands>;
 pub struct UringOf<E: Entries> {
     /// Neither closed nor freed while I/Os are in flight. What a submission thread can see counts as
     /// taken by the kernel.
-    lent: Lent<Means<E>>,
+    lent: Lent<RingResources<E>>,
     slots: Box<[Slot<E>]>,
     /// What an entry has to know of each target.
     targets: Box<[E::Aim]>,
@@ -95,7 +95,7 @@ pub struct UringOf<E: Entries> {
     batch: usize,
     /// How often it was waited, to look now and then.
     waits: u32,
-    way: Way,
+    way: CompletionWay,
     /// Of what is queued, how much a submission thread could see when it was last looked.
     shown: usize,
     clock: Clock,
@@ -106,7 +106,7 @@ pub struct UringOf<E: Entries> {
 }
 
 /// What the kernel has while I/Os are in flight. It is dropped in this order.
-struct Means<E: Entries> {
+struct RingResources<E: Entries> {
     ring: Ring<E>,
     /// The ring may know them as registered.
     buffers: Buffers,
@@ -131,7 +131,7 @@ pub struct Facts {
 
 /// How a ring's completions come to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum CompletionWay {
     /// The kernel puts them into the ring by itself, or when it is entered.
     Usual,
     /// The kernel looks for them in the devices' queues each time it is entered (IOPOLL).
@@ -140,7 +140,7 @@ enum Way {
     Threaded,
 }
 
-impl Way {
+impl CompletionWay {
     fn of(mode: RingMode) -> Self {
         match mode {
             RingMode { submission_thread: Some(_), .. } => Self::Threaded,
@@ -215,7 +215,7 @@ impl<E: Entries> RealBackend for UringOf<E> {
     }
 }
 
-impl<E: Entries> Means<E> {
+impl<E: Entries> RingResources<E> {
     /// Registers the buffers where the limits allow it.
     fn register_buffers(&mut self) {
         let areas = self.buffers.areas();
@@ -252,7 +252,7 @@ impl<E: Entries> UringOf<E> {
         let trims: Box<[TrimWay]> =
             targets.iter().map(|target| TrimWay::of(&target.file)).collect::<io::Result<_>>()?;
         // From here on all that the ring may know is dropped after it, whatever happens.
-        let means = Means { ring: Ring::new(ring), buffers, share: None, _files: files };
+        let means = RingResources { ring: Ring::new(ring), buffers, share: None, _files: files };
         let mut lent = Lent::new(means);
         // Registering fails for want of lockable memory or table space, or on an older kernel.
         // The I/Os are the same without, each a little dearer.
@@ -294,7 +294,7 @@ impl<E: Entries> UringOf<E> {
             completes_inline: false,
             batch: batch_of(slots),
             waits: 0,
-            way: Way::of(shape.ring),
+            way: CompletionWay::of(shape.ring),
             shown: 0,
             clock: Clock::default(),
             pacer: Pacer::new(Clock::default()),
@@ -318,10 +318,10 @@ impl<E: Entries> UringOf<E> {
     #[inline]
     fn start(&mut self) -> Entered {
         let is_needed = match self.way {
-            Way::Usual => self.lent.ring.queued() > 0 || self.lent.ring.has_work(),
-            Way::Polled => self.lent.ring.queued() > 0 || self.lent.in_flight() > 0,
+            CompletionWay::Usual => self.lent.ring.queued() > 0 || self.lent.ring.has_work(),
+            CompletionWay::Polled => self.lent.ring.queued() > 0 || self.lent.in_flight() > 0,
             // The call itself sees whether its thread sleeps.
-            Way::Threaded => self.lent.in_flight() > 0,
+            CompletionWay::Threaded => self.lent.in_flight() > 0,
         };
         if !is_needed {
             return Entered::Fully;
@@ -333,7 +333,7 @@ impl<E: Entries> UringOf<E> {
     /// Starts what is queued and waits for a completion, at most `span`.
     #[inline]
     fn start_and_sleep(&mut self, span: Span) -> Entered {
-        if self.way == Way::Polled {
+        if self.way == CompletionWay::Polled {
             return self.start_and_look(span);
         }
         if !self.facts.timed_wait {
@@ -429,13 +429,13 @@ impl<E: Entries> UringOf<E> {
     /// Whether the kernel, or its thread, has everything that was pushed.
     #[inline]
     fn has_started_all(&self) -> bool {
-        self.lent.ring.queued() == 0 || self.way == Way::Threaded
+        self.lent.ring.queued() == 0 || self.way == CompletionWay::Threaded
     }
 
     fn entered(&mut self, result: io::Result<usize>) -> Entered {
         match result {
             // What its thread can see was counted when it was shown.
-            Ok(_) if self.way == Way::Threaded => Entered::Fully,
+            Ok(_) if self.way == CompletionWay::Threaded => Entered::Fully,
             Ok(taken) => {
                 self.lent.lend(taken);
                 // The kernel has moved on in the queue.
@@ -516,7 +516,7 @@ impl<E: Entries> Backend for UringOf<E> {
 
     #[inline]
     fn wait(&mut self, deadline: Instant) {
-        if self.way != Way::Threaded {
+        if self.way != CompletionWay::Threaded {
             self.lent.ring.publish();
             return self.wait_for_completions(deadline);
         }

@@ -57,7 +57,7 @@ impl Limit {
 pub fn range(
     (path, file): (&Path, &File),
     (from, to): (Bytes, Bytes),
-    options: prefill::Options,
+    options: prefill::Prefilling,
     limit: Limit,
     live: &mut Live,
 ) -> Result<Bytes, Error> {
@@ -97,7 +97,7 @@ pub fn scratch(
     seed: u64,
     live: &mut Live,
 ) -> Result<Bytes, Error> {
-    let options = prefill::Options {
+    let options = prefill::Prefilling {
         writers: 4,
         block: Bytes(Bytes::MIB),
         seed,

@@ -49,7 +49,7 @@ pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>,
     check(args)?;
     leftovers(args)?;
     let seed = args.seed.unwrap_or_else(shared::fresh_seed);
-    let options = prefill::Options {
+    let options = prefill::Prefilling {
         writers: args.writers,
         block: args.block_size,
         seed,
@@ -86,7 +86,7 @@ fn check(args: &Prepare) -> Result<(), Error> {
 }
 
 /// A file that was not there.
-fn create(args: &Prepare, options: prefill::Options) -> Result<FileIdentity, Error> {
+fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, Error> {
     let name = args.file.display().to_string();
     let folder = match args.file.parent() {
         Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
@@ -116,8 +116,8 @@ fn create(args: &Prepare, options: prefill::Options) -> Result<FileIdentity, Err
 }
 
 /// What the file is written with.
-fn data(options: prefill::Options) -> String {
-    let prefill::Options { compressible, dedup, .. } = options;
+fn data(options: prefill::Prefilling) -> String {
+    let prefill::Prefilling { compressible, dedup, .. } = options;
     match figures::payload(&document::Payload::Random { compressible, dedup }) {
         Some(payload) => format!("random data, {payload}"),
         None => "unique data".to_owned(),
@@ -205,7 +205,7 @@ fn not_published(file: &Path, cause: &io::Error) -> Error {
 fn fill_all(
     (path, file): (&Path, &File),
     size: Bytes,
-    options: prefill::Options,
+    options: prefill::Prefilling,
 ) -> Result<(), Error> {
     let mut live = Live::new(1, Span(0));
     live.preparation(&format!("writing {} to {}", size, path.display()));
@@ -215,7 +215,7 @@ fn fill_all(
 }
 
 /// A file that was there: used again if it fits, written only if that was allowed.
-fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Options) -> Result<(), Error> {
+fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> Result<(), Error> {
     let name = args.file.display().to_string();
     let facts = host::target(&args.file).map_err(|refusal| Error::Refused(refusal.to_string()))?;
     if facts.kind != TargetKind::File {
