@@ -44,11 +44,8 @@ pub const TWICE: &[Twice] = &[
     Twice { krate: "engine", name: "Slot", times: 2 },
     Twice { krate: "engine", name: "Task", times: 2 },
     // The document's types of these names become core's own, and then each is defined once here.
-    Twice { krate: "report", name: "Axis", times: 2 },
-    Twice { krate: "report", name: "Ceiling", times: 2 },
     Twice { krate: "report", name: "Part", times: 2 },
     Twice { krate: "report", name: "Point", times: 2 },
-    Twice { krate: "report", name: "Scale", times: 2 },
     Twice { krate: "report", name: "Stage", times: 2 },
     Twice { krate: "report", name: "Stream", times: 2 },
     Twice { krate: "xtask", name: "Chance", times: 2 },
