@@ -15,7 +15,8 @@ use fathom_core::spec::Region;
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::run_point::Progress;
-use crate::worker::{Outcome, Timetable};
+use crate::timetable::Timetable;
+use crate::worker::Outcome;
 
 /// A slice of a stream's series is complete at the latest when a slice so many intervals later is:
 /// so many are open for each stream.

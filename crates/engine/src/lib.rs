@@ -34,6 +34,7 @@ pub mod sim;
 pub mod sync;
 pub mod target;
 mod target_error;
+mod timetable;
 pub mod trace;
 pub mod uring;
 mod worker;

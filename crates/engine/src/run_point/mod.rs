@@ -11,10 +11,10 @@ mod threads;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fathom_core::Span;
 use fathom_core::measure::Record;
 use fathom_core::plan;
 use fathom_core::spec::{self, BackendKind, Point};
-use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
@@ -28,7 +28,7 @@ use crate::sync::Sync;
 use crate::target::OpenTarget;
 use crate::trace::Tracer;
 use crate::uring::{CommandUring, Uring};
-use crate::worker::{self, Job, Outcome, Sink, Timetable};
+use crate::worker::{self, Assignment, Outcome, Sink};
 
 /// How many tallies each of so many workers has: they wait for the collector, are merged, or are
 /// empty and ready. Enough for the collector to be away for several of the shortest intervals, and
@@ -229,7 +229,7 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
 
 /// Runs a worker with the pattern and the pacing of its plan.
 pub(crate) fn drive_plan<B: Backend, K: Sink>(
-    job: &Job<'_>,
+    job: &Assignment<'_>,
     stream: &spec::Stream,
     pointers: &Pointers,
     backend: &mut B,
@@ -241,7 +241,7 @@ pub(crate) fn drive_plan<B: Backend, K: Sink>(
 
 /// A worker that is about to run on its own thread.
 struct Drive<'a, B, K> {
-    job: &'a Job<'a>,
+    job: &'a Assignment<'a>,
     backend: &'a mut B,
     source: &'a mut dyn Source,
     sink: &'a mut K,
@@ -256,22 +256,5 @@ impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
     fn with<S: Schedule + 'static>(self, schedule: S) -> Outcome {
         let tally = empty_tally(self.job.plan);
         worker::drive(self.job, self.backend, schedule, self.source, self.sink, tally)
-    }
-}
-
-/// The instants of a run of `point` that starts at `start`.
-pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
-    let window_start = start + point.warm_up;
-    assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
-    assert!(point.buckets.is_none_or(|buckets| buckets > Span(0)));
-    let fits = |look: &Span| look.0 > 0 && look.0.is_multiple_of(point.interval.0);
-    assert!(point.looks.iter().all(fits) && point.looks.is_sorted());
-    Timetable {
-        start,
-        window_start,
-        window_end: window_start + point.window,
-        cool_down: point.cool_down,
-        interval: point.interval,
-        buckets: point.buckets,
     }
 }

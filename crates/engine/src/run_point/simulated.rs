@@ -16,14 +16,15 @@ use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
 use super::finish::Finish;
-use super::{Observer, drive_plan, timetable};
+use super::{Observer, drive_plan};
 use crate::backend::{Backend, Completion, Io, Task};
 use crate::collector::{Collector, empty_tally};
 use crate::pattern::{self, Pointers, Source};
 use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim::{self, Sim};
-use crate::trace::{AtOnce, Entry, Follow, Tracer, Unfollowed};
-use crate::worker::{Job, Outcome, Seat, Sink, Turns};
+use crate::timetable::Timetable;
+use crate::trace::{AtOnce, Follow, TraceEntry, Tracer, Unfollowed};
+use crate::worker::{Assignment, InTurns, Outcome, Sink, Stepper};
 
 /// Merges on the spot: virtual time stands still meanwhile.
 struct LocalSink<'a, 'b, F> {
@@ -66,7 +67,7 @@ impl<F: Follow> Sink for LocalSink<'_, '_, F> {
     }
 
     #[inline(always)]
-    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry) {
         self.follow.ends(slot, entry);
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn run(
     let Some(tracer) = tracer else {
         return followed(point, plans, options, stop, observer, |_| Unfollowed);
     };
-    let window_start = timetable(point, Instant(0)).window_start;
+    let window_start = Timetable::of(point, Instant(0)).window_start;
     let at_once = AtOnce { tracer: &RefCell::new(tracer), plans, window_start };
     followed(point, plans, options, stop, observer, |worker| at_once.follow(worker))
 }
@@ -97,7 +98,7 @@ fn followed<F: Follow>(
     observer: &mut dyn Observer,
     follow: impl Fn(usize) -> F,
 ) -> Record {
-    let timetable = timetable(point, Instant(0));
+    let timetable = Timetable::of(point, Instant(0));
     let end = Cell::new(None);
     let finish = Finish::new(point, plans);
     let stopped = || stop.load(Ordering::Relaxed);
@@ -113,7 +114,7 @@ fn followed<F: Follow>(
             finish.announce();
         }
     };
-    let job = |plan| Job {
+    let job = |plan| Assignment {
         plan,
         writes: writes(point, plan),
         timetable,
@@ -123,7 +124,7 @@ fn followed<F: Follow>(
         agree_on_end: &agree_on_end,
         done: &done,
     };
-    let jobs: Vec<Job<'_>> = plans.iter().map(job).collect();
+    let jobs: Vec<Assignment<'_>> = plans.iter().map(job).collect();
     let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
     let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
@@ -151,7 +152,7 @@ fn writes(point: &Point, plan: &WorkerPlan) -> bool {
 /// Runs the only worker.
 fn alone(
     point: &Point,
-    job: &Job<'_>,
+    job: &Assignment<'_>,
     device: &mut Sim,
     merging: &RefCell<Merging<'_>>,
     follow: impl Follow,
@@ -166,13 +167,13 @@ fn alone(
 /// Runs several workers on one device.
 fn together<F: Follow>(
     point: &Point,
-    jobs: &[Job<'_>],
+    jobs: &[Assignment<'_>],
     device: Sim,
     merging: &RefCell<Merging<'_>>,
     follow: impl Fn(usize) -> F,
 ) -> Vec<Outcome> {
     let pointers = Pointers::new(point);
-    let source = |job: &Job<'_>| {
+    let source = |job: &Assignment<'_>| {
         pattern::source(&point.streams[job.plan.stream as usize], job.plan, &pointers)
     };
     let mut sources: Vec<Box<dyn Source + '_>> = jobs.iter().map(source).collect();
@@ -192,7 +193,7 @@ fn together<F: Follow>(
 
 /// A worker that is about to sit down with the others.
 struct TakeSeat<'a, K> {
-    job: &'a Job<'a>,
+    job: &'a Assignment<'a>,
     source: &'a mut dyn Source,
     sink: &'a mut K,
 }
@@ -201,11 +202,11 @@ impl<'a, K: Sink> WithSchedule for TakeSeat<'a, K> {
     // The cells of a map are open loops at such a table, hundreds of millions of I/Os.
     const TUNED: bool = !K::FOLLOWS;
 
-    type Output = Box<dyn Turns<Place> + 'a>;
+    type Output = Box<dyn InTurns<Place> + 'a>;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Output {
         let tally = empty_tally(self.job.plan);
-        Box::new(Seat::new(self.job, schedule, self.source, self.sink, tally))
+        Box::new(Stepper::new(self.job, schedule, self.source, self.sink, tally))
     }
 }
 
@@ -263,7 +264,7 @@ const NEVER: Instant = Instant(u64::MAX);
 /// Several workers around one device.
 struct Table<'a> {
     device: Sim,
-    workers: Vec<Box<dyn Turns<Place> + 'a>>,
+    workers: Vec<Box<dyn InTurns<Place> + 'a>>,
     places: Vec<Place>,
     /// By slot of the device, whose it is.
     owners: Box<[u32]>,
@@ -278,7 +279,11 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(device: Sim, workers: Vec<Box<dyn Turns<Place> + 'a>>, jobs: &[Job<'_>]) -> Self {
+    fn new(
+        device: Sim,
+        workers: Vec<Box<dyn InTurns<Place> + 'a>>,
+        jobs: &[Assignment<'_>],
+    ) -> Self {
         let depths = jobs.iter().map(|job| job.plan.pacing.queue_depth());
         let mut first_slot = 0;
         let place = |depth| {
@@ -340,7 +345,7 @@ impl<'a> Table<'a> {
                 self.find_earliest();
             }
         }
-        self.workers.into_iter().map(Turns::outcome).collect()
+        self.workers.into_iter().map(InTurns::outcome).collect()
     }
 
     /// Closes for everybody what ended by then. What came back before is counted in it.
@@ -421,8 +426,8 @@ mod tests {
 
     /// Runs the point's only worker by itself, or at a table where it is the only one.
     fn record(device: &str, point: &Point, at_table: bool) -> Record {
-        let (plans, timetable) = (plan::divide(point), timetable(point, Instant(0)));
-        let job = Job {
+        let (plans, timetable) = (plan::divide(point), Timetable::of(point, Instant(0)));
+        let job = Assignment {
             plan: &plans[0],
             writes: writes(point, &plans[0]),
             timetable,

@@ -17,7 +17,7 @@ use fathom_core::{Instant, Span};
 use super::crew::Crew;
 use super::finish::Finish;
 use super::patience::Patience;
-use super::{Observer, Phase, RunError, drive_plan, timetable};
+use super::{Observer, Phase, RunError, drive_plan};
 use crate::access::CallFlags;
 use crate::backend::{Mapped, RealBackend, Shape};
 use crate::clock::{self, Clock};
@@ -29,8 +29,9 @@ use crate::pattern::Pointers;
 use crate::payload::Content;
 use crate::realtime;
 use crate::target::OpenTarget;
-use crate::trace::{self, Entry, Follow, Tracer, Unfollowed};
-use crate::worker::{Estate, Job, Outcome, Sink, Timetable};
+use crate::timetable::Timetable;
+use crate::trace::{self, Follow, TraceEntry, Tracer, Unfollowed};
+use crate::worker::{Assignment, Estate, Outcome, Sink};
 use crate::workplace;
 
 /// As small as a buffer may be.
@@ -175,7 +176,7 @@ impl<F: Follow + Send> Sink for Lines<F> {
     }
 
     #[inline(always)]
-    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry) {
         self.follow.ends(slot, entry);
     }
 
@@ -243,7 +244,7 @@ impl Run<'_> {
         let (mut crew, readiness) =
             Crew::hire::<B, F>(tasks.collect(), shared, self.streams, followers)?;
         crew.get_ready(&clock, &readiness, &mut patience, observer)?;
-        let table = timetable(self.point, clock.now() + LEAD);
+        let table = Timetable::of(self.point, clock.now() + LEAD);
         let _ = shared.gate.set(Some(table));
         let mut collector = Collector::new(self.plans, table);
         let mut phases = Phases { table, end: &shared.end, next: Some(Phase::WarmUp) };
@@ -354,7 +355,7 @@ impl Task {
         let _ = ready.try_send(answer);
         drop(ready);
         let (Some(timetable), Some(mut backend)) = (*shared.gate.wait(), backend) else { return };
-        let job = Job {
+        let job = Assignment {
             plan: &self.local,
             writes: self.shape.writes,
             timetable,

@@ -8,7 +8,7 @@ use super::{
     Any, Bounded, Bursts, ClosedLoop, Gathered, Growth, OpenLoop, Poisson, Schedule, Stages,
     Steady, ThinkTime, Uniform,
 };
-use crate::worker::Timetable;
+use crate::timetable::Timetable;
 
 /// What is done with the schedule of a worker, whichever it is.
 pub(crate) trait WithSchedule {
