@@ -6,8 +6,7 @@ use fathom_core::plan;
 use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
-use crate::collector::{Collector, empty_tally};
-use crate::run_point::tallies;
+use crate::collector::{Collector, empty_tally, tallies};
 use crate::timetable::Timetable;
 use crate::worker::Outcome;
 

@@ -14,8 +14,9 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-use super::{Observer, Phase, Progress, drive_plan, run_on};
+use super::{Observer, Phase, drive_plan, run_on};
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::collector::Progress;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::testing::assert_chi_squared;

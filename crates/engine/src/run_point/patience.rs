@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fathom_core::{Instant, Span};
 
-use super::threads::{EarlyEnd, STOP_LEAD};
+use super::early_end::{EarlyEnd, STOP_LEAD};
 use crate::timetable::Timetable;
 use crate::worker::{PATIENCE, PATIENCE_WHEN_STOPPED, STOP_CHECK};
 

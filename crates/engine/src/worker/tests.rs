@@ -11,7 +11,7 @@ use super::*;
 use crate::backend::Io;
 use crate::collector::empty_tally;
 use crate::pattern::{Random, Requests};
-use crate::schedule::{ClosedLoop, OpenLoop, Steady, Uniform};
+use crate::schedule::{ClosedLoop, OpenLoop, Steady, UniformArrivals};
 use crate::timetable::Timetable;
 
 const BLOCK_SIZE: u32 = 4096;
@@ -136,7 +136,7 @@ fn run_on(
             drive(&job, &mut backend, ClosedLoop, &mut source, &mut sink, tally)
         }
         Pacing::Open { offered_load, .. } => {
-            let arrivals = Uniform::new(Steady::new(offered_load), 0.0);
+            let arrivals = UniformArrivals::new(Steady::new(offered_load), 0.0);
             let schedule = OpenLoop::new(timetable.start, arrivals);
             drive(&job, &mut backend, schedule, &mut source, &mut sink, tally)
         }
