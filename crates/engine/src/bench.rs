@@ -15,8 +15,9 @@ use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::{Pointers, Request, source};
 use crate::payload::{Frame, RandomContent, Rotation};
-use crate::run_point::{Observer, RunError, run_on};
-use crate::schedule::{OpenLoop, Poisson, Schedule, Steady, Uniform};
+use crate::run_error::RunError;
+use crate::run_point::{Observer, run_on};
+use crate::schedule::{OpenLoop, PoissonArrivals, Schedule, Steady, UniformArrivals};
 use crate::uring::Uring;
 
 /// Bytes of a block whose payload is refreshed.
@@ -66,10 +67,10 @@ pub fn take_arrivals(arrivals: Arrivals, rate: Rate, count: u64) -> Instant {
     }
     match arrivals {
         Arrivals::Uniform => {
-            last(OpenLoop::new(Instant(0), Uniform::new(Steady::new(rate), 0.0)), count)
+            last(OpenLoop::new(Instant(0), UniformArrivals::new(Steady::new(rate), 0.0)), count)
         }
         Arrivals::Poisson => {
-            last(OpenLoop::new(Instant(0), Poisson::new(Steady::new(rate), 1)), count)
+            last(OpenLoop::new(Instant(0), PoissonArrivals::new(Steady::new(rate), 1)), count)
         }
     }
 }

@@ -14,12 +14,41 @@ use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
 use fathom_core::{Bytes, Instant, Span};
 
-use crate::run_point::Progress;
-use crate::worker::{Outcome, Timetable};
+use crate::timetable::Timetable;
+use crate::worker::Outcome;
 
 /// A slice of a stream's series is complete at the latest when a slice so many intervals later is:
 /// so many are open for each stream.
 const OPEN_SLICES: usize = 16;
+
+/// How many tallies each of so many workers has: they wait for the collector, are merged, or are
+/// empty and ready. Enough for the collector to be away for several of the shortest intervals, and
+/// few enough for thousands of workers to start soon: each tally is some 100 KB, cleared.
+pub(crate) fn tallies(workers: usize) -> usize {
+    (TALLIES / workers.max(1)).clamp(3, 8)
+}
+
+/// The tallies of all workers together, as far as each has no fewer than it needs.
+const TALLIES: usize = 128;
+
+/// How far a run is, and what happened in its last interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Whether the window has begun.
+    pub in_window: bool,
+    /// Time since the run began, warm-up included.
+    pub elapsed: Span,
+    /// Warm-up, window and cool-down together.
+    pub total: Span,
+    /// Reads and writes that completed per second in the last interval.
+    pub iops: f64,
+    /// Trims that did.
+    pub trims: f64,
+    /// Bytes per second in the last interval.
+    pub bandwidth: f64,
+    /// I/Os that failed so far.
+    pub failed: u64,
+}
 
 /// What has been merged of one worker so far.
 #[derive(Clone)]

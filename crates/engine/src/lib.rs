@@ -34,13 +34,14 @@ pub mod sim;
 pub mod sync;
 pub mod target;
 mod target_error;
+mod timetable;
 pub mod trace;
 pub mod uring;
 mod worker;
 mod workplace;
 
 pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
+pub use collector::Progress;
 pub use replay::replay;
-pub use run_point::{
-    Devices, Observer, Phase, Progress, RunError, leaves_ios, left_behind, run_point, run_traced,
-};
+pub use run_error::RunError;
+pub use run_point::{Devices, Observer, Phase, leaves_ios, left_behind, run_point, run_traced};

@@ -6,8 +6,8 @@ use fathom_core::plan;
 use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
-use crate::collector::{Collector, empty_tally};
-use crate::run_point::{tallies, timetable};
+use crate::collector::{Collector, empty_tally, tallies};
+use crate::timetable::Timetable;
 use crate::worker::Outcome;
 
 /// The record of a run of `point` in which `fill` says what each worker did in each interval of the
@@ -15,7 +15,7 @@ use crate::worker::Outcome;
 /// and its tally to record into. There is no warm-up, and nothing fails to be accounted for.
 pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> Record {
     let plans = plan::divide(point);
-    let mut table = timetable(point, Instant(0));
+    let mut table = Timetable::of(point, Instant(0));
     table.window_end = Instant(point.window.0);
     table.window_start = table.start;
     let mut collector = Collector::new(&plans, table);

@@ -38,7 +38,7 @@ pub trait Tracer: Send {
 pub struct TracedIos<'a> {
     plan: &'a WorkerPlan,
     window_start: Instant,
-    entries: &'a [Entry],
+    entries: &'a [TraceEntry],
 }
 
 /// One I/O.
@@ -87,7 +87,7 @@ pub enum TracePhase {
 
 /// An I/O as the hot loop enters it: what it knows anyway, nothing computed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TraceEntry {
     pub(crate) number: u64,
     pub(crate) request: Request,
     pub(crate) intended: Instant,
@@ -116,7 +116,7 @@ impl<'a> TracedIos<'a> {
     }
 }
 
-impl Entry {
+impl TraceEntry {
     /// The entry as others understand it. A worker has a list of targets of its own; the plan has
     /// the run's.
     fn told(&self, plan: &WorkerPlan, window_start: Instant) -> TracedIo {
@@ -156,7 +156,7 @@ pub(crate) trait Follow {
     fn starts(&mut self, slot: u32);
 
     /// It ended: `entry` makes what is to be known of it from its number.
-    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry);
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry);
 
     /// Hands over what is left.
     fn finish(&mut self);
@@ -172,7 +172,7 @@ impl Follow for Unfollowed {
     fn starts(&mut self, _: u32) {}
 
     #[inline(always)]
-    fn ends(&mut self, _: u32, _: impl FnOnce(u64) -> Entry) {}
+    fn ends(&mut self, _: u32, _: impl FnOnce(u64) -> TraceEntry) {}
 
     fn finish(&mut self) {}
 }
@@ -180,10 +180,10 @@ impl Follow for Unfollowed {
 /// Where full blocks go.
 pub(crate) trait Outlet {
     /// Takes a full block and leaves an empty one; or leaves it as it is, when there is none.
-    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool;
+    fn exchange(&mut self, worker: usize, block: &mut Vec<TraceEntry>) -> bool;
 
     /// Takes the last block.
-    fn last(&mut self, worker: usize, block: Vec<Entry>);
+    fn last(&mut self, worker: usize, block: Vec<TraceEntry>);
 }
 
 /// Follows all of a worker's I/Os.
@@ -193,13 +193,13 @@ pub(crate) struct Follower<O> {
     numbers: Box<[u64]>,
     started: u64,
     /// It never grows.
-    block: Vec<Entry>,
+    block: Vec<TraceEntry>,
     outlet: O,
 }
 
 impl<O: Outlet> Follower<O> {
     /// One for a worker, which has so many slots.
-    pub(crate) fn new(worker: usize, slots: u32, block: Vec<Entry>, outlet: O) -> Self {
+    pub(crate) fn new(worker: usize, slots: u32, block: Vec<TraceEntry>, outlet: O) -> Self {
         assert!(block.is_empty() && 0 < block.capacity());
         let numbers = vec![0; slots as usize].into();
         Self { worker, numbers, started: 0, block, outlet }
@@ -214,7 +214,7 @@ impl<O: Outlet> Follow for Follower<O> {
     }
 
     #[inline]
-    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry) {
         let mut entry = entry(self.numbers[slot as usize]);
         let is_full = self.block.len() == self.block.capacity();
         if is_full && !self.outlet.exchange(self.worker, &mut self.block) {
@@ -232,9 +232,9 @@ impl<O: Outlet> Follow for Follower<O> {
 }
 
 /// An empty block of so many workers' blocks, whose memory is there already.
-fn empty_block(workers: usize) -> Vec<Entry> {
+fn empty_block(workers: usize) -> Vec<TraceEntry> {
     let size = if workers * BLOCKS_MIN * BLOCK <= IOS { BLOCK } else { SMALL_BLOCK };
-    let nothing = Entry {
+    let nothing = TraceEntry {
         number: 0,
         request: Request::default(),
         intended: Instant(0),
@@ -250,22 +250,22 @@ fn empty_block(workers: usize) -> Vec<Entry> {
 }
 
 /// A full block with its worker's number; nothing when no more will come.
-type Full = Option<(usize, Vec<Entry>)>;
+type Full = Option<(usize, Vec<TraceEntry>)>;
 
 /// The way of blocks from a worker to the thread that writes the trace, and back.
-pub(crate) struct Line {
+pub(crate) struct BlockLine {
     full: SyncSender<Full>,
-    empty: Receiver<Vec<Entry>>,
+    empty: Receiver<Vec<TraceEntry>>,
 }
 
-impl Outlet for Line {
-    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+impl Outlet for BlockLine {
+    fn exchange(&mut self, worker: usize, block: &mut Vec<TraceEntry>) -> bool {
         let Ok(empty) = self.empty.try_recv() else { return false };
         self.last(worker, std::mem::replace(block, empty));
         true
     }
 
-    fn last(&mut self, worker: usize, block: Vec<Entry>) {
+    fn last(&mut self, worker: usize, block: Vec<TraceEntry>) {
         // There is room for every block that exists, so this fails only when the writer is gone, and
         // the run with it.
         let _ = self.full.try_send(Some((worker, block)));
@@ -273,14 +273,14 @@ impl Outlet for Line {
 }
 
 /// Where the blocks of all workers arrive.
-pub(crate) struct Arrivals {
+pub(crate) struct TraceBlocks {
     filled: Receiver<Full>,
     full: SyncSender<Full>,
-    returns: Vec<SyncSender<Vec<Entry>>>,
+    returns: Vec<SyncSender<Vec<TraceEntry>>>,
 }
 
 /// Followers of these workers, and where their blocks arrive.
-pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<Line>>, Arrivals) {
+pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<BlockLine>>, TraceBlocks) {
     let workers = plans.len();
     let blocks = (IOS / empty_block(workers).capacity() / workers.max(1)).max(BLOCKS_MIN);
     // And one place for the end.
@@ -293,11 +293,11 @@ pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<Line>>, Arrivals) {
             give_back.try_send(empty_block(workers)).expect("the channel has room for all");
         }
         returns.push(give_back);
-        let line = Line { full: full.clone(), empty };
+        let line = BlockLine { full: full.clone(), empty };
         let slots = plan.pacing.queue_depth();
         followers.push(Follower::new(worker, slots, empty_block(workers), line));
     }
-    (followers, Arrivals { filled, full, returns })
+    (followers, TraceBlocks { filled, full, returns })
 }
 
 /// Ends the writing of a trace when it is dropped: a worker that hangs never says that it is done.
@@ -310,7 +310,7 @@ impl Drop for Ends {
     }
 }
 
-impl Arrivals {
+impl TraceBlocks {
     /// What ends it, to be dropped when all has been handed over.
     pub(crate) fn ends(&self) -> Ends {
         Ends(self.full.clone())
@@ -349,14 +349,14 @@ impl<'a, 'b> AtOnce<'a, 'b> {
 }
 
 impl Outlet for AtOnce<'_, '_> {
-    fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+    fn exchange(&mut self, worker: usize, block: &mut Vec<TraceEntry>) -> bool {
         let (plan, window_start) = (&self.plans[worker], self.window_start);
         self.tracer.borrow_mut().take(&TracedIos { plan, window_start, entries: block });
         block.clear();
         true
     }
 
-    fn last(&mut self, worker: usize, mut block: Vec<Entry>) {
+    fn last(&mut self, worker: usize, mut block: Vec<TraceEntry>) {
         self.exchange(worker, &mut block);
     }
 }
@@ -372,11 +372,11 @@ mod tests {
     /// Takes blocks only while it has credit.
     struct Moody<'a> {
         credit: &'a mut [bool],
-        taken: &'a mut Vec<Entry>,
+        taken: &'a mut Vec<TraceEntry>,
     }
 
     impl Outlet for Moody<'_> {
-        fn exchange(&mut self, worker: usize, block: &mut Vec<Entry>) -> bool {
+        fn exchange(&mut self, worker: usize, block: &mut Vec<TraceEntry>) -> bool {
             let (now, later) = std::mem::take(&mut self.credit).split_first_mut().unwrap();
             self.credit = later;
             if *now {
@@ -386,13 +386,13 @@ mod tests {
             *now
         }
 
-        fn last(&mut self, _: usize, block: Vec<Entry>) {
+        fn last(&mut self, _: usize, block: Vec<TraceEntry>) {
             self.taken.extend(block);
         }
     }
 
-    fn entry(number: u64) -> Entry {
-        Entry {
+    fn entry(number: u64) -> TraceEntry {
+        TraceEntry {
             number,
             request: Request::default(),
             intended: Instant(0),

@@ -27,22 +27,10 @@ pub struct Twice {
 }
 
 /// The circles that are left.
-pub const CIRCLES: &[Circle] = &[
-    Circle { krate: "engine", modules: &["collector", "run_point"] },
-    Circle { krate: "engine", modules: &["schedule", "worker"] },
-    Circle {
-        krate: "engine",
-        modules: &["run_point::crew", "run_point::patience", "run_point::threads"],
-    },
-];
+pub const CIRCLES: &[Circle] = &[];
 
 /// The names that are left.
 pub const TWICE: &[Twice] = &[
-    Twice { krate: "engine", name: "Arrivals", times: 2 },
-    Twice { krate: "engine", name: "Entry", times: 2 },
-    Twice { krate: "engine", name: "Job", times: 2 },
-    Twice { krate: "engine", name: "Slot", times: 2 },
-    Twice { krate: "engine", name: "Task", times: 2 },
     // The document's types of these names become core's own, and then each is defined once here.
     Twice { krate: "report", name: "Part", times: 2 },
     Twice { krate: "report", name: "Point", times: 2 },

@@ -23,8 +23,9 @@ use crate::open_target::OpenTarget;
 use crate::pattern::Pointers;
 use crate::run_point::drive_plan;
 use crate::sync::Sync;
+use crate::timetable::Timetable;
 use crate::uring::{NopRing, no_target};
-use crate::worker::{Job, Sink, Timetable};
+use crate::worker::{Assignment, Sink};
 
 /// Until the caches, the branch predictor and the pages of the histogram are warm.
 const WARM_UP: Span = Span::from_us(500);
@@ -98,7 +99,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
         let start = backend.now();
         let window_start = start + WARM_UP;
         let window_end = window_start + WINDOW;
-        let job = Job {
+        let job = Assignment {
             plan,
             writes: false,
             timetable: Timetable {

@@ -16,8 +16,10 @@ use fathom_core::{Bytes, Span};
 
 use crate::aio::Aio;
 use crate::clock;
+use crate::collector::Progress;
 use crate::open_target::OpenTarget;
-use crate::run_point::{Observer, Phase, Progress, RunError, run_on};
+use crate::run_error::RunError;
+use crate::run_point::{Observer, Phase, run_on};
 use crate::sync::Sync;
 use crate::uring::{NopRing, Uring, no_target};
 

@@ -14,15 +14,17 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-use super::{Observer, Phase, Progress, drive_plan, run_on, timetable};
+use super::{Observer, Phase, drive_plan, run_on};
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
+use crate::collector::Progress;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::testing::assert_chi_squared;
 use crate::pattern::{Pointers, Request, source};
 use crate::sim::Sim;
 use crate::sync::Sync;
-use crate::worker::{Job, Sink};
+use crate::timetable::Timetable;
+use crate::worker::{Assignment, Sink};
 
 const KIB: u64 = 1024;
 const BLOCK: u64 = 4 * KIB;
@@ -92,10 +94,10 @@ fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
     let run = |plan| {
         let options = "queue,servers=8,service-time=100us".parse().expect("a device");
         let mut backend = Spy { backend: Sim::open(&options, 8), seen: Vec::new() };
-        let job = Job {
+        let job = Assignment {
             plan,
             writes: point.streams[0].read_share < 1.0,
-            timetable: timetable(&point, Instant(0)),
+            timetable: Timetable::of(&point, Instant(0)),
             cpu: || None,
             ends_early: &|| false,
             stopped: &|| false,

@@ -9,13 +9,17 @@ use std::time::Duration;
 use fathom_core::measure::Tally;
 use fathom_core::{Instant, Span};
 
+use super::early_end::STOP_LEAD;
 use super::patience::{self, Patience};
-use super::threads::{Handed, Lines, Looks, Phases, STOP_LEAD, Shared, Task};
-use super::{Observer, Phase, RunError, tallies};
+use super::phases::{Looks, Phases};
+use super::shared::{Handed, Lines, Shared};
+use super::worker_task::WorkerTask;
+use super::{Observer, Phase};
 use crate::backend::RealBackend;
 use crate::clock::Clock;
-use crate::collector::{Collector, empty_tally};
-use crate::target::OpenTarget;
+use crate::collector::{Collector, empty_tally, tallies};
+use crate::open_target::OpenTarget;
+use crate::run_error::RunError;
 use crate::trace::Follow;
 use crate::worker::{self, Claimed, Estate, Outcome};
 
@@ -34,7 +38,7 @@ pub(super) type Answer = Result<(), RunError>;
 
 /// The workers of a run, until it ends: then they are waited for, but for those that hang.
 pub(super) struct Crew {
-    members: Vec<Member>,
+    members: Vec<WorkerThread>,
     /// Whose the open targets are.
     streams: Vec<Vec<OpenTarget>>,
     shared: Arc<Shared>,
@@ -45,8 +49,8 @@ pub(super) struct Crew {
 }
 
 /// One of them.
-struct Member {
-    task: Arc<Task>,
+struct WorkerThread {
+    task: Arc<WorkerTask>,
     estate: Arc<Estate>,
     /// Where empty tallies go back to it; none once nobody listens to it.
     give_back: Option<SyncSender<Box<Tally>>>,
@@ -55,7 +59,7 @@ struct Member {
     is_gone: bool,
 }
 
-impl Member {
+impl WorkerThread {
     /// Whether it has nothing more to tell.
     fn is_through(&self) -> bool {
         self.outcome.is_some() || self.is_gone
@@ -70,7 +74,7 @@ impl Member {
 impl Crew {
     /// Starts a thread for each task. Gives what will hear how they were set up.
     pub(super) fn hire<B: RealBackend, F: Follow + Send + 'static>(
-        tasks: Vec<Arc<Task>>,
+        tasks: Vec<Arc<WorkerTask>>,
         shared: &Arc<Shared>,
         streams: &[Vec<OpenTarget>],
         followers: impl Iterator<Item = F>,
@@ -103,7 +107,7 @@ impl Crew {
                 .stack_size(STACK)
                 .spawn(move || own.perform::<B, F>(ready, lines))
                 .map_err(RunError::Thread)?;
-            crew.members.push(Member {
+            crew.members.push(WorkerThread {
                 task,
                 estate,
                 give_back: Some(give_back),
@@ -164,7 +168,7 @@ impl Crew {
         collector: &mut Collector<'_>,
         observer: &mut dyn Observer,
     ) {
-        while !self.members.iter().all(Member::is_through) {
+        while !self.members.iter().all(WorkerThread::is_through) {
             looks.show(&|| clock.now(), collector, observer);
             phases.announce(&|| clock.now(), observer);
             if let Some(left) = phases.cools_for(clock.now()) {
@@ -236,7 +240,7 @@ impl Crew {
     fn bequeath(&self, hang: &[usize], end: Option<Instant>) -> bool {
         let estates: Vec<&Estate> = hang.iter().map(|&one| &*self.members[one].estate).collect();
         let claimed = worker::claim(&estates).into_iter().zip(hang);
-        let heirs: Vec<(usize, Arc<Task>, Claimed)> = claimed
+        let heirs: Vec<(usize, Arc<WorkerTask>, Claimed)> = claimed
             .filter_map(|(claimed, &one)| {
                 Some((one, Arc::clone(&self.members[one].task), claimed?))
             })
@@ -256,7 +260,7 @@ impl Crew {
 
     /// Has all leave, waits for those that do, and gives what they left.
     pub(super) fn dismiss(mut self, clock: &Clock, patience: &Patience<'_>) -> Vec<Outcome> {
-        let hangs = self.bequeathed.is_some() || self.members.iter().any(Member::leaves_ios);
+        let hangs = self.bequeathed.is_some() || self.members.iter().any(WorkerThread::leaves_ios);
         self.leave(clock, patience.for_leaving(hangs));
         self.members.iter_mut().filter_map(|member| member.outcome.take()).collect()
     }
@@ -277,7 +281,7 @@ impl Crew {
         }
         let hang = self.members.iter().filter(|member| !member.is_gone).count();
         patience::leave_behind(hang);
-        if self.members.iter().any(Member::leaves_ios) {
+        if self.members.iter().any(WorkerThread::leaves_ios) {
             patience::leave_ios();
         }
         if hang > 0 {

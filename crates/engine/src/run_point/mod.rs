@@ -3,42 +3,39 @@
 #[cfg(test)]
 mod as_described;
 mod crew;
+mod early_end;
 mod finish;
 mod patience;
+mod phases;
+mod shared;
 mod simulated;
+#[cfg(test)]
+mod tests;
 mod threads;
+mod worker_task;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fathom_core::Span;
 use fathom_core::measure::Record;
 use fathom_core::plan;
 use fathom_core::spec::{self, BackendKind, Point};
-use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
-use crate::collector::empty_tally;
+use crate::collector::{Progress, empty_tally};
 use crate::memory::NoLargePages;
 use crate::pattern::{self, Pointers, Source};
 use crate::payload::Content;
+use crate::run_error::RunError;
 use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim;
 use crate::sync::Sync;
 use crate::target::OpenTarget;
 use crate::trace::Tracer;
 use crate::uring::{CommandUring, Uring};
-use crate::worker::{self, Job, Outcome, Sink, Timetable};
-
-/// How many tallies each of so many workers has: they wait for the collector, are merged, or are
-/// empty and ready. Enough for the collector to be away for several of the shortest intervals, and
-/// few enough for thousands of workers to start soon: each tally is some 100 KB, cleared.
-pub(crate) fn tallies(workers: usize) -> usize {
-    (TALLIES / workers.max(1)).clamp(3, 8)
-}
-
-/// The tallies of all workers together, as far as each has no fewer than it needs.
-const TALLIES: usize = 128;
+use crate::worker::{self, Assignment, Outcome, Sink};
 
 /// What a point is run against.
 #[derive(Clone, Copy, Debug)]
@@ -64,25 +61,6 @@ pub enum Phase {
     WindowOpens,
     /// The window ends.
     WindowCloses,
-}
-
-/// How far a run is, and what happened in its last interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// Whether the window has begun.
-    pub in_window: bool,
-    /// Time since the run began, warm-up included.
-    pub elapsed: Span,
-    /// Warm-up, window and cool-down together.
-    pub total: Span,
-    /// Reads and writes that completed per second in the last interval.
-    pub iops: f64,
-    /// Trims that did.
-    pub trims: f64,
-    /// Bytes per second in the last interval.
-    pub bandwidth: f64,
-    /// I/Os that failed so far.
-    pub failed: u64,
 }
 
 /// Told about a run while it goes on, on the thread that called [`run_point`].
@@ -121,8 +99,6 @@ pub trait Observer {
 }
 
 pub use patience::{leaves_ios, left_behind};
-
-pub use crate::run_error::RunError;
 
 /// Runs a point and records what every I/O did.
 ///
@@ -168,7 +144,7 @@ pub fn run_traced(
         Devices::Real { streams, backend } => {
             let contents = &contents(point)?;
             let pointers = Arc::new(Pointers::new(point));
-            let run = threads::Run { point, plans: &plans, streams, contents, stop, pointers };
+            let run = threads::RealRun { point, plans: &plans, streams, contents, stop, pointers };
             let commands = streams.iter().flatten().any(|target| target.passthrough.is_some());
             match backend {
                 BackendKind::Uring if commands => run.go::<CommandUring>(observer, tracer),
@@ -191,7 +167,8 @@ pub(crate) fn run_on<B: RealBackend>(
     let plans = plan::divide(point);
     let contents = &contents(point)?;
     let (streams, pointers) = (&[targets.to_vec()], Arc::new(Pointers::new(point)));
-    threads::Run { point, plans: &plans, streams, contents, stop, pointers }.go::<B>(observer, None)
+    threads::RealRun { point, plans: &plans, streams, contents, stop, pointers }
+        .go::<B>(observer, None)
 }
 
 /// What each stream writes.
@@ -229,25 +206,25 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
 
 /// Runs a worker with the pattern and the pacing of its plan.
 pub(crate) fn drive_plan<B: Backend, K: Sink>(
-    job: &Job<'_>,
+    job: &Assignment<'_>,
     stream: &spec::Stream,
     pointers: &Pointers,
     backend: &mut B,
     sink: &mut K,
 ) -> Outcome {
     let source = &mut *pattern::source(stream, job.plan, pointers);
-    scheduled(stream, job.plan, job.timetable, Drive { job, backend, source, sink })
+    scheduled(stream, job.plan, job.timetable, DriveToEnd { job, backend, source, sink })
 }
 
 /// A worker that is about to run on its own thread.
-struct Drive<'a, B, K> {
-    job: &'a Job<'a>,
+struct DriveToEnd<'a, B, K> {
+    job: &'a Assignment<'a>,
     backend: &'a mut B,
     source: &'a mut dyn Source,
     sink: &'a mut K,
 }
 
-impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
+impl<B: Backend, K: Sink> WithSchedule for DriveToEnd<'_, B, K> {
     // To follow every I/O costs more than what is gained.
     const TUNED: bool = !K::FOLLOWS;
 
@@ -256,22 +233,5 @@ impl<B: Backend, K: Sink> WithSchedule for Drive<'_, B, K> {
     fn with<S: Schedule + 'static>(self, schedule: S) -> Outcome {
         let tally = empty_tally(self.job.plan);
         worker::drive(self.job, self.backend, schedule, self.source, self.sink, tally)
-    }
-}
-
-/// The instants of a run of `point` that starts at `start`.
-pub(crate) fn timetable(point: &Point, start: Instant) -> Timetable {
-    let window_start = start + point.warm_up;
-    assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));
-    assert!(point.buckets.is_none_or(|buckets| buckets > Span(0)));
-    let fits = |look: &Span| look.0 > 0 && look.0.is_multiple_of(point.interval.0);
-    assert!(point.looks.iter().all(fits) && point.looks.is_sorted());
-    Timetable {
-        start,
-        window_start,
-        window_end: window_start + point.window,
-        cool_down: point.cool_down,
-        interval: point.interval,
-        buckets: point.buckets,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fathom_core::{Instant, Span};
 
-use super::threads::{EarlyEnd, STOP_LEAD};
-use crate::worker::{PATIENCE, PATIENCE_WHEN_STOPPED, STOP_CHECK, Timetable};
+use super::early_end::{EarlyEnd, STOP_LEAD};
+use crate::timetable::Timetable;
+use crate::worker::{PATIENCE, PATIENCE_WHEN_STOPPED, STOP_CHECK};
 
 /// How much longer than it may take a worker is waited for: each of them has the same patience, and
 /// ends by itself unless it hangs.

@@ -16,14 +16,15 @@ use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
 use super::finish::Finish;
-use super::{Observer, drive_plan, timetable};
+use super::{Observer, drive_plan};
 use crate::backend::{Backend, Completion, Io, Task};
 use crate::collector::{Collector, empty_tally};
 use crate::pattern::{self, Pointers, Source};
 use crate::schedule::{Schedule, WithSchedule, scheduled};
 use crate::sim::{self, Sim};
-use crate::trace::{AtOnce, Entry, Follow, Tracer, Unfollowed};
-use crate::worker::{Job, Outcome, Seat, Sink, Turns};
+use crate::timetable::Timetable;
+use crate::trace::{AtOnce, Follow, TraceEntry, Tracer, Unfollowed};
+use crate::worker::{Assignment, InTurns, Outcome, Sink, Stepper};
 
 /// Merges on the spot: virtual time stands still meanwhile.
 struct LocalSink<'a, 'b, F> {
@@ -66,7 +67,7 @@ impl<F: Follow> Sink for LocalSink<'_, '_, F> {
     }
 
     #[inline(always)]
-    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> Entry) {
+    fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry) {
         self.follow.ends(slot, entry);
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn run(
     let Some(tracer) = tracer else {
         return followed(point, plans, options, stop, observer, |_| Unfollowed);
     };
-    let window_start = timetable(point, Instant(0)).window_start;
+    let window_start = Timetable::of(point, Instant(0)).window_start;
     let at_once = AtOnce { tracer: &RefCell::new(tracer), plans, window_start };
     followed(point, plans, options, stop, observer, |worker| at_once.follow(worker))
 }
@@ -97,7 +98,7 @@ fn followed<F: Follow>(
     observer: &mut dyn Observer,
     follow: impl Fn(usize) -> F,
 ) -> Record {
-    let timetable = timetable(point, Instant(0));
+    let timetable = Timetable::of(point, Instant(0));
     let end = Cell::new(None);
     let finish = Finish::new(point, plans);
     let stopped = || stop.load(Ordering::Relaxed);
@@ -113,7 +114,7 @@ fn followed<F: Follow>(
             finish.announce();
         }
     };
-    let job = |plan| Job {
+    let job = |plan| Assignment {
         plan,
         writes: writes(point, plan),
         timetable,
@@ -123,7 +124,7 @@ fn followed<F: Follow>(
         agree_on_end: &agree_on_end,
         done: &done,
     };
-    let jobs: Vec<Job<'_>> = plans.iter().map(job).collect();
+    let jobs: Vec<Assignment<'_>> = plans.iter().map(job).collect();
     let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
     let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
@@ -151,7 +152,7 @@ fn writes(point: &Point, plan: &WorkerPlan) -> bool {
 /// Runs the only worker.
 fn alone(
     point: &Point,
-    job: &Job<'_>,
+    job: &Assignment<'_>,
     device: &mut Sim,
     merging: &RefCell<Merging<'_>>,
     follow: impl Follow,
@@ -166,13 +167,13 @@ fn alone(
 /// Runs several workers on one device.
 fn together<F: Follow>(
     point: &Point,
-    jobs: &[Job<'_>],
+    jobs: &[Assignment<'_>],
     device: Sim,
     merging: &RefCell<Merging<'_>>,
     follow: impl Fn(usize) -> F,
 ) -> Vec<Outcome> {
     let pointers = Pointers::new(point);
-    let source = |job: &Job<'_>| {
+    let source = |job: &Assignment<'_>| {
         pattern::source(&point.streams[job.plan.stream as usize], job.plan, &pointers)
     };
     let mut sources: Vec<Box<dyn Source + '_>> = jobs.iter().map(source).collect();
@@ -181,36 +182,36 @@ fn together<F: Follow>(
     let parts = jobs.iter().zip(&mut sources).zip(&mut sinks);
     let workers = parts.map(|((job, source), sink)| {
         let stream = &point.streams[job.plan.stream as usize];
-        scheduled(stream, job.plan, job.timetable, TakeSeat { job, source: &mut **source, sink })
+        scheduled(stream, job.plan, job.timetable, MakeStepper { job, source: &mut **source, sink })
     });
     let looks = point.looks.iter().map(|&look| jobs[0].timetable.window_start + look);
     let enough = |at| merging.borrow_mut().look(at);
-    let outcomes = Table::new(device, workers.collect(), jobs).run(looks, &enough);
+    let outcomes = SharedDevice::new(device, workers.collect(), jobs).run(looks, &enough);
     sinks.iter_mut().for_each(|sink| sink.follow.finish());
     outcomes
 }
 
-/// A worker that is about to sit down with the others.
-struct TakeSeat<'a, K> {
-    job: &'a Job<'a>,
+/// Makes a worker that takes its turns beside others.
+struct MakeStepper<'a, K> {
+    job: &'a Assignment<'a>,
     source: &'a mut dyn Source,
     sink: &'a mut K,
 }
 
-impl<'a, K: Sink> WithSchedule for TakeSeat<'a, K> {
-    // The cells of a map are open loops at such a table, hundreds of millions of I/Os.
+impl<'a, K: Sink> WithSchedule for MakeStepper<'a, K> {
+    // The cells of a map are open loops that share a device, hundreds of millions of I/Os.
     const TUNED: bool = !K::FOLLOWS;
 
-    type Output = Box<dyn Turns<Place> + 'a>;
+    type Output = Box<dyn InTurns<DeviceView> + 'a>;
 
     fn with<S: Schedule + 'static>(self, schedule: S) -> Self::Output {
         let tally = empty_tally(self.job.plan);
-        Box::new(Seat::new(self.job, schedule, self.source, self.sink, tally))
+        Box::new(Stepper::new(self.job, schedule, self.source, self.sink, tally))
     }
 }
 
 /// What a worker sees of the device: what time it is, what it started, and what came back to it.
-struct Place {
+struct DeviceView {
     now: Instant,
     /// The device's slot that is the worker's first.
     first_slot: u32,
@@ -220,7 +221,7 @@ struct Place {
     completed: Vec<Completion>,
 }
 
-impl Place {
+impl DeviceView {
     fn new(first_slot: u32, slots: u32) -> Self {
         let slots = slots as usize;
         Self {
@@ -233,7 +234,7 @@ impl Place {
     }
 }
 
-impl Backend for Place {
+impl Backend for DeviceView {
     fn now(&mut self) -> Instant {
         self.now
     }
@@ -249,7 +250,7 @@ impl Backend for Place {
     }
 
     fn wait(&mut self, _: Instant) {
-        unreachable!("a worker among several leaves the waiting to their table");
+        unreachable!("a worker among several leaves the waiting to who gives the turns");
     }
 
     fn reap(&mut self, take: impl FnMut(Completion)) {
@@ -260,11 +261,11 @@ impl Backend for Place {
 /// The deadline of a worker that is done.
 const NEVER: Instant = Instant(u64::MAX);
 
-/// Several workers around one device.
-struct Table<'a> {
+/// One device that several workers share, and whose turn it is.
+struct SharedDevice<'a> {
     device: Sim,
-    workers: Vec<Box<dyn Turns<Place> + 'a>>,
-    places: Vec<Place>,
+    workers: Vec<Box<dyn InTurns<DeviceView> + 'a>>,
+    views: Vec<DeviceView>,
     /// By slot of the device, whose it is.
     owners: Box<[u32]>,
     /// When each worker wants a turn at the latest.
@@ -277,19 +278,23 @@ struct Table<'a> {
     ready: Vec<u32>,
 }
 
-impl<'a> Table<'a> {
-    fn new(device: Sim, workers: Vec<Box<dyn Turns<Place> + 'a>>, jobs: &[Job<'_>]) -> Self {
+impl<'a> SharedDevice<'a> {
+    fn new(
+        device: Sim,
+        workers: Vec<Box<dyn InTurns<DeviceView> + 'a>>,
+        jobs: &[Assignment<'_>],
+    ) -> Self {
         let depths = jobs.iter().map(|job| job.plan.pacing.queue_depth());
         let mut first_slot = 0;
-        let place = |depth| {
-            let place = Place::new(first_slot, depth);
+        let view = |depth| {
+            let view = DeviceView::new(first_slot, depth);
             first_slot += depth;
-            place
+            view
         };
         let owner = |(worker, depth)| std::iter::repeat_n(worker, depth as usize);
         Self {
             device,
-            places: depths.clone().map(place).collect(),
+            views: depths.clone().map(view).collect(),
             owners: (0..).zip(depths).flat_map(owner).collect(),
             deadlines: vec![Instant(0); workers.len()].into(),
             patient: vec![false; workers.len()].into(),
@@ -329,9 +334,9 @@ impl<'a> Table<'a> {
             self.find_ready(now);
             for turn in 0..self.ready.len() {
                 let worker = self.ready[turn] as usize;
-                let place = &mut self.places[worker];
-                place.now = now;
-                self.workers[worker].end(place);
+                let view = &mut self.views[worker];
+                view.now = now;
+                self.workers[worker].end(view);
                 self.begin(worker);
             }
             // Deadlines only move on: one that was given up for a later one is looked for only when
@@ -340,15 +345,15 @@ impl<'a> Table<'a> {
                 self.find_earliest();
             }
         }
-        self.workers.into_iter().map(Turns::outcome).collect()
+        self.workers.into_iter().map(InTurns::outcome).collect()
     }
 
     /// Closes for everybody what ended by then. What came back before is counted in it.
     fn catch_up(&mut self, look: Instant) {
-        for (worker, place) in self.workers.iter_mut().zip(&mut self.places) {
-            if !place.completed.is_empty() {
-                place.now = look;
-                worker.end(place);
+        for (worker, view) in self.workers.iter_mut().zip(&mut self.views) {
+            if !view.completed.is_empty() {
+                view.now = look;
+                worker.end(view);
             }
             worker.catch_up(look);
         }
@@ -356,16 +361,16 @@ impl<'a> Table<'a> {
 
     /// The first half of a worker's turn.
     fn begin(&mut self, worker: usize) {
-        let place = &mut self.places[worker];
-        let deadline = self.workers[worker].begin(place).unwrap_or(NEVER);
+        let view = &mut self.views[worker];
+        let deadline = self.workers[worker].begin(view).unwrap_or(NEVER);
         self.deadlines[worker] = deadline;
         self.patient[worker] = self.workers[worker].is_patient();
         self.earliest = self.earliest.min(deadline);
-        for io in place.started.drain(..) {
-            self.device.push(Io { slot: place.first_slot + io.slot, ..io });
+        for io in view.started.drain(..) {
+            self.device.push(Io { slot: view.first_slot + io.slot, ..io });
         }
-        for (slot, task) in place.tasks.drain(..) {
-            self.device.push_task(place.first_slot + slot, 0, task);
+        for (slot, task) in view.tasks.drain(..) {
+            self.device.push_task(view.first_slot + slot, 0, task);
         }
     }
 
@@ -375,7 +380,7 @@ impl<'a> Table<'a> {
 
     /// Hands everybody what came back to them, and finds who has something to do, in their order.
     fn find_ready(&mut self, now: Instant) {
-        let Self { device, places, owners, deadlines, patient, ready, .. } = self;
+        let Self { device, views, owners, deadlines, patient, ready, .. } = self;
         ready.clear();
         device.reap(|completion| {
             let worker = owners[completion.slot as usize];
@@ -383,17 +388,17 @@ impl<'a> Table<'a> {
             if deadlines[worker as usize] == NEVER {
                 return;
             }
-            let place = &mut places[worker as usize];
-            if place.completed.is_empty() && !patient[worker as usize] {
+            let view = &mut views[worker as usize];
+            if view.completed.is_empty() && !patient[worker as usize] {
                 ready.push(worker);
             }
-            let slot = completion.slot - place.first_slot;
-            place.completed.push(Completion { slot, ..completion });
+            let slot = completion.slot - view.first_slot;
+            view.completed.push(Completion { slot, ..completion });
         });
         if self.earliest <= now {
-            let all = deadlines.iter().zip(patient.iter()).zip(places.iter());
-            for (worker, ((deadline, patient), place)) in (0..).zip(all) {
-                if *deadline <= now && (place.completed.is_empty() || *patient) {
+            let all = deadlines.iter().zip(patient.iter()).zip(views.iter());
+            for (worker, ((deadline, patient), view)) in (0..).zip(all) {
+                if *deadline <= now && (view.completed.is_empty() || *patient) {
                     ready.push(worker);
                 }
             }
@@ -410,7 +415,8 @@ mod tests {
     use fathom_core::{Bytes, Rate, plan};
 
     use super::*;
-    use crate::run_point::{Phase, Progress};
+    use crate::collector::Progress;
+    use crate::run_point::Phase;
 
     struct Nobody;
 
@@ -419,10 +425,10 @@ mod tests {
         fn progress(&mut self, _: &Progress) {}
     }
 
-    /// Runs the point's only worker by itself, or at a table where it is the only one.
-    fn record(device: &str, point: &Point, at_table: bool) -> Record {
-        let (plans, timetable) = (plan::divide(point), timetable(point, Instant(0)));
-        let job = Job {
+    /// Runs the point's only worker by itself, or as the only one that shares a device.
+    fn record(device: &str, point: &Point, shared: bool) -> Record {
+        let (plans, timetable) = (plan::divide(point), Timetable::of(point, Instant(0)));
+        let job = Assignment {
             plan: &plans[0],
             writes: writes(point, &plans[0]),
             timetable,
@@ -437,7 +443,7 @@ mod tests {
         let merging = RefCell::new(Merging { collector, observer: &mut nobody });
         let options: sim::Options = device.parse().expect(device);
         let mut device = Sim::open(&options, point.streams[0].pacing.queue_depth());
-        let outcomes = match at_table {
+        let outcomes = match shared {
             true => together(point, &[job], device, &merging, |_| Unfollowed),
             false => Vec::from([alone(point, &job, &mut device, &merging, Unfollowed)]),
         };
@@ -445,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_at_a_table_does_what_it_does_alone() {
+    fn a_worker_that_shares_a_device_does_what_it_does_alone() {
         let open = |arrivals| Pacing::Open {
             offered_load: Rate(20e3),
             arrivals,

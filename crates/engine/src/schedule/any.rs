@@ -11,7 +11,7 @@ use crate::pattern::Request;
 
 /// Any schedule, open or not. It is told and asked everything that a schedule may have to know: those
 /// that need not know it do nothing about it.
-pub(crate) struct Any<const OPEN: bool>(Box<dyn Steps>);
+pub(crate) struct Any<const OPEN: bool>(Box<dyn AsSchedule>);
 
 impl<const OPEN: bool> Any<OPEN> {
     /// The same schedule.
@@ -22,7 +22,7 @@ impl<const OPEN: bool> Any<OPEN> {
 }
 
 /// What a schedule does, without what is known of it when the loop is compiled.
-trait Steps: Send {
+trait AsSchedule: Send {
     fn take(&mut self, now: Instant) -> Option<Instant>;
     fn next_due(&self) -> Instant;
     fn untaken(&mut self, end: Instant) -> u64;
@@ -33,7 +33,7 @@ trait Steps: Send {
     fn is_done(&self) -> bool;
 }
 
-impl<S: Schedule> Steps for S {
+impl<S: Schedule> AsSchedule for S {
     fn take(&mut self, now: Instant) -> Option<Instant> {
         Schedule::take(self, now)
     }

@@ -118,7 +118,7 @@ mod tests {
     use fathom_core::Rate;
 
     use super::*;
-    use crate::schedule::{ClosedLoop, OpenLoop, Steady, Uniform};
+    use crate::schedule::{ClosedLoop, OpenLoop, Steady, UniformArrivals};
 
     fn bounded<S>(inner: S, from: u64, until: u64, quota: Option<Quota>) -> Bounded<S> {
         Bounded::new(inner, Instant(from), Instant(until), quota)
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((closed.take(Instant(20)), closed.next_due()), (None, Instant(u64::MAX)));
         assert_eq!(closed.untaken(Instant(100)), 0);
         let open = || {
-            let arrivals = Uniform::new(Steady::new(Rate(1e8)), 0.0);
+            let arrivals = UniformArrivals::new(Steady::new(Rate(1e8)), 0.0);
             bounded(OpenLoop::new(Instant(100), arrivals), 100, 200, None)
         };
         assert_eq!((open().next_due(), open().untaken(Instant(1000))), (Instant(100), 10));
@@ -152,7 +152,7 @@ mod tests {
         assert!(bounded(ClosedLoop, 0, 1000, Some(Quota::Ios(0))).is_done());
         // One that ends by its time is over, and was never to be done.
         assert!(!bounded(ClosedLoop, 5, 5, None).is_done());
-        let arrivals = Uniform::new(Steady::new(Rate(1e8)), 0.0);
+        let arrivals = UniformArrivals::new(Steady::new(Rate(1e8)), 0.0);
         let mut open = bounded(OpenLoop::new(Instant(0), arrivals), 0, 1000, Some(Quota::Ios(7)));
         assert_eq!(open.untaken(Instant(1000)), 7);
     }

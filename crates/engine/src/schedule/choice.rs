@@ -5,10 +5,10 @@ use fathom_core::spec::{self, Pacing, Rests, Stream};
 use fathom_core::{Instant, Span};
 
 use super::{
-    Any, Bounded, Bursts, ClosedLoop, Gathered, Growth, OpenLoop, Poisson, Schedule, Stages,
-    Steady, ThinkTime, Uniform,
+    Any, Bounded, Bursts, ClosedLoop, Gathered, Growth, OpenLoop, PoissonArrivals, Schedule,
+    Stages, Steady, ThinkTime, UniformArrivals,
 };
-use crate::worker::Timetable;
+use crate::timetable::Timetable;
 
 /// What is done with the schedule of a worker, whichever it is.
 pub(crate) trait WithSchedule {
@@ -127,8 +127,10 @@ fn open<G: Growth + 'static, W: WithSchedule>(
     match arrivals {
         spec::Arrivals::Uniform => {
             let phase = f64::from(plan.worker) / f64::from(plan.workers);
-            what.with(OpenLoop::new(start, Uniform::new(growth, phase)))
+            what.with(OpenLoop::new(start, UniformArrivals::new(growth, phase)))
         }
-        spec::Arrivals::Poisson => what.with(OpenLoop::new(start, Poisson::new(growth, plan.seed))),
+        spec::Arrivals::Poisson => {
+            what.with(OpenLoop::new(start, PoissonArrivals::new(growth, plan.seed)))
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Growth for Steady {
 
 /// A part of a course in which the rate is a straight line.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct LinearPiece {
     /// When it begins, in nanoseconds, ...
     from_ns: f64,
     /// ... how long it lasts, ...
@@ -57,7 +57,7 @@ struct Piece {
     slope: f64,
 }
 
-impl Piece {
+impl LinearPiece {
     /// When so many are due, of which some are due in this piece: the root of
     /// `rate t + slope t^2 / 2 = ios`, in the form in which no two large numbers are subtracted.
     #[inline]
@@ -81,7 +81,7 @@ impl Piece {
 /// A rate with steps and ramps.
 pub(crate) struct Stages {
     /// In their order; the last one lasts for ever.
-    pieces: Box<[Piece]>,
+    pieces: Box<[LinearPiece]>,
     /// The one that the last number fell into.
     current: usize,
 }
@@ -93,7 +93,7 @@ impl Stages {
         let mut add = |lasts_ns: f64, begins: Rate, ends: Rate| {
             let rate = begins.0 / 1e9;
             let slope = (ends.0 - begins.0) / 1e9 / lasts_ns;
-            let piece = Piece { from_ns, lasts_ns, before, rate, slope };
+            let piece = LinearPiece { from_ns, lasts_ns, before, rate, slope };
             (from_ns, before) = (from_ns + lasts_ns, before + piece.ios(lasts_ns));
             pieces.push(piece);
         };

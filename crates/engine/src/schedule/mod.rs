@@ -165,13 +165,13 @@ impl<A: Arrivals> Schedule for OpenLoop<A> {
 
 /// One I/O whenever the number of those that are due has grown by one: at a steady rate, equal
 /// distances. Computed from the count, so that no rounding adds up.
-pub(crate) struct Uniform<G> {
+pub(crate) struct UniformArrivals<G> {
     growth: G,
     phase: f64,
     taken: u64,
 }
 
-impl<G: Growth> Uniform<G> {
+impl<G: Growth> UniformArrivals<G> {
     /// Arrivals as `growth` has them, the first one when `phase` (0 to 1) of an I/O is due, so that
     /// several workers take turns rather than start together.
     pub(crate) fn new(growth: G, phase: f64) -> Self {
@@ -179,7 +179,7 @@ impl<G: Growth> Uniform<G> {
     }
 }
 
-impl<G: Growth> Arrivals for Uniform<G> {
+impl<G: Growth> Arrivals for UniformArrivals<G> {
     #[inline]
     fn next_ns(&mut self) -> f64 {
         let ios = self.phase + self.taken as f64;
@@ -218,13 +218,13 @@ fn exponential(random: &mut Xoshiro256PlusPlus) -> f64 {
 /// of time; this scale is then stretched to the course of the load. The sum is kept in floating point
 /// and is exact to far less than a nanosecond after a day, so that no distance is rounded to a whole
 /// one.
-pub(crate) struct Poisson<G> {
+pub(crate) struct PoissonArrivals<G> {
     growth: G,
     ios: f64,
     random: Xoshiro256PlusPlus,
 }
 
-impl<G: Growth> Poisson<G> {
+impl<G: Growth> PoissonArrivals<G> {
     /// Arrivals whose mean number grows as `growth` has it.
     pub(crate) fn new(growth: G, seed: u64) -> Self {
         Self {
@@ -235,7 +235,7 @@ impl<G: Growth> Poisson<G> {
     }
 }
 
-impl<G: Growth> Arrivals for Poisson<G> {
+impl<G: Growth> Arrivals for PoissonArrivals<G> {
     #[inline]
     fn next_ns(&mut self) -> f64 {
         self.ios += exponential(&mut self.random);
@@ -269,12 +269,12 @@ mod tests {
     use super::growth::course;
     use super::*;
 
-    fn uniform(rate: f64, phase: f64) -> Uniform<Steady> {
-        Uniform::new(Steady::new(Rate(rate)), phase)
+    fn uniform(rate: f64, phase: f64) -> UniformArrivals<Steady> {
+        UniformArrivals::new(Steady::new(Rate(rate)), phase)
     }
 
-    fn poisson(rate: f64, seed: u64) -> Poisson<Steady> {
-        Poisson::new(Steady::new(Rate(rate)), seed)
+    fn poisson(rate: f64, seed: u64) -> PoissonArrivals<Steady> {
+        PoissonArrivals::new(Steady::new(Rate(rate)), seed)
     }
 
     #[test]
@@ -427,7 +427,7 @@ mod tests {
             let mut all: Vec<u64> = Vec::new();
             for worker in 0..workers {
                 let phase = f64::from(worker) / f64::from(workers);
-                let arrivals = Uniform::new(Stages::new(&own), phase);
+                let arrivals = UniformArrivals::new(Stages::new(&own), phase);
                 let mut schedule = OpenLoop::new(Instant(0), arrivals);
                 let last = Instant(30_000_000_000 - 1);
                 all.extend(std::iter::from_fn(|| schedule.take(last)).map(|due| due.0));
@@ -449,7 +449,7 @@ mod tests {
         for phase in [0.0, 0.5, 0.999] {
             for ms in (0..25_000).step_by(37).chain([5_000, 10_000, 12_000, 15_000, 20_000]) {
                 let schedule =
-                    || OpenLoop::new(Instant(7), Uniform::new(Stages::new(&course), phase));
+                    || OpenLoop::new(Instant(7), UniformArrivals::new(Stages::new(&course), phase));
                 let end = Instant(7 + ms * 1_000_000);
                 let mut one_by_one = schedule();
                 let taken =
@@ -464,7 +464,7 @@ mod tests {
         // Up and down every hour: 86,400 I/Os per second in the mean.
         let hours = [(1800, 0.0, 172_800.0), (1800, 172_800.0, 0.0)];
         let day = course(&hours.repeat(24));
-        let mut uniform = Uniform::new(Stages::new(&day), 0.0);
+        let mut uniform = UniformArrivals::new(Stages::new(&day), 0.0);
         let half_hour = 86_400.0 * 1800.0;
         for k in 0..48 {
             // The middle of each slope, up or down.
@@ -473,7 +473,7 @@ mod tests {
             let exact = (f64::from(k) + 0.5) * 1.8e12;
             assert!((uniform.next_ns() - exact).abs() < 1.0 / 16.0, "{k}");
         }
-        let mut schedule = OpenLoop::new(Instant(0), Uniform::new(Stages::new(&day), 0.0));
+        let mut schedule = OpenLoop::new(Instant(0), UniformArrivals::new(Stages::new(&day), 0.0));
         assert_eq!(schedule.untaken(Instant(86_400_000_000_000)), 86_400 * 86_400);
     }
 
@@ -481,7 +481,7 @@ mod tests {
     fn poisson_arrivals_of_a_course_are_exponential_on_the_scale_of_its_integral() {
         let course = steps_and_ramps();
         let beyond = (0..50).filter(|&seed| {
-            let mut arrivals = Poisson::new(Stages::new(&course), seed);
+            let mut arrivals = PoissonArrivals::new(Stages::new(&course), seed);
             let mut last = 0.0;
             let gaps = (0..20_000).map(|_| {
                 let due = course.ios_before(Span(arrivals.next_ns() as u64));
@@ -498,7 +498,8 @@ mod tests {
         let stages = [(0, 5), (5, 10), (10, 12), (12, 15), (15, 20), (20, 25)];
         let (seeds, mut errors) = (30, stages.map(|_| Vec::new()));
         for seed in 0..seeds {
-            let mut schedule = OpenLoop::new(Instant(0), Poisson::new(Stages::new(&course), seed));
+            let mut schedule =
+                OpenLoop::new(Instant(0), PoissonArrivals::new(Stages::new(&course), seed));
             for ((from, to), errors) in stages.into_iter().zip(&mut errors) {
                 let [from, to] = [from, to].map(Span::from_secs);
                 let last = Instant(to.0 - 1);
@@ -521,7 +522,7 @@ mod tests {
     #[test]
     fn the_rest_of_an_overloaded_course_is_counted_at_once() {
         let day = course(&[(43_200, 0.0, 1e9), (43_200, 1e9, 0.0)]);
-        let mut poisson = OpenLoop::new(Instant(0), Poisson::new(Stages::new(&day), 1));
+        let mut poisson = OpenLoop::new(Instant(0), PoissonArrivals::new(Stages::new(&day), 1));
         let due = poisson.untaken(Instant(86_400_000_000_000));
         assert!(due.abs_diff(43_200_000_000_000) < 10, "{due}");
     }

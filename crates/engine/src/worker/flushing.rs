@@ -1,27 +1,30 @@
 //! When a worker flushes: after so many of its writes to a target, and once these have completed.
 //!
 //! Until then, and with a barrier until the flush itself has completed, the worker starts nothing
-//! else. A worker without flushes never comes here.
+//! else. A worker without flushes never comes here. It owns the count of writes before each flush; the
+//! flushes are started by who asks it.
 
 use fathom_core::Instant;
 use fathom_core::measure::Direction;
 use fathom_core::spec::Flush;
 
+use super::slots::{Slots, Started};
+use crate::backend::Task;
 use crate::pattern::Request;
 
 /// The flushes of one worker.
 pub(super) struct Flushing {
-    pub(super) flush: Flush,
+    flush: Flush,
     /// For each region, how many writes may start before its next flush.
     left: Box<[u32]>,
-    pub(super) state: State,
+    state: State,
     /// Which slots are in flight, as it was last looked.
-    pub(super) busy: Box<[bool]>,
+    busy: Box<[bool]>,
 }
 
 /// How far the next flush is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     /// Writes are counted.
     Counting,
     /// All writes before it have started.
@@ -35,6 +38,22 @@ pub(super) enum State {
     InFlight {
         /// In this slot.
         slot: u32,
+    },
+}
+
+/// What is to be done about flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing: writes are counted, or it has to be waited.
+    Nothing,
+    /// A barrier's flush has completed, so that other I/Os may start again.
+    Passed,
+    /// This region is flushed, which has been due since then.
+    Flush {
+        /// The region's place in the worker's plan.
+        region: usize,
+        /// Since when.
+        since: Instant,
     },
 }
 
@@ -60,10 +79,7 @@ impl Flushing {
 
     /// Counts what has started.
     pub(super) fn count(&mut self, started: &[Request]) {
-        for request in started {
-            if request.upkeep().is_some() || request.direction() == Direction::Read {
-                continue;
-            }
+        for request in started.iter().filter(|request| is_write(request)) {
             let region = request.region();
             self.left[region] -= 1;
             if self.left[region] == 0 {
@@ -76,11 +92,46 @@ impl Flushing {
         }
     }
 
-    /// Notes which slots are in flight: all but those that are free.
-    pub(super) fn look(&mut self, free: &[u32]) {
-        self.busy.fill(true);
-        free.iter().for_each(|&slot| self.busy[slot as usize] = false);
+    /// Looks what has come back, now that the loop has come to `at`, and says what is to be done. A
+    /// flush that is to be started is asked for until [`Self::start`] is told of it.
+    pub(super) fn look(&mut self, slots: &Slots, at: Instant) -> Next {
+        slots.note_busy(&mut self.busy);
+        match self.state {
+            State::Counting => Next::Nothing,
+            State::InFlight { slot } if self.busy[slot as usize] => Next::Nothing,
+            State::InFlight { .. } => {
+                self.state = State::Counting;
+                Next::Passed
+            }
+            State::Due { region, since } => {
+                let busy = (0..).zip(&self.busy).filter(|(_, busy)| **busy);
+                let is_write = |Started { request, .. }: &Started| is_write(request);
+                if busy.map(|(slot, _)| slots.get(slot)).any(is_write) {
+                    return Next::Nothing;
+                }
+                let since = since.unwrap_or(at);
+                self.state = State::Due { region, since: Some(since) };
+                match slots.free() {
+                    0 => Next::Nothing,
+                    _ => Next::Flush { region, since },
+                }
+            }
+        }
     }
+
+    /// The flush that was due starts in this slot. Gives what is asked of the target.
+    pub(super) fn start(&mut self, slot: u32) -> Task {
+        let Flush { data_only, barrier, .. } = self.flush;
+        self.state = match barrier {
+            true => State::InFlight { slot },
+            false => State::Counting,
+        };
+        Task::Flush { data_only }
+    }
+}
+
+fn is_write(request: &Request) -> bool {
+    request.upkeep().is_none() && request.direction() == Direction::Write
 }
 
 #[cfg(test)]
@@ -93,8 +144,9 @@ mod tests {
     use super::*;
     use crate::backend::{Backend, Completion, Io, Task};
     use crate::pattern::Pointers;
-    use crate::run_point::{drive_plan, timetable};
-    use crate::worker::{Job, Sink};
+    use crate::run_point::drive_plan;
+    use crate::timetable::Timetable;
+    use crate::worker::{Assignment, Sink};
 
     fn of(every: u32, regions: usize) -> Flushing {
         Flushing::new(Flush { every, ..Flush::DATA }, regions, 4)
@@ -130,23 +182,23 @@ mod tests {
     #[derive(Default)]
     struct Spy {
         now: Instant,
-        in_flight: Vec<(Instant, Completion, What)>,
+        in_flight: Vec<(Instant, Completion, Kind)>,
         completed: Vec<Completion>,
-        pushed: Vec<(What, Vec<What>)>,
+        pushed: Vec<(Kind, Vec<Kind>)>,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum What {
+    enum Kind {
         Read,
         Write,
         Flush,
     }
 
     impl Spy {
-        fn take(&mut self, slot: u32, result: u32, what: What) {
+        fn take(&mut self, slot: u32, result: u32, what: Kind) {
             let others = self.in_flight.iter().map(|(.., what)| *what).collect();
             self.pushed.push((what, others));
-            let at = self.now + Span::from_us(if what == What::Read { 150 } else { 100 });
+            let at = self.now + Span::from_us(if what == Kind::Read { 150 } else { 100 });
             self.in_flight.push((at, Completion { slot, result: result as i32, at }, what));
         }
     }
@@ -159,13 +211,13 @@ mod tests {
         fn refresh(&mut self, _: u32, _: u32) {}
 
         fn push(&mut self, io: Io) {
-            let what = if io.direction == Direction::Read { What::Read } else { What::Write };
+            let what = if io.direction == Direction::Read { Kind::Read } else { Kind::Write };
             self.take(io.slot, io.length, what);
         }
 
         fn push_task(&mut self, slot: u32, target: u32, task: Task) {
             assert_eq!((target, task), (3, Task::Flush { data_only: true }));
-            self.take(slot, task.whole(), What::Flush);
+            self.take(slot, task.whole(), Kind::Flush);
         }
 
         fn wait(&mut self, deadline: Instant) {
@@ -174,7 +226,7 @@ mod tests {
             let now = self.now;
             let (back, rest) = self.in_flight.drain(..).partition(|(at, ..)| *at <= now);
             self.in_flight = rest;
-            let back: Vec<(Instant, Completion, What)> = back;
+            let back: Vec<(Instant, Completion, Kind)> = back;
             self.completed.extend(back.into_iter().map(|(_, completion, _)| completion));
         }
 
@@ -204,8 +256,8 @@ mod tests {
         };
         let point = Point::of(Vec::from([stream]), Span::from_secs(1));
         let plan = &divide(&point)[0];
-        let timetable = timetable(&point, Instant(0));
-        let job = Job {
+        let timetable = Timetable::of(&point, Instant(0));
+        let job = Assignment {
             plan,
             writes: true,
             timetable,
@@ -234,13 +286,13 @@ mod tests {
     fn holds(spy: &Spy, every: u32, barrier: bool) {
         let mut writes = 0;
         for (what, in_flight) in &spy.pushed {
-            assert!(!barrier || !in_flight.contains(&What::Flush), "{what:?} beside a flush");
+            assert!(!barrier || !in_flight.contains(&Kind::Flush), "{what:?} beside a flush");
             match what {
-                What::Read => {}
-                What::Write => writes += 1,
-                What::Flush => {
+                Kind::Read => {}
+                Kind::Write => writes += 1,
+                Kind::Flush => {
                     assert_eq!(std::mem::take(&mut writes), every);
-                    assert!(!in_flight.contains(&What::Write), "{in_flight:?}");
+                    assert!(!in_flight.contains(&Kind::Write), "{in_flight:?}");
                 }
             }
         }
@@ -271,8 +323,8 @@ mod tests {
             let (spy, _, [reads, writes, flushes]) = run(flush, 0.7, DEPTH);
             holds(&spy, 3, barrier);
             assert!(reads > writes && flushes > 100);
-            let beside = |(what, others): &&(What, Vec<What>)| {
-                *what == What::Flush && others.contains(&What::Read)
+            let beside = |(what, others): &&(Kind, Vec<Kind>)| {
+                *what == Kind::Flush && others.contains(&Kind::Read)
             };
             assert!(spy.pushed.iter().any(|one| beside(&one)));
         }
