@@ -9,7 +9,7 @@ use std::time::Duration;
 use fathom_core::measure::Tally;
 use fathom_core::{Instant, Span};
 
-use super::patience::{self, Patience};
+use super::patience::{self, Patience, Standstill};
 use super::threads::{Handed, Lines, Looks, Phases, STOP_LEAD, Shared, Task};
 use super::{Observer, Phase, RunError, tallies};
 use crate::backend::RealBackend;
@@ -42,6 +42,8 @@ pub(super) struct Crew {
     full: SyncSender<Handed>,
     /// When the work of those that hang was handed to others.
     bequeathed: Option<Instant>,
+    /// Whether those that are to do something still do; none before the start.
+    standstill: Option<Standstill>,
 }
 
 /// One of them.
@@ -87,6 +89,7 @@ impl Crew {
             filled,
             full,
             bequeathed: None,
+            standstill: None,
         };
         for ((worker, task), follow) in tasks.into_iter().enumerate().zip(followers) {
             let (give_back, empty) = sync_channel(tallies);
@@ -164,6 +167,9 @@ impl Crew {
         collector: &mut Collector<'_>,
         observer: &mut dyn Observer,
     ) {
+        let limited = self.members.iter().map(|member| member.task.is_limited());
+        let table = phases.table;
+        self.standstill = Some(Standstill::new(limited, table.start, table.interval));
         while !self.members.iter().all(Member::is_through) {
             looks.show(&|| clock.now(), collector, observer);
             phases.announce(&|| clock.now(), observer);
@@ -171,6 +177,9 @@ impl Crew {
                 observer.cool_down(left, phases.table.cool_down);
             }
             self.heed(clock.now(), patience, observer);
+            if self.standstill.as_ref().is_some_and(|it| it.is_there(clock.now(), patience)) {
+                self.shared.end.agree(clock.now() + STOP_LEAD);
+            }
             self.go_on_without(
                 clock.now(),
                 patience.limit(&phases.table, &self.shared.end),
@@ -181,7 +190,7 @@ impl Crew {
                 None => NAP,
             };
             if let Ok(handed) = self.filled.recv_timeout(nap) {
-                self.take(handed, collector, observer);
+                self.take(handed, clock.now(), collector, observer);
             }
         }
         // Every worker gave up before the window's end.
@@ -190,9 +199,18 @@ impl Crew {
         }
     }
 
-    fn take(&mut self, handed: Handed, collector: &mut Collector<'_>, observer: &mut dyn Observer) {
+    fn take(
+        &mut self,
+        handed: Handed,
+        now: Instant,
+        collector: &mut Collector<'_>,
+        observer: &mut dyn Observer,
+    ) {
         match handed {
             Handed::Tally(worker, mut tally) => {
+                if let Some(standstill) = &mut self.standstill {
+                    standstill.heard(worker, &tally.ledger, now);
+                }
                 // Whom nobody waits for any more is heard no more either.
                 let Some(give_back) = &self.members[worker].give_back else { return };
                 if let Some(progress) = collector.add(worker, &mut tally) {
@@ -202,6 +220,9 @@ impl Crew {
                 let _ = give_back.try_send(tally);
             }
             Handed::Done(worker, outcome) => {
+                if let Some(standstill) = &mut self.standstill {
+                    standstill.ended(worker);
+                }
                 let member = &mut self.members[worker];
                 if member.give_back.take().is_some() {
                     member.outcome = Some(*outcome);
