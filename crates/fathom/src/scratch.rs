@@ -44,7 +44,7 @@ impl Scratch {
     fn marked(path: PathBuf) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
-        let file = signals::create_doomed(&path, &mut options)?;
+        let file = patiently(&path, Role::Target, || signals::create_doomed(&path, &mut options))?;
         // From here on dropping removes it.
         let mut scratch = Self { path, file };
         match scratch.file.try_lock() {

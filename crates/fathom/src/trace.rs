@@ -17,6 +17,7 @@ use fathom_engine::trace::{TracePhase, TracedIo, TracedIos, Tracer};
 use fathom_report::csv;
 
 use crate::error::Error;
+use crate::hanging::{Role, patiently};
 use crate::{journal, signals};
 
 /// The first line: what the columns are called. docs/trace.md says what they hold.
@@ -67,7 +68,8 @@ impl TraceFile {
     ///
     /// When it exists or cannot be created.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = signals::create_doomed(path, OpenOptions::new().write(true))
+        let create = || signals::create_doomed(path, OpenOptions::new().write(true));
+        let file = patiently(path, Role::Output, create)
             .map_err(|cause| journal::not_created(path, cause, "another place with --trace"))?;
         let mut buffer = Vec::with_capacity(BUFFER + LINE);
         buffer.extend_from_slice(COLUMNS.as_bytes());

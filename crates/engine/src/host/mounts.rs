@@ -37,6 +37,13 @@ impl Mount {
         self.option("ro").is_some()
     }
 
+    /// The paths that may be of files which hold what it shows: its source, and what an EROFS names
+    /// besides it.
+    pub(crate) fn image_files(&self) -> impl Iterator<Item = &str> {
+        let besides = self.options.split(',').filter_map(|option| option.strip_prefix("device="));
+        std::iter::once(self.source.as_str()).chain(besides).filter(|path| path.starts_with('/'))
+    }
+
     /// The block devices that its source names; bcachefs names several.
     pub(crate) fn source_devices(&self, system: &System) -> Vec<Number> {
         self.source

@@ -146,6 +146,19 @@ impl DeviceFolder {
         Self::at(self.folder.parent()?)
     }
 
+    /// Whether two partitions of a disk have sectors in common, as those of a BSD label have with the
+    /// partition that holds it, and those of a table that is wrong.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let sectors = |device: &Self| {
+            let start: u64 = device.parse("start")?;
+            Some(start..start.saturating_add(device.parse("size")?))
+        };
+        match (sectors(self), sectors(other)) {
+            (Some(one), Some(two)) => one.start.max(two.start) < one.end.min(two.end),
+            _ => false,
+        }
+    }
+
     /// What people call it: /dev/mapper/NAME for the device mapper, else the kernel's name.
     pub(crate) fn dev_path(&self) -> String {
         match self.text("dm/name") {

@@ -440,6 +440,47 @@ fn an_active_swap_file_and_the_file_of_a_loop_device_are_in_use() {
 }
 
 #[test]
+fn a_file_that_a_file_system_is_mounted_from_without_a_loop_device_is_in_use() {
+    let machine = Machine::unpack("raid.txt");
+    let mounts = "30 1 0:39 / /mnt/layer ro - erofs /srv/image ro,device=/srv/blob\n\
+                  31 1 0:40 / /mnt/other rw - tmpfs /srv/other rw";
+    machine.write(&machine.root.join("proc/self/mountinfo"), mounts);
+    for name in ["image", "blob", "free"] {
+        machine.write(&machine.root.join("srv").join(name), name);
+    }
+    fs::hard_link(machine.root.join("srv/image"), machine.root.join("srv/image too")).unwrap();
+    for name in ["/srv/image", "/srv/image too", "/srv/blob"] {
+        let mounted =
+            InUse::Mounted { device: name.to_owned(), mount_point: "/mnt/layer".to_owned() };
+        assert_eq!(used_in(&machine, name), [mounted]);
+    }
+    assert_eq!(used_in(&machine, "/srv/free"), []);
+    // The same file, seen through a loop device.
+    let device = machine.root.join("sys/devices/virtual/block/loop3");
+    machine.write(&device.join("dev"), "7:3");
+    machine.write(&device.join("loop/backing_file"), "/srv/image");
+    let mounted =
+        InUse::Mounted { device: "/srv/image".to_owned(), mount_point: "/mnt/layer".to_owned() };
+    assert!(machine.in_use("loop3").contains(&mounted));
+}
+
+#[test]
+fn a_partition_is_in_use_by_what_is_made_of_one_that_shares_sectors_with_it() {
+    let machine = Machine::unpack("raid.txt");
+    let place = |name: &str, start: &str, size: &str| {
+        let folder = machine.device(name).folder;
+        machine.write(&folder.join("start"), start);
+        machine.write(&folder.join("size"), size);
+    };
+    let boot = InUse::Mounted { device: "/dev/md1".to_owned(), mount_point: "/boot".to_owned() };
+    place("sda1", "2048", "4096");
+    place("sda2", "6144", "4096");
+    assert!(!machine.in_use("sda2").contains(&boot), "they only touch");
+    place("sda2", "6143", "4096");
+    assert!(machine.in_use("sda2").contains(&boot));
+}
+
+#[test]
 fn what_cannot_be_seen_without_proc_and_sys_is_not_taken_for_nothing() {
     let machine = Machine::unpack("raid.txt");
     let unknown = |found: &[InUse], part: &str| {

@@ -92,8 +92,9 @@ fn without_number(cause: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Who uses a regular file: swap, or a loop device that presents it as a disk. A file may have
-/// several names (hard links, bind mounts): what counts is which file they lead to.
+/// Who uses a regular file: swap, a loop device that presents it as a disk, or a file system that is
+/// mounted from it without one. A file may have several names (hard links, bind mounts): what counts
+/// is which file they lead to.
 pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> Vec<InUse> {
     let name = path.to_string_lossy();
     // A swap file that cannot be seen from here needs no guess: the kernel itself refuses every
@@ -103,6 +104,7 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
         .filter(|swap| is_same(system, (&name, file), swap))
         .map(|_| InUse::Swap { device: name.to_string() });
     let mounts = mounts(system);
+    let mounted = mounted(system, &mounts, (&name, file));
     let this = file.map(|file| Candidate::of(system, &mounts, path, file));
     let loops = loops(system).into_iter().filter_map(|one| {
         let holder = one.device.dev_path();
@@ -116,7 +118,25 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
             why: format!("{holder} shows a file of just this size, and which one cannot be told"),
         })
     });
-    swap.chain(loops).chain(unseen_loops(system, &name)).collect()
+    swap.chain(mounted).chain(loops).chain(unseen_loops(system, &name)).collect()
+}
+
+/// Where file systems are mounted that keep what they show in this file: EROFS reads images without a
+/// loop device, and what runs in user space names its image as its source.
+fn mounted(
+    system: &System,
+    mounts: &[Mount],
+    (name, file): (&str, Option<&Metadata>),
+) -> Vec<InUse> {
+    let shows = |mount: &&Mount| {
+        let mut images = mount.image_files();
+        mount.device.0 == 0 && images.any(|image| is_same(system, (name, file), image))
+    };
+    let mounted = |mount: &Mount| InUse::Mounted {
+        device: name.to_owned(),
+        mount_point: mount.point.clone(),
+    };
+    mounts.iter().filter(shows).map(mounted).collect()
 }
 
 /// Whether a name leads to a file that has another name here.
@@ -197,11 +217,14 @@ impl<'a> Usage<'a> {
         Self { system, mounts, loops, own, seen, found: Vec::new() }
     }
 
-    /// A device, its partitions, the disk that it is a partition of, and what is made of them.
+    /// A device, its partitions, the disk that it is a partition of and those partitions of that which
+    /// share sectors with it, and what is made of them.
     fn whole(&mut self, device: &DeviceFolder) {
         self.device(device);
-        if let Some(disk) = device.disk() {
-            self.itself(&disk);
+        let Some(disk) = device.disk() else { return };
+        self.itself(&disk);
+        for other in disk.partitions().iter().filter(|other| other.overlaps(device)) {
+            self.itself(other);
         }
     }
 
@@ -276,6 +299,10 @@ impl<'a> Usage<'a> {
     fn beside(&mut self, one: &LoopDevice) {
         if swaps(self.system).contains(&one.name) {
             self.add(InUse::Swap { device: one.name.clone() });
+        }
+        let named = fs::metadata(self.system.path(&one.name)).ok();
+        for usage in mounted(self.system, &self.mounts, (&one.name, named.as_ref())) {
+            self.add(usage);
         }
         let others: Vec<LoopDevice> =
             self.loops.iter().filter(|other| other.device != one.device).cloned().collect();

@@ -10,7 +10,7 @@ use fathom_core::measure::Tally;
 use fathom_core::{Instant, Span};
 
 use super::early_end::STOP_LEAD;
-use super::patience::{self, Patience};
+use super::patience::{self, Patience, Standstill};
 use super::phases::{Looks, Phases};
 use super::shared::{Handed, Lines, Shared};
 use super::worker_task::WorkerTask;
@@ -46,6 +46,8 @@ pub(super) struct Crew {
     full: SyncSender<Handed>,
     /// When the work of those that hang was handed to others.
     bequeathed: Option<Instant>,
+    /// Whether those that are to do something still do; none before the start.
+    standstill: Option<Standstill>,
 }
 
 /// One of them.
@@ -91,6 +93,7 @@ impl Crew {
             filled,
             full,
             bequeathed: None,
+            standstill: None,
         };
         for ((worker, task), follow) in tasks.into_iter().enumerate().zip(followers) {
             let (give_back, empty) = sync_channel(tallies);
@@ -168,6 +171,9 @@ impl Crew {
         collector: &mut Collector<'_>,
         observer: &mut dyn Observer,
     ) {
+        let limited = self.members.iter().map(|member| member.task.is_limited());
+        let table = phases.table;
+        self.standstill = Some(Standstill::new(limited, table.start, table.interval));
         while !self.members.iter().all(WorkerThread::is_through) {
             looks.show(&|| clock.now(), collector, observer);
             phases.announce(&|| clock.now(), observer);
@@ -175,6 +181,9 @@ impl Crew {
                 observer.cool_down(left, phases.table.cool_down);
             }
             self.heed(clock.now(), patience, observer);
+            if self.standstill.as_ref().is_some_and(|it| it.is_there(clock.now(), patience)) {
+                self.shared.end.agree(clock.now() + STOP_LEAD);
+            }
             self.go_on_without(
                 clock.now(),
                 patience.limit(&phases.table, &self.shared.end),
@@ -185,7 +194,7 @@ impl Crew {
                 None => NAP,
             };
             if let Ok(handed) = self.filled.recv_timeout(nap) {
-                self.take(handed, collector, observer);
+                self.take(handed, clock.now(), collector, observer);
             }
         }
         // Every worker gave up before the window's end.
@@ -194,9 +203,18 @@ impl Crew {
         }
     }
 
-    fn take(&mut self, handed: Handed, collector: &mut Collector<'_>, observer: &mut dyn Observer) {
+    fn take(
+        &mut self,
+        handed: Handed,
+        now: Instant,
+        collector: &mut Collector<'_>,
+        observer: &mut dyn Observer,
+    ) {
         match handed {
             Handed::Tally(worker, mut tally) => {
+                if let Some(standstill) = &mut self.standstill {
+                    standstill.heard(worker, &tally.ledger, now);
+                }
                 // Whom nobody waits for any more is heard no more either.
                 let Some(give_back) = &self.members[worker].give_back else { return };
                 if let Some(progress) = collector.add(worker, &mut tally) {
@@ -206,6 +224,9 @@ impl Crew {
                 let _ = give_back.try_send(tally);
             }
             Handed::Done(worker, outcome) => {
+                if let Some(standstill) = &mut self.standstill {
+                    standstill.ended(worker);
+                }
                 let member = &mut self.members[worker];
                 if member.give_back.take().is_some() {
                     member.outcome = Some(*outcome);

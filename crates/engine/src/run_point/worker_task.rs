@@ -38,6 +38,11 @@ pub(super) struct WorkerTask {
 }
 
 impl WorkerTask {
+    /// Whether it is to do something and then be done.
+    pub(super) fn is_limited(&self) -> bool {
+        self.stream.limit.is_some()
+    }
+
     /// A worker's thread, from opening its backend to its last I/O.
     pub(super) fn perform<B: RealBackend, F: Follow + Send>(
         &self,

@@ -13,7 +13,7 @@ use super::shared;
 use crate::cli::args::Inspect;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
-use crate::hanging::{Role, patiently};
+use crate::hanging;
 use crate::output;
 use crate::resolve;
 
@@ -55,14 +55,14 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
 }
 
 fn looked_at(args: &Inspect) -> Result<Target, Error> {
-    let look = || match args.target.is_dir() {
-        true => host::folder(&args.target),
-        false => host::target(&args.target),
+    let path = args.target.clone();
+    let look = move || {
+        let looked = if path.is_dir() { host::folder(&path) } else { host::target(&path) };
+        let mut facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        facts.content = host::contents(&[(&facts, Vec::from([(0, facts.size.0)]))], 1).remove(0);
+        Ok(facts)
     };
-    let looked = patiently(&args.target, Role::Target, look);
-    let mut facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
-    facts.content = host::contents(&[(&facts, Vec::from([(0, facts.size.0)]))], 1).remove(0);
-    Ok(facts)
+    hanging::waited_for(&args.target.display().to_string(), "it was looked at", look)
 }
 
 /// What writing to it tells, within the region that was named.

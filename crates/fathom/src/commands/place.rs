@@ -8,7 +8,7 @@ use fathom_core::facts::Target;
 use fathom_engine::{host, sim};
 
 use crate::error::Error;
-use crate::hanging;
+use crate::hanging::{self, Role, patiently};
 
 /// How every simulated target's name begins.
 const SIMULATED: &str = "sim:";
@@ -42,7 +42,7 @@ pub fn logical_block(target: &Path) -> Option<Bytes> {
     let facts = match simulated(target) {
         Some(_) => None,
         // What is wrong with it is said when it is looked at for good.
-        None => host::target(target).ok(),
+        None => patiently(target, Role::Target, || host::target(target)).ok(),
     };
     facts?.direct_alignment.filter(|alignment| Bytes(512) < *alignment)
 }

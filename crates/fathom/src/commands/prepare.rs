@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
 use fathom_engine::{found, host, prefill};
 use fathom_report::{document, figures};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::place;
@@ -96,7 +97,8 @@ fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, 
     enough_space(&folder, args.size, Bytes(0), &name)?;
     let growing = growing_name(&args.file)?;
     signals::be_orderly();
-    let file = signals::create_doomed(&growing, OpenOptions::new().write(true))
+    let make = || signals::create_doomed(&growing, OpenOptions::new().write(true));
+    let file = patiently(&args.file, Role::Target, make)
         .map_err(|cause| not_created((&name, &growing), &folder, &cause))?;
     // Tells a file that grows from one that was left; without locks neither is touched.
     let _ = file.try_lock();
@@ -158,7 +160,9 @@ fn interrupted(error: Error, meaning: String) -> Error {
 /// Refuses to give a file its name that has taken the place of the one that was filled.
 fn still_ours(made: &File, growing: &Path, file: &Path) -> Result<(), Error> {
     let identity = |file: &File| found::identity(file).ok();
-    match File::open(growing) {
+    // A pipe is not waited for, and a link to the file is not the file.
+    let flags = (OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed();
+    match OpenOptions::new().read(true).custom_flags(flags).open(growing) {
         Ok(found) if identity(&found) == identity(made) => Ok(()),
         _ => Err(Error::target(
             file.display().to_string(),
@@ -217,7 +221,8 @@ fn fill_all(
 /// A file that was there: used again if it fits, written only if that was allowed.
 fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> Result<(), Error> {
     let name = args.file.display().to_string();
-    let facts = host::target(&args.file).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let facts = patiently(&args.file, Role::Target, || host::target(&args.file))
+        .map_err(|refusal| Error::Refused(refusal.to_string()))?;
     if facts.kind != TargetKind::File {
         return Err(Error::target(
             name,
@@ -272,7 +277,8 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> R
 }
 
 fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Error> {
-    target::open(facts, opening).map(|open| open.file).map_err(|refusal| {
+    let open = || target::open(facts, opening);
+    patiently(Path::new(&facts.name), Role::Target, open).map(|open| open.file).map_err(|refusal| {
         let text = refusal.to_string();
         // To destroy what is in use is no matter of preparing a file: there is no such option.
         let text = text.split(", or repeat its name in --destroy-in-use").next().unwrap_or(&text);
@@ -291,7 +297,8 @@ fn what_is_missing(facts: &Target, wanted: Bytes) -> Option<String> {
 }
 
 fn enough_space(folder: &Path, size: Bytes, held: Bytes, name: &str) -> Result<(), Error> {
-    let facts = host::folder(folder).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let facts = patiently(folder, Role::Target, || host::folder(folder))
+        .map_err(|refusal| Error::Refused(refusal.to_string()))?;
     let Some(available) = facts.file_system.map(|system| system.available) else { return Ok(()) };
     let needed = Bytes(size.0.saturating_sub(held.0));
     if needed <= available {
@@ -338,6 +345,14 @@ mod tests {
         still_ours(&made, &growing, &file).unwrap();
         std::fs::remove_file(&growing).unwrap();
         still_ours(&made, &growing, &file).unwrap_err();
+        // A pipe that nobody writes to does not keep it waiting.
+        rustix::fs::mkfifoat(CWD, &growing, rustix::fs::Mode::RWXU).unwrap();
+        still_ours(&made, &growing, &file).unwrap_err();
+        std::fs::remove_file(&growing).unwrap();
+        let again = File::create_new(folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &growing).unwrap();
+        still_ours(&again, &growing, &file).unwrap_err();
+        std::fs::remove_file(&growing).unwrap();
         std::fs::write(&growing, "somebody's").unwrap();
         let text = still_ours(&made, &growing, &file).unwrap_err().to_string();
         assert!(text.contains(".growing was replaced or removed"), "{text}");

@@ -111,7 +111,9 @@ fn resumable(document: &Document) -> Result<(), String> {
 /// What the names of the consent lead to from the folder in which they were typed.
 fn named_here(typed: &Consent) -> Result<Consent, Error> {
     let resolved = |option: &str, name: &String| {
-        let path = Path::new(name).canonicalize().map_err(|cause| {
+        let path = Path::new(name);
+        let found = patiently(path, Role::Target, || path.canonicalize());
+        let path = found.map_err(|cause| {
             Error::option(
                 format!("{option} {name}"),
                 format!("it leads to nothing from this folder ({})", plain(&cause)),

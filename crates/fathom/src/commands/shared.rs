@@ -301,7 +301,8 @@ pub fn written_targets(spec: &Spec) -> BTreeSet<u32> {
 ///
 /// When there is such a file.
 pub fn no_result_at_work(path: &str, name: &str) -> Result<(), Error> {
-    match journal::is_being_written(Path::new(path)) {
+    let path = Path::new(path);
+    match patiently(path, Role::Target, || journal::is_being_written(path)) {
         true => Err(Error::Refused(format!(
             "{name}: it is a result that a fathom is writing: wait for its end, or name another file"
         ))),

@@ -79,7 +79,8 @@ pub(super) fn perform(
     let into = (&mut journal, outputs.trace());
     let outcome = shared::measure_each(Command::Run, &host, (&place, &specs), into, &mut live);
     for (file, made) in files.iter().zip(&made).filter(|(file, _)| file.written) {
-        made.iter().for_each(|made| created::remember(&file.place, *made));
+        let remember = |made: &FileIdentity| created::remember(&file.place, *made);
+        patiently(&file.place, Role::Target, || made.iter().for_each(remember));
     }
     match outcome {
         Ok(outcome) => {
@@ -214,10 +215,10 @@ fn create(
 /// As DiskSpd, makes the folders on the way to a file that is to be created.
 fn make_folder(file: &Path, stderr: Stderr) -> Result<(), Error> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let Some(folder) = folder.filter(|folder| folder.symlink_metadata().is_err()) else {
-        return Ok(());
-    };
-    fs::create_dir_all(folder).map_err(|cause| {
+    let is_missing =
+        |folder: &&Path| patiently(folder, Role::Target, || folder.symlink_metadata().is_err());
+    let Some(folder) = folder.filter(is_missing) else { return Ok(()) };
+    patiently(folder, Role::Target, || fs::create_dir_all(folder)).map_err(|cause| {
         Error::target(
             folder.display().to_string(),
             format!("this folder cannot be made ({})", plain(&cause)),
