@@ -1,7 +1,7 @@
 # cleanup.sh: finds and removes what a section left behind. Sourced by ./test, which calls it after
-# every section, at its end, and when it is interrupted.
+# every section with its folder, and at its end and when it is interrupted with the folder of all.
 #
-# A resource is ours if it carries the testbed's folder: nothing else is ever touched.
+# A resource is ours if it carries the folder: nothing else is ever touched.
 
 # Processes that were started by a section, also those that detached themselves.
 own_processes() { # BED
@@ -9,7 +9,7 @@ own_processes() { # BED
   for file in /proc/[0-9]*/environ; do
     pid=${file#/proc/}
     pid=${pid%/environ}
-    if [[ $pid != "$BASHPID" ]] && grep -qzsxF "FATHOM_TESTBED=$1" "$file"; then
+    if [[ $pid != "$BASHPID" ]] && grep -qzsxE "FATHOM_TESTBED=${1//./\\.}(/.*)?" "$file"; then
       # A zombie has no environment any more, so only living ones come here.
       echo "$pid"
     fi
@@ -30,14 +30,21 @@ own_loops() {
   done
 }
 
-own_cgroups() { find /sys/fs/cgroup -maxdepth 3 -type d -name "$(basename "$1")*" 2>/dev/null | tac; }
+# A cgroup's name begins with this: the folder's and the section's, as in fathom-test.X1Y2Z3-stack.
+cgroup_prefix() { # BED
+  local path=${1##*/fathom-test.}
+  echo "fathom-test.${path//\//-}"
+}
+own_cgroups() {
+  find /sys/fs/cgroup -maxdepth 3 -type d -name "$(cgroup_prefix "$1")*" 2>/dev/null | tac
+}
 
-# Compressed memory carries no path, so whoever makes /dev/zramN leaves a file of that name below the
-# folder before.
+# Compressed memory carries no path, so that the section that makes /dev/zramN leaves a file of that name
+# in its folder before.
 own_zrams() {
   local file
-  for file in "$1"/*/zram[0-9]*; do
-    [[ ! -e /sys/block/${file##*/} ]] || echo "${file##*/}"
+  for file in "$1"/zram[0-9]* "$1"/*/zram[0-9]*; do
+    [[ ! -e $file || ! -e /sys/block/${file##*/} ]] || echo "${file##*/}"
   done
 }
 

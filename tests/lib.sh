@@ -3,6 +3,9 @@
 set -euo pipefail
 : "${FATHOM_BED:?run this through ./test}" "${FATHOM_RESULTS:?}" "${FATHOM_BIN:?}" "${FATHOM_ROOT:?}"
 cd "$FATHOM_BED"
+source "$FATHOM_ROOT/tests/cleanup.sh"
+# What the names of the section's cgroups begin with.
+cgroup_name=$(cgroup_prefix "$FATHOM_BED")
 fathom=$FATHOM_BIN
 faults_bin=${FATHOM_FAULTS_BIN:-}
 # Used by the sections: where the output of the last command went.

@@ -236,7 +236,7 @@ warms_up() { faulty delay-us=100000 step-after-ms=1900 step-us=4000; }
 
 # ---- Cgroups of version 1, named after the testbed: cleanup.sh finds them.
 cgroup() { # CONTROLLER: its folder in $group_folder; fathom is started in it
-  group_folder=/sys/fs/cgroup/$1/$(basename "$(dirname "$FATHOM_BED")")-$name
+  group_folder=/sys/fs/cgroup/$1/$cgroup_name-$name
   mkdir "$group_folder" 2>/dev/null || { unmade "no cgroup of $1 can be made"; return 1; }
   later "rmdir '$group_folder' 2>/dev/null || { sleep 0.3; rmdir '$group_folder'; }"
   # shellcheck disable=SC2016

@@ -6,7 +6,7 @@ require_root
 blkio=/sys/fs/cgroup/blkio
 [[ -e $blkio/blkio.throttle.read_iops_device || -e $blkio/cgroup.procs ]] ||
   cannot_run "no blkio controller of cgroup v1 here"
-group=$blkio/$(basename "$(dirname "$FATHOM_BED")")
+group=$blkio/$cgroup_name
 mkdir "$group" 2>/dev/null || cannot_run "no cgroup can be made in $blkio"
 later "rmdir $group"
 [[ -e $group/blkio.throttle.read_iops_device ]] ||

@@ -44,7 +44,7 @@ truncate -s 64m data
 
 # A limit of the control group.
 blkio=/sys/fs/cgroup/blkio
-group=$blkio/$(basename "$(dirname "$FATHOM_BED")")-stack
+group=$blkio/$cgroup_name
 if [[ -e $blkio/cgroup.procs ]] && mkdir "$group" 2>/dev/null; then
   later "rmdir $group"
   if [[ -e $group/blkio.throttle.read_iops_device ]]; then
