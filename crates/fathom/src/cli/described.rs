@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use fathom_core::Bytes;
+use fathom_core::spec::Kind;
+use fathom_core::{Bytes, Span};
 
 use super::options::{AccessArgs, Consent, LoadArgs, Request};
 use crate::error::Error;
@@ -21,6 +22,8 @@ pub struct Described {
     pub across_mounts: bool,
     /// The folders among what was named, and the targets that are in them.
     pub folders: Vec<Folder>,
+    /// Intervals whose I/Os are counted besides those of the series, if they differ from these.
+    pub buckets: Option<Span>,
 }
 
 /// A stream as it was asked for. What is said once for a run, such as its duration, is the same in
@@ -37,13 +40,16 @@ pub struct StreamArgs {
     pub access: AccessArgs,
     /// Which of several copies of a stream it is, from 0, and how many there are.
     pub copy: (u32, u32),
+    /// The number of its first worker, by which workers take CPUs in turn; if none, it follows the
+    /// workers of the streams before it that name the same CPUs.
+    pub first_worker: Option<u32>,
 }
 
 /// The only copy of a stream.
 pub const ONLY: (u32, u32) = (0, 1);
 
 /// A target of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Aim {
     /// As it was named.
     pub path: PathBuf,
@@ -53,12 +59,17 @@ pub struct Aim {
     pub offset: Option<Bytes>,
     /// How long its own region is; as in all of the stream's targets if none.
     pub size: Option<Bytes>,
+    /// Where its own region ends at the latest: before that with the target, or with the last whole
+    /// block.
+    pub end: Option<Bytes>,
+    /// What the I/Os to it are like, where they are not as those to the stream's other targets.
+    pub kind: Option<Kind>,
 }
 
 impl Aim {
     /// All of what is named, or what the stream addresses in each of its targets.
     pub fn at(path: PathBuf) -> Self {
-        Self { path, target: 0, offset: None, size: None }
+        Self { path, target: 0, offset: None, size: None, end: None, kind: None }
     }
 }
 
@@ -74,24 +85,37 @@ pub struct Folder {
 impl Described {
     /// What was typed as options: one stream.
     pub fn typed(args: &Request) -> Self {
-        let stream = StreamArgs {
-            name: None,
-            aims: args.targets.iter().cloned().map(Aim::at).collect(),
-            load: args.load.clone(),
-            access: args.access.clone(),
-            copy: ONLY,
-        };
-        let mut described = Self {
-            name: None,
-            streams: Vec::from([stream]),
+        Self {
             consent: args.consent.clone(),
             across_mounts: args.across_mounts,
-            folders: Vec::new(),
-        };
-        for (place, aim) in (0..).zip(&mut described.streams[0].aims) {
-            aim.target = place;
+            ..Self::one_stream(args.targets.clone(), args.load.clone(), args.access.clone())
         }
-        described
+    }
+
+    /// One stream without a name on these targets, which may not be written to.
+    pub fn one_stream(targets: Vec<PathBuf>, load: LoadArgs, access: AccessArgs) -> Self {
+        let aims = (0..).zip(targets).map(|(target, path)| Aim { target, ..Aim::at(path) });
+        let aims = aims.collect();
+        Self::of(Vec::from([StreamArgs {
+            name: None,
+            aims,
+            load,
+            access,
+            copy: ONLY,
+            first_worker: None,
+        }]))
+    }
+
+    /// Streams that run together on targets that may not be written to.
+    pub fn of(streams: Vec<StreamArgs>) -> Self {
+        Self {
+            name: None,
+            streams,
+            consent: Consent::default(),
+            across_mounts: false,
+            folders: Vec::new(),
+            buckets: None,
+        }
     }
 
     /// Has so many copies of a stream run together, each a stream with results of its own.

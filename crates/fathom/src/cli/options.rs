@@ -384,3 +384,23 @@ pub struct Results {
     #[arg(long)]
     pub json: bool,
 }
+
+/// What options are that nobody typed: each default stands at its option alone.
+fn untyped<T: ClapArgs>() -> T {
+    let command = T::augment_args(clap::Command::new("fathom").no_binary_name(true));
+    let matches = command.try_get_matches_from(std::iter::empty::<&str>());
+    let read = matches.and_then(|matches| T::from_arg_matches(&matches));
+    read.expect("every option has a default or is optional")
+}
+
+impl Default for LoadArgs {
+    fn default() -> Self {
+        untyped()
+    }
+}
+
+impl Default for AccessArgs {
+    fn default() -> Self {
+        untyped()
+    }
+}

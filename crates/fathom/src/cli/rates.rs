@@ -59,6 +59,16 @@ pub struct Shares {
 }
 
 impl Offered {
+    /// So many I/Os per second of the whole stream, all the time.
+    pub fn iops(iops: f64) -> Self {
+        Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Stream })
+    }
+
+    /// So many I/Os per second of each worker, all the time.
+    pub fn by_each_worker(iops: f64) -> Self {
+        Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Worker })
+    }
+
     /// So much of it.
     fn part(self, share: f64) -> Self {
         match self {

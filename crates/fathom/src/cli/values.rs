@@ -27,6 +27,13 @@ pub enum Depth {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sizes(pub Vec<(Bytes, f64)>);
 
+impl Sizes {
+    /// The same for every I/O.
+    pub fn one(size: Bytes) -> Self {
+        Self(Vec::from([(size, 1.0)]))
+    }
+}
+
 /// Reads "4k", or "4k/60,64k/40": sizes with weights, of which only the proportions matter; percent
 /// have to make up 100.
 pub fn sizes(text: &str) -> Result<Sizes, String> {
@@ -48,7 +55,7 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     };
     if !text.contains(['/', ',']) {
         let only = size(text).map_err(|error| error.to_string())?;
-        return Ok(Sizes(Vec::from([(only, 1.0)])));
+        return Ok(Sizes::one(only));
     }
     let parts: Vec<(Bytes, f64, bool)> = text.split(',').map(one).collect::<Result<_, _>>()?;
     let percents = parts.iter().filter(|(_, _, is_percent)| *is_percent).count();

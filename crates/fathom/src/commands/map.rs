@@ -7,7 +7,7 @@ use fathom_core::experiment::map::{
 };
 use fathom_core::experiment::{Axis, Scale};
 use fathom_core::facts::Target;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Pattern, Point, Workers};
 use fathom_core::{Bytes, Quantile, Span};
 use fathom_report::document::{self, Command};
 
@@ -16,13 +16,13 @@ use super::place::{self, Place};
 use super::shared;
 use crate::cli::args::Map as Args;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
-use crate::cli::options::AccessArgs;
+use crate::cli::options::{AccessArgs, LoadArgs};
 use crate::cli::rates::{Offer, Offered, Shares};
+use crate::cli::values::{Depth, Sizes};
 use crate::error::{Error, exit};
 use crate::limits;
 use crate::output;
 use crate::resolve::{self, Spec};
-use crate::workload::keys;
 
 /// How the cells of a kind of device are measured.
 struct Cells {
@@ -52,7 +52,7 @@ const SHORTEST_CELL: Span = Span::from_secs(1);
 const LONGEST_CELL: Span = Span::from_secs(24 * 3600);
 
 /// Long ones, of which a device does one after the other.
-const TRIMS_IN_FLIGHT: &str = "4";
+const TRIMS_IN_FLIGHT: u32 = 4;
 
 /// A target that does only half of what is offered carries nothing.
 const ALLOWED_MOST: f64 = 0.5;
@@ -84,7 +84,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     let host = shared::this_host();
     let place = Place::find(std::slice::from_ref(&args.target))?;
-    let mut described = describe(args, &place)?;
+    let mut described = describe(args, &place);
     for stream in &mut described.streams {
         stream.load.seed = seed.or(stream.load.seed);
     }
@@ -153,62 +153,46 @@ fn in_words_of_a_map(refusal: Error) -> Error {
     }
 }
 
-/// The two streams, in the words of `fathom run`.
-fn describe(args: &Args, place: &Place) -> Result<Described, Error> {
+/// The streams: the writer, the readers, and trims where they are asked for.
+fn describe(args: &Args, place: &Place) -> Described {
     // In virtual time one thread keeps up with any device.
     let usual = if matches!(place, Place::Simulated { .. }) { 1 } else { 2 };
-    let readers = args.workers.unwrap_or(usual);
     let [first, second] = halves(args, place);
-    let stream = |name: &str, words: &[String], access: &AccessArgs| -> Result<StreamArgs, Error> {
-        let (load, _) = keys::read(words).map_err(|why| {
-            Error::option("fathom map", why, "change the option that it is about")
-        })?;
-        let aim = Aim::at(args.target.clone());
-        Ok(StreamArgs {
-            name: Some(name.to_owned()),
-            aims: Vec::from([aim]),
-            load: crate::cli::options::LoadArgs {
-                seed: args.seed,
-                warm_up: Some(args.ramp),
-                ..load
-            },
-            access: access.clone(),
-            copy: ONLY,
-        })
+    let stream = |name: &str, load: LoadArgs, access: &AccessArgs| StreamArgs {
+        name: Some(name.to_owned()),
+        aims: Vec::from([Aim::at(args.target.clone())]),
+        load: LoadArgs { seed: args.seed, warm_up: Some(args.ramp), ..load },
+        access: access.clone(),
+        copy: ONLY,
+        first_worker: None,
     };
-    let word = |key: &str, value: &str| format!("--{key}={value}");
-    let writer = [
-        word("block-size", &args.write_block_size.0.to_string()),
-        word("read-share", "0%"),
-        word("pattern", "sequential"),
-        word("queue-depth", &args.write_queue_depth.to_string()),
-        word("workers", "1/total"),
-    ];
-    let reader = [
-        word("block-size", &args.block_size.0.to_string()),
-        word("queue-depth", &args.queue_depth.to_string()),
-        word("workers", &format!("{readers}/total")),
-    ];
+    let writer = LoadArgs {
+        block_size: Sizes::one(args.write_block_size),
+        read_share: 0.0,
+        pattern: Pattern::SEQUENTIAL,
+        queue_depth: Some(Depth::Stream(args.write_queue_depth)),
+        workers: Workers::Total(1),
+        ..LoadArgs::default()
+    };
+    let reader = LoadArgs {
+        block_size: Sizes::one(args.block_size),
+        queue_depth: Some(Depth::Stream(args.queue_depth)),
+        workers: Workers::Total(args.workers.unwrap_or(usual)),
+        ..LoadArgs::default()
+    };
+    let trims = trim_share(args).map(|_| LoadArgs {
+        trim_share: 1.0,
+        queue_depth: Some(Depth::Stream(TRIMS_IN_FLIGHT)),
+        ..writer.clone()
+    });
     let mut streams =
-        Vec::from([stream("writer", &writer, &second)?, stream("readers", &reader, &first)?]);
-    if trim_share(args).is_some() {
-        let trims = [
-            word("block-size", &args.write_block_size.0.to_string()),
-            word("read-share", "0%"),
-            word("trim-share", "100%"),
-            word("pattern", "sequential"),
-            word("queue-depth", TRIMS_IN_FLIGHT),
-            word("workers", "1/total"),
-        ];
-        streams.push(stream("trims", &trims, &second)?);
-    }
-    Ok(Described {
+        Vec::from([stream("writer", writer, &second), stream("readers", reader, &first)]);
+    streams.extend(trims.map(|trims| stream("trims", trims, &second)));
+    Described {
         name: Some("latency map".to_owned()),
-        streams,
         consent: args.consent.clone(),
-        across_mounts: false,
-        folders: Vec::new(),
-    })
+        ..Described::of(streams)
+    }
 }
 
 /// How much of what is written is trimmed, if anything is.

@@ -31,7 +31,7 @@ const ENOUGH: f64 = 0.95;
 /// How closely the highest load is searched for, unless told otherwise.
 const TOLERANCE: f64 = 0.05;
 /// The load that a search begins with unless one was typed.
-const START: &str = "1000";
+const START: f64 = 1000.0;
 /// The highest queue depth, the most workers and the highest load that are tried, unless told
 /// otherwise: as many as fit.
 const DEEPEST: u32 = 1024;
@@ -299,7 +299,7 @@ fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
                 ));
             }
             (Some(_), None) => {
-                stream.load.rate = Some(rates::offered(START).map_err(Error::Mistyped)?);
+                stream.load.rate = Some(Offered::iops(START));
             }
             _ => {}
         }

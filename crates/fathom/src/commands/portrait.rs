@@ -2,12 +2,14 @@
 
 use fathom_core::experiment::ReductionProbe;
 use fathom_core::facts::{Target, TargetKind};
-use fathom_core::spec::{Access, BackendKind, BlockSizes, Pacing, Pattern, Point, Region, Stream};
+use fathom_core::spec::{Access, BackendKind, Pattern, Region, Workers};
 use fathom_core::{Bytes, Span};
-use fathom_engine::target::{Overwrite, check_region};
+use fathom_engine::target::Overwrite;
 
 use crate::cli::args::Quick;
-use crate::cli::values::Backend;
+use crate::cli::described::Described;
+use crate::cli::options::{AccessArgs, LoadArgs};
+use crate::cli::values::{Backend, Depth, Sizes};
 use crate::error::Error;
 use crate::resolve::{self, Machine, Spec};
 
@@ -46,6 +48,28 @@ impl Shape {
     fn writes(&self) -> bool {
         self.read_share < 1.0
     }
+
+    /// It on a target from this offset on.
+    fn described(&self, args: &Quick, offset: Bytes, seed: u64) -> Described {
+        let load = LoadArgs {
+            block_size: Sizes::one(self.block_size),
+            read_share: self.read_share,
+            pattern: self.pattern.clone(),
+            queue_depth: Some(Depth::Stream(self.queue_depth)),
+            workers: Workers::Total(1),
+            warm_up: Some(args.warm_up),
+            duration: Some(args.duration),
+            seed: Some(seed),
+            ..LoadArgs::default()
+        };
+        let access = AccessArgs {
+            offset,
+            buffered: args.buffered,
+            backend: args.backend,
+            ..AccessArgs::default()
+        };
+        Described::one_stream(Vec::from([args.path.clone()]), load, access)
+    }
 }
 
 /// What is measured, and what is left out.
@@ -83,7 +107,6 @@ pub fn portrait(
     owner: Owner,
     machine: Machine<'_>,
 ) -> Result<Portrait, Error> {
-    let interval = resolve::times::interval("--duration", args.duration, None)?;
     let simulated = target.kind == TargetKind::Simulated;
     if simulated {
         without_effect_in_simulation(args)?;
@@ -99,31 +122,10 @@ pub fn portrait(
     let access = if args.buffered { Access::BUFFERED } else { Access::DIRECT };
     let mut points = Vec::with_capacity(shapes.len());
     for (index, shape) in (0..).zip(&shapes) {
-        let length = target.size.0.saturating_sub(start.0);
-        let length = Bytes(length - length % shape.block_size.0);
-        if length == Bytes(0) {
-            return Err(too_small(&target, shape.block_size));
-        }
-        check_region(&target, access, start, length, shape.block_size)
-            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
-        let mut stream = Stream {
-            pattern: shape.pattern.clone(),
-            block_sizes: BlockSizes::one(shape.block_size),
-            read_share: shape.read_share,
-            access,
-            pacing: Pacing::Closed { queue_depth: shape.queue_depth },
-            ..Stream::reading(
-                String::new(),
-                Vec::from([Region { target: 0, offset: start, length }]),
-            )
-        };
-        stream.name = stream.description();
-        points.push(Point {
-            warm_up: args.warm_up,
-            interval,
-            seed: seed.wrapping_add(index),
-            ..Point::of(Vec::from([stream]), args.duration)
-        });
+        let step = shape.described(args, start, seed.wrapping_add(index));
+        let spec = resolve::settle(&step, Vec::from([target.clone()]), machine)
+            .map_err(|blame| in_words_of_a_portrait(blame.error, shape, &target))?;
+        points.extend(spec.points);
     }
     let room = Region { target: 0, offset: start, length: Bytes(target.size.0 - start.0) };
     let probe = (free_to_write && !args.buffered && !args.no_probe)
@@ -156,12 +158,21 @@ fn consents(args: &Quick) -> bool {
     args.consent.first().is_some()
 }
 
-fn too_small(target: &Target, block_size: Bytes) -> Error {
-    Error::target(
-        &target.name,
-        format!("its {} have no room for one block of {block_size}", target.size),
-        format!("fill it with `{}`", resolve::regions::refill(target)),
-    )
+/// The steps are what they are: a target that one does not fit cannot be asked for another block size.
+fn in_words_of_a_portrait(error: Error, step: &Shape, target: &Target) -> Error {
+    let block = step.block_size;
+    match error {
+        Error::Option { option, problem, .. } if option.starts_with("--block-size") => {
+            let remedy = if target.size < block {
+                format!("fill it with `{}`", resolve::regions::refill(target))
+            } else {
+                "go through the page cache with --buffered, or run other loads with `fathom run`"
+                    .to_owned()
+            };
+            Error::target(&target.name, format!("a block of {block}: {problem}"), remedy)
+        }
+        other => other,
+    }
 }
 
 /// Refuses what only a folder, or only an existing target, has a use for.

@@ -135,21 +135,18 @@ fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> 
     };
     let typed = |key: &str| args.typed.iter().any(|typed| typed.name == key);
     let mut words: Vec<String> = Vec::new();
-    for (key, own) in table.iter().filter(|(key, _)| !typed(key)) {
-        // Diskplorer reads logical blocks, whatever their size.
-        let is_too_small = key == "block-size" && args.workload.is_none();
-        match place::logical_block(&args.map.target).filter(|_| is_too_small) {
-            Some(block) => words.push(format!("--block-size={}", block.0)),
-            None => words.extend(own.iter().cloned()),
-        }
-    }
+    words.extend(table.iter().filter(|(key, _)| !typed(key)).flat_map(|(_, own)| own.clone()));
     let known = Table::Map.keys();
     let is_of_the_map = |name: &str| known.iter().any(|arg| arg.get_long() == Some(name));
     let own = args.typed.iter().filter(|typed| is_of_the_map(&typed.name));
     words.extend(own.map(Typed::word));
     let map = keys::read_map(&words, &args.map.target)
         .map_err(|why| Error::option("[map]", why, "change it in the spec"))?;
-    let map = Map { consent: args.map.consent.clone(), ..map };
+    // Diskplorer reads logical blocks, whatever their size.
+    let is_diskplorers = args.workload.is_none() && !typed("block-size");
+    let block = place::logical_block(&args.map.target).filter(|_| is_diskplorers);
+    let block_size = block.unwrap_or(map.block_size);
+    let map = Map { block_size, consent: args.map.consent.clone(), ..map };
     let prepared = map::prepare(&map, seed)?;
     let described = document::Experiment { name: loaded.title().to_owned(), ..prepared.described };
     Ok(Prepared { described, ..prepared })

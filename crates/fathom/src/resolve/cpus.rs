@@ -57,7 +57,7 @@ fn listed(list: &[u32], places: &[CpuPlace]) -> Result<Vec<u32>, Error> {
         Some(cpu) => Err(Error::option(
             format!("--cpus {cpu}"),
             format!(
-                "the process may use CPU {} of this machine, not this one",
+                "the process may use CPU {} of this machine, not CPU {cpu}",
                 ranges(places.iter().map(|place| place.number))
             ),
             "choose among them, or widen its cpuset (taskset, systemd's AllowedCPUs)",
@@ -148,14 +148,16 @@ fn in_order(places: &[CpuPlace], rank: impl FnMut(&CpuPlace) -> u32) -> Vec<u32>
 }
 
 /// Has streams that name the same CPUs take them in turn together: the workers of the second stream go
-/// on where those of the first one have ended, so that none is crowded while others are free.
-pub fn take_turns(streams: &mut [Stream]) {
+/// on where those of the first one have ended, so that none is crowded while others are free. Where it
+/// was said which number a stream's first worker has, that is its turn.
+pub fn take_turns(streams: &mut [Stream], first_workers: impl IntoIterator<Item = Option<u32>>) {
     let mut taken: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
-    for stream in streams.iter_mut().filter(|stream| !stream.workplace.cpus.is_empty()) {
+    let tied = streams.iter_mut().zip(first_workers);
+    for (stream, first_worker) in tied.filter(|(stream, _)| !stream.workplace.cpus.is_empty()) {
         let workers = worker_count(stream) as usize;
         let cpus = &mut stream.workplace.cpus;
         let before = taken.entry(cpus.clone()).or_default();
-        let first = *before % cpus.len();
+        let first = first_worker.map_or(*before, |first| first as usize) % cpus.len();
         *before += workers;
         cpus.rotate_left(first);
     }
@@ -248,10 +250,13 @@ mod tests {
         let all = [0, 1, 2, 3];
         let mut streams =
             [stream(&all, 3), stream(&[0], 1), stream(&all, 2), stream(&[], 1), stream(&all, 1)];
-        take_turns(&mut streams);
+        let mut numbered = streams.clone();
+        take_turns(&mut streams, [None; 5]);
         let cpu = |stream: &Stream| stream.workplace.cpu(0);
         assert_eq!(streams.each_ref().map(cpu), [Some(0), Some(0), Some(3), None, Some(1)]);
         assert_eq!(streams[2].workplace.cpu(1), Some(0));
+        take_turns(&mut numbered, [None, None, Some(5), None, Some(0)]);
+        assert_eq!(numbered.each_ref().map(cpu), [Some(0), Some(0), Some(1), None, Some(0)]);
         // Only workers with real-time priority must not share.
         assert!(own_cpus(&streams).is_ok());
         for stream in &mut streams {

@@ -103,7 +103,7 @@ pub fn settle(
     if simulated {
         consent::no_consent_in_simulation(described).map_err(whole)?;
     }
-    cpus::take_turns(&mut streams);
+    cpus::take_turns(&mut streams, described.streams.iter().map(|stream| stream.first_worker));
     workers::together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
     // What is done within a minute shows in slices that suit a minute.
@@ -115,6 +115,7 @@ pub fn settle(
         cool_down: times.cool_down,
         interval: interval.map_err(whole)?,
         seed: first.load.seed.unwrap_or(machine.fresh_seed),
+        buckets: described.buckets,
         rated: Rated { iops: first.load.rated_iops, bandwidth: first.load.rated_bandwidth },
         ..Point::of(streams, times.window)
     };
@@ -142,6 +143,7 @@ fn stream(
     }
     let access = access::settle(&args.access, args.load.read_share < 1.0)?;
     let sizes = pattern::block_sizes(args)?;
+    let kinds = pattern::kinds(args)?;
     regions::trims(args, targets, &sizes)?;
     let regions = regions::regions(args, targets, access, &sizes)?;
     let active = times::active(&args.load, times)?;
@@ -164,7 +166,7 @@ fn stream(
             None => Turns::InTurn,
             Some(weights) => Turns::Weighted(weights.0.clone()),
         },
-        payload: payload::payload(args, &sizes)?,
+        payload: payload::payload(args, &sizes, &kinds)?,
         flush: payload::flush(args)?,
         block_sizes: sizes,
         read_share: args.load.read_share,
@@ -185,6 +187,9 @@ fn stream(
     };
     if let Some((_, parts)) = &parted {
         stream = stream.with_parts(parts.clone());
+    }
+    if !kinds.is_empty() {
+        stream = stream.with_kinds(kinds);
     }
     if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
         let unit = stream.alignment();

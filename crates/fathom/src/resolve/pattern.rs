@@ -3,7 +3,7 @@
 use fathom_core::Bytes;
 use fathom_core::facts::Target;
 use fathom_core::spec::{
-    Access, BlockSizes, Cache, Pattern, Sequence, Starts, Stream, check_pattern,
+    Access, BlockSizes, Cache, Kind, Pattern, Sequence, Starts, Stream, check_pattern,
 };
 
 use super::regions::aligned;
@@ -59,8 +59,10 @@ pub(super) fn fits_pattern(
     if access.cache == Cache::Buffered {
         return Ok(());
     }
-    let parts: Vec<Stream> = (0..stream.parts.len()).map(|place| stream.of_part(place)).collect();
-    let each = if parts.is_empty() { std::slice::from_ref(stream) } else { &parts };
+    let parts = (0..stream.parts.len()).map(|place| stream.of_part(place));
+    let kinds = (0..stream.kinds.len()).map(|place| stream.of_region(place));
+    let unlike: Vec<Stream> = parts.chain(kinds).collect();
+    let each = if unlike.is_empty() { std::slice::from_ref(stream) } else { &unlike };
     let distances = |stream: &Stream| {
         [
             ("--align", stream.align),
@@ -102,15 +104,7 @@ pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
         None => reads,
     };
     for (option, sizes) in [reads, writes] {
-        let impossible =
-            sizes.0.iter().find(|(size, _)| *size == Bytes(0) || *size > LARGEST_BLOCK);
-        if let Some((size, _)) = impossible {
-            return Err(Error::option(
-                format!("{option} {size}"),
-                "a block has from 1 B to 1 GiB",
-                "choose a size such as 4k or 1m",
-            ));
-        }
+        sizes.0.iter().try_for_each(|(size, _)| possible_size(option, *size))?;
         let mut seen: Vec<Bytes> = sizes.0.iter().map(|(size, _)| *size).collect();
         seen.sort_unstable();
         if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -122,4 +116,25 @@ pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
         }
     }
     Ok(BlockSizes::weighted(&reads.1.0, &writes.1.0))
+}
+
+/// Refuses a block that is none, or that the kernel would cut.
+fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
+    if size != Bytes(0) && size <= LARGEST_BLOCK {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("{option} {size}"),
+        "a block has from 1 B to 1 GiB",
+        "choose a size such as 4k or 1m",
+    ))
+}
+
+/// What the I/Os to each target are like, where they differ from target to target.
+pub(super) fn kinds(args: &StreamArgs) -> Result<Vec<Kind>, Error> {
+    let kinds: Vec<Kind> = args.aims.iter().filter_map(|aim| aim.kind.clone()).collect();
+    for size in kinds.iter().flat_map(|kind| kind.block_sizes.all()) {
+        possible_size("--block-size", size)?;
+    }
+    Ok(kinds)
 }

@@ -2,7 +2,7 @@
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
-use fathom_core::spec::{BlockSizes, Flush, Payload};
+use fathom_core::spec::{BlockSizes, Flush, Kind, Payload};
 
 use super::regions::exactly;
 use crate::cli::described::StreamArgs;
@@ -10,7 +10,11 @@ use crate::cli::options::PayloadArgs;
 use crate::error::Error;
 
 /// What is written.
-pub(super) fn payload(args: &StreamArgs, sizes: &BlockSizes) -> Result<Payload, Error> {
+pub(super) fn payload(
+    args: &StreamArgs,
+    sizes: &BlockSizes,
+    kinds: &[Kind],
+) -> Result<Payload, Error> {
     let typed = &args.load.payload;
     let options = [
         ("--payload", typed.payload.is_some()),
@@ -28,7 +32,8 @@ pub(super) fn payload(args: &StreamArgs, sizes: &BlockSizes) -> Result<Payload, 
         ));
     }
     let payload = content(typed)?;
-    let block = sizes.largest();
+    let largest = kinds.iter().map(|kind| kind.block_sizes.largest()).max();
+    let block = largest.unwrap_or(Bytes(0)).max(sizes.largest());
     match &payload {
         Payload::Random { dedup, .. } if *dedup > 0.0 => {
             let unit = Bytes(4096);
@@ -59,7 +64,7 @@ pub(super) fn payload(args: &StreamArgs, sizes: &BlockSizes) -> Result<Payload, 
                     exactly(block),
                     Payload::LARGEST_POOL
                 ),
-                "choose a size such as pool:16m",
+                "choose a size in between",
             ));
         }
         _ => {}

@@ -5,7 +5,7 @@ use fathom_core::spec::{Access, BackendKind, BlockSizes, Cache, Region};
 use fathom_core::{Bytes, typed_path};
 use fathom_engine::target::check_command_size;
 
-use crate::cli::described::StreamArgs;
+use crate::cli::described::{Aim, StreamArgs};
 use crate::cli::values::Backend;
 use crate::error::Error;
 
@@ -16,10 +16,11 @@ pub(super) fn regions(
     access: Access,
     sizes: &BlockSizes,
 ) -> Result<Vec<Region>, Error> {
-    // Regions are whole multiples of the smallest block, and have room for the largest.
-    let (block, largest) = (sizes.smallest(), sizes.largest());
     let mut regions = Vec::with_capacity(args.aims.len());
     for aim in &args.aims {
+        // Regions are whole multiples of the smallest block, and have room for the largest.
+        let sizes = aim.kind.as_ref().map_or(sizes, |kind| &kind.block_sizes);
+        let (block, largest) = (sizes.smallest(), sizes.largest());
         let target = &targets[aim.target as usize];
         let offset = aim.offset.unwrap_or(args.access.offset);
         if target.size == Bytes(0) {
@@ -36,8 +37,10 @@ pub(super) fn regions(
                 "choose a smaller one",
             ));
         }
-        let rest = Bytes(target.size.0 - offset.0);
-        let length = match aim.size.or(args.access.size) {
+        let end = aim.end.map_or(target.size, |end| end.min(target.size));
+        let rest = Bytes(end.0.saturating_sub(offset.0));
+        let typed = aim.size.or(args.access.size);
+        let length = match typed {
             Some(size) if size > rest => {
                 return Err(Error::option(
                     format!("--size {size}"),
@@ -46,12 +49,13 @@ pub(super) fn regions(
                 ));
             }
             Some(size) => size,
+            None if aim.end.is_some() && has_own_step(aim, args) => rest,
             None => Bytes(rest.0 - rest.0 % block.0),
         };
         if length < largest {
-            return Err(too_small(aim.size.or(args.access.size), rest, largest, &target.name));
+            return Err(too_small(typed, rest, largest, &target.name));
         }
-        if !length.0.is_multiple_of(block.0) {
+        if typed.is_some() && !length.0.is_multiple_of(block.0) {
             // 4097 bytes, shown as 4 KiB, would seem to be one.
             return Err(Error::option(
                 format!("--size {}", exactly(length)),
@@ -73,6 +77,16 @@ pub(super) fn regions(
         regions.push(Region { target: aim.target, offset, length });
     }
     Ok(regions)
+}
+
+/// Whether starts lie at other distances than whole blocks, so that the last I/O need not end a whole
+/// number of blocks from the first.
+fn has_own_step(aim: &Aim, args: &StreamArgs) -> bool {
+    let (align, pattern) = match &aim.kind {
+        Some(kind) => (kind.align, &kind.pattern),
+        None => (args.load.align, &args.load.pattern),
+    };
+    align.or(pattern.stride()).is_some()
 }
 
 /// Why a region is refused that holds no block: the size that was typed, or what there is.

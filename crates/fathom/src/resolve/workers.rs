@@ -72,7 +72,7 @@ pub(super) fn ring_holds(stream: &Stream, backend: Backend, ring: RingMode) -> R
         format!("--queue-depth {depth}"),
         format!("io_uring holds at most {most} I/Os for each worker{with}, not {each}"),
         match ring {
-            RingMode::USUAL => "choose fewer, more --workers, or --backend aio",
+            RingMode::USUAL => "choose fewer, or more --workers, or --backend aio",
             _ => "choose fewer, or more --workers",
         },
     ))

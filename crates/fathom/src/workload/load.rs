@@ -334,7 +334,7 @@ impl Loaded {
             }
             let name = section.as_ref().map(|section| section.name.clone());
             self.origins.push(origin);
-            streams.push(StreamArgs { name, aims, load, access, copy: ONLY });
+            streams.push(StreamArgs { name, aims, load, access, copy: ONLY, first_worker: None });
         }
         if !used_typed {
             return Err(Error::option(
@@ -345,10 +345,9 @@ impl Loaded {
         }
         Ok(Described {
             name: self.point_name(),
-            streams,
             consent: args.consent.clone(),
             across_mounts: args.across_mounts,
-            folders: Vec::new(),
+            ..Described::of(streams)
         })
     }
 

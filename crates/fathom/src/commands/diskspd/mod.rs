@@ -18,6 +18,7 @@ use crate::dialect::{Note, Notes, Refusal};
 use crate::error::{Error, exit};
 use crate::foreign::Foreign;
 use crate::output;
+use crate::resolve::Machine;
 
 /// Prints the profile with `-Rp`, and runs it without.
 ///
@@ -39,9 +40,9 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     let request =
         diskspd::read(&theirs, shared::fresh_seed() as u32, &mut |path| load(path, &paths))?;
     let stderr = Stderr::of(&request.profile);
-    let mut refusals = tell(&request, &paths, stderr);
     let profile = &request.profile;
     if request.profile_only {
+        let refusals = tell(&request, &paths, ANY_MACHINE, stderr);
         for refusal in &refusals {
             stderr.warn(&format!("it cannot run here: {refusal}"));
         }
@@ -49,6 +50,8 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
         output::print(described(profile, &theirs, indent).as_bytes())?;
         return Ok(exit::MEASURED);
     }
+    let host = shared::this_host();
+    let mut refusals = tell(&request, &paths, shared::machine(&host), stderr);
     if !refusals.is_empty() {
         let first = refusals.remove(0);
         for refusal in refusals.iter().rev() {
@@ -56,8 +59,12 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
         }
         return Err(first.into());
     }
-    run::perform(&request, &described(profile, &theirs, 2), &paths, (&own, stderr))
+    run::perform(&request, &described(profile, &theirs, 2), &paths, (&own, stderr), &host)
 }
+
+/// A machine that has room for everything: a profile may be printed here to run elsewhere.
+const ANY_MACHINE: Machine<'_> =
+    Machine { memory: Bytes(u64::MAX), fresh_seed: 0, cpus: 0, cpu_places: &[] };
 
 /// What stderr is told. Scripts often have both outputs in one file (`-Rxml > r.xml 2>&1`), so that
 /// only warnings go there, unless somebody looks at it or asked for more with -v.
@@ -97,13 +104,18 @@ impl Stderr {
 }
 
 /// Says what is done otherwise than by DiskSpd, and gives what cannot run here.
-fn tell(request: &diskspd::Invocation, paths: &PathMap, stderr: Stderr) -> Vec<Refusal> {
+fn tell(
+    request: &diskspd::Invocation,
+    paths: &PathMap,
+    machine: Machine<'_>,
+    stderr: Stderr,
+) -> Vec<Refusal> {
     let judgement = linux::judge(request, paths);
     let mut refusals = judgement.refusals;
     let mut notes = Notes::default();
     request.notes.iter().chain(&judgement.notes).for_each(|Note(note)| notes.add(note));
     for span in &request.profile.time_spans {
-        for gap in point::gaps(span, &request.speech, &mut notes) {
+        for gap in point::gaps(span, &request.speech, machine, &mut notes) {
             if !refusals.contains(&gap) {
                 refusals.push(gap);
             }

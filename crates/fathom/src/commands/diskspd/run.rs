@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_core::facts::{FileIdentity, Target as Facts};
-use fathom_core::spec::{Pattern, Point, check_pattern};
+use fathom_core::facts::{FileIdentity, Host, Target as Facts};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{Command, Document, Severity};
@@ -14,21 +13,20 @@ use fathom_report::export::diskspd as export;
 use super::Stderr;
 use crate::cli::args::{DiskspdOwn, Prepare};
 use crate::cli::options::Consent;
-use crate::cli::values::Backend;
 use crate::commands::place::Place;
 use crate::commands::prepare;
 use crate::commands::shared::{self, Outputs};
 use crate::created;
 use crate::dialect::diskspd::Invocation;
 use crate::dialect::diskspd::draft::Speech;
-use crate::dialect::diskspd::model::{Payload, Profile, ResultFormat, Target, TimeSpan};
+use crate::dialect::diskspd::model::{Profile, ResultFormat, Target};
 use crate::dialect::diskspd::point::{self, Here, Mapped};
 use crate::dialect::paths::PathMap;
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::live::Live;
 use crate::output;
-use crate::resolve::{self, Machine, Spec};
+use crate::resolve::{Machine, Spec};
 
 /// Runs it; `description` is what the result begins with.
 ///
@@ -40,7 +38,9 @@ pub(super) fn perform(
     description: &str,
     paths: &PathMap,
     (own, stderr): (&DiskspdOwn, Stderr),
+    host: &Host,
 ) -> Result<u8, Error> {
+    let machine = shared::machine(host);
     let (profile, speech) = (&request.profile, &request.speech);
     if own.results.json {
         return Err(Error::option(
@@ -56,9 +56,6 @@ pub(super) fn perform(
     }
     let files = files(profile, paths)?;
     may_write(&files, (own, speech))?;
-    let host = shared::this_host();
-    let machine = shared::machine(&host);
-    profile.time_spans.iter().try_for_each(|span| fits_pools(span, machine.memory))?;
     let made = create(&files, (own, speech), stderr)?;
     let places: Vec<PathBuf> = files.iter().map(|file| file.place.clone()).collect();
     let place = Place::find(&places)?;
@@ -77,7 +74,7 @@ pub(super) fn perform(
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
     let mut live = Live::new(specs.len(), time);
     let into = (&mut journal, outputs.trace());
-    let outcome = shared::measure_each(Command::Run, &host, (&place, &specs), into, &mut live);
+    let outcome = shared::measure_each(Command::Run, host, (&place, &specs), into, &mut live);
     for (file, made) in files.iter().zip(&made).filter(|(file, _)| file.written) {
         let remember = |made: &FileIdentity| created::remember(&file.place, *made);
         patiently(&file.place, Role::Target, || made.iter().for_each(remember));
@@ -237,7 +234,6 @@ fn specs(
     (machine, consent): (Machine<'_>, &Overwrite),
 ) -> Result<(Vec<Spec>, Vec<export::TimeSpan>), Error> {
     let (mut specs, mut results) = (Vec::new(), Vec::new());
-    let cpus: Vec<u32> = machine.cpu_places.iter().map(|place| place.number).collect();
     let (profile, speech) = (&request.profile, &request.speech);
     for (index, span) in profile.time_spans.iter().enumerate() {
         let place = |path: &str| {
@@ -246,80 +242,18 @@ fn specs(
             found.expect("every path was looked up before")
         };
         let file = |path: &str| paths.resolve(path).expect("every path was looked up before");
-        let here = Here { targets, place: &place, file: &file, cpus: &cpus, speech };
-        let Mapped { mut point, result } = point::map(span, here)?;
-        for stream in &point.streams {
-            check_pattern(stream).map_err(|misfit| {
-                let option = match misfit.property {
-                    "start-distance" => speech.name("T", "ThreadStride"),
-                    _ => match stream.pattern {
-                        Pattern::Random(_) | Pattern::Mixed { .. } | Pattern::Shuffled => {
-                            speech.name("r", "Random")
-                        }
-                        _ => speech.name("s", "StrideSize"),
-                    },
-                };
-                Error::option(option, misfit.problem, misfit.remedy)
-            })?;
+        let here = Here { targets, place: &place, file: &file, machine, speech };
+        let Mapped { mut spec, result } = point::map(span, here)?;
+        if 1 < profile.time_spans.len() {
+            let point = &mut spec.points[0];
+            point.name = format!("time span {}: {}", index + 1, point.name);
         }
-        for stream in &mut point.streams {
-            stream.name = stream.description();
-        }
-        point.name = match profile.time_spans.len() {
-            1 => point.streams[0].name.clone(),
-            _ => format!("time span {}: {}", index + 1, point.streams[0].name),
-        };
-        fits_memory(&point, machine.memory, speech)?;
-        let spec = Spec {
-            points: Vec::from([point]),
-            targets: targets.to_vec(),
-            backend: Backend::Auto,
-            consent: consent.clone(),
-        };
+        let spec = Spec { consent: consent.clone(), ..spec };
         shared::readable(&spec)?;
         specs.push(spec);
         results.push(result);
     }
     Ok((specs, results))
-}
-
-/// Refuses what is written from if it cannot be in memory, before a file is created for it.
-fn fits_pools(span: &TimeSpan, memory: Bytes) -> Result<(), Error> {
-    let mut pools: Vec<&Payload> = Vec::new();
-    for target in span.targets.iter().filter(|target| target.write_percent > 0) {
-        if !pools.contains(&&target.payload) {
-            pools.push(&target.payload);
-        }
-    }
-    let size = |payload: &&Payload| match payload {
-        Payload::Pool { size, .. } => *size,
-        Payload::Pattern | Payload::Zero => 0,
-    };
-    let all = pools.iter().map(size).fold(0, u64::saturating_add);
-    if all <= memory.0 / 2 {
-        return Ok(());
-    }
-    Err(Error::option(
-        format!("-Z with {}", Bytes(all)),
-        format!("what is written from takes more than half of the memory of {memory}"),
-        "choose a smaller -Z",
-    ))
-}
-
-fn fits_memory(point: &Point, memory: Bytes, speech: &Speech) -> Result<(), Error> {
-    let pools = resolve::workers::pools(&point.streams);
-    let buffers = resolve::workers::buffers(&point.streams).saturating_add(pools);
-    if buffers <= memory.0 / 2 {
-        return Ok(());
-    }
-    Err(Error::option(
-        speech.name("o", "RequestCount"),
-        format!(
-            "the buffers of all I/Os in flight take {}, more than half of the memory of {memory}",
-            Bytes(buffers)
-        ),
-        "choose a smaller -o, -t or -b",
-    ))
 }
 
 /// What speaks against the numbers, on stderr: DiskSpd's result has no place for it.

@@ -37,6 +37,14 @@ impl Speech {
         }
     }
 
+    /// The same without a value, wherever it was typed.
+    pub fn bare(&self, option: &str, element: &str) -> String {
+        match self {
+            Self::Options(_) => format!("-{}", option.trim_end_matches("<size>")),
+            Self::Elements => format!("<{element}>"),
+        }
+    }
+
     /// The name of a setting that is this option and this element, or the option as it was typed.
     pub fn name(&self, option: &str, element: &str) -> String {
         match self {

@@ -1,38 +1,47 @@
-//! A time span as the core has it: each target becomes a stream, and what the result has to know of
-//! DiskSpd's threads stands beside it. What cannot be described yet is refused.
+//! A time span as the resolver has it: each target becomes a stream, and what the result has to know of
+//! DiskSpd's threads stands beside it. Refusals call settings as DiskSpd does.
 
 use std::path::PathBuf;
 
-use fathom_core::facts;
+use fathom_core::facts::{self, TargetKind};
 use fathom_core::spec::{
-    Access as SpecAccess, Arrivals, BlockSizes, Cache as SpecCache, Distribution as Places, Extent,
-    Hint, HotRange, IoPriority, Kind, Pacing, Pattern, Payload as Content, Point, Region, RestFrom,
-    Rests, Sequence, Starts, Stream, SyncMode, Turns, Workers, Workplace,
+    BlockSizes, Distribution as Places, Extent, Hint, HotRange, IoPriority, Kind, Pattern,
+    Payload as Content, Region, RestFrom, Rests, Sequence, Starts, SyncMode, Workers,
 };
-use fathom_core::{Bytes, Rate, Span};
+use fathom_core::{Bytes, Span};
 use fathom_report::export::diskspd as export;
 
 use super::draft::Speech;
 use super::model::{
-    Access, Affinity, Burst, Cache, Cpu, Distribution, Flush, Hints, Mapping, Order, Payload,
-    Priority, SpanUnit, Target, Threads, Throttle, TimeSpan,
+    Access, Affinity, Burst, Cache, Distribution, Flush, Hints, Mapping, Order, Payload, Priority,
+    SpanUnit, Target, Threads, Throttle, TimeSpan,
 };
+use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
+use crate::cli::options::{AccessArgs, ArrivalsArg, LoadArgs, PayloadArgs};
+use crate::cli::rates::Offered;
+use crate::cli::values::{Cpus, Depth, Sizes, Weights};
 use crate::dialect::{Notes, Refusal};
-use crate::limits::{
-    LARGEST_BLOCK, MOST, MOST_BUCKET_BYTES, MOST_INTERVALS, RATES, RING, SHORTEST_INTERVAL,
-};
+use crate::error::Error;
+use crate::limits::{MOST_BUCKET_BYTES, MOST_INTERVALS, SHORTEST_INTERVAL};
+use crate::resolve::{self, Blame, Machine, Spec};
 
 /// A time span that can run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapped {
-    /// What is measured.
-    pub point: Point,
+    /// What is measured: one point.
+    pub spec: Spec,
     /// What the result says about it.
     pub result: export::TimeSpan,
 }
 
-/// What of a time span cannot be run yet, and what is done otherwise than DiskSpd does.
-pub fn gaps(span: &TimeSpan, speech: &Speech, notes: &mut Notes) -> Vec<Refusal> {
+/// What of a time span cannot run on this machine, whatever the targets are, and what is done otherwise
+/// than DiskSpd does.
+pub fn gaps(
+    span: &TimeSpan,
+    speech: &Speech,
+    machine: Machine<'_>,
+    notes: &mut Notes,
+) -> Vec<Refusal> {
     let mut gaps = Gaps { speech, refusals: Vec::new() };
     gaps.span(span);
     match span.threads {
@@ -46,7 +55,6 @@ pub fn gaps(span: &TimeSpan, speech: &Speech, notes: &mut Notes) -> Vec<Refusal>
         }
     }
     for target in &span.targets {
-        gaps.target(target);
         tell_about_the_cache(target, notes);
         let default = target.payload == Payload::Pattern && !span.random_write_data;
         if target.write_percent > 0 && default {
@@ -56,7 +64,26 @@ pub fn gaps(span: &TimeSpan, speech: &Speech, notes: &mut Notes) -> Vec<Refusal>
             );
         }
     }
+    if gaps.refusals.is_empty() {
+        gaps.refusals.extend(refused_anywhere(span, speech, machine));
+    }
     gaps.refusals
+}
+
+/// What the resolver refuses even where targets are as large as can be.
+fn refused_anywhere(span: &TimeSpan, speech: &Speech, machine: Machine<'_>) -> Option<Refusal> {
+    let any = |target: &Target| facts::Target {
+        kind: TargetKind::File,
+        ..facts::Target::simulated(&target.path, Bytes(i64::MAX as u64))
+    };
+    let targets: Vec<facts::Target> = span.targets.iter().map(any).collect();
+    let place = |path: &str| span.targets.iter().position(|one| one.path == path).unwrap_or(0);
+    let file = |path: &str| PathBuf::from(path);
+    let here = Here { targets: &targets, place: &place, file: &file, machine, speech };
+    match map(span, here).err()? {
+        Error::Option { option, problem, remedy } => Some(Refusal::new(option, problem, remedy)),
+        other => Some(Refusal::new("this time span", other.to_string(), "change it")),
+    }
 }
 
 /// What is otherwise than it may seem, of hints and of mapped files.
@@ -118,16 +145,6 @@ impl Gaps<'_> {
                 "give each target threads of its own, with -g or <Throughput> for its share",
             );
         }
-        let largest = targets.iter().map(|target| u64::from(target.block_size)).max();
-        if let Payload::Pool { size, .. } = writer.payload
-            && largest.is_some_and(|block| size < block)
-        {
-            self.refuse(
-                format!("{}: {}", writer.path, self.speech.said("Z<size>", "SizeInBytes", size)),
-                "the buffers of a thread suit the largest block of all targets, which is larger",
-                "raise it to the largest block at least",
-            );
-        }
         let groups = groups(span);
         if let Some(group) = groups.iter().find(|group| group.targets.is_empty()) {
             self.refuse(
@@ -144,44 +161,6 @@ impl Gaps<'_> {
             );
         }
     }
-
-    fn target(&mut self, target: &Target) {
-        let path = &target.path;
-        if let Payload::Pool { size, .. } = target.payload
-            && size > Content::LARGEST_POOL.0
-        {
-            self.refuse(
-                format!("{path}: {}", self.speech.said("Z<size>", "SizeInBytes", size)),
-                &format!(
-                    "a buffer above {} is more than any machine's memory",
-                    Content::LARGEST_POOL
-                ),
-                "choose a smaller one",
-            );
-        }
-        let speech = self.speech;
-        let mut gap = |thing: String, problem: &str, remedy: &str| {
-            self.refuse(format!("{path}: {thing}"), problem, remedy);
-        };
-        if !RATES.contains(&per_thread(target).unwrap_or(1.0)) {
-            gap(
-                speech.name("g", "Throughput"),
-                "a thread can be held to a rate between one I/O in 1000 seconds and 10^9 a second",
-                "choose a rate in between",
-            );
-        }
-        if u64::from(target.block_size) > LARGEST_BLOCK.0 {
-            let block = speech.said("b", "BlockSize", target.block_size);
-            gap(block, "blocks above 1 GiB cannot be run yet", "choose a smaller block");
-        }
-        if target.outstanding > RING {
-            gap(
-                speech.said("o", "RequestCount", target.outstanding),
-                "a thread cannot have more than 32768 I/Os in flight",
-                "use more threads",
-            );
-        }
-    }
 }
 
 /// Where paths lead here.
@@ -193,8 +172,8 @@ pub struct Here<'a> {
     pub place: &'a dyn Fn(&str) -> usize,
     /// Where a file is that is no target.
     pub file: &'a dyn Fn(&str) -> PathBuf,
-    /// The CPUs that may be used, by their numbers; empty if that is not known.
-    pub cpus: &'a [u32],
+    /// What is known about the machine.
+    pub machine: Machine<'a>,
     /// How settings are called.
     pub speech: &'a Speech,
 }
@@ -203,74 +182,138 @@ pub struct Here<'a> {
 ///
 /// # Errors
 ///
-/// When the targets have no room for it, or it has more threads than can be.
-pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Refusal> {
-    let cpus = cpus(&span.affinity, &here)?;
-    let mut mapper =
-        Mapper { here, cpus, streams: Vec::new(), result: Vec::new(), parts: Vec::new() };
-    let mut threads = 0;
-    match span.threads {
-        Threads::PerTarget => {
-            for target in &span.targets {
-                let each = Lanes { threads: target.threads, first: threads };
-                mapper.streams(std::slice::from_ref(target), each, target.outstanding)?;
-                threads += target.threads;
-            }
-        }
-        Threads::Total(n) => {
-            threads = n;
-            for target in &span.targets {
-                let each = Lanes { threads: n, first: 0 };
-                mapper.streams(std::slice::from_ref(target), each, target.outstanding)?;
-            }
-        }
-        Threads::Pool { threads: n, outstanding } => {
-            threads = n;
-            for Group { lanes, targets, weights } in groups(span) {
-                let first = mapper.streams.len();
-                mapper.streams(&targets, lanes, outstanding)?;
-                if targets.len() > 1 {
-                    let drawn = mapper.streams.split_off(first).into_iter();
-                    let drawn = drawn.map(|one| drawing(one, &targets, &weights, outstanding));
-                    mapper.streams.extend(drawn);
-                }
-            }
-        }
-    }
+/// When the resolver refuses it.
+pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Error> {
+    let groups = groups(span);
     let bucket = span.iops_deviation.then(|| Span::from_ms(u64::from(span.io_bucket_ms)));
     let window = Span::from_secs(u64::from(span.duration_s));
     // Where the intervals of a series can be so long, they are.
     let fits = |bucket: &Span| SHORTEST_INTERVAL <= *bucket && window.0.is_multiple_of(bucket.0);
-    let interval = bucket.filter(fits).unwrap_or(interval(window));
+    let run = LoadArgs {
+        warm_up: Some(Span::from_secs(u64::from(span.warm_up_s))),
+        duration: Some(window),
+        cool_down: Some(Span::from_secs(u64::from(span.cool_down_s))),
+        interval: bucket.filter(fits),
+        seed: Some(u64::from(span.seed)),
+        cpus: cpus(&span.affinity, here.machine),
+        ..LoadArgs::default()
+    };
+    let streams = groups.iter().map(|group| stream(group, &run, here));
+    let described = Described {
+        buckets: bucket.filter(|bucket| !fits(bucket)),
+        ..Described::of(streams.collect())
+    };
+    let spec = resolve::settle(&described, here.targets.to_vec(), here.machine)
+        .map_err(|blame| in_diskspds_words(blame, &groups, (span, here.speech)))?;
+    let mut distributions = Vec::new();
+    for (group, stream) in groups.iter().zip(spec.streams()) {
+        let each = group.targets.iter().zip(&stream.regions);
+        distributions.extend(each.filter_map(|(one, region)| effective(one, region, group.lanes)));
+    }
+    let result = |group: &Group| export::Stream {
+        first_thread: group.lanes.first,
+        paths: group.targets.iter().map(|target| target.path.clone()).collect(),
+    };
+    let threads = |group: &Group| group.lanes.first + group.lanes.threads;
     Ok(Mapped {
-        point: Point {
-            warm_up: Span::from_secs(u64::from(span.warm_up_s)),
-            cool_down: Span::from_secs(u64::from(span.cool_down_s)),
-            interval,
-            buckets: bucket.filter(|bucket| !fits(bucket)),
-            seed: u64::from(span.seed),
-            ..Point::of(mapper.streams, window)
-        },
         result: export::TimeSpan {
             service_times: span.service_times,
             io_bucket: bucket,
-            threads,
+            threads: groups.iter().map(threads).max().unwrap_or(0),
             requests: match span.threads {
                 Threads::Pool { outstanding, .. } => Some(outstanding),
                 _ => None,
             },
-            streams: mapper.result,
-            distributions: mapper.parts,
+            streams: groups.iter().map(result).collect(),
+            distributions,
         },
+        spec,
     })
 }
 
-/// As `fathom run` chooses it: from a minute on, a second is fine enough.
-fn interval(window: Span) -> Span {
-    match window >= Span::from_secs(60) {
-        true => Span::from_secs(1),
-        false => SHORTEST_INTERVAL,
+/// A refusal with the names that DiskSpd has for settings. A way out that DiskSpd has no setting for is
+/// left out.
+fn in_diskspds_words(
+    blame: Blame,
+    groups: &[Group],
+    (span, speech): (&TimeSpan, &Speech),
+) -> Error {
+    let Error::Option { option, problem, remedy } = blame.error else { return blame.error };
+    let group = &groups[blame.stream.unwrap_or(0)];
+    let target = writer(&group.targets);
+    let bare = |name: &str| match name {
+        "buffered" => Some("-Sb".to_owned()),
+        _ => setting(name, span, group).map(|(option, element, _)| speech.bare(option, element)),
+    };
+    let name = option.strip_prefix("--").unwrap_or(&option);
+    let name = name.split([' ', '=']).next().unwrap_or(name);
+    let thing = match setting(name, span, group) {
+        Some((option, element, Some(value))) => speech.said(option, element, value),
+        Some((option, element, None)) => speech.name(option, element),
+        None => option,
+    };
+    let thing = match blame.stream {
+        Some(_) => format!("{}: {thing}", target.path),
+        None => thing,
+    };
+    let clauses = remedy.split_inclusive([',', ';']).filter_map(|clause| renamed(clause, &bare));
+    let remedy = clauses.collect::<String>();
+    let problem = renamed(&problem, &bare).unwrap_or(problem);
+    Error::option(thing, problem, remedy.trim_end_matches([',', ';']))
+}
+
+/// A text in which each option has another name; none where one has none.
+fn renamed(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        let Some(option) = word.strip_prefix("--") else {
+            words.push(word.to_owned());
+            continue;
+        };
+        let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-');
+        let (option, rest) = option.split_at(end.unwrap_or(option.len()));
+        words.push(format!("{}{rest}", name(option)?));
     }
+    Some(words.join(" "))
+}
+
+/// What DiskSpd has for an option of fathom's: its own option, its element, and the value that was given
+/// to it, if it has one.
+fn setting(
+    option: &str,
+    span: &TimeSpan,
+    group: &Group,
+) -> Option<(&'static str, &'static str, Option<u64>)> {
+    let target = writer(&group.targets);
+    let is_pool = matches!(span.threads, Threads::Pool { .. });
+    let threads = Some(u64::from(group.lanes.threads));
+    let depth = Some(u64::from(group.depth));
+    Some(match option {
+        "block-size" => ("b", "BlockSize", Some(u64::from(target.block_size))),
+        "offset" => ("B", "BaseFileOffset", Some(target.base)),
+        "size" => ("f", "MaxFileSize", target.max_offset),
+        "align" | "pattern" => match target.access {
+            Access::Sequential { order: Order::Interlocked, .. } => ("si", "StrideSize", None),
+            Access::Sequential { .. } => ("s", "StrideSize", None),
+            Access::Random { .. } => ("r", "Random", None),
+        },
+        "start-distance" => ("T", "ThreadStride", Some(thread_stride(target))),
+        "queue-depth" if is_pool => ("O", "RequestCount", depth),
+        "queue-depth" => ("o", "RequestCount", depth),
+        "workers" if span.threads.total().is_some() => ("F", "ThreadCount", threads),
+        "workers" => ("t", "ThreadsPerFile", threads),
+        "rate" => ("g", "Throughput", None),
+        "burst" => ("i", "BurstSize", None),
+        "payload" => match target.payload {
+            Payload::Pool { size, .. } => ("Z<size>", "SizeInBytes", Some(size)),
+            _ => ("Z", "WriteBufferContent", None),
+        },
+        "cpus" => ("a", "Affinity", None),
+        "duration" => ("d", "Duration", Some(u64::from(span.duration_s))),
+        "interval" => ("D", "IoBucketDuration", Some(u64::from(span.io_bucket_ms))),
+        "read-share" => ("w", "WriteRatio", None),
+        _ => return None,
+    })
 }
 
 /// Threads that do the same.
@@ -281,21 +324,41 @@ struct Lanes {
     first: u32,
 }
 
-/// Threads that follow each other and draw the target of each I/O from the same ones by the same
-/// weights.
+/// Threads that follow each other and do I/Os on the same targets: a stream.
 struct Group {
     lanes: Lanes,
+    /// I/Os in flight of each thread.
+    depth: u32,
     targets: Vec<Target>,
     /// One for each target.
     weights: Vec<f64>,
 }
 
-/// The threads of a pool, in their order.
+/// The threads, in their order.
 fn groups(span: &TimeSpan) -> Vec<Group> {
+    let mut next = 0;
+    let alone = |target: &Target| {
+        let lanes = match span.threads.total() {
+            Some(threads) => Lanes { threads, first: 0 },
+            None => Lanes { threads: target.threads, first: next },
+        };
+        next += target.threads;
+        let targets = Vec::from([target.clone()]);
+        Group { lanes, depth: target.outstanding, targets, weights: Vec::from([1.0]) }
+    };
+    match span.threads {
+        Threads::Pool { threads, outstanding } => pool(&span.targets, threads, outstanding),
+        Threads::PerTarget | Threads::Total(_) => span.targets.iter().map(alone).collect(),
+    }
+}
+
+/// The threads of a pool: those that follow each other and draw from the same targets by the same
+/// weights are together.
+fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for thread in 0..span.threads.total().unwrap_or(0) {
+    for thread in 0..threads {
         let (mut targets, mut weights) = (Vec::new(), Vec::new());
-        for target in &span.targets {
+        for target in all {
             let own = target.thread_targets.iter().find(|one| one.thread == thread);
             if own.is_none() && !target.thread_targets.is_empty() {
                 continue;
@@ -310,22 +373,12 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
                 last.lanes.threads += 1;
             }
             _ => {
-                groups.push(Group { lanes: Lanes { threads: 1, first: thread }, targets, weights })
+                let lanes = Lanes { threads: 1, first: thread };
+                groups.push(Group { lanes, depth, targets, weights });
             }
         }
     }
     groups
-}
-
-/// The same where each I/O goes to one of these targets by its weight, and is as it is there.
-fn drawing(stream: Stream, targets: &[Target], weights: &[f64], depth: u32) -> Stream {
-    let stream = Stream { turns: Turns::Weighted(weights.to_vec()), ..stream };
-    let Workers::Total(workers) = stream.workers else { unreachable!("a pool has threads") };
-    let kinds: Vec<Kind> = targets.iter().map(|target| kind(target, workers, depth)).collect();
-    match kinds.iter().all(|kind| *kind == kinds[0]) {
-        true => stream,
-        false => stream.with_kinds(kinds),
-    }
 }
 
 /// What the threads of a pool have alike for all targets: how these are accessed, and what is written.
@@ -355,153 +408,72 @@ fn is_interlocked(target: &Target) -> bool {
 }
 
 /// What the I/Os to a target are like.
-fn kind(target: &Target, workers: u32, depth: u32) -> Kind {
-    let one = stream(target, Vec::new(), &|_| PathBuf::new());
+fn kind(target: &Target, group: &Group) -> Kind {
     Kind {
-        pattern: pattern(target, workers, depth),
-        align: one.align,
-        block_sizes: one.block_sizes,
-        read_share: one.read_share,
+        pattern: pattern(target, group.lanes.threads, group.depth),
+        align: align(target),
+        block_sizes: BlockSizes::one(Bytes(u64::from(target.block_size))),
+        read_share: read_share(target),
     }
 }
 
-struct Mapper<'a> {
-    here: Here<'a>,
-    /// The CPUs that threads are tied to, in turn.
-    cpus: Vec<u32>,
-    streams: Vec<Stream>,
-    result: Vec<export::Stream>,
-    /// What distributions come to.
-    parts: Vec<export::RangeShares>,
-}
-
-impl Mapper<'_> {
-    /// Threads that all use these targets in the same manner.
-    fn streams(&mut self, group: &[Target], lanes: Lanes, depth: u32) -> Result<(), Refusal> {
-        let target = writer(group);
-        if u64::from(lanes.threads) * u64::from(depth) > u64::from(MOST) {
-            return Err(Refusal::new(
-                format!("{}: {}", target.path, self.here.speech.said("o", "RequestCount", depth)),
-                format!("{} threads with {depth} I/Os each are too many", lanes.threads),
-                format!("stay at {MOST} I/Os in flight or below"),
-            ));
-        }
-        let regions: Vec<Region> =
-            group.iter().map(|one| self.region(one, lanes.threads)).collect::<Result<_, _>>()?;
-        for (one, region) in group.iter().zip(&regions) {
-            self.parts.extend(effective(one, &one.path, region, lanes));
-        }
-        let mut stream = stream(target, regions, self.here.file);
-        stream.workers = Workers::Total(lanes.threads);
-        stream.pacing = pacing(target, lanes.threads, depth);
-        stream.rests = rests(target);
-        stream.pattern = pattern(target, lanes.threads, depth);
-        stream.workplace = workplace(target, &self.cpus, lanes.first);
-        self.streams.push(stream);
-        let paths = group.iter().map(|target| target.path.clone()).collect();
-        self.result.push(export::Stream { first_thread: lanes.first, paths });
-        Ok(())
-    }
-
-    /// Where the I/Os of so many threads go.
-    fn region(&self, target: &Target, threads: u32) -> Result<Region, Refusal> {
-        let index = (self.here.place)(&target.path);
-        let facts = &self.here.targets[index];
-        let block = u64::from(target.block_size);
+/// What threads do, given what is the same for the whole run.
+fn stream(group: &Group, run: &LoadArgs, here: Here<'_>) -> StreamArgs {
+    let target = writer(&group.targets);
+    let kinds: Vec<Kind> = group.targets.iter().map(|target| kind(target, group)).collect();
+    let alike = kinds.iter().all(|kind| *kind == kinds[0]);
+    let aim = |(target, kind): (&Target, &Kind)| Aim {
+        target: (here.place)(&target.path) as u32,
+        offset: Some(Bytes(target.base)),
         // A file that was there and is larger than what -c asks for is used in part.
-        let bounds = [Some(facts.size.0), target.max_offset, target.create_size];
-        let end = bounds.into_iter().flatten().min().unwrap_or(0);
-        let offset = target.base;
-        // The last thread starts farthest behind the base, and all of them come round to it again.
-        let start = offset.saturating_add(
-            thread_stride(target).saturating_mul(threads.into()) - thread_stride(target),
-        );
-        let length = end.saturating_sub(offset);
-        // With another step the last I/O need not end a whole number of blocks from the first.
-        let length = if step(target) == block { length - length % block } else { length };
-        if length < block || end.saturating_sub(start) < block {
-            return Err(Refusal::new(
-                &target.path,
-                format!(
-                    "there is no room for a block of {} from offset {} to {}",
-                    Bytes(block),
-                    Bytes(start),
-                    Bytes(end)
-                ),
-                "write a larger file with -c, or choose another -b, -B, -f or -T",
-            ));
-        }
-        aligned(target, facts, self.here.speech)?;
-        Ok(Region { target: index as u32, offset: Bytes(offset), length: Bytes(length) })
+        end: Some(Bytes(
+            target.max_offset.unwrap_or(u64::MAX).min(target.create_size.unwrap_or(u64::MAX)),
+        )),
+        kind: (!alike).then(|| kind.clone()),
+        ..Aim::at(PathBuf::from(&target.path))
+    };
+    let rate = per_thread(target).map(Offered::by_each_worker);
+    StreamArgs {
+        name: None,
+        aims: group.targets.iter().zip(&kinds).map(aim).collect(),
+        load: LoadArgs {
+            block_size: Sizes::one(Bytes(u64::from(target.block_size))),
+            read_share: read_share(target),
+            pattern: pattern(target, group.lanes.threads, group.depth),
+            align: align(target),
+            payload: payload(target, here.file),
+            queue_depth: Some(Depth::PerWorker(group.depth)),
+            workers: Workers::Total(group.lanes.threads),
+            weights: (group.targets.len() > 1).then(|| Weights(group.weights.clone())),
+            // As DiskSpd's limit does, a schedule that starts with the load makes up for what was late.
+            arrivals: rate.as_ref().map(|_| ArrivalsArg::Uniform),
+            rate,
+            burst: rests(target),
+            io_priority: match target.priority {
+                Priority::Normal => None,
+                Priority::Low => Some(IoPriority::BestEffort(IoPriority::LAST)),
+                Priority::VeryLow => Some(IoPriority::Idle),
+            },
+            large_pages: target.large_pages,
+            ..run.clone()
+        },
+        access: access(target),
+        copy: ONLY,
+        first_worker: Some(group.lanes.first),
     }
 }
 
 /// The CPUs that threads are tied to, in turn; none if they run on any.
-fn cpus(affinity: &Affinity, here: &Here<'_>) -> Result<Vec<u32>, Refusal> {
-    let allowed = here.cpus;
-    let cpu = |cpu: &Cpu| {
-        let number = u32::from(cpu.number);
-        match allowed.contains(&number) {
-            true => Ok(number),
-            false => Err(Refusal::new(
-                here.speech.name("a", "Affinity"),
-                format!("this machine has no CPU {number}, or the process may not use it"),
-                "name CPUs that `taskset -p $$` allows, or drop -a",
-            )),
-        }
+fn cpus(affinity: &Affinity, machine: Machine<'_>) -> Option<Cpus> {
+    let allowed = machine.cpu_places.iter().map(|place| place.number);
+    let list: Vec<u32> = match affinity {
+        Affinity::Off => Vec::new(),
+        Affinity::RoundRobin => allowed.collect(),
+        // Whoever asks what would run on any machine knows of no CPUs.
+        Affinity::Explicit(_) if machine.cpu_places.is_empty() => Vec::new(),
+        Affinity::Explicit(list) => list.iter().map(|cpu| u32::from(cpu.number)).collect(),
     };
-    match affinity {
-        Affinity::Off => Ok(Vec::new()),
-        Affinity::RoundRobin => Ok(allowed.to_vec()),
-        Affinity::Explicit(list) => list.iter().map(cpu).collect(),
-    }
-}
-
-/// Where the threads of a target run, of which this is the number of the first among all.
-fn workplace(target: &Target, cpus: &[u32], first_thread: u32) -> Workplace {
-    let mut cpus = cpus.to_vec();
-    if let Some(first) = (first_thread as usize).checked_rem(cpus.len()) {
-        cpus.rotate_left(first);
-    }
-    Workplace {
-        cpus,
-        io_priority: match target.priority {
-            Priority::Normal => None,
-            Priority::Low => Some(IoPriority::BestEffort(IoPriority::LAST)),
-            Priority::VeryLow => Some(IoPriority::Idle),
-        },
-        large_pages: target.large_pages,
-    }
-}
-
-/// Refuses what direct I/O cannot do on this target.
-fn aligned(target: &Target, facts: &facts::Target, speech: &Speech) -> Result<(), Refusal> {
-    let sector = facts.direct_alignment.map_or(1, |alignment| alignment.0.max(1));
-    if target.cache == Cache::Cached {
-        return Ok(());
-    }
-    let (stride, stride_element) = match target.access {
-        Access::Sequential { order: Order::Interlocked, .. } => ("si", "StrideSize"),
-        Access::Sequential { .. } => ("s", "StrideSize"),
-        Access::Random { .. } => ("r", "Random"),
-    };
-    for (option, element, value) in [
-        ("b", "BlockSize", u64::from(target.block_size)),
-        ("B", "BaseFileOffset", target.base),
-        ("T", "ThreadStride", thread_stride(target)),
-        (stride, stride_element, step(target)),
-    ] {
-        if !value.is_multiple_of(sector) {
-            return Err(Refusal::new(
-                format!("{}: {}", target.path, speech.said(option, element, value)),
-                format!(
-                    "without the cache (-Su, -Sh, -Sr) {value} has to be a multiple of {sector}"
-                ),
-                format!("choose {}, or use the cache with -Sb", value.next_multiple_of(sector)),
-            ));
-        }
-    }
-    Ok(())
+    (!list.is_empty()).then_some(Cpus::List(list))
 }
 
 /// From the start of an I/O to the start of the next, or what starts by chance are multiples of.
@@ -556,12 +528,7 @@ fn places(distribution: &Distribution) -> Places {
 }
 
 /// What a distribution comes to in a region, as DiskSpd prints it.
-fn effective(
-    target: &Target,
-    path: &str,
-    region: &Region,
-    lanes: Lanes,
-) -> Option<export::RangeShares> {
+fn effective(target: &Target, region: &Region, lanes: Lanes) -> Option<export::RangeShares> {
     let Access::Random { distribution: Some(distribution), alignment, .. } = &target.access else {
         return None;
     };
@@ -586,7 +553,7 @@ fn effective(
     let total: u32 = ranges.iter().map(|(io, ..)| io).sum();
     ranges.iter_mut().for_each(|(io, ..)| *io = (*io * 100 + total / 2) / total.max(1));
     let threads = (lanes.first..lanes.first + lanes.threads).collect();
-    Some(export::RangeShares { path: path.to_owned(), threads, ranges })
+    Some(export::RangeShares { path: target.path.clone(), threads, ranges })
 }
 
 /// The limit of a thread in I/Os per second, if it has one: no more than its bursts allow.
@@ -605,72 +572,61 @@ fn in_bursts(burst: &Burst) -> f64 {
 }
 
 /// How a thread pauses. As DiskSpd's, its pause begins when the last I/O of a burst starts.
-fn rests(target: &Target) -> Rests {
-    target.burst.map_or(Rests::None, |burst| Rests::Bursts {
+fn rests(target: &Target) -> Option<Rests> {
+    target.burst.map(|burst| Rests::Bursts {
         ios: burst.ios,
         rest: Span::from_ms(u64::from(burst.think_time_ms)),
         from: RestFrom::LastStart,
     })
 }
 
-/// What sets the pace of so many workers: completions, or with a limit a schedule. As DiskSpd's limit
-/// does, a schedule that starts with the load makes up for what was late.
-fn pacing(target: &Target, workers: u32, depth: u32) -> Pacing {
-    let queue_depth = workers * depth;
-    match per_thread(target) {
-        None => Pacing::Closed { queue_depth },
-        Some(iops) => Pacing::Open {
-            offered_load: Rate(iops * f64::from(workers)),
-            arrivals: Arrivals::Uniform,
-            queue_depth_max: queue_depth,
-            realtime: false,
-        },
-    }
+fn read_share(target: &Target) -> f64 {
+    1.0 - f64::from(target.write_percent) / 100.0
 }
 
-/// What a target's I/Os are like beside their pace and pattern.
-fn stream(target: &Target, regions: Vec<Region>, file: &dyn Fn(&str) -> PathBuf) -> Stream {
-    let block = Bytes(u64::from(target.block_size));
-    let align = match target.access {
-        Access::Random { alignment, .. } => Some(Bytes(alignment)).filter(|&align| align != block),
+/// What starts by chance are multiples of, if that is not the block.
+fn align(target: &Target) -> Option<Bytes> {
+    match target.access {
+        Access::Random { alignment, .. } => {
+            Some(Bytes(alignment)).filter(|align| align.0 != u64::from(target.block_size))
+        }
         Access::Sequential { .. } => None,
-    };
-    Stream {
-        align,
-        block_sizes: BlockSizes::one(block),
-        payload: match &target.payload {
-            Payload::Pattern => Content::UNIQUE,
-            Payload::Zero => Content::Zeros,
-            Payload::Pool { size, file: name } => {
-                Content::Pool { size: Bytes(*size), file: name.as_deref().map(file) }
-            }
-        },
-        read_share: 1.0 - f64::from(target.write_percent) / 100.0,
-        access: SpecAccess {
-            cache: match (target.cache, target.mapping) {
-                (Cache::Cached, _) | (_, Mapping::On(_)) => SpecCache::Buffered,
-                (Cache::LocalOff | Cache::Off, Mapping::Off) => SpecCache::Direct,
-            },
-            mapped: target.mapping != Mapping::Off,
-            sync: sync(target),
-            hint: hint(target),
-            ..SpecAccess::DIRECT
-        },
-        ..Stream::reading(String::new(), regions)
     }
 }
 
-/// When a write is durable. To reads it means nothing, and what is written to a mapped file is durable
-/// only when it is flushed.
-fn sync(target: &Target) -> SyncMode {
+/// What is written, if anything is.
+fn payload(target: &Target, file: &dyn Fn(&str) -> PathBuf) -> PayloadArgs {
+    let content = match &target.payload {
+        _ if target.write_percent == 0 => None,
+        Payload::Pattern => None,
+        Payload::Zero => Some(Content::Zeros),
+        Payload::Pool { size, file: name } => {
+            Some(Content::Pool { size: Bytes(*size), file: name.as_deref().map(file) })
+        }
+    };
+    PayloadArgs { payload: content, ..PayloadArgs::default() }
+}
+
+/// How the data reaches a target.
+fn access(target: &Target) -> AccessArgs {
+    let mapped = target.mapping != Mapping::Off;
+    AccessArgs {
+        buffered: target.cache == Cache::Cached && !mapped,
+        mmap: mapped,
+        sync: is_durable(target).then_some(SyncMode::Dsync),
+        fadvise: hint(target),
+        ..AccessArgs::default()
+    }
+}
+
+/// Whether a write is durable when it completes. To reads it means nothing, and what is written to a
+/// mapped file is durable only when it is flushed.
+fn is_durable(target: &Target) -> bool {
     let durable = match target.mapping {
         Mapping::Off => target.write_through,
         Mapping::On(flush) => flush != Flush::None,
     };
-    match durable && target.write_percent > 0 {
-        true => SyncMode::Dsync,
-        false => SyncMode::None,
-    }
+    durable && target.write_percent > 0
 }
 
 /// What the system is told of how its cache will be used, where there is one in between.
@@ -686,6 +642,11 @@ fn hint(target: &Target) -> Option<Hint> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::facts::CpuPlace;
+    use fathom_core::spec::{
+        Access as SpecAccess, Arrivals, Cache as SpecCache, Pacing, Stream, Turns,
+    };
+
     use super::*;
     use crate::dialect::diskspd::{read, tests::words};
 
@@ -694,21 +655,42 @@ mod tests {
         request.unwrap().profile.time_spans.remove(0)
     }
 
-    /// On targets of 1 MiB each.
-    fn mapped(line: &str) -> Result<Mapped, Refusal> {
+    const CPUS: [CpuPlace; 3] = [cpu(0), cpu(1), cpu(3)];
+    const MACHINE: Machine<'_> =
+        Machine { memory: Bytes(8 << 30), fresh_seed: 1, cpus: 3, cpu_places: &CPUS };
+
+    const fn cpu(number: u32) -> CpuPlace {
+        CpuPlace { number, core: None, package: None, node: None }
+    }
+
+    /// A file of 1 MiB.
+    fn file(name: &str) -> facts::Target {
+        facts::Target {
+            kind: TargetKind::File,
+            direct_alignment: Some(Bytes(512)),
+            ..facts::Target::simulated(name, Bytes(1 << 20))
+        }
+    }
+
+    /// The streams on files of 1 MiB each.
+    fn streams(line: &str) -> Vec<Stream> {
+        mapped(line).unwrap().spec.points.remove(0).streams
+    }
+
+    /// On files of 1 MiB each.
+    fn mapped(line: &str) -> Result<Mapped, Error> {
         let span = span(line);
         let names: Vec<&str> = span.targets.iter().map(|target| target.path.as_str()).collect();
-        let facts: Vec<facts::Target> =
-            names.iter().map(|name| facts::Target::simulated(name, Bytes(1 << 20))).collect();
+        let facts: Vec<facts::Target> = names.iter().map(|name| file(name)).collect();
         let place = |path: &str| names.iter().position(|name| *name == path).unwrap();
-        let file = |path: &str| PathBuf::from(path);
+        let pool = |path: &str| PathBuf::from(path);
         map(
             &span,
             Here {
                 targets: &facts,
                 place: &place,
-                file: &file,
-                cpus: &[0, 1, 3],
+                file: &pool,
+                machine: MACHINE,
                 speech: &Speech::Elements,
             },
         )
@@ -716,7 +698,8 @@ mod tests {
 
     /// Each stream: the first thread, workers, I/Os in flight, and its regions in KiB.
     fn shape(line: &str) -> Vec<String> {
-        let Mapped { point, result } = mapped(line).unwrap();
+        let Mapped { mut spec, result } = mapped(line).unwrap();
+        let point = spec.points.remove(0);
         let shown = |(stream, threads): (&Stream, &export::Stream)| {
             let regions = stream.regions.iter().map(|region| {
                 format!(" {}:{}+{}", region.target, region.offset.0 >> 10, region.length.0 >> 10)
@@ -743,9 +726,9 @@ mod tests {
             ["0: Total(3), 12 in flight, 0:0+1024", "0: Total(3), 12 in flight, 1:0+1024"]
         );
         assert_eq!(shape("-b4K -r -F3 -O5 a b"), ["0: Total(3), 15 in flight, 0:0+1024 1:0+1024"]);
-        let drawn = mapped("-b4K -r -F3 -O5 a b").unwrap().point.streams.remove(0).turns;
+        let drawn = streams("-b4K -r -F3 -O5 a b").remove(0).turns;
         assert_eq!(drawn, Turns::Weighted(Vec::from([1.0, 1.0])));
-        assert_eq!(mapped("-r -F3 -O5 a").unwrap().point.streams[0].turns, Turns::InTurn);
+        assert_eq!(streams("-r -F3 -O5 a")[0].turns, Turns::InTurn);
         assert_eq!(shape("-b64K -r -B100K -f500K a"), ["0: Total(1), 2 in flight, 0:100+384"]);
         // A file that is larger than what -c asks for is used in part.
         assert_eq!(shape("-b64K -r -c256K a"), ["0: Total(1), 2 in flight, 0:0+256"]);
@@ -761,12 +744,12 @@ mod tests {
             ("-b4K -s8K -F2 -T512K a b", "strided 8 KiB (starts 512 KiB apart)"),
             ("-b4K a", "sequential"),
         ] {
-            let stream = mapped(line).unwrap().point.streams.remove(0);
+            let stream = streams(line).remove(0);
             assert_eq!(stream.pattern.to_string(), pattern, "{line}");
             assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
         }
         let refusal = mapped("-b4K -t3 -T512K a").unwrap_err().to_string();
-        assert!(refusal.contains("no room for a block of 4 KiB from offset 1 MiB"), "{refusal}");
+        assert!(refusal.contains("<ThreadStride> 524288: the last of 3 workers"), "{refusal}");
     }
 
     /// A pool of two threads over two targets that were said to be so: whether it can be, or its streams.
@@ -780,21 +763,23 @@ mod tests {
         );
         let request = read(&words("-Xp"), 7, &mut |_| Ok(profile.clone().into_bytes()));
         let span = request.map_err(|why| why.to_string())?.profile.time_spans.remove(0);
-        let mut gaps = gaps(&span, &Speech::Elements, &mut Notes::default());
+        let mut gaps = gaps(&span, &Speech::Elements, MACHINE, &mut Notes::default());
         if !gaps.is_empty() {
             return Err(gaps.remove(0).to_string());
         }
-        let facts = ["a", "b"].map(|name| facts::Target::simulated(name, Bytes(1 << 20)));
+        let facts = ["a", "b"].map(file);
         let place = |path: &str| usize::from(path == "b");
-        let file = |path: &str| PathBuf::from(path);
+        let pool = |path: &str| PathBuf::from(path);
         let here = Here {
             targets: &facts,
             place: &place,
-            file: &file,
-            cpus: &[0],
+            file: &pool,
+            machine: MACHINE,
             speech: &Speech::Elements,
         };
-        map(&span, here).map(|mapped| mapped.point.streams).map_err(|why| why.to_string())
+        map(&span, here)
+            .map(|mut mapped| mapped.spec.points.remove(0).streams)
+            .map_err(|why| why.to_string())
     }
 
     #[test]
@@ -852,23 +837,15 @@ mod tests {
             ("-b4K -si -t3 a", "interlocked"),
             ("-b4K -p -o8 a", "sequential (each place 8 times)"),
         ] {
-            let stream = mapped(line).unwrap().point.streams.remove(0);
+            let stream = streams(line).remove(0);
             assert_eq!(stream.pattern.to_string(), pattern, "{line}");
             assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
         }
         assert_eq!(shape("-b4K -si -t3 a"), ["0: Total(3), 6 in flight, 0:0+1024"]);
         // With a step of its own the last block need not be the end of a whole number of them.
         assert_eq!(shape("-b64K -r4K -B100K a"), ["0: Total(1), 2 in flight, 0:100+924"]);
-        let aligned = mapped("-b64K -r4K a").unwrap().point.streams.remove(0);
+        let aligned = streams("-b64K -r4K a").remove(0);
         assert_eq!(aligned.align, Some(Bytes(4096)));
-        let direct = &span("-b4K -r100 -Su a").targets[0];
-        let facts = facts::Target {
-            direct_alignment: Some(Bytes(512)),
-            ..facts::Target::simulated("a", Bytes(1 << 20))
-        };
-        let speech = Speech::Options(words("-b4K -r100 -Su"));
-        let refusal = super::aligned(direct, &facts, &speech).unwrap_err().to_string();
-        assert!(refusal.starts_with("a: -r100: without the cache"), "{refusal}");
     }
 
     #[test]
@@ -902,7 +879,7 @@ mod tests {
             ("-b4K -r -t3 -g4096 a", 3000.0),
             ("-b512 -r -g1 a", 1000.0 / 512.0),
         ] {
-            let stream = mapped(line).unwrap().point.streams.remove(0);
+            let stream = streams(line).remove(0);
             let Pacing::Open { offered_load, arrivals, queue_depth_max, .. } = stream.pacing else {
                 panic!("{line}: {:?}", stream.pacing)
             };
@@ -914,7 +891,7 @@ mod tests {
 
     #[test]
     fn files_are_mapped_and_the_cache_is_told_what_will_be_read() {
-        let access = |line: &str| mapped(line).unwrap().point.streams.remove(0).access;
+        let access = |line: &str| streams(line).remove(0).access;
         let on = SpecAccess { mapped: true, ..SpecAccess::BUFFERED };
         assert_eq!(access("-b4K -Sm a"), on);
         assert_eq!(access("-b4K -Sm -Nv a"), on);
@@ -934,7 +911,7 @@ mod tests {
 
     #[test]
     fn bursts_are_each_threads_own_and_hold_beside_a_limit() {
-        let stream = |line: &str| mapped(line).unwrap().point.streams.remove(0);
+        let stream = |line: &str| streams(line).remove(0);
         let burst =
             |ios, ms| Rests::Bursts { ios, rest: Span::from_ms(ms), from: RestFrom::LastStart };
         let closed = stream("-b4K -r -t4 -i10 -j5 a");
@@ -957,7 +934,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_was_said() {
-        let payload = |line: &str| mapped(line).unwrap().point.streams.remove(0).payload;
+        let payload = |line: &str| streams(line).remove(0).payload;
         assert_eq!(payload("-b4K -w10 a"), Content::UNIQUE);
         assert_eq!(payload("-b4K -w10 -Z a"), Content::Zeros);
         let file = Some(PathBuf::from("words"));
@@ -966,8 +943,9 @@ mod tests {
 
     #[test]
     fn times_mixes_and_the_cache_are_what_was_said() {
-        let Mapped { point, result } =
+        let Mapped { mut spec, result } =
             mapped("-b4K -r -d20 -W3 -C2 -w30 -Sh -z9 -L -D500 a").unwrap();
+        let point = spec.points.remove(0);
         let stream = &point.streams[0];
         assert_eq!((point.window, point.warm_up), (Span::from_secs(20), Span::from_secs(3)));
         assert_eq!((point.cool_down, point.time()), (Span::from_secs(2), Span::from_secs(25)));
@@ -977,20 +955,21 @@ mod tests {
         assert!(result.service_times && result.io_bucket == Some(Span::from_ms(500)));
         assert_eq!(point.buckets, None);
         for (line, interval, bucket) in [("-d10 -D50 a", 100, 50), ("-d60 -D7000 a", 1000, 7000)] {
-            let Mapped { point, result } = mapped(line).unwrap();
+            let Mapped { mut spec, result } = mapped(line).unwrap();
+            let point = spec.points.remove(0);
             let bucket = Some(Span::from_ms(bucket));
             assert_eq!((point.interval, point.buckets), (Span::from_ms(interval), bucket));
             assert_eq!(result.io_bucket, bucket);
         }
         let cached = mapped("-b4K -r -d60 -z9 a").unwrap();
-        assert_eq!(cached.point.streams[0].access.cache, SpecCache::Buffered);
-        assert_eq!(cached.point.interval, Span::from_secs(1));
+        assert_eq!(cached.spec.points[0].streams[0].access.cache, SpecCache::Buffered);
+        assert_eq!(cached.spec.points[0].interval, Span::from_secs(1));
     }
 
     #[test]
     fn threads_are_tied_to_cpus_in_turn_over_all_targets() {
         let cpus = |line: &str| -> Vec<Vec<u32>> {
-            let streams = mapped(line).unwrap().point.streams;
+            let streams = streams(line);
             let of = |stream: &Stream| {
                 let workers = fathom_core::plan::worker_count(stream);
                 (0..workers).filter_map(|worker| stream.workplace.cpu(worker)).collect()
@@ -1003,12 +982,12 @@ mod tests {
         assert_eq!(cpus("-r -F2 a b"), [[0, 1], [0, 1]]);
         assert_eq!(cpus("-r -n -t2 a"), [[]; 1] as [[u32; 0]; 1]);
         let refusal = mapped("-r -a0,2 a").unwrap_err().to_string();
-        assert!(refusal.contains("no CPU 2"), "{refusal}");
+        assert!(refusal.contains("not CPU 2"), "{refusal}");
     }
 
     #[test]
     fn priorities_and_large_pages_are_the_streams() {
-        let workplace = |line: &str| mapped(line).unwrap().point.streams.remove(0).workplace;
+        let workplace = |line: &str| streams(line).remove(0).workplace;
         assert_eq!(workplace("-r -I1 a").io_priority, Some(IoPriority::Idle));
         assert_eq!(workplace("-r -I2 a").io_priority, Some(IoPriority::BestEffort(7)));
         assert_eq!(workplace("-r -I3 a").io_priority, None);
@@ -1016,10 +995,29 @@ mod tests {
     }
 
     #[test]
+    fn refusals_have_diskspds_names_and_no_option_that_it_lacks() {
+        for (line, parts) in [
+            ("-r -o40000 a", &["a: <RequestCount> 40000: ", "fewer, or more <ThreadsPerFile>"][..]),
+            ("-r -F1 -O40000 a", &["a: <RequestCount> 40000: ", "fewer, or more <ThreadCount>"]),
+            ("-b4K -r100 -Su a", &["a: <Random>: ", "a multiple of its sector", "with -Sb"]),
+            ("-b1000 -Su a", &["a: <BlockSize> 1000: ", "choose 1024 bytes"]),
+            ("-B2M a", &["a: <BaseFileOffset> 2097152: ", "ends at 1 MiB"]),
+            ("-B1020K a", &["a: <BlockSize> 65536: ", "larger than the region of 4 KiB"]),
+            ("-w10 -Z2T a", &["a: <SizeInBytes> 2199023255552: ", "from one block of 64 KiB"]),
+        ] {
+            let refusal = mapped(line).unwrap_err().to_string();
+            assert!(!refusal.contains("--"), "{line}: {refusal}");
+            for part in parts {
+                assert!(refusal.contains(part), "{line}: '{part}' is missing in: {refusal}");
+            }
+        }
+    }
+
+    #[test]
     fn what_cannot_be_run_yet_is_named() {
         let gaps = |line: &str| {
             let mut notes = Notes::default();
-            let refusals = gaps(&span(line), &Speech::Options(words(line)), &mut notes);
+            let refusals = gaps(&span(line), &Speech::Options(words(line)), MACHINE, &mut notes);
             refusals.iter().map(|one| one.thing.clone()).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
@@ -1028,6 +1026,11 @@ mod tests {
         assert_eq!(gaps("-w10 -Z2G a"), "");
         assert_eq!(gaps("-w10 -Z2T a"), "a: -Z2T");
         assert_eq!(gaps("-r -o40000 a"), "a: -o40000");
+        assert_eq!(gaps("-r -F1 -O40000 a"), "a: -O40000");
+        assert_eq!(gaps("-r -t65536 -o2 a"), "a: -o2");
+        assert_eq!(gaps("-r -t60000 -o1 a b"), "-t60000");
+        assert_eq!(gaps("-r -a2 a"), "a: -a2");
+        assert_eq!(gaps("-b1M -o8000 -t1 a"), "a: -o8000");
         assert_eq!(gaps("-b2G -c8G a"), "a: -b2G");
         assert_eq!(gaps("-D300 -C3 a"), "");
         assert_eq!(gaps("-D1 -d1000 a"), "");
