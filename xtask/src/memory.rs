@@ -19,6 +19,7 @@ use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
 use fathom_engine::replay;
 use fathom_report::document::{self, Header, HeaderInput, Line};
+use fathom_report::page::Level;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
 
@@ -97,7 +98,7 @@ pub fn part(arguments: &[&str]) -> Result<String, String> {
             write(seconds, share, Path::new(result))?;
             let written = peak()?;
             // What a run does when it ends: it reads its own document and shows it.
-            terminal::document(&read(Path::new(result))?, &Style::default());
+            terminal::document(&read(Path::new(result))?, Level::Full, &Style::default());
             Ok(format!("{written} {}\n", peak()?))
         }
         ["report", result] => {
@@ -222,7 +223,7 @@ fn report(result: &Path) -> Result<(), String> {
         let path = result.with_extension(extension);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
-    put("txt", terminal::document(&document, &Style::default()))?;
+    put("txt", terminal::document(&document, Level::Full, &Style::default()))?;
     put("csv", csv::document(&document))?;
     put("html", html::document(&document))
 }

@@ -20,5 +20,5 @@ mod units;
 pub mod verdict;
 
 pub use calendar::Utc;
-pub use typed::{printable, printable_lines, steers, typed_path, typed_word};
+pub use typed::{markup, printable, printable_lines, steers, typed_path, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span, count};

@@ -41,6 +41,29 @@ fn printable_but(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Text for an element or an attribute of HTML, SVG or XML. What these do not allow is replaced; what
+/// would steer a terminal or be changed by a reader is written as a number.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
+                out.push('\u{fffd}');
+            }
+            c if steers(c) => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A word of a command line, quoted where a shell would take it for something else.
 pub fn typed_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
@@ -103,6 +126,15 @@ mod tests {
         assert_eq!(typed_path("a\nb"), r"$'a\012b'");
         assert_eq!(typed_path("-\u{1b}]0;x\u{7}1"), r"$'./-\033]0;x\0071'");
         assert_eq!(typed_path("it's\\\u{9b}"), r"$'it\'s\\\302\233'");
+    }
+
+    #[test]
+    fn nothing_that_was_typed_becomes_markup() {
+        assert_eq!(
+            markup("<a href='x'>&\"\u{1b}"),
+            "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\u{fffd}"
+        );
+        assert_eq!(markup("a\tb\n\r\u{85}\u{202e}"), "a&#9;b&#10;&#13;&#133;&#8238;");
     }
 
     #[test]

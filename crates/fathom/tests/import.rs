@@ -36,7 +36,7 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(
         &stdout(&output),
-        &["Measured by fathom 0", "imported from d.json", "p50 of the reads"],
+        &["Measured by fathom 0", "imported from d.json", "p50 response time of reads"],
     );
 
     let (before, after) = (read(&place.join("a.jsonl")), read(&place.join("b.jsonl")));

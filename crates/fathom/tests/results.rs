@@ -31,7 +31,7 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     assert_has(&said, &["sequential read 1 MiB", "random 70/30", "p99.9", "seed 7", ".html"]);
     // Only "." was typed, or not even that.
     let folder = place.path().canonicalize().unwrap();
-    assert!(said.lines().any(|line| line == folder.to_str().unwrap()), "{said}");
+    assert!(said.contains(&format!("Storage portrait: {}", folder.display())), "{said}");
     assert_has(&told, &["writing the scratch file", "step 1/6", "step 6/6"]);
     let names = place.names();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -282,6 +282,10 @@ fn report_shows_again_what_run_showed() {
     assert_has(&std::fs::read_to_string(place.join("r.html")).unwrap(), &["<html", "80"]);
     let output = place.run(&["report", "r.jsonl", "--html", "r.html"]);
     assert_eq!(code(&output), 5);
+    let markdown = stdout(&place.run(&["report", "r.jsonl", "--markdown"]));
+    assert!(markdown.starts_with("# Storage run: sim:queue\n"), "{markdown}");
+    assert_eq!(code(&place.run(&["report", "r.jsonl", "--markdown", "r.md"])), 0);
+    assert_eq!(std::fs::read_to_string(place.join("r.md")).unwrap().trim(), markdown.trim());
     let output = place.run(&["report", "r.jsonl", "--csv", "x", "--width", "90"]);
     assert_eq!(code(&output), 2);
     let output = place.run(&["report", "r.csv"]);

@@ -9,9 +9,9 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, BackendKind, Cache, Coordinate, Counters, Document, Failure, Finding,
-    IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, SubmissionThread,
-    SyncMode, Target, Trial, Worker, Workers,
+    Access, Arrivals, BackendKind, Cache, Clock, Coordinate, Counters, Document, Failure, Finding,
+    Host, IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream,
+    SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -51,6 +51,25 @@ pub fn rate(value: f64) -> String {
         v if v >= 999.5 => count(v.round() as u64),
         v if v >= 99.95 => format!("{v:.1}"),
         v => significant(v),
+    }
+}
+
+/// A rate as the label of an axis: nothing is 0 and not 0.00.
+pub fn axis_rate(value: f64) -> String {
+    if value == 0.0 { "0".to_owned() } else { short_rate(value) }
+}
+
+/// What may not be known, as it is written.
+pub fn or_unknown(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
+/// A point in time to the second: "2026-11-21 09:30:00 UTC".
+pub fn moment(created: &str) -> String {
+    let text = created.replacen('T', " ", 1);
+    match text.split('.').next() {
+        Some(seconds) if text.ends_with('Z') => format!("{} UTC", seconds.trim_end_matches('Z')),
+        _ => text,
     }
 }
 
@@ -712,9 +731,7 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
             }
         }
     }
-    // An experiment's trials have their places; the steps of others follow each other.
-    let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
-    let one = if placed { "trial" } else { "step" };
+    let one = trial_word(trials);
     let doubt = |group: Vec<(usize, &'t Finding)>| {
         let &(step, finding) = group.first()?;
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
@@ -730,6 +747,13 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     let mut doubts: Vec<Doubt<'_>> = groups.into_iter().filter_map(doubt).collect();
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.finding.severity));
     doubts
+}
+
+/// What one of several trials is called: an experiment's trials have their places, the steps of others
+/// follow each other.
+pub fn trial_word(trials: &[Trial]) -> &'static str {
+    let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
+    if placed { "trial" } else { "step" }
 }
 
 /// More steps than this are not named one by one.
@@ -900,6 +924,31 @@ pub fn failure(failure: Failure) -> String {
             "lost: it started then and did not come back while we waited for it".to_owned()
         }
     }
+}
+
+/// A host in a line.
+pub fn host(host: &Host) -> String {
+    let mut facts =
+        Vec::from([format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)]);
+    facts.extend(host.cpu_model.clone());
+    facts.push(memory(host.memory));
+    facts.extend(host.virtualization.clone());
+    facts.join(", ")
+}
+
+/// The clock that stamped the I/Os, in a line.
+pub fn clock(clock: &Clock) -> String {
+    format!(
+        "{}: a reading costs {}, its smallest step is {}",
+        clock.source,
+        time(clock.cost_ns),
+        time(clock.resolution_ns)
+    )
+}
+
+/// What the times of a part's tables are.
+pub fn time_name(part: Part<'_>) -> &'static str {
+    if part.is_open() { "response time" } else { "service time" }
 }
 
 /// How much memory a host has.

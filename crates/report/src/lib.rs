@@ -10,5 +10,7 @@ pub mod export;
 pub mod figures;
 pub mod html;
 pub mod image;
+pub mod markdown;
+pub mod page;
 pub mod results;
 pub mod terminal;

@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_report::export::diskspd;
+use fathom_report::page::{self, Level};
 use fathom_report::terminal::{self, Style};
-use fathom_report::{csv, document, html};
+use fathom_report::{csv, document, html, markdown};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -40,47 +41,136 @@ fn check(path: &Path, now: &[u8]) {
     );
 }
 
-#[test]
-fn documents_are_stored_as_they_are_written() {
-    for (name, bytes) in samples::all() {
-        check(&data().join(format!("{name}.jsonl")), &bytes);
-    }
+/// The samples of these names.
+fn chosen<const N: usize>(names: [&'static str; N]) -> Vec<(&'static str, document::Document)> {
+    let all = samples::all().into_iter().filter(|(name, _)| names.contains(name));
+    let read = |(name, bytes): (&'static str, Vec<u8>)| (name, document::read(&bytes).unwrap());
+    let chosen: Vec<_> = all.map(read).collect();
+    assert_eq!(chosen.len(), N, "each has a sample");
+    chosen
 }
 
 #[test]
-fn the_terminal_shows_every_document() {
+fn documents_are_stored_as_they_are_written() {
+    // One for each kind of conclusion, those of odd ends, names and failures, and of open loops.
+    let stored = [
+        "empty",
+        "quick",
+        "open",
+        "streams",
+        "void",
+        "interrupted",
+        "families",
+        "peak",
+        "map",
+        "restless",
+    ];
     for (name, bytes) in samples::all() {
-        let document = document::read(&bytes).unwrap();
-        for width in [80, 140] {
-            let style = Style { width, ..Style::default() };
-            let text = terminal::document(&document, &style);
-            check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
-            let (kind, text) = match document.is_experiment() {
-                true => ("experiment", terminal::experiment(&document, &style)),
-                false => ("portrait", terminal::portrait(&document, &style)),
-            };
-            check(&data().join(format!("{name}-{kind}-{width}.txt")), text.as_bytes());
+        if stored.contains(&name) {
+            check(&data().join(format!("{name}.jsonl")), &bytes);
         }
     }
 }
 
+/// Compares what the terminal shows of a document.
+fn check_terminal(name: &str, document: &document::Document, level: Level, width: usize) {
+    let style = Style { width, ..Style::default() };
+    let text = terminal::document(document, level, &style);
+    let level = format!("{level:?}").to_lowercase();
+    check(&data().join(format!("{name}-{level}-{width}.txt")), text.as_bytes());
+}
+
 #[test]
-fn every_document_becomes_a_table() {
+fn the_terminal_shows_what_was_found() {
     for (name, bytes) in samples::all() {
-        let document = document::read(&bytes).unwrap();
-        let table = csv::document(&document);
+        check_terminal(name, &document::read(&bytes).unwrap(), Level::Short, 80);
+    }
+}
+
+#[test]
+fn a_wider_terminal_shows_more_in_a_row() {
+    for (name, document) in chosen(["quick", "cube", "objective"]) {
+        check_terminal(name, &document, Level::Short, 140);
+    }
+}
+
+#[test]
+fn the_terminal_shows_every_trial_in_full() {
+    for (name, document) in chosen(["streams", "open", "void", "torn", "restless"]) {
+        check_terminal(name, &document, Level::Full, 80);
+    }
+}
+
+#[test]
+fn documents_become_markdown() {
+    for (name, document) in chosen(["quick", "void", "map", "restless", "streams"]) {
+        let text = markdown::document(&document, Level::usual(&document));
+        check(&data().join(format!("{name}.md")), text.as_bytes());
+    }
+}
+
+#[test]
+fn documents_become_tables() {
+    let names = ["empty", "quick", "streams", "interrupted", "void", "cube", "map", "pauses"];
+    for (name, document) in chosen(names) {
         if let Some(cells) = csv::cells(&document) {
             check(&data().join(format!("{name}-cells.csv")), cells.as_bytes());
         }
-        check(&data().join(format!("{name}.csv")), table.as_bytes());
+        check(&data().join(format!("{name}.csv")), csv::document(&document).as_bytes());
+    }
+}
+
+/// What stands between two pieces of a text.
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(start).unwrap();
+    rest.split_once(end).unwrap().0
+}
+
+const FIGURES: &str = "<script type=\"application/json\" id=\"figures\">";
+
+#[test]
+fn documents_become_pages() {
+    let names = ["empty", "quick", "streams", "void", "cube", "peak", "map", "restless"];
+    for (name, document) in chosen(names) {
+        let page = html::document_without_library(&document);
+        let body = between(&page, "<body>\n", FIGURES);
+        check(&data().join(format!("{name}.html")), body.as_bytes());
+    }
+}
+
+/// The first of many values, and how many there are.
+fn shortened(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::Array(values) => {
+            let all = values.len();
+            if 6 < all {
+                values.truncate(4);
+                values.push(Value::from(format!("... {all} in all")));
+            }
+            values.iter_mut().for_each(shortened);
+        }
+        Value::Object(fields) => fields.values_mut().for_each(shortened),
+        _ => {}
     }
 }
 
 #[test]
-fn every_document_becomes_a_page() {
-    for (name, bytes) in samples::all() {
-        let page = html::document_without_library(&document::read(&bytes).unwrap());
-        check(&data().join(format!("{name}.html")), page.as_bytes());
+fn charts_are_drawn_for_the_browser() {
+    let names = ["quick", "streams", "cube", "families", "peak", "map", "demand", "phases"];
+    for (name, document) in chosen(names) {
+        let page = html::document_without_library(&document);
+        let mut figures: serde_json::Value =
+            serde_json::from_str(between(&page, FIGURES, "</script>")).unwrap();
+        // The charts of one trial look like those of another.
+        let of_trial = ["rates-", "times-", "distribution-"];
+        let others =
+            |id: &str| of_trial.iter().any(|name| id.starts_with(name)) && !id.ends_with("-1");
+        let serde_json::Value::Array(all) = &mut figures else { panic!("{name}: no list") };
+        all.retain(|one| !others(one["id"].as_str().unwrap()));
+        all.iter_mut().for_each(shortened);
+        let text = serde_json::to_string_pretty(&figures).unwrap() + "\n";
+        check(&data().join(format!("{name}-figures.json")), text.as_bytes());
     }
 }
 
@@ -155,7 +245,7 @@ fn documents_become_results_of_diskspd() {
 fn inspect_shows_the_device_stack() {
     let target = samples::file("/data/test");
     let advice = ["Test at least 64 GiB: twice the memory.".to_owned()];
-    let text = terminal::target(&target, &advice, &Style::default());
+    let text = terminal::page(&page::target(&target, &advice), &Style::default());
     check(&data().join("target-80.txt"), text.as_bytes());
 }
 
@@ -165,7 +255,7 @@ fn calibrations_are_written_and_shown() {
         check(&data().join(format!("{name}.json")), (calibration.to_json() + "\n").as_bytes());
         for width in [80, 140] {
             let style = Style { width, ..Style::default() };
-            let text = terminal::calibration(&calibration, &style);
+            let text = terminal::page(&page::calibration(&calibration), &style);
             check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
         }
     }
@@ -176,7 +266,7 @@ fn a_calibration_of_nothing_is_shown_too() {
     let (_, mut calibration) = calibrations::all().remove(0);
     calibration.rows.clear();
     calibration.wake_up = None;
-    let text = terminal::calibration(&calibration, &Style::default());
+    let text = terminal::page(&page::calibration(&calibration), &Style::default());
     assert!(text.contains("not measured"), "{text}");
 }
 

@@ -5,6 +5,7 @@ mod samples;
 
 use fathom_core::measure::{Direction, Histogram};
 use fathom_report::document::{self, Document, Line, ReadError, Trial};
+use fathom_report::page::Level;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
 
@@ -47,8 +48,8 @@ fn a_result_from_before_the_ceiling_was_measured_is_read_without_one() {
     assert_eq!(document.header.host.as_ref().unwrap().ceiling, None);
     assert_eq!(document.trials.len(), samples::quick().trials.len());
     for text in [
-        terminal::document(&document, &Style::default()),
-        terminal::portrait(&document, &Style::default()),
+        terminal::document(&document, Level::Full, &Style::default()),
+        terminal::document(&document, Level::Short, &Style::default()),
         html::document_without_library(&document),
     ] {
         assert!(!text.contains("could have done"), "{text}");
@@ -133,9 +134,9 @@ fn damage_is_named_by_line_and_column() {
 /// Every renderer, so that none relies on what the reader let through.
 fn render(document: &Document) {
     for width in [0, 80, 200] {
-        let style = Style { width, color: true, all_workers: true };
-        terminal::document(document, &style);
-        terminal::portrait(document, &style);
+        let style = Style { width, color: true };
+        terminal::document(document, Level::Full, &style);
+        terminal::document(document, Level::Short, &style);
     }
     csv::document(document);
     html::document_without_library(document);
@@ -186,6 +187,6 @@ fn no_single_wrong_number_makes_a_renderer_panic() {
 
 #[test]
 fn the_terminal_is_not_steered_by_names() {
-    let text = terminal::document(&samples::void(), &Style::default());
+    let text = terminal::document(&samples::void(), Level::Full, &Style::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
 }

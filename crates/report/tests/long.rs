@@ -179,7 +179,10 @@ fn a_stall_of_a_second_in_hours_shows_in_the_chart() {
 #[test]
 fn every_renderer_shows_it() {
     let (_, document) = written();
-    assert!(terminal::document(&document, &Style::default()).contains("a long run"));
+    assert!(
+        terminal::document(&document, fathom_report::page::Level::Full, &Style::default())
+            .contains("a long run")
+    );
     assert!(csv::document(&document).lines().count() > 1);
 }
 

@@ -91,7 +91,7 @@ fn the_page_says_what_was_found_and_how_to_repeat_it() {
     let page = html::document(&samples::quick());
     for text in [
         "nothing speaks against the numbers",
-        "closed loop, queue depth 32",
+        "closed loop at queue depth 32",
         "every step: The region is 8 GiB",
         "fathom quick",
         "--seed 42",

@@ -13,7 +13,7 @@ use clap::{
 use fathom_core::{Bytes, Quantile, Span, printable};
 
 use super::axes::{self, AxisArg};
-use super::options::{AccessArgs, Consent, Request, Results, StartArgs, Typed};
+use super::options::{AccessArgs, Consent, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
 use super::values::{self, Backend, Passes};
@@ -324,15 +324,9 @@ pub struct Resume {
     /// What may be written to: given again, because a result file consents to nothing.
     #[command(flatten)]
     pub consent: Consent,
-    /// Write a self-contained HTML report
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub html: Option<PathBuf>,
-    /// Write the figures as CSV
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub csv: Option<PathBuf>,
-    /// Write the series over time as CSV: a row for each trial, stream, interval and direction
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub csv_series: Option<PathBuf>,
+    /// The reports beside it.
+    #[command(flatten)]
+    pub written: Reports,
 }
 
 impl Args {
@@ -645,6 +639,9 @@ pub struct Report {
     /// Write a self-contained HTML report instead of showing it
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write it as Markdown, for issues and wikis; without a FILE, show it so
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub markdown: Option<Option<PathBuf>>,
     /// Write the figures of every trial as CSV instead of showing it
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

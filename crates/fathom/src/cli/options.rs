@@ -361,6 +361,24 @@ pub struct StartArgs {
     pub plan: bool,
 }
 
+/// The reports that are written as files.
+#[derive(Clone, Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Results")]
+pub struct Reports {
+    /// Write a self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write the report as Markdown, for issues and wikis
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the figures as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the series over time as CSV: a row for each trial, stream, interval and direction
+    #[arg(long, value_name = "FILE")]
+    pub csv_series: Option<PathBuf>,
+}
+
 /// Where the results go.
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Results")]
@@ -368,15 +386,9 @@ pub struct Results {
     /// The result file [default: named after the target and the time, in the current folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Write a self-contained HTML report
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Write the figures as CSV
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write the series over time as CSV: a row for each trial, stream, interval and direction
-    #[arg(long, value_name = "FILE")]
-    pub csv_series: Option<PathBuf>,
+    /// The reports beside it.
+    #[command(flatten)]
+    pub written: Reports,
     /// Write every single I/O as a line of a table (CSV), best on another device than the targets
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

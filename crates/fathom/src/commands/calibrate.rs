@@ -10,7 +10,7 @@ use fathom_core::spec::{Access, BackendKind};
 use fathom_engine::calibrate::{self, Step};
 use fathom_engine::{Choice, choose};
 use fathom_report::document::{self, CalibrationInput};
-use fathom_report::terminal;
+use fathom_report::{page, terminal};
 
 use super::shared;
 use crate::cli::args::Calibrate;
@@ -78,7 +78,9 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     if args.json {
         output::print(line.as_bytes())?;
     }
-    output::say_text(terminal::calibration(&document, &shared::style()).trim_end_matches('\n'))?;
+    output::say_text(
+        terminal::page(&page::calibration(&document), &shared::style()).trim_end_matches('\n'),
+    )?;
     Ok(exit::MEASURED)
 }
 

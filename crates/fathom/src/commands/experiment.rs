@@ -314,8 +314,7 @@ fn finish(
     let consent = &prepared.grounds[0].spec.consent;
     match outcome {
         Ok(outcome) => {
-            let shown = outputs
-                .finish(&mut journal, &|document| report::render(document, &shared::style()));
+            let shown = outputs.finish(&mut journal, &report::render);
             if outcome.signal.is_some() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }

@@ -4,7 +4,7 @@ use fathom_core::{Bytes, typed_path};
 use fathom_report::document::{Conclusion, Ended, Header, Line};
 
 use super::report;
-use super::shared::{self, Outputs};
+use super::shared::Outputs;
 use crate::cli::args::Import;
 use crate::cli::options::Results;
 use crate::error::{Error, exit};
@@ -52,7 +52,7 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
     let last = Line::Conclusion(last).to_json();
     journal.append_result(&|out| out.write_all(last.as_bytes()));
-    outputs.finish(&mut journal, &|document| report::render(document, &shared::style()))?;
+    outputs.finish(&mut journal, &report::render)?;
     let path = typed_path(&journal.path().display().to_string());
     output::say(&format!("draw    `fathom report {path} --html FILE`, --svg, --png, --csv"))?;
     Ok(exit::MEASURED)

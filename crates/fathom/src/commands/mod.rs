@@ -26,3 +26,4 @@ pub mod study;
 pub mod sustain;
 pub mod sweep;
 pub mod workloads;
+mod written;

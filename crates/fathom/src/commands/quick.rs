@@ -8,7 +8,7 @@ use fathom_core::facts::Host;
 use fathom_core::spec::Point;
 use fathom_engine::host;
 use fathom_engine::target::OpenTarget;
-use fathom_report::document::{Command, Document};
+use fathom_report::document::Command;
 
 use super::fill::{self, Limit};
 use super::place::{self, Place};
@@ -174,9 +174,7 @@ fn conclude(
 ) -> Result<u8, Error> {
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&mut journal, &|document: &Document| {
-                super::report::render(document, &shared::style())
-            })?;
+            outputs.finish(&mut journal, &super::report::render)?;
             if portrait.left_out > 0 {
                 let name = &portrait.spec.targets[0].name;
                 output::say("")?;

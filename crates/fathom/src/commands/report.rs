@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use fathom_report::chart::{self, Chart};
-use fathom_report::document::{Command, Document};
-use fathom_report::{csv, figures, image, terminal};
+use fathom_report::document::Document;
+use fathom_report::page::Level;
+use fathom_report::{csv, figures, image, markdown, terminal};
 
 use super::shared;
 use crate::cli::args::Report;
+use crate::cli::options::Reports;
 use crate::error::{Error, exit};
 use crate::{journal, output};
 
@@ -17,15 +19,23 @@ use crate::{journal, output};
 ///
 /// When the result cannot be read, or a report not be written.
 pub fn perform(args: &Report) -> Result<u8, Error> {
-    let files = [&args.html, &args.csv, &args.csv_series, &args.cells, &args.svg, &args.png];
-    let writes = files.iter().any(|file| file.is_some());
+    let markdown = args.markdown.as_ref();
+    let written = Reports {
+        html: args.html.clone(),
+        markdown: markdown.cloned().flatten(),
+        csv: args.csv.clone(),
+        csv_series: args.csv_series.clone(),
+    };
+    let others = [&args.cells, &args.svg, &args.png].into_iter().flatten().map(PathBuf::as_path);
+    let files: Vec<&Path> = written.paths().chain(others).collect();
+    let writes = !files.is_empty();
     check(args, writes)?;
     shared::distinct(files)?;
     let document = shared::read(&args.result)?;
     let images = images(args, &document)?;
     let cells = cells(args, &document)?;
-    let tables = (args.csv.as_deref(), args.csv_series.as_deref());
-    shared::write_reports(&document, args.html.as_deref(), tables)?;
+    let level = if args.details { Level::Full } else { Level::usual(&document) };
+    written.write(&document, level)?;
     if let Some((path, table)) = cells {
         journal::write_new(path, table)?;
         output::say(&format!("cells   {}", path.display()))?;
@@ -34,15 +44,14 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         journal::write_new(&path, image)?;
         output::say(&format!("image   {}", path.display()))?;
     }
-    if !writes {
+    if markdown.is_some_and(Option::is_none) {
+        output::say_text(markdown::document(&document, level).trim_end_matches('\n'))?;
+    } else if !writes {
         let mut style = shared::style();
         if let Some(width) = args.width {
             style.width = usize::from(width);
         }
-        let text = match args.details {
-            true => terminal::document(&document, &style),
-            false => render(&document, &style),
-        };
+        let text = terminal::document(&document, level, &style);
         output::say_text(text.trim_end_matches('\n'))?;
     }
     Ok(exit::MEASURED)
@@ -53,11 +62,11 @@ fn check(args: &Report, writes: bool) -> Result<(), Error> {
     let useless = |option: String, remedy: &str| {
         Err(Error::option(option, "it has no effect on a file", remedy))
     };
-    if let (true, Some(width)) = (writes, args.width) {
-        let remedy = "drop it, or --html, --csv, --cells, --svg and --png";
+    if let (true, Some(width)) = (writes || args.markdown.is_some(), args.width) {
+        let remedy = "drop it, or --html, --markdown, --csv, --cells, --svg and --png";
         return useless(format!("--width {width}"), remedy);
     }
-    if writes && args.details {
+    if writes && args.details && args.markdown.is_none() {
         return useless("--details".to_owned(), "drop it: files have all details anyway");
     }
     match &args.chart {
@@ -172,17 +181,8 @@ fn subtitle(document: &Document) -> String {
 }
 
 /// The terminal report that the command which wrote the document shows.
-pub fn render(document: &Document, style: &terminal::Style) -> String {
-    match document.header.command {
-        Command::Quick => terminal::portrait(document, style),
-        Command::Run => terminal::document(document, style),
-        Command::Sweep
-        | Command::Peak
-        | Command::Map
-        | Command::Sustain
-        | Command::Study
-        | Command::Import => terminal::experiment(document, style),
-    }
+pub fn render(document: &Document) -> String {
+    terminal::document(document, Level::usual(document), &shared::style())
 }
 
 #[cfg(test)]

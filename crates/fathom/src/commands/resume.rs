@@ -2,7 +2,8 @@
 //! command line are settled again, compared with what the result file says, and the trials so far are
 //! shown to it: the same trials lead to the same steps.
 
-use std::path::{Path, PathBuf};
+use std::convert::Infallible;
+use std::path::Path;
 
 use fathom_core::experiment::Step;
 use fathom_core::facts::Target;
@@ -72,7 +73,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
             args.result.display()
         )));
     }
-    if recorded.has_outputs && args.html.is_none() && args.csv.is_none() {
+    if recorded.has_outputs && args.written.paths().next().is_none() {
         output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
     known_again(&prepared, &consent)?;
@@ -135,15 +136,13 @@ fn named_here(typed: &Consent) -> Result<Consent, Error> {
 /// Where reports go, which only this command line says: a file that names them could have anything
 /// written anywhere.
 fn results(args: &Resume) -> Result<Results, Error> {
-    let absolute = |path: &Option<PathBuf>| match path {
-        Some(path) => std::path::absolute(path).map(Some).map_err(|cause| Error::Read {
-            path: path.clone(),
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map(Some).map_err(|cause| Error::Read {
+            path: path.to_owned(),
             problem: format!("cannot be found ({}): name another place", plain(&cause)),
-        }),
-        None => Ok(None),
+        })
     };
-    let (html, csv) = (absolute(&args.html)?, absolute(&args.csv)?);
-    Ok(Results { html, csv, csv_series: absolute(&args.csv_series)?, ..Results::default() })
+    Ok(Results { written: args.written.each_as(absolute)?, ..Results::default() })
 }
 
 /// What the file's own command line allowed and asked for: told, and not followed.
@@ -158,22 +157,13 @@ impl Recorded {
     /// another one.
     fn again(&self, args: &Resume) -> String {
         let result = typed_path(&args.result.display().to_string());
-        let output = |option: &str, path: &Option<PathBuf>| {
-            path.as_ref().map_or(String::new(), |path| {
-                let path = std::path::absolute(path).unwrap_or(path.clone());
-                format!(" {option} {}", typed_path(&path.display().to_string()))
-            })
+        let absolute = |path: &Path| {
+            Ok::<_, Infallible>(Some(std::path::absolute(path).unwrap_or(path.to_owned())))
         };
+        let written = self.results.written.each_as(absolute).unwrap_or_default();
         // Of what leads nowhere the name is shown as it stands.
         let consent = named_here(&self.consent).unwrap_or(self.consent.clone());
-        let Results { html, csv, csv_series, .. } = &self.results;
-        format!(
-            "fathom resume {result}{}{}{}{}",
-            consent.in_words(),
-            output("--html", html),
-            output("--csv", csv),
-            output("--csv-series", csv_series)
-        )
+        format!("fathom resume {result}{}{}", consent.in_words(), written.in_words())
     }
 }
 
@@ -194,7 +184,7 @@ fn settle(
     let (allowed, results) = args.of_experiment().ok_or_else(none)?;
     let consent = std::mem::replace(allowed, consent.clone());
     let results = std::mem::take(results);
-    let has_outputs = results.html.is_some() || results.csv.is_some();
+    let has_outputs = results.written.paths().next().is_some();
     let prepared = match args.command {
         Command::Sweep(args) => sweep::prepare(&args, header.seed)?,
         Command::Study(args) => study::prepare(&args, header.seed)?.0,

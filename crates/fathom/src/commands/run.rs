@@ -2,12 +2,11 @@
 
 use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;
-use fathom_report::document::{Command, Document};
-use fathom_report::terminal;
+use fathom_report::document::Command;
 
 use super::place;
 use super::shared::{self, Outputs, Work};
-use super::{preview, rehearsal};
+use super::{preview, rehearsal, report};
 use crate::cli::args::Run;
 use crate::error::{Error, exit};
 use crate::live::Live;
@@ -54,7 +53,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     };
     match shared::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {
-            outputs.finish(&mut journal, &render)?;
+            outputs.finish(&mut journal, &report::render)?;
             Ok(shared::exit_code(&outcome))
         }
         Err(error) => {
@@ -62,8 +61,4 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
             Err(error)
         }
     }
-}
-
-fn render(document: &Document) -> String {
-    terminal::document(document, &shared::style())
 }

@@ -2,6 +2,7 @@
 //! to an outcome.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,11 +20,12 @@ use fathom_engine::host::User;
 use fathom_engine::target::{self, OpenTarget, Opening};
 use fathom_engine::{Choice, Devices, Way, access, choose_for, host, sim};
 use fathom_report::document::{self, Document, Ended};
-use fathom_report::{csv, html, terminal};
+use fathom_report::page::Level;
+use fathom_report::terminal;
 
 use super::folder;
 use super::place::Place;
-use crate::cli::options::Results;
+use crate::cli::options::{Reports, Results};
 use crate::cli::values::Backend;
 use crate::error::{Error, exit, plain};
 use crate::foreign::Foreign;
@@ -463,15 +465,13 @@ pub fn exit_code(outcome: &Outcome) -> u8 {
 
 /// How the terminal report looks here.
 pub fn style() -> terminal::Style {
-    terminal::Style { width: output::width(), color: output::color(), all_workers: false }
+    terminal::Style { width: output::width(), color: output::color() }
 }
 
 /// Where the results go, settled before anything is measured.
 #[derive(Debug)]
 pub struct Outputs {
-    html: Option<PathBuf>,
-    csv: Option<PathBuf>,
-    series: Option<PathBuf>,
+    written: Reports,
     trace: Option<TraceFile>,
 }
 
@@ -504,25 +504,23 @@ impl Outputs {
         html_beside: bool,
     ) -> Result<(Self, Journal), Error> {
         let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
-        let html = typed.html.clone().or(beside);
-        distinct([&typed.out, &html, &typed.csv, &typed.csv_series, &typed.trace])?;
-        for path in html.iter().chain(&typed.csv).chain(&typed.csv_series) {
-            free(path)?;
-        }
+        let html = typed.written.html.clone().or(beside);
+        let written = Reports { html, ..typed.written.clone() };
+        let others = typed.out.iter().chain(&typed.trace).map(PathBuf::as_path);
+        distinct(written.paths().chain(others))?;
+        written.paths().try_for_each(free)?;
         let (out, journal) = match &typed.out {
             Some(path) => (path.clone(), Journal::create(path, typed.json)?),
             None => create_named(command, target, typed.json)?,
         };
-        let html = html.or_else(|| html_beside.then(|| html_name(&out)));
+        let html = written.html.or_else(|| html_beside.then(|| html_name(&out)));
+        let written = Reports { html, ..written };
+        let html = written.html.as_deref();
         let trace = html
-            .as_deref()
             .map_or(Ok(()), free)
             .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
         match trace {
-            Ok(trace) => {
-                let (csv, series) = (typed.csv.clone(), typed.csv_series.clone());
-                Ok((Self { html, csv, series, trace }, journal))
-            }
+            Ok(trace) => Ok((Self { written, trace }, journal)),
             Err(taken) => {
                 journal.discard();
                 Err(taken)
@@ -538,29 +536,23 @@ impl Outputs {
     /// Where the results of a run go on that was interrupted. Its result file is there; of a report
     /// that is there too it is said how to write it anew.
     pub fn resumed(typed: &Results) -> Self {
-        let free = |path: &Option<PathBuf>| {
-            let path = path.clone()?;
-            if free(&path).is_ok() {
-                return Some(path);
+        let free = |path: &Path| {
+            if free(path).is_ok() {
+                return Ok::<_, Infallible>(Some(path.to_owned()));
             }
             output::note(&format!(
                 "{} cannot be written anew: `fathom report` writes it to another place",
                 path.display()
             ));
-            None
+            Ok(None)
         };
-        let series = free(&typed.csv_series);
-        Self { html: free(&typed.html), csv: free(&typed.csv), series, trace: None }
+        let written = typed.written.each_as(free).unwrap_or_default();
+        Self { written, trace: None }
     }
 
     /// The options that ask for the reports, as they are typed, each with a space before it.
     pub fn in_words(&self) -> String {
-        let options =
-            [("--html", &self.html), ("--csv", &self.csv), ("--csv-series", &self.series)];
-        let typed = options.into_iter().filter_map(|(option, path)| {
-            Some(format!(" {option} {}", typed_path(&path.as_ref()?.display().to_string())))
-        });
-        typed.collect()
+        self.written.in_words()
     }
 
     /// Shows and writes what was measured. Each output gets it whatever has become of the others.
@@ -589,8 +581,7 @@ impl Outputs {
             true => output::say("").and_then(|()| output::say(&result)),
             false => Ok(()),
         };
-        let tables = (self.csv.as_deref(), self.series.as_deref());
-        let reports = write_reports(document, self.html.as_deref(), tables);
+        let reports = self.written.write(document, Level::usual(document));
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
         journal.outcome().and(said).and(reports).and(trace)
     }
@@ -610,39 +601,13 @@ pub fn after_failure(journal: Journal) {
     }
 }
 
-/// Writes what was asked for beside the terminal's report. A table is not lost because the page
-/// found no room.
-///
-/// # Errors
-///
-/// When one of them cannot be written.
-pub fn write_reports(
-    document: &Document,
-    html: Option<&Path>,
-    (csv, series): (Option<&Path>, Option<&Path>),
-) -> Result<(), Error> {
-    let page = html.map_or(Ok(()), |path| {
-        journal::write_new(path, html::document(document))?;
-        output::say(&format!("report  {}", path.display()))
-    });
-    let table = csv.map_or(Ok(()), |path| {
-        journal::write_new(path, csv::document(document))?;
-        output::say(&format!("table   {}", path.display()))
-    });
-    let series = series.map_or(Ok(()), |path| {
-        journal::write_new(path, csv::series::document(document))?;
-        output::say(&format!("series  {}", path.display()))
-    });
-    page.and(table).and(series)
-}
-
 /// Refuses two results in the same file, however its name is written.
 ///
 /// # Errors
 ///
 /// When there are two.
-pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Error> {
-    let place = |path: &PathBuf| {
+pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
+    let place = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A folder that is not there is refused when the file is created.
@@ -650,7 +615,7 @@ pub fn distinct<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Erro
         let folder = found.unwrap_or(folder.to_owned());
         (folder, path.file_name().map(ToOwned::to_owned))
     };
-    let paths: Vec<&PathBuf> = paths.into_iter().flatten().collect();
+    let paths: Vec<&Path> = paths.into_iter().collect();
     let twice = paths.iter().enumerate().find(|(index, path)| {
         let before = &paths[..*index];
         before.iter().any(|earlier| place(earlier) == place(path))

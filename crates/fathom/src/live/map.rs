@@ -38,7 +38,7 @@ impl MapSoFar {
     /// The picture, each line ending with a newline; none before a cell is known.
     pub fn draw(&self, width: usize, height: usize) -> Option<String> {
         let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let style = Style { width, color, all_workers: false };
+        let style = Style { width, color };
         let lines = height.saturating_sub(BELOW);
         let text = terminal::map_so_far(self.found.as_ref()?, self.running, lines, &style);
         (!text.is_empty()).then_some(text)

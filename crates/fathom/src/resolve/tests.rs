@@ -787,11 +787,12 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that only tests with the built binary can try, in `tests/`.
-const END_TO_END: [&str; 15] = [
+const END_TO_END: [&str; 16] = [
     "workload",
     "set",
     "out",
     "html",
+    "markdown",
     "csv",
     "csv-series",
     "trace",

@@ -142,7 +142,7 @@ struct SustainWords {
 }
 
 /// What is said on the command line alone: consent, how it begins, and where results go.
-const NEVER_IN_A_FILE: [&str; 11] = [
+const NEVER_IN_A_FILE: [&str; 12] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
@@ -150,6 +150,7 @@ const NEVER_IN_A_FILE: [&str; 11] = [
     "plan",
     "out",
     "html",
+    "markdown",
     "csv",
     "csv-series",
     "trace",

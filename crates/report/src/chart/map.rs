@@ -41,28 +41,12 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
         plot: Plot::Heat(surface(found, nth, *quantile)),
     };
     let Told { time, how } = Told::of(document);
-    let is = |kinds: &[CellKind]| found.cells.iter().any(|cell| kinds.contains(&cell.kind));
-    let mut marks = Vec::from(["A dot: measured."]);
-    if is(&[CellKind::Imprecise]) {
-        marks.push("A triangle: measured, and not precise.");
-    }
-    if is(&[CellKind::Filled]) {
-        marks.push("No mark: filled in from its neighbors.");
-    }
-    if is(&[CellKind::Overloaded]) {
-        marks.push("Hatched: measured, and the target could not carry the load.");
-    }
-    if is(&[CellKind::Beyond]) {
-        marks.push("Gray: not measured, because the target cannot carry less than that.");
-    }
-    marks.push("Empty: too few I/Os to tell.");
     Vec::from([Chart {
         name: "map".to_owned(),
         title: format!("{} of reads beside writes", figures::capitalized(time)),
         caption: format!(
-            "The {time} of the reads in ms, in colors of a logarithmic scale, by their rate (to the \
-             right) and the bandwidth of the writes (upwards); {how}. {}",
-            marks.join(" ")
+            "The {time} of the reads in ms, on a logarithmic scale, by their rate (to the \
+             right) and the bandwidth of the writes (upwards); {how}."
         ),
         panels: found.quantiles.iter().enumerate().map(panel).collect(),
         one_at_a_time: true,
@@ -80,7 +64,8 @@ pub fn kind_name(kind: CellKind) -> &'static str {
     }
 }
 
-fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
+/// A quantile of every cell.
+pub fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
     let cells = found.cells.iter().map(|cell| {
         let estimate = cell.response_time_ns.get(nth).copied().flatten();
         HeatCell {
@@ -98,22 +83,40 @@ fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
             about: about(found, cell),
         }
     });
-    let mib = |bytes: &f64| axis_rate(figures::mib(*bytes));
+    let mib = |bytes: &f64| figures::axis_rate(figures::mib(*bytes));
     Heat {
         x_title: "reads, IOPS".to_owned(),
-        x: found.read_rates.iter().map(|rate| axis_rate(*rate)).collect(),
+        x: found.read_rates.iter().map(|rate| figures::axis_rate(*rate)).collect(),
         y_title: "writes, MiB/s".to_owned(),
         y: found.write_bandwidths.iter().map(mib).collect(),
         cells: cells.collect(),
         title: format!("{quantile}, ms"),
         log: true,
         written: false,
+        write: |ms| figures::time(ms * 1e6),
+        signs: signs(found),
     }
 }
 
-/// A rate as a label: nothing is 0 and not 0.00.
-fn axis_rate(rate: f64) -> String {
-    if rate == 0.0 { "0".to_owned() } else { figures::short_rate(rate) }
+/// What the marks of its cells mean.
+fn signs(found: &MapFound) -> Vec<(Option<Cover>, &'static str)> {
+    let is = |kind| found.cells.iter().any(|cell| cell.kind == kind);
+    let mut signs = Vec::from([(Some(Cover::Dot), "measured")]);
+    if is(CellKind::Imprecise) {
+        signs.push((Some(Cover::Triangle), "measured, and not precise"));
+    }
+    if is(CellKind::Filled) {
+        signs.push((Some(Cover::Plain), "filled in from its neighbors"));
+    }
+    if is(CellKind::Overloaded) {
+        signs.push((Some(Cover::Hatched), "measured, and the target could not carry the load"));
+    }
+    if is(CellKind::Beyond) {
+        let meaning = "not measured, because the target cannot carry less than that";
+        signs.push((Some(Cover::Gray), meaning));
+    }
+    signs.push((None, "too few I/Os to tell"));
+    signs
 }
 
 fn about(found: &MapFound, cell: &MapCell) -> String {

@@ -182,6 +182,10 @@ pub struct Heat {
     pub log: bool,
     /// Whether the figures stand in the cells.
     pub written: bool,
+    /// A value as it is written.
+    pub write: fn(f64) -> String,
+    /// What the marks of its cells mean, and what a cell without a value does.
+    pub signs: Vec<(Option<Cover>, &'static str)>,
 }
 
 /// A cell.
@@ -214,6 +218,31 @@ pub enum Cover {
     Hatched,
     /// Gray: it was not measured, because the load is too much.
     Gray,
+}
+
+impl Chart {
+    /// The caption, and what the marks of its cells mean, whatever they are called where it is drawn.
+    pub fn words(&self, name: fn(Option<Cover>) -> &'static str) -> String {
+        let mut words = self.caption.clone();
+        if let Some(Panel { plot: Plot::Heat(heat), .. }) = self.panels.first() {
+            for (cover, meaning) in &heat.signs {
+                words += &format!(" {}: {meaning}.", name(*cover));
+            }
+        }
+        words
+    }
+}
+
+/// What the marks of cells are called where they are drawn.
+pub fn mark_name(cover: Option<Cover>) -> &'static str {
+    match cover {
+        Some(Cover::Dot) => "A dot",
+        Some(Cover::Triangle) => "A triangle",
+        Some(Cover::Plain) => "No mark",
+        Some(Cover::Hatched) => "Hatched",
+        Some(Cover::Gray) => "Gray",
+        None => "Empty",
+    }
 }
 
 /// The charts of a document's experiment, the most telling one first; none of a run.

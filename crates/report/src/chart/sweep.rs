@@ -417,6 +417,8 @@ fn matrix(
         title: figure.axis.clone(),
         log: false,
         written: true,
+        write: figure.text,
+        signs: Vec::new(),
     };
     Chart {
         name: format!("{}-matrix", figure.name),

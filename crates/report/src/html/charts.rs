@@ -7,7 +7,7 @@ use fathom_core::measure::{Direction, Histogram, Interval, SparseHistogram};
 use fathom_core::{Quantile, Span, stats};
 use serde_json::{Value, json};
 
-use super::{page, plotly};
+use super::plotly;
 use crate::chart;
 use crate::document::{Document, Trial};
 use crate::figures;
@@ -106,7 +106,7 @@ pub fn figures(document: &Document) -> Value {
     if document.trials.len() > 1 && !document.is_experiment() {
         all.push(overview(&document.trials));
     }
-    if !page::draws_trials(document) {
+    if !crate::page::draws_trials(document) {
         return Value::Array(all);
     }
     for (place, trial) in document.trials.iter().enumerate() {

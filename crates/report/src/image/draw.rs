@@ -3,8 +3,8 @@
 use super::font::Font;
 use super::{Element, Picture, Point, Rgb};
 use crate::chart::{
-    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series, Shape,
-    is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
+    self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series,
+    Shape, is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
 };
 
 /// Around everything.
@@ -83,7 +83,7 @@ pub fn picture(chart: &Chart, subtitle: &str, font: &Font) -> Picture {
             y = frame.bottom + 20.0;
         }
     }
-    for line in sheet.wrapped(&chart.caption, SMALL, room) {
+    for line in sheet.wrapped(&chart.words(chart::mark_name), SMALL, room) {
         y += SMALL + 4.0;
         sheet.text((EDGE, y), SMALL, MUTED, Anchor::Start, &line);
     }
@@ -91,7 +91,7 @@ pub fn picture(chart: &Chart, subtitle: &str, font: &Font) -> Picture {
         width: whole.ceil(),
         height: (y + EDGE).ceil(),
         title: chart.title.clone(),
-        about: format!("{subtitle}. {}", chart.caption),
+        about: format!("{subtitle}. {}", chart.words(chart::mark_name)),
         shapes: sheet.shapes,
     }
 }

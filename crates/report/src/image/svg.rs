@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fathom_core::{markup, printable};
 use ttf_parser::GlyphId;
 
 use super::font::{Font, Stroke};
@@ -108,18 +109,6 @@ fn outline(strokes: &[Stroke]) -> String {
     out
 }
 
-/// Text for an element or an attribute of XML, which has no place for other control characters.
 fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            letter if fathom_core::steers(letter) => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
+    markup(&printable(text))
 }

@@ -1,27 +1,19 @@
-//! What a person reads in the terminal. Every line fits the given width as far as its words do,
-//! and text from the document cannot steer the terminal.
+//! A page for the terminal. Every line fits the given width as far as its words do, and text from the
+//! document cannot steer the terminal. What a result is worth stands at the end: the last line is seen
+//! first.
 
-mod calibration;
-mod details;
-mod experiment;
 mod heat;
-mod jobs;
-mod portrait;
-mod target;
+mod table;
 mod text;
 
-pub use calibration::calibration;
-pub use details::document;
-pub use experiment::experiment;
-pub(crate) use experiment::judged;
-pub(crate) use heat::drift_in_words;
 pub use heat::so_far as map_so_far;
-pub use portrait::portrait;
-pub use target::target;
 
-use crate::document::{Document, Ended, Finding, Severity, Trial, Verdict};
-use crate::figures;
-use text::{Tint, push_line, wrap};
+use crate::chart::{Chart, Plot};
+use crate::document::{Finding, Severity, Verdict};
+use crate::page::{
+    Block, Drawing, Fact, Level, Outcome, Page, Remark, Section, Sentence, Spark, Tone,
+};
+use text::{paint, push_line, width, wrap};
 
 /// How the terminal wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,118 +22,226 @@ pub struct Style {
     pub width: usize,
     /// Whether it shows color.
     pub color: bool,
-    /// Whether every worker gets its rows, however many there are.
-    pub all_workers: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, all_workers: false }
+        Self { width: 80, color: false }
     }
 }
 
-fn verdict_tint(verdict: Verdict) -> Tint {
-    match verdict {
-        Verdict::Sound => Tint::Good,
-        Verdict::Suspect => Tint::Doubtful,
-        Verdict::Void => Tint::Bad,
-    }
+/// A document at a level.
+pub fn document(document: &crate::document::Document, level: Level, style: &Style) -> String {
+    page(&Page::of(document, level), style)
 }
 
-fn severity_tint(severity: Severity) -> Tint {
-    match severity {
-        Severity::Note => Tint::Plain,
-        Severity::Suspect => Tint::Doubtful,
-        Severity::Void => Tint::Bad,
+/// A page.
+pub fn page(page: &Page, style: &Style) -> String {
+    let mut out = String::new();
+    wrap(&mut out, "", &page.title, Tone::Strong, style);
+    blocks(&mut out, &page.about, style);
+    if let Some(outcome) = page.outcome.as_ref().filter(|one| !one.conclusion.is_empty()) {
+        gap(&mut out);
+        outcome.conclusion.iter().for_each(|one| sentence(&mut out, one, style));
     }
-}
-
-/// The command line, when, and on which host.
-fn head(out: &mut String, document: &Document, style: &Style) {
-    let header = &document.header;
-    wrap(out, "", &figures::command_line(&header.command_line), Tint::Bold, style);
-    if let Some(host) = &header.host {
-        let mut facts = vec![format!("{}: Linux {}, {} CPUs", host.name, host.kernel, host.cpus)];
-        facts.extend(host.cpu_model.clone());
-        facts.push(figures::memory(host.memory));
-        facts.extend(host.virtualization.clone());
-        wrap(out, "host    ", &facts.join(", "), Tint::Plain, style);
-    }
-    if let Some(source) = &header.imported {
-        wrap(out, "from    ", &figures::source(source), Tint::Plain, style);
-    }
-    for target in &header.targets {
-        let line = format!("{}: {}", target.name, figures::stack(target));
-        wrap(out, "target  ", &line, Tint::Plain, style);
-    }
-    let seed = header.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-    let made = format!("{}{seed}, fathom {}", header.created, header.fathom_version);
-    wrap(out, "made    ", &made, Tint::Dim, style);
-}
-
-/// How the run ended, where that is not as planned, and what it found.
-fn tail(out: &mut String, document: &Document, style: &Style) {
-    let (done, planned) = (document.trials.len(), document.header.planned_points as usize);
-    let ended = document.conclusion.as_ref().map(|conclusion| conclusion.ended);
-    let mut say = |tint, text: &str| wrap(out, "", text, tint, style);
-    match ended {
-        Some(Ended::Completed) => {}
-        Some(Ended::Interrupted) => {
-            let text = format!("The run was interrupted: {done} of {planned} points were run.");
-            say(Tint::Doubtful, &text);
-        }
-        Some(Ended::Failed) => {
-            say(Tint::Bad, &format!("The run failed: {done} of {planned} points were run."));
-        }
-        None => {
-            let text = format!(
-                "The run was cut off, or still goes on: {done} of {planned} points were run."
-            );
-            say(Tint::Doubtful, &text);
-        }
-    }
-    if document.torn {
-        say(Tint::Doubtful, "The last line of the result file was torn, and was left out.");
-    }
-    for sentence in document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences) {
-        say(Tint::Plain, sentence);
-    }
+    blocks(&mut out, &page.blocks, style);
+    page.outcome.iter().for_each(|one| worth(&mut out, one, style));
+    out
 }
 
 /// Findings by themselves.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut out = String::new();
-    findings.iter().for_each(|one| finding(&mut out, one, "", style));
+    findings.iter().for_each(|one| remark(&mut out, &Remark::of(one, ""), style));
     out
 }
 
-/// A finding: what was found, then what to do about it.
-fn finding(out: &mut String, finding: &Finding, whose: &str, style: &Style) {
-    let name = finding.severity.name();
-    let lead = format!("  {name:<9}");
-    let lead = lead.replacen(name, &severity_tint(finding.severity).paint(name, style), 1);
-    let mut text = String::new();
-    wrap(&mut text, "           ", &format!("{whose}{}", finding.evidence), Tint::Plain, style);
-    out.push_str(&text.replacen("           ", &lead, 1));
-    if !finding.advice.is_empty() {
-        wrap(out, "           ", &finding.advice, Tint::Dim, style);
+/// What the result is worth.
+fn worth(out: &mut String, outcome: &Outcome, style: &Style) {
+    gap(out);
+    let tone = outcome.verdict.map_or(Tone::Strong, verdict_tone);
+    let text = format!("{}: {}", outcome.name, outcome.sentence);
+    wrap(out, "", &text, tone, style);
+    outcome.remarks.iter().for_each(|one| remark(out, one, style));
+    outcome.unchecked.iter().for_each(|one| sentence(out, one, style));
+}
+
+fn verdict_tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Sound => Tone::Good,
+        Verdict::Suspect => Tone::Doubtful,
+        Verdict::Void => Tone::Bad,
     }
 }
 
-/// Everything that could not be checked, said once for all trials.
-fn unchecked(out: &mut String, trials: &[Trial], style: &Style) {
-    let mut seen: Vec<(&str, &str)> = Vec::new();
-    for unchecked in trials.iter().flat_map(|trial| &trial.unchecked) {
-        let pair = (unchecked.code.as_str(), unchecked.why.as_str());
-        if !seen.contains(&pair) {
-            seen.push(pair);
+fn severity_tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Note => Tone::Plain,
+        Severity::Suspect => Tone::Doubtful,
+        Severity::Void => Tone::Bad,
+    }
+}
+
+/// An empty line, unless there is one.
+fn gap(out: &mut String) {
+    if !out.is_empty() && !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+}
+
+fn blocks(out: &mut String, blocks: &[Block], style: &Style) {
+    let mut before: Option<&Block> = None;
+    for one in blocks {
+        if before.is_some_and(|before| is_apart(before, one)) {
+            gap(out);
+        }
+        block(out, one, style);
+        before = Some(one);
+    }
+}
+
+/// Whether an empty line parts two blocks. A paragraph below a table or a picture explains it; what
+/// has a caption stands by itself.
+fn is_apart(before: &Block, block: &Block) -> bool {
+    let is_figure =
+        matches!(before, Block::Table(_) | Block::Charts(_) | Block::Spark(_) | Block::Figures(_));
+    match block {
+        Block::Text(_) => false,
+        Block::Table(one) if !one.caption.is_empty() => true,
+        Block::Figures(_) | Block::Spark(_) => true,
+        _ => is_figure,
+    }
+}
+
+fn block(out: &mut String, block: &Block, style: &Style) {
+    match block {
+        Block::Section(one) => section(out, one, style),
+        Block::Text(one) => sentence(out, one, style),
+        Block::Facts(all) => facts(out, all, style),
+        Block::List(all) => all.iter().for_each(|one| wrap(out, "- ", one, Tone::Plain, style)),
+        Block::Remarks(all) => all.iter().for_each(|one| remark(out, one, style)),
+        Block::Table(one) | Block::Figures(one) => {
+            if !one.caption.is_empty() {
+                wrap(out, "", &one.caption, Tone::Plain, style);
+            }
+            table::render(out, one, style);
+        }
+        Block::Charts(all) => {
+            for one in all {
+                if let Drawing::Chart(one) = one {
+                    push_chart(out, one, style);
+                }
+            }
+        }
+        Block::Spark(one) => spark(out, one, style),
+        Block::Tree(lines) => {
+            for (depth, one) in lines {
+                wrap(out, &"  ".repeat(*depth), &one.text, one.tone, style);
+            }
         }
     }
-    if seen.is_empty() {
-        return;
+}
+
+/// A heading with what belongs to it, and the verdict beside it.
+fn section(out: &mut String, section: &Section, style: &Style) {
+    gap(out);
+    let mut heading = String::new();
+    wrap(&mut heading, "", &section.heading, Tone::Strong, style);
+    out.push_str(heading.trim_end_matches('\n'));
+    if let Some(verdict) = section.verdict {
+        out.push_str(&format!("  {}", paint(verdict_tone(verdict), verdict.name(), style)));
     }
-    push_line(out, "not checked");
-    for (code, why) in seen {
-        wrap(out, "  ", &format!("{code}: {why}"), Tint::Dim, style);
+    out.push('\n');
+    blocks(out, &section.blocks, style);
+}
+
+fn sentence(out: &mut String, sentence: &Sentence, style: &Style) {
+    wrap(out, "", &sentence.text, sentence.tone, style);
+}
+
+/// Names and what is said of them, in two columns.
+fn facts(out: &mut String, facts: &[Fact], style: &Style) {
+    let longest = facts.iter().map(|fact| width(&fact.name)).max().unwrap_or(0);
+    // Beside a very long name there would be no room.
+    let column = longest.min(style.width / 3);
+    let mut before = "";
+    for fact in facts {
+        // Several of one name are named once.
+        let name = if fact.name == before { "" } else { fact.name.as_str() };
+        wrap(out, &text::padded(name, column + 2), &fact.text, fact.tone, style);
+        before = &fact.name;
+    }
+}
+
+/// A finding: what was found, then what to do about it.
+fn remark(out: &mut String, remark: &Remark, style: &Style) {
+    let name = remark.severity.name();
+    let plain = format!("  {name:<9}");
+    let mut lines = String::new();
+    wrap(&mut lines, &plain, &remark.text, Tone::Plain, style);
+    let painted = paint(severity_tone(remark.severity), name, style);
+    out.push_str(&lines.replacen(name, &painted, 1));
+    if !remark.advice.is_empty() {
+        wrap(out, "           ", &remark.advice, Tone::Quiet, style);
+    }
+}
+
+/// What letters can show of a chart: cells, unless their figures stand in a table.
+pub fn chart(chart: &Chart, style: &Style) -> String {
+    let mut out = String::new();
+    push_chart(&mut out, chart, style);
+    out
+}
+
+fn push_chart(out: &mut String, chart: &Chart, style: &Style) {
+    let heats = chart.panels.iter().filter_map(|panel| match &panel.plot {
+        Plot::Heat(heat) if !heat.written => Some((panel.title.as_str(), heat)),
+        Plot::Heat(_) | Plot::Lines(_) => None,
+    });
+    let mut any = false;
+    for (title, heat) in heats {
+        gap(out);
+        let title = format!("{title} {}", lowered(&chart.title));
+        wrap(out, "", title.trim_start(), Tone::Strong, style);
+        heat::surface(out, heat, style);
+        any = true;
+    }
+    if any {
+        gap(out);
+        wrap(out, "", &chart.words(heat::sign), Tone::Quiet, style);
+    }
+}
+
+/// A title within a sentence.
+fn lowered(title: &str) -> String {
+    let mut letters = title.chars();
+    let first = letters.next().map(|letter| letter.to_lowercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
+}
+
+/// The heights of a sparkline.
+const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Values in a line; the last ones, if there is no room for all: they are those that count.
+fn spark(out: &mut String, spark: &Spark, style: &Style) {
+    let highest = spark.values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let height = |value: &f64| SPARKS[((value / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    let hidden = spark.values.len().saturating_sub(style.width);
+    let hidden = if hidden == 0 { 0 } else { hidden + 1 };
+    let cut = if hidden == 0 { "" } else { "…" };
+    gap(out);
+    push_line(
+        out,
+        &format!("{cut}{}", spark.values[hidden..].iter().map(height).collect::<String>()),
+    );
+    if let Some((from, words)) = &spark.mark {
+        let place = from.saturating_sub(hidden) + usize::from(0 < hidden);
+        let text = match place + 2 + words.len() <= style.width {
+            true => format!("{}└ {words}", " ".repeat(place)),
+            false => {
+                format!("{}{words} ┘", " ".repeat(place.saturating_sub(words.len() + 1)))
+            }
+        };
+        push_line(out, &text);
     }
 }

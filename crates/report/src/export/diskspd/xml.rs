@@ -3,6 +3,7 @@
 
 use std::fmt::{Display, Write as _};
 
+use fathom_core::markup;
 use fathom_core::measure::{Direction, Histogram};
 
 use super::processors::{self, CpuShares, Topology};
@@ -36,13 +37,13 @@ fn system(out: &mut Out, document: &Document) {
     let header = &document.header;
     let host = header.host.clone().unwrap_or_default();
     out.within("System", |out| {
-        out.value("ComputerName", escaped(&host.name));
+        out.value("ComputerName", markup(&host.name));
         out.within("Tool", |out| {
-            out.value("Version", format!("fathom {}", escaped(&header.fathom_version)));
+            out.value("Version", format!("fathom {}", markup(&header.fathom_version)));
         });
         let start = header.created.get(..19).unwrap_or_default();
         let start = start.replace('-', "/").replace('T', " ");
-        out.value("RunTime", format!("{} UTC", escaped(&start)));
+        out.value("RunTime", format!("{} UTC", markup(&start)));
         out.within("ProcessorTopology", |out| {
             let cpus = host.cpus;
             // A mask has room for the 64 CPUs of a group of Windows.
@@ -236,7 +237,7 @@ fn in_attributes(times: &[BucketTimes; 2]) -> String {
 
 fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &ThreadRow<'_>) {
     let (read, write) = (&row.cell.read, &row.cell.write);
-    out.value("Path", escaped(row.path));
+    out.value("Path", markup(row.path));
     for (name, value) in [
         ("BytesCount", read.bytes + write.bytes),
         ("FileSize", row.size),
@@ -309,21 +310,4 @@ impl Out {
         self.depth -= 1;
         self.line(&format!("</{name}>"));
     }
-}
-
-/// Text between two tags. What XML cannot hold at all is replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            // They are legal as they are, and steer a terminal.
-            c if fathom_core::steers(c) => out.push_str(&format!("&#{};", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::{Display, Write as _};
 
+use fathom_core::markup;
+
 use crate::dialect::diskspd::model::{
     Access, Affinity, Cache, Distribution, ETW, Flush, Mapping, Order, Payload, Precreate, Profile,
     ResultFormat, SpanUnit, Target, Threads, Throttle, TimeSpan,
@@ -88,31 +90,13 @@ impl Out {
     }
 }
 
-/// Text as it stands between tags. What XML cannot say at all becomes a replacement character, for
-/// a reader would refuse the whole of it.
+/// Text as it stands between tags. Readers drop the space at both ends, unless it is written as a
+/// number.
 fn escaped(text: &str) -> String {
-    let body = text.trim_start_matches(' ');
-    let body = body.trim_end_matches(' ');
+    let body = text.trim_matches(' ');
     let lead = text.len() - text.trim_start_matches(' ').len();
-    // Readers drop the space at both ends, unless it is written as a number.
-    let mut escaped = "&#32;".repeat(lead);
-    for c in body.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\t' | '\n' | '\r' => {
-                let _ = write!(escaped, "&#{};", u32::from(c));
-            }
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            // They are legal as they are, and steer a terminal.
-            c if fathom_core::steers(c) => {
-                let _ = write!(escaped, "&#{};", u32::from(c));
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped + &"&#32;".repeat(text.len() - lead - body.len())
+    let [before, after] = [lead, text.len() - lead - body.len()].map(|n| "&#32;".repeat(n));
+    format!("{before}{}{after}", markup(body))
 }
 
 fn time_span(out: &mut Out, span: &TimeSpan) {

@@ -1,0 +1,99 @@
+//! Reports as files: which there are, what they are called, and how each is written.
+
+use std::path::{Path, PathBuf};
+
+use fathom_core::typed_path;
+use fathom_report::document::Document;
+use fathom_report::page::Level;
+use fathom_report::{csv, html, markdown};
+
+use crate::cli::options::Reports;
+use crate::error::Error;
+use crate::{journal, output};
+
+/// A kind of report.
+struct ReportKind {
+    option: &'static str,
+    /// What stands before its file's name when it is written.
+    label: &'static str,
+    place: fn(&Reports) -> &Option<PathBuf>,
+    write: fn(&Document, Level) -> String,
+}
+
+const KINDS: [ReportKind; 4] = [
+    ReportKind {
+        option: "--html",
+        label: "report",
+        place: |written| &written.html,
+        write: |document, _| html::document(document),
+    },
+    ReportKind {
+        option: "--markdown",
+        label: "report",
+        place: |written| &written.markdown,
+        write: markdown::document,
+    },
+    ReportKind {
+        option: "--csv",
+        label: "table",
+        place: |written| &written.csv,
+        write: |document, _| csv::document(document),
+    },
+    ReportKind {
+        option: "--csv-series",
+        label: "series",
+        place: |written| &written.csv_series,
+        write: |document, _| csv::series::document(document),
+    },
+];
+
+impl Reports {
+    fn each(&self) -> impl Iterator<Item = (&'static ReportKind, &Path)> {
+        KINDS.iter().filter_map(|kind| Some((kind, (kind.place)(self).as_deref()?)))
+    }
+
+    /// The files that were asked for.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.each().map(|(_, path)| path)
+    }
+
+    /// The options that ask for them, as they are typed, each with a space before it.
+    pub fn in_words(&self) -> String {
+        let typed = self.each().map(|(kind, path)| {
+            format!(" {} {}", kind.option, typed_path(&path.display().to_string()))
+        });
+        typed.collect()
+    }
+
+    /// The same, with every place changed; of one that becomes none nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// When a place cannot be changed.
+    pub fn each_as<E>(
+        &self,
+        change: impl Fn(&Path) -> Result<Option<PathBuf>, E>,
+    ) -> Result<Self, E> {
+        let changed = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(None), &change);
+        Ok(Self {
+            html: changed(&self.html)?,
+            markdown: changed(&self.markdown)?,
+            csv: changed(&self.csv)?,
+            csv_series: changed(&self.csv_series)?,
+        })
+    }
+
+    /// Writes what was asked for, at a level where one can be chosen. A table is not lost because the page found no room.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be written.
+    pub fn write(&self, document: &Document, level: Level) -> Result<(), Error> {
+        let write = |(kind, path): (&ReportKind, &Path)| {
+            journal::write_new(path, (kind.write)(document, level))?;
+            output::say(&format!("{:<7} {}", kind.label, path.display()))
+        };
+        let all: Vec<Result<(), Error>> = self.each().map(write).collect();
+        all.into_iter().collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! What a report is about, and what it is worth.
+
+use fathom_core::facts::{Answer, Reduction};
+
+use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
+use crate::document::{Command, Document, Ended, Found, Host, Verdict};
+use crate::figures;
+
+/// More targets than this are not named one by one.
+const TARGETS: usize = 8;
+
+/// What the page is called.
+pub fn title(document: &Document) -> String {
+    let names = figures::place_names(document);
+    let on = match names.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => (*one).to_owned(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    match document.header.command {
+        Command::Quick => format!("Storage portrait: {on}"),
+        Command::Run => format!("Storage run: {on}"),
+        Command::Sweep => format!("Storage sweep: {on}"),
+        Command::Peak => format!("Storage peak: {on}"),
+        Command::Map => format!("Latency map: {on}"),
+        Command::Sustain => format!("Sustained storage load: {on}"),
+        Command::Study => {
+            let name = document.header.experiment.as_ref().map(|one| one.name.as_str());
+            format!("Storage study {}: {on}", name.unwrap_or_default())
+        }
+        Command::Import => format!("Imported results: {on}"),
+    }
+}
+
+/// The targets and the host; with the details also how to do it again.
+pub fn about(document: &Document, level: Level) -> Vec<Block> {
+    let header = &document.header;
+    let mut facts = Vec::new();
+    for target in header.targets.iter().take(TARGETS) {
+        let text = format!("{}: {}", figures::place_name(target), figures::stack(target));
+        facts.push(Fact::new("target", text));
+    }
+    match header.targets.len().saturating_sub(TARGETS) {
+        0 => {}
+        more => facts.push(Fact::new("target", format!("and {more} more"))),
+    }
+    facts.extend(header.host.as_ref().map(|host| Fact::new("host", figures::host(host))));
+    if Level::Full <= level {
+        facts.push(Fact::new("command", figures::command_line(&header.command_line)));
+        facts.extend(header.seed.map(|seed| {
+            let text = format!("{seed}: --seed {seed} gives the same offsets and arrivals");
+            Fact::new("seed", text)
+        }));
+        let made = format!(
+            "{}, fathom {}, measurement version {}, format version {}",
+            figures::moment(&header.created),
+            header.fathom_version,
+            header.measurement_version,
+            header.format_version
+        );
+        facts.push(Fact { tone: Tone::Quiet, ..Fact::new("made", made) });
+    }
+    let mut blocks = Vec::new();
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(facts));
+    }
+    for target in &header.targets {
+        // What it saves on stands with the doubts about each trial.
+        let reduction = target.reduction.filter(|one| one.reduces() != Answer::Yes);
+        blocks.extend(reduction.iter().flat_map(Reduction::sentences).map(Block::quiet));
+    }
+    blocks
+}
+
+/// What the result is worth.
+pub fn outcome(document: &Document, level: Level) -> Outcome {
+    let conclusion = conclusion(document);
+    if let Some(source) = &document.header.imported {
+        return Outcome {
+            verdict: None,
+            name: "Imported".to_owned(),
+            sentence: figures::source(source),
+            conclusion,
+            remarks: Vec::new(),
+            unchecked: Vec::new(),
+        };
+    }
+    let trials = match document.trials.len() {
+        1 => "1 trial".to_owned(),
+        many => format!("{} trials", figures::count(many as u64)),
+    };
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let verdict = document.verdict();
+    let (name, sentence) = match verdict {
+        None => ("Empty", "No trial was finished: there are no figures.".to_owned()),
+        // Where the map itself is doubted, that nothing speaks against it would mislead.
+        Some(Verdict::Sound) if matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty()) => {
+            ("Sound", format!("{trials}, and nothing speaks against them; the map is doubted."))
+        }
+        Some(Verdict::Sound) => {
+            ("Sound", format!("{trials}, and nothing speaks against the numbers."))
+        }
+        Some(Verdict::Suspect) => {
+            ("Suspect", format!("{trials}; the numbers may mean something else than they seem to."))
+        }
+        Some(Verdict::Void) => {
+            ("Void", format!("{trials}; numbers do not measure what was asked."))
+        }
+    };
+    // A doubt says to read on; that nothing was found says so only with this.
+    let open = match verdict {
+        Some(Verdict::Sound) => figures::left_open(&document.trials),
+        _ => String::new(),
+    };
+    let doubts = figures::doubts(&document.trials);
+    Outcome {
+        verdict,
+        name: format!("{name}{open}"),
+        sentence,
+        conclusion,
+        remarks: doubts.iter().map(|doubt| Remark::of(doubt.finding, &doubt.whose)).collect(),
+        unchecked: missing(document, level),
+    }
+}
+
+/// How the run ended, where that is not as planned, and what it found.
+fn conclusion(document: &Document) -> Vec<Sentence> {
+    let (done, planned) = (document.trials.len(), document.header.planned_points);
+    let ended = match document.conclusion.as_ref().map(|conclusion| conclusion.ended) {
+        Some(Ended::Completed) => None,
+        Some(Ended::Interrupted) => Some((Tone::Doubtful, "The run was interrupted")),
+        Some(Ended::Failed) => Some((Tone::Bad, "The run failed")),
+        None => Some((Tone::Doubtful, "The run was cut off, or still goes on")),
+    };
+    let mut sentences = Vec::new();
+    sentences.extend(ended.map(|(tone, text)| Sentence {
+        tone,
+        text: format!("{text}: {done} of {planned} points were run."),
+    }));
+    if document.torn {
+        let text = "The last line of the result file was torn, and was left out.".to_owned();
+        sentences.push(Sentence { tone: Tone::Doubtful, text });
+    }
+    let found = document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences);
+    sentences.extend(found.map(Sentence::plain));
+    sentences
+}
+
+/// Which checks were not made, where no section of the page says why.
+fn missing(document: &Document, level: Level) -> Vec<Sentence> {
+    let missing = figures::missing_checks(&document.trials);
+    if missing.is_empty() || Level::Full <= level {
+        return Vec::new();
+    }
+    let text = format!("Not checked: {}; `fathom report --details` says why.", missing.join(", "));
+    Vec::from([Sentence { tone: Tone::Quiet, text }])
+}
+
+/// Everything that could not be checked, said once for all trials.
+pub fn unchecked(document: &Document) -> Option<Block> {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for unchecked in document.trials.iter().flat_map(|trial| &trial.unchecked) {
+        let pair = (unchecked.code.as_str(), unchecked.why.as_str());
+        if !seen.contains(&pair) {
+            seen.push(pair);
+        }
+    }
+    let facts: Vec<Fact> = seen.into_iter().map(|(code, why)| Fact::new(code, why)).collect();
+    (!facts.is_empty()).then(|| Block::section("Not checked", Vec::from([Block::Facts(facts)])))
+}
+
+/// The targets down their stacks, and the host.
+pub fn tested(document: &Document) -> Option<Block> {
+    let host = document.header.host.as_ref()?;
+    let targets = document.header.targets.iter();
+    let mut blocks: Vec<Block> = targets.flat_map(super::target::stack).collect();
+    blocks.push(Block::section("host", Vec::from([Block::Facts(about_host(host))])));
+    Some(Block::section("What was tested, and from where", blocks))
+}
+
+fn about_host(host: &Host) -> Vec<Fact> {
+    let unknown = || "unknown".to_owned();
+    let limit = host.memory_limit.map(|bytes| format!(", limited to {bytes}"));
+    let memory = (!host.memory.is_zero()).then(|| host.memory.to_string());
+    let runs_in = host.virtualization.clone();
+    let clock = &host.clock;
+    Vec::from([
+        Fact::new("name", host.name.clone()),
+        Fact::new(
+            "system",
+            format!("Linux {}, {}", host.kernel, host.os.clone().unwrap_or_else(unknown)),
+        ),
+        Fact::new(
+            "CPUs",
+            format!("{}, {}", host.cpus, host.cpu_model.clone().unwrap_or_else(unknown)),
+        ),
+        Fact::new("NUMA nodes", host.numa_nodes.to_string()),
+        Fact::new(
+            "memory",
+            format!("{}{}", memory.unwrap_or_else(unknown), limit.unwrap_or_default()),
+        ),
+        Fact::new(
+            "runs in",
+            runs_in.unwrap_or("no virtual machine or container that it shows".to_owned()),
+        ),
+        Fact::new("clock", figures::clock(clock)),
+    ])
+}

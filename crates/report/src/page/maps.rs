@@ -1,0 +1,92 @@
+//! What a latency map found: its surfaces, and how far they can be relied on.
+
+use super::{Block, Drawing, Entry, Head, Level, Sentence, Table, Tone};
+use crate::chart;
+use crate::chart::map::Told;
+use crate::document::{CellKind, Document, MapFound};
+use crate::figures::{self, or_unknown};
+
+/// The doubts, the surfaces, and how far they can be relied on.
+pub fn map(document: &Document, found: &MapFound, level: Level) -> Vec<Block> {
+    // What the conclusion says already need not be said twice.
+    let said = document.conclusion.iter().flat_map(|last| &last.sentences);
+    let said: Vec<&String> = said.collect();
+    let unsaid = |doubt: &&String| !said.iter().any(|said| said.contains(doubt.as_str()));
+    let doubt = |text: &String| Block::Text(Sentence { tone: Tone::Doubtful, text: text.clone() });
+    let mut blocks: Vec<Block> = found.doubts.iter().filter(unsaid).map(doubt).collect();
+    let charts = chart::map::charts(document, found);
+    if !charts.is_empty() {
+        blocks.push(Block::Charts(charts.into_iter().map(Drawing::Chart).collect()));
+    }
+    if !found.validation.is_empty() {
+        blocks.push(Block::Table(validation(found)));
+    }
+    blocks.extend(found.drift.map(|drift| Block::text(drift_in_words(drift))));
+    if level == Level::Complete {
+        let time = Told::of(document).time;
+        blocks.extend(found.quantiles.iter().enumerate().map(|(nth, quantile)| {
+            let heading = format!("{} of the {time} in every cell", quantile);
+            let text = "Writes in MiB/s downwards, reads in IOPS to the right. •: measured; ?: \
+                        measured, not precise; ×: overloaded; –: beyond what the target carries.";
+            let blocks = [Block::quiet(text), Block::Table(surface(found, nth))];
+            Block::folded(heading, Vec::from(blocks))
+        }));
+    }
+    blocks
+}
+
+/// How far the cells that were filled in are off.
+fn validation(found: &MapFound) -> Table {
+    let heads = ["cells", "median error", "largest"].map(Head::figures);
+    let first = Head::words("filled-in cells against measurements");
+    let mut table = Table::new("", [first].into_iter().chain(heads));
+    for one in &found.validation {
+        table.row([
+            Entry::words(one.quantile.to_string()),
+            Entry::figure(one.cells.to_string()),
+            Entry::figure(figures::percent(one.median_error)),
+            Entry::figure(figures::percent(one.largest_error)),
+        ]);
+    }
+    table
+}
+
+/// How much the cells that were measured again had changed.
+fn drift_in_words(drift: f64) -> String {
+    if drift.abs() < 5e-4 {
+        return "Cells that were measured again at the end took as long as before.".to_owned();
+    }
+    let word = if drift < 0.0 { "shorter" } else { "longer" };
+    format!(
+        "Cells that were measured again at the end took {} {word} than before, in the mean.",
+        figures::percent(drift.abs())
+    )
+}
+
+/// A quantile of every cell: the bandwidth of the writes downwards, the rate of the reads to the
+/// right.
+fn surface(found: &MapFound, nth: usize) -> Table {
+    let heads = found.read_rates.iter().map(|rate| Head::figures(&figures::axis_rate(*rate)));
+    let mut table = Table::new("", [Head::words("")].into_iter().chain(heads));
+    for (write, bandwidth) in found.write_bandwidths.iter().enumerate() {
+        let cell = |read: usize| {
+            let at = |cell: &&crate::document::MapCell| {
+                (cell.write as usize, cell.read as usize) == (write, read)
+            };
+            let Some(cell) = found.cells.iter().find(at) else { return Entry::words("") };
+            let value = cell.response_time_ns.get(nth).copied().flatten();
+            let value = or_unknown(value.map(|value| figures::time(value.value)));
+            Entry::figure(match cell.kind {
+                CellKind::Overloaded => "×".to_owned(),
+                CellKind::Beyond => "–".to_owned(),
+                CellKind::Measured => format!("{value} •"),
+                CellKind::Imprecise => format!("{value} ?"),
+                CellKind::Filled => value,
+            })
+        };
+        let row = (0..found.read_rates.len()).map(cell);
+        let label = figures::axis_rate(figures::mib(*bandwidth));
+        table.row([Entry::words(label)].into_iter().chain(row));
+    }
+    table
+}

@@ -1,0 +1,138 @@
+//! All trials in one table, and what its columns mean.
+
+use fathom_core::Quantile;
+use fathom_core::stats::Estimate;
+
+use super::{Block, Drawing, Entry, Head, Level, Section, Spare, Table};
+use crate::document::{BackendKind, Document, Trial};
+use crate::figures::{self, Part, Summary, plus_minus};
+
+/// The percentiles of every overview.
+pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
+
+/// The most trials of an experiment that are drawn one by one: a browser is slow with hundreds.
+const TRIALS_DRAWN: usize = 12;
+
+/// Whether there are few enough trials to draw what each of them did over time.
+pub fn draws_trials(document: &Document) -> bool {
+    !document.is_experiment() || document.trials.len() <= TRIALS_DRAWN
+}
+
+/// The table of all trials, with its chart. An experiment's own table tells more, so that this one
+/// stands with the details.
+pub fn section(document: &Document, level: Level) -> Option<Block> {
+    let (trials, all) = (&document.trials, document.is_experiment());
+    let alone = trials.len() == 1 && Level::Full <= level;
+    if trials.is_empty() || alone || (all && level < Level::Full) {
+        return None;
+    }
+    let mut blocks = Vec::from([Block::Table(table(trials)), Block::quiet(legend(trials))]);
+    blocks.extend(ceiling(document).map(Block::quiet));
+    if !all && level == Level::Complete {
+        blocks.push(Block::Charts(Vec::from([Drawing::Named {
+            id: "overview".to_owned(),
+            title: String::new(),
+            wide: true,
+        }])));
+    }
+    let heading = match all {
+        true => format!("All {} trials, in their order", trials.len()),
+        false => "At a glance".to_owned(),
+    };
+    let folded = !draws_trials(document);
+    Some(Block::Section(Section { heading, folded, blocks, ..Section::default() }))
+}
+
+fn table(trials: &[Trial]) -> Table {
+    let heads = [Head::words("")].into_iter().chain(figure_heads()).chain([Head::words("verdict")]);
+    let mut table = Table::new("", heads);
+    let digits = trials.len().to_string().len();
+    for (trial, number) in trials.iter().zip(1..) {
+        let (name, below) = figures::names(trial);
+        let text = format!("{number:>digits$} {name}");
+        let name = Entry::Name { text, below, trial: number };
+        let figures = figures_of(&figures::summary(trial, None, &QUANTILES));
+        table.row([name].into_iter().chain(figures).chain([Entry::Verdict(trial.verdict)]));
+    }
+    table
+}
+
+/// The heads of what [`figures_of`] gives.
+pub fn figure_heads() -> [Head; 5] {
+    let [p50, p99, p999] = QUANTILES.map(|quantile| Head::figures(&quantile.to_string()));
+    [
+        Head::figures("IOPS"),
+        Head::figures("MiB/s").with(Spare::Halves),
+        p50,
+        p99,
+        p999.with(Spare::Column),
+    ]
+}
+
+/// Throughput and percentiles with their half-widths.
+pub fn figures_of(summary: &Summary) -> Vec<Entry> {
+    let entry = |estimate: &Option<Estimate>, write: &dyn Fn(f64) -> String| Entry::Figure {
+        text: figures::or_unknown(estimate.map(|one| write(one.value))),
+        half: plus_minus(estimate.as_ref()),
+    };
+    let mut entries = Vec::from([
+        entry(&summary.iops, &figures::rate),
+        entry(&summary.bandwidth, &|bytes| figures::rate(figures::mib(bytes))),
+    ]);
+    entries.extend(summary.quantiles.iter().map(|one| entry(one, &figures::time)));
+    entries
+}
+
+/// What the columns mean, which loop it was, and how the I/Os got there.
+pub fn legend(trials: &[Trial]) -> String {
+    let open = trials.iter().filter(|trial| trial.is_open()).count();
+    let loops = match open {
+        0 => "service times; closed loop",
+        n if n == trials.len() => "response times; open loop",
+        _ => "response times, which in the closed loops equal the service times",
+    };
+    let how = way(trials).map_or(String::new(), |how| format!("; {how}"));
+    format!(
+        "Percentiles are of {loops}{how}. ±: half of the 95 % interval. A dash: not enough samples."
+    )
+}
+
+/// How the I/Os of all trials reached their targets, where it is the same.
+fn way(trials: &[Trial]) -> Option<String> {
+    let first = trials.first()?;
+    if trials.iter().any(|trial| trial.backend != first.backend) {
+        return None;
+    }
+    if first.backend == BackendKind::Sim {
+        return Some("virtual time".to_owned());
+    }
+    let access = figures::same_access(first)?;
+    let alike = |trial: &Trial| figures::same_access(trial).as_ref() == Some(&access);
+    trials.iter().all(alike).then(|| format!("{access} through {}", first.backend.name()))
+}
+
+/// How far the load generator was from its own limit, in the trial that came nearest to it.
+fn ceiling(document: &Document) -> Option<String> {
+    let known = document.trials.iter().zip(1..).filter_map(|(trial, number)| {
+        let ceiling = figures::ceiling(document, trial)?;
+        Some((number, ceiling.times?, ceiling.target))
+    });
+    let (number, times, target) = known.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let many = document.trials.len() > 1;
+    let least = if many { "at least " } else { "" };
+    let one = figures::trial_word(&document.trials);
+    let nearest = if many { format!(" ({one} {number} is the nearest)") } else { String::new() };
+    Some(format!(
+        "The load generator could have done {least}{}{nearest}: on {} instead of the target.",
+        figures::times_as_many(times),
+        figures::null_target(target),
+    ))
+}
+
+/// The figures of one trial or stream that matter most.
+pub fn key_figures(part: Part<'_>) -> Table {
+    let caption = format!("Percentiles are of the {}.", figures::time_name(part));
+    let mut table = Table::new(caption, figure_heads());
+    table.row(figures_of(&part.summary(None, &QUANTILES)));
+    table
+}
