@@ -7,6 +7,9 @@ require jq
 
 # The 256 samples of what will be read come before.
 AFTER=2000
+# A loop device that hangs cannot be asked what it shows, and fathom rightly refuses to write to any file
+# of just its size: no other section has one of this size.
+SIZE=71303168
 result=$FATHOM_BED/hangs.jsonl
 process=
 # Whether the target is a loop device over the file that hangs, instead of that file.
@@ -22,7 +25,7 @@ hang() { # NAME FAULTS -- OPTIONS...
   shift
   while [[ $1 != -- ]]; do faults+=("$1"); shift; done
   shift
-  serve_faults "$folder" "${faults[@]}" 2>"$FATHOM_BED/hangs.log"
+  serve_faults "$folder" "size=$SIZE" "${faults[@]}" 2>"$FATHOM_BED/hangs.log"
   rm -f "$result"
   local target=$folder/data
   if [[ $on_loop -eq 1 ]]; then
@@ -116,6 +119,13 @@ let_go gone 4
 # Nothing is answered from the first question on, whatever the command asks.
 asked=$FATHOM_BED/asked
 serve_faults "$asked" hang-all-at=0 2>"$FATHOM_BED/hangs.log"
+servers=("$server")
+# Here only the opening, or only what is read, is not answered.
+opens=$FATHOM_BED/opens reads=$FATHOM_BED/reads
+serve_faults "$opens" hang-open=1 2>"$FATHOM_BED/hangs.log"
+servers+=("$server")
+serve_faults "$reads" hang-at=0 2>"$FATHOM_BED/hangs.log"
+servers+=("$server")
 head -c 4M /dev/urandom >here
 declare -A asks=() codes=()
 ask() { # NAME CODE ARGUMENTS...
@@ -129,6 +139,8 @@ ask target 3 run "$asked/data" -d 1s --warm-up 0s
 ask inspect 3 inspect "$asked/data"
 ask quick 3 quick "$asked/data"
 ask prepare 3 prepare "$asked/new" --size 1m
+ask opened 3 prepare "$opens/data" --size 1m --overwrite
+ask samples 3 inspect "$reads/data"
 ask report 5 report "$asked/data"
 ask result 5 run here -d 1s --warm-up 0s --out "$asked/new.jsonl"
 ask page 5 run here -d 1s --warm-up 0s --out page.jsonl --html "$asked/new.html"
@@ -143,8 +155,8 @@ process=$!
 sleep 1
 kill -INT "$process"
 check "Ctrl-C in a call that hangs" wait_until 30 has_ended "$process"
-umount -l "$asked"
-kill "$server"
+umount -l "$asked" "$opens" "$reads"
+kill "${servers[@]}"
 status=0
 wait "$process" || status=$?
 check "Ctrl-C in a call that hangs: the exit code" test "$status" -eq 130
@@ -155,7 +167,7 @@ for name in "${!asks[@]}"; do
   sed "s/^/  $name: /" "$out"
   check "$name, which hangs at the first look: the exit code" test "$status" -eq "${codes[$name]}"
   check "$name, which hangs at the first look: it says what does not answer" \
-    says "$asked/?(data|new)?.*the kernel did not answer"
+    says "$FATHOM_BED/(asked|opens|reads)/?(data|new)?.*the kernel did not answer"
 done
 
 # Nobody reads what is said.

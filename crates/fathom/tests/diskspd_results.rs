@@ -380,7 +380,7 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
         (&["-w100", "kept.dat"][..], "allow it with --overwrite"),
         (&["-c1M", "kept.dat"], "it exists and does not fit"),
         (&["-b4K", "none.dat"], "none.dat: it does not exist: create it with -c"),
-        (&["-b64K", "kept.dat"], "there is no room for a block of 64 KiB from offset 0 B to 13 B"),
+        (&["-b64K", "kept.dat"], "-b64K: it is larger than the region of 13 B in kept.dat"),
         (&["--json", "kept.dat"], "stdout has DiskSpd's result"),
         (&["-w50", "-Z1T", "-c1M", "new.dat"], "takes more than half of the memory of "),
     ] {

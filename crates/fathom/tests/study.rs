@@ -114,7 +114,7 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
     for (nth, (line, trial)) in lines.iter().zip(&document.trials).enumerate() {
         let [payload, block, each, workers] = labels(trial)[..] else { panic!("{trial:?}") };
         let s = if workers == "1" { "" } else { "s" };
-        let place = format!("{}: {payload}, {block}, {each}, {workers} worker{s}: ", nth + 1);
+        let place = format!("- {}: {payload}, {block}, {each}, {workers} worker{s}: ", nth + 1);
         assert!(line.starts_with(&place), "{line} for {place}");
     }
     // With several I/Os of each thread in flight, a curve for each number of threads.

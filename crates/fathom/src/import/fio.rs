@@ -204,7 +204,8 @@ fn times(value: &Value, unit: f64) -> JobTimes {
     let buckets = list("bins").into_iter().filter(|(_, held)| *held > 0.0);
     let buckets: Vec<(u64, u64)> =
         buckets.map(|(middle, held)| ((middle * unit) as u64, held as u64)).collect();
-    let counted = (!buckets.is_empty()).then(|| buckets.iter().map(|one| one.1).sum());
+    let sum = || buckets.iter().fold(0, |sum: u64, one| sum.saturating_add(one.1));
+    let counted = (!buckets.is_empty()).then(sum);
     let count = whole(get("N")).or(counted);
     match count {
         Some(0) => JobTimes { quantiles, ..JobTimes::default() },

@@ -76,6 +76,18 @@ fn buckets_tell_the_percentiles_that_fio_does_not_list() {
 }
 
 #[test]
+fn buckets_of_more_than_can_be_counted_are_no_mistake_of_ours() {
+    let times = r#"{"N": null, "bins": {"100": 1e308, "200": 18446744073709551615}}"#;
+    let text = format!(
+        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "read":
+           {{"total_ios": 5, "clat_ns": {times}}}}}]}}"#
+    );
+    let read = Output::read(&text, 100).unwrap();
+    let imported = import(&[("bins".to_owned(), read)], 0.03).unwrap();
+    assert_eq!(jobs(&imported)[0].flows[0].service_time.count, Some(u64::MAX));
+}
+
+#[test]
 fn a_map_of_diskplorer_masks_the_cells_that_its_script_masks() {
     let imported = read("diskplorer.json");
     let found = map(&imported);
