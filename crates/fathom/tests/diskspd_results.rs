@@ -382,7 +382,7 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
         (&["-b4K", "none.dat"], "none.dat: it does not exist: create it with -c"),
         (&["-b64K", "kept.dat"], "-b64K: it is larger than the region of 13 B in kept.dat"),
         (&["--json", "kept.dat"], "stdout has DiskSpd's result"),
-        (&["-w50", "-Z1T", "-c1M", "new.dat"], "takes more than half of the memory of "),
+        (&["-w50", "-Z1T", "-c1M", "new.dat"], "more than half of the memory of "),
     ] {
         let output = place.run(&[&["diskspd", "-W0", "-d1"], words].concat());
         assert!([2, 3].contains(&code(&output)), "{words:?}: {}", stderr(&output));
