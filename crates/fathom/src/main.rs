@@ -30,6 +30,9 @@ use error::{Error, exit};
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(our_fault));
+    if let Err(error) = room::check_program() {
+        return ended(Err(error));
+    }
     let args = Args::read();
     let begun = signals::listen().and_then(|()| hanging::supervise(move || run(&args.command)));
     begun.unwrap_or_else(|cause| {

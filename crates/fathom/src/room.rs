@@ -40,6 +40,23 @@ pub fn check(streams: &[Stream], backend: BackendKind) -> Result<(), Error> {
     SystemLimits::here().check(Needs::of(streams, backend))
 }
 
+/// Refuses to begin where the address space is less than the program itself takes: its threads could
+/// not even tell of an error, because a failed allocation is an abort.
+///
+/// # Errors
+///
+/// When `ulimit -v` allows less.
+pub fn check_program() -> Result<(), Error> {
+    match getrlimit(Resource::As).current.filter(|limit| *limit < PROGRAM) {
+        Some(limit) => Err(Error::Refused(format!(
+            "ulimit -v allows {} of address space, and fathom alone takes {}: raise it",
+            Bytes(limit),
+            Bytes(PROGRAM)
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// What there is.
 #[derive(Clone, Copy, Debug)]
 struct SystemLimits {

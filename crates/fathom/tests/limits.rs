@@ -73,8 +73,15 @@ fn a_user_without_a_thread_is_refused() {
     let place = Place::in_memory();
     let open = Command::new("chmod").arg("777").arg(place.path()).status().unwrap();
     assert!(open.success());
-    // A user of whom nothing else runs. The program is copied to where that user may read it.
-    std::fs::copy(env!("CARGO_BIN_EXE_fathom"), place.join("fathom")).unwrap();
+    // A user of whom nothing else runs. The program is copied to where that user may read it, by
+    // another process: a file that this one has open for writing could not be executed, should
+    // another test fork just then.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_fathom"))
+        .arg(place.join("fathom"))
+        .status()
+        .unwrap();
+    assert!(copied.success());
     let user = "setpriv --reuid 64971 --regid 64971 --clear-groups";
     for (threads, args) in
         [(1, "run sim:queue"), (1, "inspect fathom"), (2, "run fathom --block-size 4k")]
