@@ -37,22 +37,35 @@ look_at() { # NAME
 null="driver=null-co,size=1G,read-zeroes=on"
 in_guest known "-drive if=none,id=t0,$null,throttling.iops-total=2000 -device virtio-blk-pci,drive=t0,serial=limit
   -drive if=none,id=n0,$null -device nvme,id=nv0,serial=nv0,drive=n0"
-# In one of the guest's three measurements.
-limit_is() { # DEPTH LOW HIGH
+# No measurement exceeds the limit. One of the guest's three reaches it, unless the machine under the
+# guest stood still or had no CPU for it, which fathom tells of.
+limit_holds() { # DEPTH HIGH
   local try
   for try in 1 2 3; do
     look_at limit$1-$try
-    if between "$(trial 'ios * 3 / seconds')" "$2" "$3"; then return 0; fi
+    between "$(trial 'ios * 3 / seconds')" 1 "$2" || return 1
   done
-  return 1
 }
-# The burst of 200 is for whoever comes first, and the samples of what will be read may be that.
+limit_is_reached() { # DEPTH LOW
+  local try sentence="virtio-blk of 2000 IOPS at depth $1: 6000 I/Os in 3 s within 1 %" disturbed=1
+  for try in 1 2 3; do
+    look_at limit$1-$try
+    if [[ $(trial "ios * 3 / seconds >= $2") = true ]]; then pass "$sentence"; return; fi
+    grep -qE '"code":"(machine-paused|cpu-steal|cpu-contention|worker-busy)"' "$result" || disturbed=0
+  done
+  if [[ $disturbed = 1 ]]; then
+    skip "$sentence" "the machine stood still or had no CPU for the guest"
+  else
+    fail "$sentence" "not in 3 measurements"
+  fi
+}
+# The burst of 200 is for the first I/Os, and the samples of what will be read may be those.
 # One I/O at a time may be slower than the limit here: nothing is fast in an emulated machine.
-check "virtio-blk of 2000 IOPS at depth 1: at most 6200 I/Os in 3 s, within 1 %" limit_is 1 1 6262
-for depth in 4 32; do
-  check "virtio-blk of 2000 IOPS at depth $depth: 6000 to 6200 I/Os in 3 s within 1 %" \
-    limit_is $depth 5938 6262
+for depth in 1 4 32; do
+  check "virtio-blk of 2000 IOPS at depth $depth: at most 6200 I/Os in 3 s, within 1 %" \
+    limit_holds $depth 6262
 done
+for depth in 4 32; do limit_is_reached $depth 5938; done
 look_at inspect-nvme
 check "inspect knows an NVMe disk: exit code" status_is 0
 check "inspect knows an NVMe disk: its model" says 'QEMU NVMe'
