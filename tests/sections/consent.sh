@@ -283,3 +283,42 @@ process=$!
 run_fathom run theirs "${short[@]}" --overwrite
 check "who has a file open is told" says "theirs is in use by sleep \($process, open for writing\)"
 kill "$process"
+
+# Who comes while a sweep goes on is told, and stops it where it must not go on.
+head -c 4M /dev/urandom >long
+sweeping() { # RESULT OPTIONS...: a sweep of which a trial is in the file, as $process
+  local result=$1
+  shift
+  "$fathom" sweep "$@" --axis queue-depth=1,2,3,4,5,6 --read-share 0% -d 500ms --warm-up 0s --yes \
+    --out "$result" >"$out" 2>&1 &
+  process=$!
+  wait_until 60 bash -c "[[ \$(grep -c '\"line\":\"trial\"' $result) -ge 1 ]]"
+}
+ends() { # the sweep, with its status in $status
+  status=0
+  wait "$process" || status=$?
+  sed 's/^/  /' "$out"
+}
+sweeping opened.jsonl long --overwrite
+sleep 30 3<>long &
+reader=$!
+ends
+kill "$reader"
+check "who opens a target in the middle of a sweep is told" says "long is in use by sleep \($reader, open for writing\)"
+check "and once" test "$(grep -c 'long is in use by' "$out")" -eq 1
+check "and the sweep goes on to its end" status_is 0 4
+sweeping shown.jsonl long --overwrite
+make_loop "$FATHOM_BED/long"
+ends
+check "a target that a loop device shows in the middle of a sweep: exit code" status_is 3
+check "a target that a loop device shows in the middle of a sweep: says why" says "part of $loop"
+check "a target that a loop device shows in the middle of a sweep: the trials before are kept" test \
+  "$(jq -s '[.[] | select(.line == "trial")] | length' shown.jsonl)" -ge 1
+first=$loop
+sweeping above.jsonl "$first" --destroy "$first"
+make_loop "$first"
+ends
+check "a device that a loop device shows in the middle of a sweep: exit code" status_is 3
+check "a device that a loop device shows in the middle of a sweep: says why" says "$first is part of $loop"
+losetup -d "$loop"
+losetup -d "$first"

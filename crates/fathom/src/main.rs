@@ -20,6 +20,7 @@ mod scratch;
 mod session;
 mod signals;
 mod trace;
+mod users;
 mod workload;
 
 use std::panic::{self, PanicHookInfo};

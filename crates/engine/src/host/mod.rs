@@ -29,12 +29,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use fathom_core::Bytes;
-use fathom_core::facts::{Counters, Extents, FileSystem, Host, Layer, Target, TargetKind};
+use fathom_core::facts::{Counters, Extents, FileSystem, Host, InUse, Layer, Target, TargetKind};
 use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, fgetxattr, ioctl_getflags, statfs, statx};
 
 use self::cgroup::Groups;
 use self::mounts::{Mount, mount_of, mounts};
-use self::system::{System, split_number};
+use self::system::{DeviceFolder, System, split_number};
 use crate::found;
 use crate::target_error::TargetError;
 
@@ -105,6 +105,27 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     target.in_use = usage::of_file(&system, path, Some(&metadata));
     target.limits = Groups::read(&system).io_limits(&target.layers);
     Ok(target)
+}
+
+/// Who uses a target by now that this process has open to write to it: somebody may have come since it
+/// was looked at. What it holds does not count, and neither does what this process does with it.
+pub(crate) fn uses_of_open(target: &Target, file: &File) -> io::Result<Vec<InUse>> {
+    let system = System::real();
+    let device = |number| system.device(number);
+    let uses_of = |device: Option<DeviceFolder>| {
+        device.map_or_else(Vec::new, |device| usage::of_open_device(&system, &device))
+    };
+    Ok(match target.kind {
+        TargetKind::File => {
+            usage::of_file(&system, Path::new(&target.path), Some(&file.metadata()?))
+        }
+        TargetKind::BlockDevice => uses_of(device(split_number(file.metadata()?.rdev()))),
+        TargetKind::NvmeGeneric => {
+            let beside = target.namespace.as_ref().map(|found| &found.block_device);
+            uses_of(beside.and_then(|path| device(system.number_of(path)?)))
+        }
+        _ => Vec::new(),
+    })
 }
 
 /// What of a target was ever written by now; none where that cannot be told.

@@ -36,6 +36,15 @@ pub(crate) fn of_device(system: &System, device: &DeviceFolder, path: &Path) -> 
     usage.found
 }
 
+/// Who uses a block device that this process has open, and perhaps claimed: nobody else can claim it
+/// then, but others may show what is on it, as a loop device does that claims nothing.
+pub(crate) fn of_open_device(system: &System, device: &DeviceFolder) -> Vec<InUse> {
+    let mut usage = Usage::new(system);
+    usage.whole(device);
+    usage.below(device, 0);
+    usage.found
+}
+
 /// What statfs says of procfs and sysfs, from linux/magic.h.
 const PROC: i64 = 0x9fa0;
 const SYS: i64 = 0x6265_6572;

@@ -8,6 +8,7 @@ use fathom_core::spec::Cache;
 
 use super::Opening;
 use crate::host;
+use crate::open_target::OpenTarget;
 use crate::target_error::TargetError;
 
 /// What may be written to.
@@ -46,6 +47,28 @@ fn names(names: &[String], target: &Target) -> bool {
         *name == target.name
             || fs::canonicalize(name).is_ok_and(|path| path == Path::new(&target.path))
     })
+}
+
+/// Looks whether somebody uses by now what is open to be written to, which nobody did when it was judged.
+///
+/// # Errors
+///
+/// When somebody does and the user did not allow it, or it cannot be told any more.
+pub fn judge_again(
+    target: &Target,
+    open: &OpenTarget,
+    overwrite: &Overwrite,
+) -> Result<(), TargetError> {
+    if overwrite.destroys_in_use(target) {
+        return Ok(());
+    }
+    let name = || target.name.clone();
+    let uses = host::uses_of_open(target, &open.file)
+        .map_err(|cause| TargetError::Open { name: name(), cause })?;
+    match uses.is_empty() {
+        true => Ok(()),
+        false => Err(TargetError::InUse { name: name(), uses }),
+    }
 }
 
 /// Decides by what is known, before anything is opened.

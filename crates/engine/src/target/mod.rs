@@ -22,7 +22,7 @@ use fathom_core::spec::Access;
 use confirm::{confirm, confirm_disk, is_copied_up, note_copy};
 use region::alignment;
 
-pub use judge::{Overwrite, judge};
+pub use judge::{Overwrite, judge, judge_again};
 pub use region::{check_alignment, check_command_size, check_region};
 pub use trims::probe_trim;
 

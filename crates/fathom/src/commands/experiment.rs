@@ -7,7 +7,6 @@ use fathom_core::spec::{BackendKind, Point, Stream};
 use fathom_core::trial::Trial;
 use fathom_core::verdict::{self, foresee};
 use fathom_core::{Bytes, typed_path};
-use fathom_engine::Devices;
 use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
@@ -21,7 +20,7 @@ use crate::error::{Error, exit};
 use crate::journal::Journal;
 use crate::live::{Live, clock};
 use crate::resolve::Spec;
-use crate::session::{self, Carrier, Course, Outcome, Session};
+use crate::session::{self, Carried, Carrier, Course, Outcome, Session};
 use crate::{contents, output, signals};
 
 /// More lines of a kind than this are counted, not shown.
@@ -358,7 +357,7 @@ struct Opener<'a> {
 }
 
 impl Carrier for Opener<'_> {
-    fn carry(&mut self, planned: &Planned) -> Result<(Devices<'_>, &str), Error> {
+    fn carry(&mut self, planned: &Planned) -> Result<Carried<'_>, Error> {
         let place = (self.which)(planned);
         // Closed before the next is opened, which may be the same device opened in another way.
         let kept = self.open.take().filter(|(open, _)| *open == place);
@@ -367,7 +366,7 @@ impl Carrier for Opener<'_> {
             None => shared::open(&self.grounds[place].place, &self.grounds[place].spec)?,
         };
         let (_, opened) = self.open.insert((place, opened));
-        Ok((opened.devices(), opened.backend().1))
+        Ok(opened.carried())
     }
 }
 

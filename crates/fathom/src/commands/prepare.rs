@@ -25,7 +25,7 @@ use crate::cli::args::Prepare;
 use crate::error::{Error, exit};
 use crate::hanging::{Role, patiently};
 use crate::live::Live;
-use crate::{output, scratch, signals};
+use crate::{output, scratch, signals, users};
 
 /// Direct writes begin and end on whole pages.
 const PAGE: u64 = 4096;
@@ -263,7 +263,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> R
     };
     let size = args.size.max(facts.size);
     let file = open_for_writing(&facts, &opening)?;
-    shared::in_use_by(&[&facts]).iter().for_each(|line| output::complain(line));
+    users::tell(&[&facts]);
     signals::be_orderly();
     fill_all((&args.file, &file), size, options).map_err(|error| {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))

@@ -1,7 +1,7 @@
 //! What `quick` and `run` share: finding and opening targets, the outputs, and the way from a spec
 //! to an outcome.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -16,7 +16,6 @@ use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
 use fathom_engine::calibrate;
 use fathom_engine::clock::Clock;
-use fathom_engine::host::User;
 use fathom_engine::target::{self, OpenTarget, Opening};
 use fathom_engine::{Choice, Devices, Way, access, choose_for, host, sim};
 use fathom_report::document::{self, Document, Ended};
@@ -34,8 +33,9 @@ use crate::journal::{self, Journal};
 use crate::live::Live;
 use crate::resolve::{self, Machine, Spec};
 use crate::scratch::{self, Leftover};
-use crate::session::{self, Carrier, Course, Outcome, Session};
+use crate::session::{self, Carried, Carrier, Course, Outcome, Session};
 use crate::trace::TraceFile;
+use crate::users::{self, Written};
 use crate::workload::Asked;
 use crate::{contents, hanging, output, room, signals};
 
@@ -116,6 +116,8 @@ pub enum Opened {
         choice: Choice,
         /// Whether io_uring is asked for no more than it does by itself.
         usual: bool,
+        /// Those that are written to.
+        written: Written,
     },
 }
 
@@ -126,6 +128,15 @@ impl Opened {
             Self::Simulated(options) => Devices::Simulated(options),
             Self::Real { streams, choice, .. } => Devices::Real { streams, backend: choice.kind },
         }
+    }
+
+    /// The same, with what a session says of it and looks at before each trial.
+    pub fn carried(&self) -> Carried<'_> {
+        let written = match self {
+            Self::Simulated(_) => None,
+            Self::Real { written, .. } => Some(written),
+        };
+        Carried { devices: self.devices(), backend_reason: self.backend().1, written }
     }
 
     /// What the load generator itself can do with this backend; none where nobody knows. Measured
@@ -160,47 +171,20 @@ impl Opened {
 }
 
 impl Carrier for &Opened {
-    fn carry(&mut self, _: &Planned) -> Result<(Devices<'_>, &str), Error> {
-        Ok((self.devices(), self.backend().1))
+    fn carry(&mut self, _: &Planned) -> Result<Carried<'_>, Error> {
+        Ok(self.carried())
     }
 }
 
-/// Tells who else has a target open or locked that is to be written to: fathom may write under its feet.
+/// Tells who else has a target open or locked that is to be written to.
 pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
-    let written = |(place, spec): (&'a Place, &'a Spec)| match place {
-        Place::Real(facts) => {
-            written_targets(spec).into_iter().map(|at| &facts[at as usize]).collect()
-        }
-        Place::Simulated { .. } => Vec::new(),
-    };
-    let lines: BTreeSet<String> =
-        works.into_iter().flat_map(|work| in_use_by(&written(work))).collect();
-    lines.iter().for_each(|line| output::complain(line));
-}
-
-/// For each of these targets that others have open or locked, who they are.
-pub fn in_use_by(written: &[&Target]) -> Vec<String> {
-    const SHOWN: usize = 3;
-    let line = |(target, users): (&&Target, Vec<User>)| {
-        let named = users.iter().take(SHOWN).map(|user| {
-            let how = match (user.writes, user.locks) {
-                (true, true) => "writing to it and locking it",
-                (true, false) => "open for writing",
-                (false, true) => "locking it",
-                (false, false) => "open for reading",
-            };
-            format!("{} ({}, {how})", user.name, user.process)
-        });
-        let named: Vec<String> = named.collect();
-        let more = match users.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let (name, named) = (&target.name, named.join(", "));
-        (!users.is_empty())
-            .then(|| format!("{name} is in use by {named}{more}, and this overwrites it"))
-    };
-    written.iter().zip(host::users(written)).filter_map(line).collect()
+    let mut written: BTreeMap<&str, &Target> = BTreeMap::new();
+    for (place, spec) in works {
+        let Place::Real(facts) = place else { continue };
+        let targets = written_targets(spec).into_iter().map(|at| &facts[at as usize]);
+        written.extend(targets.map(|target| (target.path.as_str(), target)));
+    }
+    users::tell(&written.into_values().collect::<Vec<_>>());
 }
 
 /// Opens what a spec names.
@@ -243,7 +227,8 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     let choice = with_trims(described, &ways, choice)?;
     room(choice.kind)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
-    Ok(Opened::Real { streams, choice, usual })
+    let written = Written::of(facts, (described, &streams), spec.consent.clone());
+    Ok(Opened::Real { streams, choice, usual, written })
 }
 
 /// Sees that what carries the I/Os can trim where a stream does.

@@ -29,6 +29,7 @@ use crate::live::{Live, bandwidth, grouped};
 use crate::room;
 use crate::signals;
 use crate::trace::{TraceFile, TrialTrace};
+use crate::users::Written;
 use ahead::{Ahead, Runner, Task};
 
 /// How soon a rest ends after somebody asked to stop.
@@ -36,12 +37,22 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// What carries the I/Os of points.
 pub trait Carrier {
-    /// The open targets of a point, and why their backend carries its I/Os.
+    /// Opens the targets of a point.
     ///
     /// # Errors
     ///
     /// When they cannot be opened for it.
-    fn carry(&mut self, planned: &Planned) -> Result<(Devices<'_>, &str), Error>;
+    fn carry(&mut self, planned: &Planned) -> Result<Carried<'_>, Error>;
+}
+
+/// The open targets of a point.
+pub struct Carried<'a> {
+    /// For `run_point`.
+    pub devices: Devices<'a>,
+    /// Why their backend carries its I/Os.
+    pub backend_reason: &'a str,
+    /// Those that are written to; none where nothing real is.
+    pub written: Option<&'a Written>,
 }
 
 /// What a session works with.
@@ -261,7 +272,8 @@ impl Session<'_> {
     ) -> Result<Trial, Error> {
         let (io_wq, trace, ahead) = means;
         let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
-        let (devices, backend_reason) = self.carrier.carry(&planned)?;
+        let Carried { devices, backend_reason, written } = self.carrier.carry(&planned)?;
+        written.map_or(Ok(()), Written::look_again)?;
         let backend = match devices {
             Devices::Real { backend, .. } => backend,
             Devices::Simulated(_) => BackendKind::Sim,
@@ -350,7 +362,7 @@ impl Session<'_> {
 
     /// The simulated device that a point runs on, if that is what it runs on.
     fn device(&mut self, planned: &Planned) -> Result<Option<sim::Options>, Error> {
-        match self.carrier.carry(planned)?.0 {
+        match self.carrier.carry(planned)?.devices {
             Devices::Simulated(device) => Ok(Some(device.clone())),
             Devices::Real { .. } => Ok(None),
         }

@@ -1,0 +1,105 @@
+//! Who else uses what is written to: told before the first trial, and asked again before each that
+//! follows, because a sweep takes hours and somebody may have come.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fathom_core::facts::Target;
+use fathom_core::spec::Stream;
+use fathom_engine::host::{self, User};
+use fathom_engine::target::{self, OpenTarget, Overwrite};
+
+use crate::error::Error;
+use crate::{hanging, output};
+
+/// Who was told of, by the target's path and the process, so that nobody is told of twice.
+static TOLD: Mutex<BTreeSet<(String, u32)>> = Mutex::new(BTreeSet::new());
+
+/// The open targets that are written to.
+#[derive(Clone)]
+pub struct Written(Arc<Files>);
+
+struct Files {
+    targets: Vec<(Target, OpenTarget)>,
+    consent: Overwrite,
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.targets.iter().map(|(target, _)| &target.name)).finish()
+    }
+}
+
+impl Written {
+    /// Of what was opened for these streams: for each a target for each of its regions.
+    pub fn of(
+        facts: &[Target],
+        (streams, opened): (&[Stream], &[Vec<OpenTarget>]),
+        consent: Overwrite,
+    ) -> Self {
+        let written = streams.iter().zip(opened).filter(|(stream, _)| stream.destroys());
+        let each: BTreeMap<u32, &OpenTarget> = written
+            .flat_map(|(stream, open)| stream.regions.iter().map(|it| it.target).zip(open))
+            .collect();
+        let with_facts =
+            |(at, open): (u32, &OpenTarget)| (facts[at as usize].clone(), open.clone());
+        let targets = each.into_iter().map(with_facts).collect();
+        Self(Arc::new(Files { targets, consent }))
+    }
+
+    /// Looks who uses them now, and tells of those who have come.
+    ///
+    /// # Errors
+    ///
+    /// When what others do with one forbids to write to it, as when a loop device shows it since, or
+    /// when one hangs.
+    pub fn look_again(&self) -> Result<(), Error> {
+        let Some((first, _)) = self.0.targets.first() else { return Ok(()) };
+        let files = Arc::clone(&self.0);
+        hanging::waited_for(&first.name, "it was asked for who uses it", move || {
+            for (facts, open) in &files.targets {
+                target::judge_again(facts, open, &files.consent)
+                    .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            }
+            tell(&files.targets.iter().map(|(facts, _)| facts).collect::<Vec<_>>());
+            Ok(())
+        })
+    }
+}
+
+/// Tells who else has targets open or locked that are to be written to: fathom may write under their
+/// feet.
+pub fn tell(written: &[&Target]) {
+    if written.is_empty() {
+        return;
+    }
+    let found = host::users(written);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    for (target, mut users) in written.iter().zip(found) {
+        users.retain(|user| told.insert((target.path.clone(), user.process)));
+        if !users.is_empty() {
+            output::complain(&in_words(target, &users));
+        }
+    }
+}
+
+fn in_words(target: &Target, users: &[User]) -> String {
+    const SHOWN: usize = 3;
+    let named = users.iter().take(SHOWN).map(|user| {
+        let how = match (user.writes, user.locks) {
+            (true, true) => "writing to it and locking it",
+            (true, false) => "open for writing",
+            (false, true) => "locking it",
+            (false, false) => "open for reading",
+        };
+        format!("{} ({}, {how})", user.name, user.process)
+    });
+    let named: Vec<String> = named.collect();
+    let more = match users.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (name, named) = (&target.name, named.join(", "));
+    format!("{name} is in use by {named}{more}, and this overwrites it")
+}
