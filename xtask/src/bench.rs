@@ -148,7 +148,7 @@ impl Observer for Nobody {
 pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
     let region = Region { target: 0, offset: Bytes(0), length };
     let stream = Stream {
-        pacing: Pacing::Closed { queue_depth },
+        pacing: Pacing::closed(queue_depth),
         ..Stream::reading("random read 4 KiB", Vec::from([region]))
     };
     Point::of(Vec::from([stream]), window)

@@ -44,7 +44,7 @@ struct Load {
     backend: BackendKind,
     pattern: Pattern,
     read_share: f64,
-    pacing: Pacing,
+    pacing: fn() -> Pacing,
     /// The most instructions that the project allows.
     goal: Option<f64>,
 }
@@ -54,7 +54,7 @@ const DEEP: Load = Load {
     backend: BackendKind::Uring,
     pattern: Pattern::RANDOM,
     read_share: 1.0,
-    pacing: Pacing::Closed { queue_depth: 32 },
+    pacing: || Pacing::closed(32),
     goal: None,
 };
 
@@ -72,23 +72,14 @@ const LOADS: [Load; 7] = [
         // More than can be done, because a loop that waits for what is due spins, and how often
         // it does so in a nanosecond says nothing.
         name: "io_uring, queue depth 32, random reads, open loop with Poisson arrivals, behind",
-        pacing: Pacing::Open {
-            offered_load: Rate(10e6),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 32,
-            realtime: false,
-        },
+        pacing: || Pacing::open(Rate(10e6), Arrivals::Poisson, 32),
         ..DEEP
     },
-    Load {
-        name: "io_uring, queue depth 1, random reads",
-        pacing: Pacing::Closed { queue_depth: 1 },
-        ..DEEP
-    },
+    Load { name: "io_uring, queue depth 1, random reads", pacing: || Pacing::closed(1), ..DEEP },
     Load {
         name: "sync, queue depth 1, random reads",
         backend: BackendKind::Sync,
-        pacing: Pacing::Closed { queue_depth: 1 },
+        pacing: || Pacing::closed(1),
         ..DEEP
     },
 ];
@@ -98,7 +89,7 @@ impl Load {
         let stream = Stream {
             pattern: self.pattern.clone(),
             read_share: self.read_share,
-            pacing: self.pacing,
+            pacing: (self.pacing)(),
             ..Stream::reading(
                 self.name,
                 Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Record, StartDelay};
-use fathom_core::spec::{Arrivals, BackendKind, Pacing, Point, Region, Stream};
+use fathom_core::spec::{Arrivals, BackendKind, Loop, OfferedLoad, Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
@@ -122,12 +122,12 @@ fn fathom(
     size: Size,
 ) -> Result<Row, String> {
     let stream = Stream {
-        pacing: Pacing::Open {
-            offered_load: Rate(asked),
+        pacing: Pacing::of(Loop::Open {
+            load: OfferedLoad::Steady(Rate(asked)),
             arrivals,
             queue_depth_max: DEPTH,
             realtime: generator == Generator::FathomRealtime,
-        },
+        }),
         ..Stream::reading(
             "random read 4 KiB",
             Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_core::facts::{Counters, Host, Target};
-use fathom_core::spec::{Access, BackendKind, Pacing, Point, Workers};
+use fathom_core::spec::{Access, BackendKind, Point, Workers};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
@@ -217,7 +217,7 @@ impl Session {
         io_wq: Option<&mut IoWqWatch>,
         file: &mut File,
     ) -> Result<Trial, String> {
-        assert!(matches!(point.streams[0].pacing, Pacing::Closed { .. }));
+        assert!(!point.streams[0].pacing.is_open());
         let devices = Devices::Real { streams: &self.open, backend: self.backend };
         let mut watcher = Watcher { facts: &self.facts, io_wq, opened: None, counted: None };
         let record = run_point(&point, devices, &AtomicBool::new(false), &mut watcher)

@@ -1,8 +1,8 @@
 //! How a point is divided among its workers. Pure, so that what each thread does is known before
 //! any of them starts.
 
-use crate::spec::{Flush, Limit, Pacing, Point, Region, Stream, Workers};
-use crate::units::{Bytes, Rate};
+use crate::spec::{Flush, Limit, Loop, Point, Region, Stream, Workers};
+use crate::units::Bytes;
 
 /// What one worker does.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +21,8 @@ pub struct WorkerPlan {
     pub regions: Vec<Region>,
     /// The place in the stream's regions of the first of these.
     pub first_region: u32,
-    /// Its part of the stream's pacing.
-    pub pacing: Pacing,
+    /// Its part of the stream's pace.
+    pub pace: Loop,
     /// When it flushes.
     pub flush: Option<Flush>,
     /// Whether it trims.
@@ -53,7 +53,7 @@ impl WorkerPlan {
         };
         let of_all = |total| part(total, self.workers, self.worker);
         let of_regions = |total: u64| part(total, self.sharers, self.share);
-        let quota = match (stream.limit?, stream.block_sizes.only()) {
+        let quota = match (stream.pacing.limit?, stream.block_sizes.only()) {
             (Limit::Ios(ios), _) => Quota::Ios(of_all(ios)),
             (Limit::Bytes(bytes), Some(block)) => Quota::Ios(of_all(bytes.0.div_ceil(block.0))),
             (Limit::Bytes(bytes), None) => Quota::Bytes(of_all(bytes.0)),
@@ -111,7 +111,7 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
                 share,
                 regions,
                 first_region,
-                pacing: share_of(stream.pacing, workers, worker),
+                pace: stream.pacing.pace.share(workers, worker),
                 flush: stream.flush,
                 trims: stream.trims(),
                 seed: worker_seed(point.seed, index as u64, u64::from(worker)),
@@ -138,19 +138,6 @@ pub fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
     }
 }
 
-fn share_of(pacing: Pacing, workers: u32, worker: u32) -> Pacing {
-    let slots = |total: u32| total / workers + u32::from(worker < total % workers);
-    match pacing {
-        Pacing::Closed { queue_depth } => Pacing::Closed { queue_depth: slots(queue_depth) },
-        Pacing::Open { offered_load, arrivals, queue_depth_max, realtime } => Pacing::Open {
-            offered_load: Rate(offered_load.0 / f64::from(workers)),
-            arrivals,
-            queue_depth_max: slots(queue_depth_max),
-            realtime,
-        },
-    }
-}
-
 /// Mixes the point's seed with the worker's place (SplitMix64's finaliser), so that neighbouring
 /// seeds and neighbouring workers have unrelated offsets.
 fn worker_seed(seed: u64, stream: u64, worker: u64) -> u64 {
@@ -165,8 +152,8 @@ fn worker_seed(seed: u64, stream: u64, worker: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Arrivals, BlockSizes};
-    use crate::units::Span;
+    use crate::spec::{Arrivals, BlockSizes, Pacing};
+    use crate::units::{Rate, Span};
 
     fn point(workers: Workers, pacing: Pacing, targets: u32) -> Point {
         let region = |target| Region { target, offset: Bytes(0), length: Bytes(1 << 20) };
@@ -187,25 +174,20 @@ mod tests {
 
     #[test]
     fn queue_depth_is_divided_without_loss() {
-        let plans = divide(&point(Workers::Total(3), Pacing::Closed { queue_depth: 32 }, 2));
-        let depths: Vec<u32> = plans.iter().map(|p| p.pacing.queue_depth()).collect();
+        let plans = divide(&point(Workers::Total(3), Pacing::closed(32), 2));
+        let depths: Vec<u32> = plans.iter().map(|p| p.pace.queue_depth()).collect();
         assert_eq!(depths, [11, 11, 10]);
         assert!(plans.iter().all(|p| p.regions.len() == 2 && p.sharers == 3));
     }
 
     #[test]
     fn workers_per_target_serve_one_target_each() {
-        let open = Pacing::Open {
-            offered_load: Rate(1000.0),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 64,
-            realtime: false,
-        };
+        let open = Pacing::open(Rate(1000.0), Arrivals::Poisson, 64);
         let plans = divide(&point(Workers::PerTarget(2), open, 2));
         let targets: Vec<u32> = plans.iter().map(|p| p.regions[0].target).collect();
         assert_eq!(targets, [0, 0, 1, 1]);
         assert_eq!(plans[1].share, 1);
-        assert!(plans.iter().all(|p| p.regions.len() == 1 && p.pacing.queue_depth() == 16));
+        assert!(plans.iter().all(|p| p.regions.len() == 1 && p.pace.queue_depth() == 16));
         assert!(plans.iter().map(|p| p.first_region).eq([0, 0, 1, 1]));
         let own = plans.iter().map(|p| p.seed);
         let seeds: std::collections::BTreeSet<u64> =
@@ -216,7 +198,7 @@ mod tests {
     #[test]
     fn zones_are_whole_units_that_lie_side_by_side_and_leave_nothing_out() {
         for (workers, length, unit) in [(1, 1 << 20, 4096), (3, 1 << 20, 4096), (7, 100_000, 512)] {
-            let mut point = point(Workers::Total(workers), Pacing::Closed { queue_depth: 7 }, 2);
+            let mut point = point(Workers::Total(workers), Pacing::closed(7), 2);
             let stream = &mut point.streams[0];
             stream.zones = true;
             stream.align = Some(Bytes(unit));
@@ -242,9 +224,8 @@ mod tests {
     fn quotas(limit: Limit, change: impl FnOnce(&mut Stream)) -> Vec<Quota> {
         let region = |target| Region { target, offset: Bytes(0), length: Bytes(101 * 4096) };
         let mut stream = Stream {
-            pacing: Pacing::Closed { queue_depth: 16 },
+            pacing: Pacing { limit: Some(limit), ..Pacing::closed(16) },
             workers: Workers::Total(3),
-            limit: Some(limit),
             ..Stream::reading("bounded", [0, 1].map(region).to_vec())
         };
         change(&mut stream);

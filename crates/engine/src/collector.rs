@@ -414,7 +414,7 @@ pub(crate) fn empty_tally(plan: &WorkerPlan) -> Box<Tally> {
 }
 
 fn tally(plan: &WorkerPlan, new: fn(usize, bool, bool) -> Tally) -> Tally {
-    new(plan.regions.len(), plan.pacing.is_open(), plan.flush.is_some() || plan.trims)
+    new(plan.regions.len(), plan.pace.is_open(), plan.flush.is_some() || plan.trims)
 }
 
 /// What the worker did to each of its regions.
@@ -462,7 +462,7 @@ mod tests {
             sharers: 2,
             share: worker,
             regions: Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(4096) }]),
-            pacing: Pacing::Closed { queue_depth: 1 },
+            pace: Pacing::closed(1).pace,
             seed: 1,
             stream_seed: 1,
             first_region: 0,

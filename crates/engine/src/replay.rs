@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn what_is_filled_in_is_in_the_record() {
         let stream = Stream {
-            pacing: Pacing::Closed { queue_depth: 2 },
+            pacing: Pacing::closed(2),
             workers: Workers::Total(2),
             ..Stream::reading(
                 "invented",

@@ -294,7 +294,7 @@ pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<BlockLine>>, TraceBlo
         }
         returns.push(give_back);
         let line = BlockLine { full: full.clone(), empty };
-        let slots = plan.pacing.queue_depth();
+        let slots = plan.pace.queue_depth();
         followers.push(Follower::new(worker, slots, empty_block(workers), line));
     }
     (followers, TraceBlocks { filled, full, returns })
@@ -343,7 +343,7 @@ pub(crate) struct AtOnce<'a, 'b> {
 impl<'a, 'b> AtOnce<'a, 'b> {
     /// Follows a worker.
     pub(crate) fn follow(self, worker: usize) -> Follower<Self> {
-        let slots = self.plans[worker].pacing.queue_depth();
+        let slots = self.plans[worker].pace.queue_depth();
         Follower::new(worker, slots, empty_block(self.plans.len()), self)
     }
 }
@@ -443,7 +443,7 @@ mod tests {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
         let stream = Stream {
             workers: Workers::Total(2),
-            pacing: Pacing::Closed { queue_depth: 2 },
+            pacing: Pacing::closed(2),
             ..Stream::reading("test", Vec::from([region]))
         };
         let plans = divide(&Point::of(Vec::from([stream]), Span::from_secs(1)));

@@ -55,7 +55,7 @@ impl Observer for Nobody {
 
 fn point(window: Span, interval: Span) -> Point {
     let stream = Stream {
-        pacing: Pacing::Closed { queue_depth: 8 },
+        pacing: Pacing::closed(8),
         ..Stream::reading(
             "random read 4 KiB",
             Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),

@@ -39,7 +39,7 @@ fn target(file: &File) -> OpenTarget {
 fn run(backend: BackendKind, queue_depth: u32, targets: &[OpenTarget]) -> u64 {
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(BLOCKS * 4096) };
     let stream = Stream {
-        pacing: Pacing::Closed { queue_depth },
+        pacing: Pacing::closed(queue_depth),
         workers: Workers::Total(2),
         access: Access::BUFFERED,
         ..Stream::reading("reads", Vec::from([region]))

@@ -140,7 +140,7 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
         let stream = Stream {
             read_share: 0.0,
             flush: Some(Flush { every: 4, data_only: false, barrier: true }),
-            pacing: Pacing::Closed { queue_depth: 4 },
+            pacing: Pacing::closed(4),
             ..Stream::reading("log", Vec::from([region]))
         };
         let point = Point::of(Vec::from([stream]), Span::from_ms(300));
@@ -167,7 +167,7 @@ fn trims(target: OpenTarget, kind: BackendKind) -> Record {
     let stream = Stream {
         trim_share: 0.9,
         pattern: Pattern::SEQUENTIAL,
-        pacing: Pacing::Closed { queue_depth: 4 },
+        pacing: Pacing::closed(4),
         ..Stream::reading("trims", Vec::from([region]))
     };
     let point = Point::of(Vec::from([stream]), Span::from_ms(500));

@@ -51,7 +51,7 @@ fn written(size: u64, block: u64, change: impl FnOnce(&mut Stream)) -> Vec<u8> {
     change(&mut stream);
     // By count, so that a busy machine writes as much of it as a quiet one: of blocks at random, six
     // passes leave one in 400 unwritten.
-    stream.limit = Some(Limit::Passes(6));
+    stream.pacing.limit = Some(Limit::Passes(6));
     let point = Point::of(Vec::from([stream]), Span::from_secs(100));
     let streams = &[Vec::from([target])];
     let devices = Devices::Real { streams, backend: BackendKind::Sync };
@@ -119,7 +119,7 @@ fn zstd_saves_the_share_that_was_asked_for_in_blocks_of_every_size() {
                 let content = written(4 << 20, block, |stream| {
                     stream.payload = random(share, 0.0);
                     stream.pattern = pattern.clone();
-                    stream.pacing = Pacing::Closed { queue_depth: 4 };
+                    stream.pacing = Pacing::closed(4);
                 });
                 for chunk in [4096, 16_384, 131_072] {
                     let saved = saved(&content, chunk, folder.path());
@@ -153,7 +153,7 @@ fn as_many_blocks_are_duplicates_as_was_asked_for() {
                     let content = written(size, block, |stream| {
                         stream.payload = random(0.0, share);
                         stream.pattern = pattern.clone();
-                        stream.pacing = Pacing::Closed { queue_depth };
+                        stream.pacing = Pacing::closed(queue_depth);
                         stream.workers = Workers::Total(workers);
                     });
                     let found = duplicates(&content);

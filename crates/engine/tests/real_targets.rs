@@ -92,7 +92,7 @@ fn every_backend_runs_a_mixed_closed_loop_on_several_targets() {
     let targets = [target(folder.path(), "a", SIZE), target(folder.path(), "b", SIZE)];
     for backend in BACKENDS {
         for workers in [Workers::PerTarget(2), Workers::Total(3)] {
-            let point = point(2, Pacing::Closed { queue_depth: 16 }, workers, 0.5);
+            let point = point(2, Pacing::closed(16), workers, 0.5);
             let (record, log) = run(&point, &targets, backend);
             assert_eq!(
                 log.phases,
@@ -125,7 +125,7 @@ fn mapped_files_are_read_and_written_by_copies() {
         (SyncMode::Dsync, None, 9),
         (SyncMode::None, Some(Flush::DATA), 9),
     ] {
-        let pacing = Pacing::Closed { queue_depth: depth };
+        let pacing = Pacing::closed(depth);
         let mut point = point(2, pacing, Workers::Total(3), 0.5);
         point.streams[0].access = Access { mapped: true, sync, ..Access::BUFFERED };
         point.streams[0].flush = flush;
@@ -150,7 +150,7 @@ fn a_mapped_file_that_is_cut_off_gives_counted_errors() {
     let file = OpenOptions::new().write(true).open(folder.path().join("a")).unwrap();
     file.set_len(SIZE / 2).unwrap();
     for depth in [1, 4] {
-        let pacing = Pacing::Closed { queue_depth: depth };
+        let pacing = Pacing::closed(depth);
         let mut point = point(1, pacing, Workers::Total(1), 0.5);
         point.streams[0].access = Access { mapped: true, ..Access::BUFFERED };
         let (record, _) = run(&point, &targets, BackendKind::Sync);
@@ -175,7 +175,7 @@ fn every_backend_moves_blocks_of_several_sizes_in_their_shares() {
         &[(Bytes(2 * BLOCK), 1.0)],
     );
     for backend in BACKENDS {
-        let mut point = point(1, Pacing::Closed { queue_depth: 8 }, Workers::Total(2), 0.5);
+        let mut point = point(1, Pacing::closed(8), Workers::Total(2), 0.5);
         point.streams[0].block_sizes = sizes.clone();
         let (record, _) = run(&point, &targets, backend);
         assert_eq!(record.errors(), 0, "{backend:?}");
@@ -195,12 +195,7 @@ fn every_backend_keeps_an_open_loops_count() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
     for backend in BACKENDS {
-        let pacing = Pacing::Open {
-            offered_load: Rate(2000.0),
-            arrivals: Arrivals::Uniform,
-            queue_depth_max: 64,
-            realtime: false,
-        };
+        let pacing = Pacing::open(Rate(2000.0), Arrivals::Uniform, 64);
         let (record, _) = run(&point(1, pacing, Workers::Total(2), 1.0), &targets, backend);
         let ledger = record.ledger();
         // Due is what the schedule says, whatever the machine did: 2000/s for half a second.
@@ -219,7 +214,7 @@ fn reads_beyond_the_end_are_counted_as_short_with_their_offset() {
     // The region believes in 16 MiB, and the file has only one: as after a device was unplugged.
     let targets = [target(folder.path(), "shrunk", 1 << 20)];
     for backend in BACKENDS {
-        let point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(1), 1.0);
+        let point = point(1, Pacing::closed(4), Workers::Total(1), 1.0);
         let (record, _) = run(&point, &targets, backend);
         let errors = &record.workers[0].errors;
         assert!(errors.count > 0, "{backend:?}");
@@ -235,7 +230,7 @@ fn a_run_that_is_stopped_at_once_ends_and_balances() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
     for backend in BACKENDS {
-        let point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(2), 1.0);
+        let point = point(1, Pacing::closed(4), Workers::Total(2), 1.0);
         let devices = Devices::Real { streams: &[targets.to_vec()], backend };
         let record =
             run_point(&point, devices, &AtomicBool::new(true), &mut Log::default()).unwrap();
@@ -247,9 +242,9 @@ fn a_run_that_is_stopped_at_once_ends_and_balances() {
 fn a_backend_that_cannot_be_opened_is_an_error_and_ends_every_worker() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
-    let mut point = point(1, Pacing::Closed { queue_depth: 64 }, Workers::Total(4), 0.0);
+    let mut point = point(1, Pacing::closed(64), Workers::Total(4), 0.0);
     // 40,000 for each worker, more than a ring can have.
-    point.streams[0].pacing = Pacing::Closed { queue_depth: 160_000 };
+    point.streams[0].pacing = Pacing::closed(160_000);
     let devices = Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
     let error = run_point(&point, devices, &AtomicBool::new(false), &mut Log::default());
     let text = error.unwrap_err().to_string();
@@ -263,7 +258,7 @@ fn a_submission_thread_serves_a_real_file() {
     let submission_thread = Some(SubmissionThread { cpu: None });
     let ring = RingMode { polled: false, submission_thread };
     for read_share in [1.0, 0.5] {
-        let mut point = point(1, Pacing::Closed { queue_depth: 8 }, Workers::Total(1), read_share);
+        let mut point = point(1, Pacing::closed(8), Workers::Total(1), read_share);
         point.streams[0].access.ring = ring;
         // Until something completed: the two threads may have to share a CPU with others.
         point.window = Span::from_secs(60);
@@ -291,7 +286,7 @@ fn a_run_that_is_stopped_in_its_window_ends_for_all_workers_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
     for backend in BACKENDS {
-        let mut point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(3), 1.0);
+        let mut point = point(1, Pacing::closed(4), Workers::Total(3), 1.0);
         point.window = Span::from_secs(60);
         let stop = AtomicBool::new(false);
         let mut log = Stopper { log: Log::default(), stop: &stop };
@@ -340,7 +335,7 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
     };
     let region = |target| Region { target, offset: Bytes(0), length: Bytes(SIZE) };
     let readers = Stream {
-        pacing: Pacing::Closed { queue_depth: 6 },
+        pacing: Pacing::closed(6),
         workers: Workers::PerTarget(2),
         ..Stream::reading("readers", Vec::from([region(2), region(0)]))
     };
@@ -397,7 +392,7 @@ fn a_window_of_which_enough_is_seen_ends_at_an_intervals_end_for_all_workers() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
     for backend in BACKENDS {
-        let mut point = point(1, Pacing::Closed { queue_depth: 4 }, Workers::Total(3), 1.0);
+        let mut point = point(1, Pacing::closed(4), Workers::Total(3), 1.0);
         point.window = Span::from_secs(60);
         point.looks = Vec::from([200, 30_000].map(Span::from_ms));
         let mut looker = Looker { seen: None };

@@ -85,10 +85,10 @@ fn traced(point: &Point, devices: Devices<'_>) -> (Record, Keep) {
     (record, keep)
 }
 
-const CLOSED: Pacing = Pacing::Closed { queue_depth: 16 };
+const CLOSED: Pacing = Pacing::closed(16);
 
 fn open(arrivals: Arrivals) -> Pacing {
-    Pacing::Open { offered_load: Rate(3000.0), arrivals, queue_depth_max: 64, realtime: false }
+    Pacing::open(Rate(3000.0), arrivals, 64)
 }
 
 /// What a trace says of the figures that a record has.
@@ -150,7 +150,7 @@ fn the_trace_of_a_simulated_device_counts_as_its_record_does() {
     ] {
         let options: Options = device.parse().expect(device);
         for pacing in [CLOSED, open(Arrivals::Uniform), open(Arrivals::Poisson)] {
-            let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
+            let stream = stream(Pattern::RANDOM, pacing.clone(), Workers::Total(2), 1);
             let point = point(stream, Span::from_ms(500));
             let (record, trace) = traced(&point, Devices::Simulated(&options));
             assert!(record.ledger().completed > 0);
@@ -165,7 +165,7 @@ fn the_trace_of_a_simulated_device_counts_as_its_record_does() {
 #[test]
 fn a_closed_loop_starts_when_it_submits() {
     let options: Options = "queue,servers=1,service-time=1ms".parse().unwrap();
-    let stream = stream(Pattern::RANDOM, Pacing::Closed { queue_depth: 1 }, Workers::Total(1), 1);
+    let stream = stream(Pattern::RANDOM, Pacing::closed(1), Workers::Total(1), 1);
     let (_, trace) = traced(&point(stream, Span::from_ms(100)), Devices::Simulated(&options));
     let starts = trace.all().map(|io| io.start_ns);
     // From the beginning of the warm-up on, one I/O after the other.
@@ -207,14 +207,14 @@ fn the_load_goes_on_in_the_cool_down_and_no_longer() {
         (CLOSED, limit(400), 0),
         (CLOSED, limit(500), 8),
     ] {
-        let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
-        let stream = Stream { limit, ..stream };
+        let pacing = Pacing { limit, ..pacing };
+        let stream = stream(Pattern::RANDOM, pacing.clone(), Workers::Total(2), 1);
         let point = Point { cool_down: Span::from_ms(50), ..point(stream, Span::from_ms(100)) };
         let (record, trace) = traced(&point, Devices::Simulated(&options));
         let (window, end) = (record.window.0 as i64, (record.window + point.cool_down).0 as i64);
         let cooled: Vec<&TracedIo> =
             trace.all().filter(|io| io.phase == TracePhase::CoolDown).collect();
-        assert_eq!(cooled.len(), cooling, "{pacing:?}, {limit:?}");
+        assert_eq!(cooled.len(), cooling, "{pacing:?}");
         assert!(cooled.iter().all(|io| (window..end).contains(&io.start_ns)));
         let recorded = trace.all().filter(|io| io.phase != TracePhase::CoolDown).count() as u64;
         assert_eq!(record.ledger().due, recorded + record.ledger().unstarted);
@@ -227,7 +227,7 @@ fn the_load_goes_on_after_the_window_on_files() {
         for pacing in [CLOSED, open(Arrivals::Poisson)] {
             let folder = tempfile::tempdir().unwrap();
             let streams = &[Vec::from([target(folder.path(), "a")])];
-            let stream = stream(Pattern::RANDOM, pacing, Workers::Total(2), 1);
+            let stream = stream(Pattern::RANDOM, pacing.clone(), Workers::Total(2), 1);
             let point =
                 Point { cool_down: Span::from_ms(300), ..point(stream, Span::from_ms(100)) };
             let (record, trace) = traced(&point, Devices::Real { streams, backend });

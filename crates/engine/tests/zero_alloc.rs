@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
-    Limit, Order, Pacing, Pattern, Point, Region, RestFrom, Rests, Stage, Stream, Workers,
+    Limit, Loop, OfferedLoad, Order, Pacing, Pattern, Point, Region, RestFrom, Rests, Stage,
+    Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
 use fathom_engine::backend::{Backend, Io};
@@ -131,13 +132,8 @@ fn point(pacing: Pacing, pattern: Pattern, window: Span, interval: Span) -> Poin
 }
 
 fn pacings(offered_load: f64) -> [Pacing; 3] {
-    let open = |arrivals| Pacing::Open {
-        offered_load: Rate(offered_load),
-        arrivals,
-        queue_depth_max: 16,
-        realtime: false,
-    };
-    [Pacing::Closed { queue_depth: 8 }, open(Arrivals::Uniform), open(Arrivals::Poisson)]
+    let open = |arrivals| Pacing::open(Rate(offered_load), arrivals, 16);
+    [Pacing::closed(8), open(Arrivals::Uniform), open(Arrivals::Poisson)]
 }
 
 #[test]
@@ -237,8 +233,8 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
         // one slice.
         let device = "queue,servers=16,error-every=100";
         for pattern in patterns() {
-            let (short, few) = virtual_run(device, pacing, pattern.clone(), 1);
-            let (long, many) = virtual_run(device, pacing, pattern.clone(), 10);
+            let (short, few) = virtual_run(device, pacing.clone(), pattern.clone(), 1);
+            let (long, many) = virtual_run(device, pacing.clone(), pattern.clone(), 10);
             assert_eq!(short, long, "{pattern}, {pacing:?}: {few} and {many} I/Os");
             assert!(many > 7 * few);
         }
@@ -248,8 +244,8 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
         // More buckets are in use the longer it lasts: two sparse histograms grow by doubling, at
         // most 13 times to hold every bucket there is.
         for pacing in pacings(5e3) {
-            let (short, few) = virtual_run(device, pacing, Pattern::RANDOM, 1);
-            let (long, many) = virtual_run(device, pacing, Pattern::RANDOM, 10);
+            let (short, few) = virtual_run(device, pacing.clone(), Pattern::RANDOM, 1);
+            let (long, many) = virtual_run(device, pacing.clone(), Pattern::RANDOM, 10);
             assert!(long.abs_diff(short) <= 26, "{device}, {pacing:?}: {short} and {long}");
             assert!(many > 7 * few);
         }
@@ -260,12 +256,12 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
 fn workers_that_share_a_device_allocate_nothing() {
     // So few of the open loops that none of them ever waits for a slot.
     let [closed, uniform, poisson] = pacings(1e3);
-    for pacings in [[closed, poisson], [uniform, closed]] {
+    for pacings in [[closed.clone(), poisson], [uniform, closed]] {
         let [(short, few), (long, many)] = [1, 10].map(|seconds| {
             let window = Span::from_secs(seconds);
-            let mut point = point(pacings[0], Pattern::RANDOM, window, window);
+            let mut point = point(pacings[0].clone(), Pattern::RANDOM, window, window);
             point.streams[0].workers = Workers::Total(4);
-            point.streams.push(Stream { pacing: pacings[1], ..point.streams[0].clone() });
+            point.streams.push(Stream { pacing: pacings[1].clone(), ..point.streams[0].clone() });
             run_in_virtual_time("queue,servers=32,error-every=100", &point)
         });
         assert_eq!(short, long, "{pacings:?}: {few} and {many} I/Os");
@@ -275,11 +271,11 @@ fn workers_that_share_a_device_allocate_nothing() {
 
 /// Every way to set a pace beside those that [`pacings`] has.
 fn paces() -> Vec<(&'static str, Stream)> {
-    let [closed, uniform, poisson] = pacings(10e3);
+    let [closed, _, poisson] = pacings(10e3);
     let stage =
         |begins, ends| Stage { lasts: Span::from_ms(100), begins: Rate(begins), ends: Rate(ends) };
     let stages = [stage(5e3, 1e4), stage(1e4, 1e4), stage(0.0, 0.0), stage(3e4, 1e4)];
-    let course = Some(Course::new(stages.to_vec()));
+    let course = OfferedLoad::Course(Course::new(stages.to_vec()));
     let think = |exponential| Rests::Think { time: Span::from_us(100), exponential };
     let bursts = Rests::Bursts { ios: 5, rest: Span::from_us(100), from: RestFrom::LastCompletion };
     let late = Active { start: Some(Span::from_ms(100)), end: None };
@@ -287,15 +283,21 @@ fn paces() -> Vec<(&'static str, Stream)> {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) };
         Stream { read_share: 0.5, pacing, ..Stream::reading("load", Vec::from([region])) }
     };
+    let resting = |rests| stream(Pacing::of(Loop::Closed { queue_depth: 8, rests }));
+    let changing = |arrivals| {
+        let (load, queue_depth_max, realtime) = (course.clone(), 64, false);
+        stream(Pacing::of(Loop::Open { load, arrivals, queue_depth_max, realtime }))
+    };
+    let limit = Some(Limit::Bytes(Bytes(1 << 50)));
     Vec::from([
-        ("closed", stream(closed)),
-        ("think time", Stream { rests: think(false), ..stream(closed) }),
-        ("exponential think time", Stream { rests: think(true), ..stream(closed) }),
-        ("bursts", Stream { rests: bursts, ..stream(closed) }),
-        ("from a start on", Stream { active: late, ..stream(poisson) }),
-        ("with a limit", Stream { limit: Some(Limit::Bytes(Bytes(1 << 50))), ..stream(closed) }),
-        ("uniform course", Stream { course: course.clone(), ..stream(uniform) }),
-        ("Poisson course", Stream { course, ..stream(poisson) }),
+        ("closed", stream(closed.clone())),
+        ("think time", resting(think(false))),
+        ("exponential think time", resting(think(true))),
+        ("bursts", resting(bursts)),
+        ("from a start on", stream(Pacing { active: late, ..poisson })),
+        ("with a limit", stream(Pacing { limit, ..closed })),
+        ("uniform course", changing(Arrivals::Uniform)),
+        ("Poisson course", changing(Arrivals::Poisson)),
     ])
 }
 
@@ -347,7 +349,7 @@ fn workers_on_real_files_allocate_nothing() {
         for pattern in [Pattern::RANDOM, Pattern::SEQUENTIAL] {
             for pacing in pacings(2e3) {
                 let (window, interval) = (Span::from_ms(500), Span::from_ms(100));
-                let point = point(pacing, pattern.clone(), window, interval);
+                let point = point(pacing.clone(), pattern.clone(), window, interval);
                 let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
                 let devices = Devices::Real { streams: &[targets.to_vec()], backend };
                 let never = AtomicBool::new(false);

@@ -225,7 +225,7 @@ mod tests {
     fn stream(targets: u32, workers: Workers, queue_depth: u32) -> Stream {
         let region = |target| Region { target, offset: Bytes(0), length: Bytes(1 << 20) };
         let regions = (0..targets).map(region).collect();
-        let pacing = Pacing::Closed { queue_depth };
+        let pacing = Pacing::closed(queue_depth);
         Stream { workers, pacing, ..Stream::reading("test", regions) }
     }
 

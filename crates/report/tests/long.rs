@@ -20,7 +20,7 @@ const SLOW: u64 = 1_900_000_000;
 fn stream(name: &str) -> Stream {
     Stream {
         read_share: 0.5,
-        pacing: Pacing::Closed { queue_depth: 4 },
+        pacing: Pacing::closed(4),
         ..Stream::reading(
             name.to_owned(),
             Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) }]),

@@ -174,7 +174,7 @@ fn writing(block: u64, depth: u32, seed: u64) -> Point {
         block_sizes: BlockSizes::one(Bytes(block)),
         read_share: 0.0,
         pattern: Pattern::RANDOM,
-        pacing: Pacing::Closed { queue_depth: depth },
+        pacing: Pacing::closed(depth),
         ..Stream::reading("load", Vec::from([region(0)]))
     };
     Point { seed: seed << 32, ..Point::of(Vec::from([stream]), WINDOW) }
@@ -298,12 +298,7 @@ fn best_practice(seed: u64) -> Box<dyn Experiment> {
 
 fn peak_load(seed: u64) -> Box<dyn Experiment> {
     let base = with(writing(4096, 1, seed), |stream| {
-        stream.pacing = Pacing::Open {
-            offered_load: Rate(100.0),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 256,
-            realtime: false,
-        };
+        stream.pacing = Pacing::open(Rate(100.0), Arrivals::Poisson, 256);
     });
     let objective = Objective { quantile: Quantile(0.99), bound: Span::from_ms(50) };
     let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
@@ -346,12 +341,7 @@ fn map(seed: u64) -> Box<dyn Experiment> {
     let reader = Stream {
         name: "readers".to_owned(),
         read_share: 1.0,
-        pacing: Pacing::Open {
-            offered_load: Rate(1.0),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 256,
-            realtime: false,
-        },
+        pacing: Pacing::open(Rate(1.0), Arrivals::Poisson, 256),
         workers: Workers::Total(1),
         ..base.streams[0].clone()
     };
@@ -359,12 +349,7 @@ fn map(seed: u64) -> Box<dyn Experiment> {
         name: "writer".to_owned(),
         pattern: Pattern::SEQUENTIAL,
         workers: Workers::Total(1),
-        pacing: Pacing::Open {
-            offered_load: Rate(1.0),
-            arrivals: Arrivals::Uniform,
-            queue_depth_max: 64,
-            realtime: false,
-        },
+        pacing: Pacing::open(Rate(1.0), Arrivals::Uniform, 64),
         ..base.streams[0].clone()
     };
     let shape = Shape { writes: 6, reads: 6, first_read: 0 };

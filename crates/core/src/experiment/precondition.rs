@@ -7,8 +7,7 @@
 
 use crate::measure::{Cell, Direction, Record, WorkerRecord};
 use crate::spec::{
-    Active, BlockSizes, Limit, Pacing, Pattern, Point, Region, Rests, Sequence, Stream, Turns,
-    Workers,
+    BlockSizes, Limit, Pacing, Pattern, Point, Region, Sequence, Stream, Turns, Workers,
 };
 use crate::units::{Bytes, Span};
 
@@ -134,11 +133,7 @@ impl Precondition {
             read_share: 0.0,
             trim_share: 0.0,
             flush: None,
-            pacing: Pacing::Closed { queue_depth: DEPTH },
-            course: None,
-            rests: Rests::None,
-            active: Active::ALWAYS,
-            limit: Some(limit),
+            pacing: Pacing { limit: Some(limit), ..Pacing::closed(DEPTH) },
             workers: Workers::Total(1),
             ..self.base.streams.iter().find(addresses)?.clone()
         })

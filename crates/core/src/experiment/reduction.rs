@@ -138,8 +138,7 @@ impl ReductionProbe {
             block_sizes: BlockSizes::one(BLOCK),
             read_share: 0.0,
             payload,
-            pacing: Pacing::Closed { queue_depth: QUEUE_DEPTH },
-            limit: Some(Limit::Passes(1)),
+            pacing: Pacing { limit: Some(Limit::Passes(1)), ..Pacing::closed(QUEUE_DEPTH) },
             access: self.access,
             ..Stream::reading(format!("probe: {name}"), Vec::from([self.region]))
         };
@@ -341,7 +340,8 @@ mod tests {
         let within = |point: &Point| {
             let stream = &point.streams[0];
             let region = stream.regions[0];
-            (region.offset, region.length, stream.limit) == (Bytes(0), EACH, Some(Limit::Passes(1)))
+            (region.offset, region.length, stream.pacing.limit)
+                == (Bytes(0), EACH, Some(Limit::Passes(1)))
         };
         assert!(seen.len() == 26 && seen.iter().all(within));
         let payload = |place: usize| &seen[place].streams[0].payload;

@@ -53,7 +53,7 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
         return (0..stream.kinds.len()).try_for_each(|place| check(&stream.of_region(place)));
     }
     if !stream.parts.is_empty() {
-        if matches!(stream.limit, Some(Limit::Passes(_))) {
+        if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
             let problem = "parts that are drawn do not go over the target equally often";
             return Misfit::new("part", problem, "end after bytes or I/Os instead of passes");
         }
@@ -217,7 +217,7 @@ fn check_turns(stream: &Stream) -> Result<(), Misfit> {
             "drop it, or have each worker serve every target, as with 4/total workers",
         );
     }
-    if matches!(stream.limit, Some(Limit::Passes(_))) {
+    if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
         let problem = "targets that are drawn are not gone over equally often";
         return Misfit::new("weights", problem, "drop it, or end after bytes or I/Os");
     }
@@ -365,6 +365,8 @@ mod tests {
             turns: Turns::Weighted(weights.to_vec()),
             ..stream(Pattern::RANDOM, 4)
         };
+        let mut limited = weighted(&[1.0]);
+        limited.pacing.limit = Some(Limit::Passes(1));
         for (stream, property, part) in [
             (stream(zipf(-0.1), 4), "pattern", "from 0 to 10"),
             (stream(zipf(f64::NAN), 4), "pattern", "from 0 to 10"),
@@ -373,7 +375,7 @@ mod tests {
             (weighted(&[1.0, f64::NAN]), "weights", "above 0"),
             (weighted(&[1.0, 1.0]), "weights", "2 weights for 1 targets"),
             (Stream { workers: Workers::PerTarget(1), ..weighted(&[1.0]) }, "weights", "alone"),
-            (Stream { limit: Some(Limit::Passes(1)), ..weighted(&[1.0]) }, "weights", "equally"),
+            (limited, "weights", "equally"),
             (stream(hot(&[]), 4), "pattern", "no range gets any"),
             (stream(hot(&[(0.0, 1.0)]), 4), "pattern", "no range gets any"),
             (stream(hot(&[(0.6, 0.1), (0.6, 0.1)]), 4), "pattern", "more than 100% of the I/Os"),

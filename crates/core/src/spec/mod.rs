@@ -5,6 +5,7 @@ mod check;
 mod course;
 mod kinds;
 mod limit;
+mod pacing;
 mod pattern;
 mod rests;
 mod workplace;
@@ -17,6 +18,7 @@ pub use check::{Misfit, check as check_pattern};
 pub use course::{Course, Stage};
 pub use kinds::{Kind, Part};
 pub use limit::Limit;
+pub use pacing::{Arrivals, Loop, OfferedLoad, Pacing};
 pub use pattern::{Distribution, Extent, HotRange, Order, Pattern, Sequence, Starts};
 pub use rests::{Active, RestFrom, Rests};
 
@@ -126,17 +128,6 @@ pub struct Stream {
     pub flush: Option<Flush>,
     /// What sets the pace.
     pub pacing: Pacing,
-    /// How the offered load of an open loop changes over time, which its pacing has the mean over the
-    /// window of; none if it does not. It begins with the window: a warm-up has the load that it
-    /// begins with.
-    pub course: Option<Course>,
-    /// What a closed loop waits for besides completions; bursts, of an open one.
-    pub rests: Rests,
-    /// When it has load; its course begins then too.
-    pub active: Active,
-    /// How much it does before it is done; no limit if none. The run ends when every stream with a
-    /// limit is done.
-    pub limit: Option<Limit>,
     /// How many threads issue the load.
     pub workers: Workers,
     /// How its data reaches the targets.
@@ -163,33 +154,23 @@ impl Stream {
             trim_share: 0.0,
             payload: Payload::UNIQUE,
             flush: None,
-            pacing: Pacing::Closed { queue_depth: 1 },
-            course: None,
-            rests: Rests::None,
-            active: Active::ALWAYS,
-            limit: None,
+            pacing: Pacing::closed(1),
             workers: Workers::Total(1),
             access: Access::DIRECT,
             workplace: Workplace::default(),
         }
     }
 
-    /// What people call it, such as "random read 4 KiB, queue depth 32".
-    pub fn description(&self) -> String {
-        let pace = match self.pacing {
-            Pacing::Closed { queue_depth } if self.rests == Rests::None => {
-                format!("queue depth {queue_depth}")
-            }
-            Pacing::Closed { queue_depth } => {
-                format!("queue depth {queue_depth}, {}", self.rests)
-            }
-            Pacing::Open { offered_load, .. } => match &self.course {
-                None if self.rests != Rests::None => {
-                    format!("offered {offered_load}, {}", self.rests)
-                }
-                None => format!("offered {offered_load}"),
-                Some(_) => format!("offered {offered_load} in the mean"),
-            },
+    /// What people call it in a window of this length, such as "random read 4 KiB, queue depth 32".
+    pub fn description(&self, window: Span) -> String {
+        let rests = match self.pacing.rests() {
+            Rests::None => String::new(),
+            rests => format!(", {rests}"),
+        };
+        let pace = match self.pacing.offered_load(window) {
+            None => format!("queue depth {}{rests}", self.pacing.queue_depth()),
+            Some(load) if self.pacing.course().is_some() => format!("offered {load} in the mean"),
+            Some(load) => format!("offered {load}{rests}"),
         };
         format!("{}, {pace}", self.load_in_words())
     }
@@ -267,25 +248,6 @@ impl Stream {
     /// Whether it trims.
     pub fn trims(&self) -> bool {
         self.trim_share > 0.0
-    }
-
-    /// I/Os that fall due in an open loop from one time of the window to another, in fractions of one;
-    /// none in a closed loop.
-    pub fn offered(&self, from: Span, to: Span) -> Option<f64> {
-        let Pacing::Open { offered_load, .. } = self.pacing else { return None };
-        let (begins, ends) = self.active.part(from, to);
-        Some(match &self.course {
-            None => offered_load.0 * (ends - begins).as_secs_f64(),
-            Some(course) => {
-                let origin = self.active.begins();
-                course.ios_before(ends - origin) - course.ios_before(begins - origin)
-            }
-        })
-    }
-
-    /// Whether it has load all the time.
-    pub fn is_always_active(&self) -> bool {
-        self.active == Active::ALWAYS && self.limit.is_none()
     }
 
     /// What offsets by chance are multiples of, counted from the region's start.
@@ -465,53 +427,6 @@ pub struct Flush {
 impl Flush {
     /// The data after each write, and nothing else meanwhile.
     pub const DATA: Self = Self { every: 1, data_only: true, barrier: true };
-}
-
-/// What sets the pace.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pacing {
-    /// A new I/O starts when an old one completes: the target sets the pace.
-    Closed {
-        /// The most I/Os in flight for the stream, all its workers together.
-        queue_depth: u32,
-    },
-    /// I/Os start on a schedule that does not look at completions: the load sets the pace.
-    Open {
-        /// I/Os per second that should start, all workers together; the mean over the window if
-        /// they change over time.
-        offered_load: Rate,
-        /// How the intended starts follow each other.
-        arrivals: Arrivals,
-        /// The most I/Os in flight for the stream; more that fall due wait, and their wait counts.
-        queue_depth_max: u32,
-        /// Whether its workers have real-time priority, so that no other program keeps them from
-        /// starting what is due.
-        realtime: bool,
-    },
-}
-
-impl Pacing {
-    /// The most I/Os that can be in flight.
-    pub fn queue_depth(&self) -> u32 {
-        match *self {
-            Self::Closed { queue_depth } => queue_depth,
-            Self::Open { queue_depth_max, .. } => queue_depth_max,
-        }
-    }
-
-    /// Whether a schedule starts the I/Os.
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. })
-    }
-}
-
-/// How intended starts follow each other in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// At equal distances.
-    Uniform,
-    /// Independent of each other: exponential distances.
-    Poisson,
 }
 
 /// How many threads issue a stream's load.

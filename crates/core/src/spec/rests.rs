@@ -17,9 +17,7 @@ pub enum Rests {
         /// Whether each rest is drawn from the exponential distribution.
         exponential: bool,
     },
-    /// Each worker starts so many I/Os and rests. In an open loop with uniform arrivals what falls due
-    /// in a rest starts when that is over; a rest there begins with the last start of a burst, and a
-    /// burst's I/Os take at least as long to fall due as the rest lasts, so that the rate is kept.
+    /// Each worker starts so many I/Os and rests.
     Bursts {
         /// I/Os of a burst, at least 1.
         ios: u32,

@@ -50,7 +50,7 @@ pub(super) fn changes(case: &Case, judgement: &mut Judgement) {
         });
         let flow = record.sum(None, |worker, _| worker.stream as usize == index);
         let mut changes = Changes::of(own, flow.response_time(), stream.pacing.is_open());
-        if stream.rests != Rests::None && changes.stalls.to_the_end {
+        if stream.pacing.rests() != Rests::None && changes.stalls.to_the_end {
             // It may have been a rest.
             changes = Changes { stalls: Default::default(), ..changes };
         }
@@ -269,8 +269,9 @@ impl Beginning {
 /// Whether a stream's load changes over time because that is what was asked for: then what its IOPS
 /// did says nothing about the target.
 fn changes_by_itself(case: &Case, stream: &Stream, judgement: &mut Judgement) -> bool {
-    let was_done = stream.limit.is_some() && case.streams().len() > 1;
-    let changes = stream.course.is_some() || stream.active != Active::ALWAYS || was_done;
+    let was_done = stream.pacing.limit.is_some() && case.streams().len() > 1;
+    let changes =
+        stream.pacing.course().is_some() || stream.pacing.active != Active::ALWAYS || was_done;
     if changes {
         let of_stream = case.of_stream(stream);
         for code in ["not-steady", "level-change", "stall", "warm-up-too-short"] {
@@ -543,8 +544,9 @@ mod tests {
         assert!(invented.judge().unchecked.iter().all(|one| one.code != "not-steady"));
         invented.set_series([1000; 20]);
         assert!(invented.judge().unchecked.is_empty());
-        invented.stream().pacing = Pacing::Closed { queue_depth: 1 };
-        invented.stream().active = Active { start: Some(Span::from_secs(1)), ..Active::ALWAYS };
+        invented.stream().pacing = Pacing::closed(1);
+        invented.stream().pacing.active =
+            Active { start: Some(Span::from_secs(1)), ..Active::ALWAYS };
         for code in ["not-steady", "warm-up-too-short", "level-change", "stall"] {
             invented.is_unchecked(code);
         }

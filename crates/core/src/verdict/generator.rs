@@ -8,7 +8,7 @@ use crate::calibration::Demand;
 use crate::facts::{Counters, CpuTime};
 use crate::measure::{Flow, Histogram, StartDelay};
 use crate::plan::worker_count;
-use crate::spec::{Pacing, Stream};
+use crate::spec::Stream;
 use crate::stats::carries;
 use crate::units::{Quantile, Span};
 
@@ -281,7 +281,7 @@ pub(super) fn cpu_throttled(case: &Case, judgement: &mut Judgement) {
 /// stops such threads when they use more than their share, or by others with that priority.
 pub(super) fn realtime_stopped(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "realtime-stopped";
-    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let realtime = |stream: &&Stream| stream.pacing.is_realtime();
     let workers: u32 = case.streams().iter().filter(realtime).map(worker_count).sum();
     let window = case.trial.record.window;
     if workers == 0 || window <= Span(0) {
@@ -423,7 +423,7 @@ mod tests {
     use super::*;
     use crate::calibration::Cost;
     use crate::facts::CpuPlace;
-    use crate::spec::{BackendKind, SubmissionThread, Workers};
+    use crate::spec::{BackendKind, Loop, Pacing, SubmissionThread, Workers};
 
     /// An open loop of 1000 I/Os of 1 ms that started so late.
     fn late(count: u64, delay_ns: u64) -> Invented {
@@ -529,7 +529,7 @@ mod tests {
         invented.is_unchecked("generator-ceiling");
         invented.host.ceiling.as_mut().unwrap().backend = BackendKind::Sync;
         assert!(invented.judge().unchecked.is_empty());
-        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.stream().pacing = Pacing::closed(64);
         invented.is_unchecked("generator-ceiling");
         invented.host.ceiling = None;
         invented.is_unchecked("generator-ceiling");
@@ -573,7 +573,7 @@ mod tests {
         invented.has_none_of(&["realtime-stopped"]);
         assert!(invented.judge().unchecked.is_empty());
         invented.worker().cpu_wait = None;
-        if let Pacing::Open { realtime, .. } = &mut invented.stream().pacing {
+        if let Loop::Open { realtime, .. } = &mut invented.stream().pacing.pace {
             *realtime = true;
         }
         invented.is_unchecked("realtime-stopped");

@@ -4,7 +4,7 @@ use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
 use crate::facts::{IoLimit, IoLimitKind, TargetKind};
 use crate::measure::{Direction, Interval, WorkerRecord};
-use crate::spec::{Pacing, Rests, Stream};
+use crate::spec::{Loop, Rests, Stream};
 use crate::units::{Bytes, Span};
 
 /// What was achieved is this close to a limit, or closer: the limit governs. The kernel lets I/Os
@@ -175,12 +175,11 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
     }
     let steady = |stream: &Stream| {
         stream.flush.is_none()
-            && stream.rests == Rests::None
-            && stream.limit.is_none()
-            && stream.is_always_active()
+            && stream.pacing.rests() == Rests::None
+            && stream.pacing.is_always_active()
     };
-    let closed = |stream: &Stream| match stream.pacing {
-        Pacing::Closed { queue_depth } if steady(stream) => Some(f64::from(queue_depth)),
+    let closed = |stream: &Stream| match stream.pacing.pace {
+        Loop::Closed { queue_depth, .. } if steady(stream) => Some(f64::from(queue_depth)),
         _ => None,
     };
     let depth: Option<f64> = case.streams().iter().map(closed).sum();
@@ -279,6 +278,7 @@ fn constant(series: &[Interval], of: Quantity, part_ios: u64) -> Option<(f64, us
 mod tests {
     use super::super::testing::Invented;
     use super::*;
+    use crate::spec::Pacing;
 
     fn limit(kind: IoLimitKind, value: u64) -> IoLimit {
         let file = "/sys/fs/cgroup/blkio/lab/blkio.throttle.read_iops_device".to_owned();
@@ -348,7 +348,7 @@ mod tests {
             let ios: Vec<u64> = (0..seconds).map(|n| 3000 + 8 * (n as u64 % 2)).collect();
             let mut invented = at_rate(&ios);
             let total: u64 = ios.iter().sum();
-            invented.trial.point.streams[0].pacing = Pacing::Closed { queue_depth: 8 };
+            invented.trial.point.streams[0].pacing = Pacing::closed(8);
             invented.set_times(total, 8_000_000_000 * seconds as u64 / total);
             invented.set_series(ios.iter().copied());
             invented
@@ -366,7 +366,7 @@ mod tests {
         let mut busy = at_rate(&[2000; 10]);
         busy.set_times(20_000, 450_000);
         busy.has_none_of(&["rate-limited"]);
-        busy.trial.point.streams[0].pacing = Pacing::Closed { queue_depth: 2 };
+        busy.trial.point.streams[0].pacing = Pacing::closed(2);
         busy.set_times(20_000, 900_000);
         busy.worker().cpu = Some(crate::Span::from_secs(6));
         busy.has_none_of(&["rate-limited"]);

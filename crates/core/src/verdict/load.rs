@@ -6,7 +6,7 @@ use super::case::{Case, counted, figure, is_buffered, listed, percent};
 use super::{Judgement, Severity};
 use crate::facts::{Layer, Target};
 use crate::measure::{Direction, Ledger, Upkeep, WorkerRecord};
-use crate::spec::{Active, Pacing, Rests, Stream};
+use crate::spec::{Active, Loop, Rests, Stream};
 use crate::stats::carries;
 use crate::trial::Role;
 use crate::units::{Quantile, Span, count};
@@ -23,9 +23,11 @@ const WHOLE_MIN: Span = Span::from_ms(1);
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
     let seconds = case.trial.record.window.as_secs_f64();
     for (index, stream) in case.streams().iter().enumerate() {
-        let Some(offered) = stream.offered(Span(0), case.trial.record.window) else { continue };
+        let Some(offered) = stream.pacing.offered(Span(0), case.trial.record.window) else {
+            continue;
+        };
         // A stream that was done before the others offered nothing more.
-        let was_done = stream.limit.is_some() && case.streams().len() > 1;
+        let was_done = stream.pacing.limit.is_some() && case.streams().len() > 1;
         if offered <= 0.0 || seconds <= 0.0 || was_done {
             continue;
         }
@@ -81,9 +83,11 @@ fn left_over(ledger: &Ledger) -> u64 {
 /// the end of a limited one ever fewer are left.
 pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
     for (index, stream) in case.streams().iter().enumerate() {
-        let Pacing::Closed { queue_depth } = stream.pacing else { continue };
+        let Loop::Closed { queue_depth, .. } = stream.pacing.pace else { continue };
         // The queue empties before each flush, and in a rest, as was asked.
-        if stream.flush.is_some() || stream.rests != Rests::None || stream.active != Active::ALWAYS
+        if stream.flush.is_some()
+            || stream.pacing.rests() != Rests::None
+            || stream.pacing.active != Active::ALWAYS
         {
             continue;
         }
@@ -94,7 +98,7 @@ pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
         let whole = case.trial.record.whole(|worker| worker.stream as usize == index);
         let of_stream = case.of_stream(stream);
         // Results of versions that did not look know of no drain.
-        let is_known = stream.limit.is_none() || whole.is_some();
+        let is_known = stream.pacing.limit.is_none() || whole.is_some();
         if !is_known || whole.is_some_and(|whole| whole < WHOLE_MIN) {
             judgement.cannot_ever(
                 "depth-not-reached",
@@ -229,9 +233,9 @@ fn admitted(layers: &[&Layer]) -> Option<(&'static str, u64)> {
 /// The I/Os that a stream keeps in flight at a target: what a closed loop asks for, what an open one
 /// came to.
 fn depth_at(case: &Case, index: usize, stream: &Stream, target: u32) -> f64 {
-    let depth = match stream.pacing {
-        Pacing::Closed { queue_depth } => f64::from(queue_depth),
-        Pacing::Open { .. } => case.workers(index).map(|worker| worker.queue_depth).sum(),
+    let depth = match stream.pacing.pace {
+        Loop::Closed { queue_depth, .. } => f64::from(queue_depth),
+        Loop::Open { .. } => case.workers(index).map(|worker| worker.queue_depth).sum(),
     };
     let here = stream.regions.iter().filter(|region| region.target == target).count();
     depth * here as f64 / stream.regions.len().max(1) as f64
@@ -268,6 +272,7 @@ mod tests {
     use super::*;
     use crate::facts::Queue;
     use crate::measure::Whole;
+    use crate::spec::Pacing;
     use crate::units::Span;
 
     #[test]
@@ -314,7 +319,7 @@ mod tests {
     #[test]
     fn a_depth_below_the_one_asked_is_suspect() {
         let mut invented = Invented::reads();
-        invented.stream().pacing = Pacing::Closed { queue_depth: 4 };
+        invented.stream().pacing = Pacing::closed(4);
         invented.worker().queue_depth = 3.81;
         invented.has_none_of(&["depth-not-reached"]);
         invented.worker().queue_depth = 3.79;
@@ -331,8 +336,8 @@ mod tests {
     #[test]
     fn a_limited_load_is_judged_while_it_is_whole() {
         let mut invented = Invented::reads();
-        invented.stream().pacing = Pacing::Closed { queue_depth: 256 };
-        invented.stream().limit = Some(crate::spec::Limit::Ios(1000));
+        invented.stream().pacing = Pacing::closed(256);
+        invented.stream().pacing.limit = Some(crate::spec::Limit::Ios(1000));
         // Of such results nobody knows when the last one was started.
         invented.worker().queue_depth = 42.7;
         invented.has_none_of(&["depth-not-reached"]);
@@ -367,17 +372,17 @@ mod tests {
     fn a_queue_deeper_than_the_device_s_is_suspect() {
         let mut invented = Invented::reads();
         invented.disk().disk.as_mut().unwrap().device_queue_depth = Some(32);
-        invented.stream().pacing = Pacing::Closed { queue_depth: 33 };
+        invented.stream().pacing = Pacing::closed(33);
         invented.worker().queue_depth = 33.0;
         invented.has_none_of(&["queue-too-deep"]);
-        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.stream().pacing = Pacing::closed(64);
         invented.worker().queue_depth = 64.0;
         let finding = invented.has("queue-too-deep", Severity::Suspect);
         assert!(finding.evidence.contains("the device of vda admits 32"), "{}", finding.evidence);
         // The request queue: 256 requests in one hardware queue.
         invented.disk().disk.as_mut().unwrap().device_queue_depth = None;
         invented.has_none_of(&["queue-too-deep"]);
-        invented.stream().pacing = Pacing::Closed { queue_depth: 300 };
+        invented.stream().pacing = Pacing::closed(300);
         invented.worker().queue_depth = 300.0;
         invented.has("queue-too-deep", Severity::Suspect);
         invented.disk().queue = None;
@@ -388,7 +393,7 @@ mod tests {
     #[test]
     fn a_layer_above_the_disks_may_be_the_narrowest() {
         let mut invented = Invented::reads();
-        invented.stream().pacing = Pacing::Closed { queue_depth: 64 };
+        invented.stream().pacing = Pacing::closed(64);
         invented.worker().queue_depth = 64.0;
         invented.has_none_of(&["queue-too-deep"]);
         // Above the disk's 256 requests a loop device that takes 4, as everything passes it.
@@ -406,7 +411,7 @@ mod tests {
     #[test]
     fn large_blocks_are_several_requests() {
         let mut invented = Invented::reads();
-        invented.stream().pacing = Pacing::Closed { queue_depth: 32 };
+        invented.stream().pacing = Pacing::closed(32);
         invented.worker().queue_depth = 32.0;
         invented.set_block_size(1 << 20);
         invented.has_none_of(&["queue-too-deep"]);

@@ -5,7 +5,7 @@ use super::case::{Case, counted, figure, share};
 use super::{Judgement, Severity, machine};
 use crate::facts::{DeviceCounters, LayerKind};
 use crate::measure::{Direction, Histogram};
-use crate::spec::{Pacing, Stream};
+use crate::spec::{Loop, Stream};
 use crate::units::{Span, count};
 
 /// A device is much faster than what fathom saw if the time outside of it is more than this ...
@@ -47,9 +47,9 @@ const WORKER_MAX: f64 = 0.5;
 /// I/Os that fathom had in flight and that reached the device one after the other, as writes do that a
 /// file system lets into a file one at a time.
 pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
-    let asked = case.streams().iter().map(|stream| match stream.pacing {
-        Pacing::Closed { queue_depth } => Some(queue_depth),
-        Pacing::Open { .. } => None,
+    let asked = case.streams().iter().map(|stream| match stream.pacing.pace {
+        Loop::Closed { queue_depth, .. } => Some(queue_depth),
+        Loop::Open { .. } => None,
     });
     let Some(asked) = asked.sum::<Option<u32>>().filter(|asked| *asked >= DEPTH_MIN) else {
         return;
@@ -200,7 +200,7 @@ impl SeenTwice<'_> {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
-    use crate::spec::SyncMode;
+    use crate::spec::{Pacing, SyncMode};
 
     #[test]
     fn a_device_that_is_far_faster_than_what_was_seen_is_suspect() {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn ios_that_reach_the_device_one_after_the_other_do_not_reach_their_depth() {
         let mut invented = Invented::reads();
-        invented.stream().pacing = Pacing::Closed { queue_depth: 32 };
+        invented.stream().pacing = Pacing::closed(32);
         invented.worker().queue_depth = 32.0;
         invented.set_times(60_000, 32_000_000);
         let took = |invented: &mut Invented, us: u64| {
@@ -283,7 +283,7 @@ mod tests {
         invented.has_none_of(&["depth-not-reached"]);
         invented.worker().cpu = Some(Span::from_secs(1));
         invented.has("depth-not-reached", Severity::Suspect);
-        invented.stream().pacing = Pacing::Closed { queue_depth: 3 };
+        invented.stream().pacing = Pacing::closed(3);
         invented.worker().queue_depth = 3.0;
         invented.has_none_of(&["depth-not-reached"]);
     }

@@ -28,20 +28,15 @@ const SIZE: Bytes = Bytes(100 << 30);
 
 impl Invented {
     pub(crate) fn reads() -> Self {
-        Self::new(Direction::Read, Pacing::Closed { queue_depth: 1 })
+        Self::new(Direction::Read, Pacing::closed(1))
     }
 
     pub(crate) fn writes() -> Self {
-        Self::new(Direction::Write, Pacing::Closed { queue_depth: 1 })
+        Self::new(Direction::Write, Pacing::closed(1))
     }
 
     pub(crate) fn open_reads(rate: f64) -> Self {
-        let pacing = Pacing::Open {
-            offered_load: Rate(rate),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 64,
-            realtime: false,
-        };
+        let pacing = Pacing::open(Rate(rate), Arrivals::Poisson, 64);
         Self::new(Direction::Read, pacing)
     }
 
@@ -49,7 +44,7 @@ impl Invented {
         let stream = Stream {
             block_sizes: BlockSizes::one(Bytes(BLOCK)),
             read_share: if direction == Direction::Read { 1.0 } else { 0.0 },
-            pacing,
+            pacing: pacing.clone(),
             workers: Workers::PerTarget(1),
             ..Stream::reading(
                 "main",
@@ -72,7 +67,7 @@ impl Invented {
                 window: Span::from_secs(SECONDS),
                 interrupted: false,
                 ended_early: false,
-                workers: Vec::from([worker(pacing)]),
+                workers: Vec::from([worker(&pacing)]),
                 series: Vec::new(),
                 stretches: Vec::new(),
                 buckets: None,
@@ -237,7 +232,7 @@ fn is_qualitative(code: &str) -> bool {
     .contains(&code)
 }
 
-fn worker(pacing: Pacing) -> WorkerRecord {
+fn worker(pacing: &Pacing) -> WorkerRecord {
     WorkerRecord {
         stream: 0,
         worker: 0,

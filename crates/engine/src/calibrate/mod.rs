@@ -154,7 +154,7 @@ fn point(queue_depth: u32, workers: u32, window: Span) -> Point {
     assert!(queue_depth > 0 && workers > 0 && window > Span(0));
     let stream = Stream {
         block_sizes: BlockSizes::one(BLOCK),
-        pacing: Pacing::Closed { queue_depth: queue_depth * workers },
+        pacing: Pacing::closed(queue_depth * workers),
         workers: Workers::Total(workers),
         ..Stream::reading(
             "calibration",

@@ -629,7 +629,7 @@ mod tests {
             sharers,
             share,
             regions: Vec::from([region]),
-            pacing: Pacing::Closed { queue_depth: 1 },
+            pace: Pacing::closed(1).pace,
             seed: 5,
             stream_seed: 5,
             first_region: 0,

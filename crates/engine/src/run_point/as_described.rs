@@ -75,7 +75,7 @@ fn stream(pattern: Pattern, blocks: u64) -> Stream {
 }
 
 fn with_workers(workers: u32, stream: Stream) -> Stream {
-    let pacing = Pacing::Closed { queue_depth: 8 * workers };
+    let pacing = Pacing::closed(8 * workers);
     Stream { workers: Workers::Total(workers), pacing, ..stream }
 }
 
@@ -84,7 +84,7 @@ fn with_workers(workers: u32, stream: Stream) -> Stream {
 fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
     assert_eq!(check_pattern(stream), Ok(()));
     let workers = plan::worker_count(stream);
-    let pacing = Pacing::Closed { queue_depth: 8 * workers };
+    let pacing = Pacing::closed(8 * workers);
     let stream = Stream { pacing, ..stream.clone() };
     // Eight servers do 80,000 I/Os in a second.
     let window = Span::from_ms(100 * (ios / u64::from(workers)).div_ceil(8000));
@@ -712,7 +712,7 @@ prop_compose! {
                 Turns::Weighted(weights)
             }),
             workers: Workers::Total(workers),
-            pacing: Pacing::Closed { queue_depth: workers },
+            pacing: Pacing::closed(workers),
             ..Stream::reading("any", regions.into_iter().map(region).collect())
         }
     }

@@ -19,7 +19,8 @@ pub(super) struct Finish {
 
 impl Finish {
     pub(super) fn new(point: &Point, plans: &[WorkerPlan]) -> Self {
-        let limited = |plan: &&WorkerPlan| point.streams[plan.stream as usize].limit.is_some();
+        let limited =
+            |plan: &&WorkerPlan| point.streams[plan.stream as usize].pacing.limit.is_some();
         let left = plans.iter().filter(limited).count();
         Self {
             left: AtomicUsize::new(left),

@@ -126,11 +126,11 @@ fn followed<F: Follow>(
     };
     let jobs: Vec<Assignment<'_>> = plans.iter().map(job).collect();
     let merging = RefCell::new(Merging { collector: Collector::new(plans, timetable), observer });
-    let slots = plans.iter().map(|plan| plan.pacing.queue_depth()).sum();
+    let slots = plans.iter().map(|plan| plan.pace.queue_depth()).sum();
     let mut device = Sim::open(&options.for_run(point.seed), slots);
     let mut first_slot = 0;
     for plan in plans {
-        let slots = first_slot..first_slot + plan.pacing.queue_depth();
+        let slots = first_slot..first_slot + plan.pace.queue_depth();
         first_slot = slots.end;
         device.writes(slots, &point.streams[plan.stream as usize].payload);
     }
@@ -284,7 +284,7 @@ impl<'a> SharedDevice<'a> {
         workers: Vec<Box<dyn InTurns<DeviceView> + 'a>>,
         jobs: &[Assignment<'_>],
     ) -> Self {
-        let depths = jobs.iter().map(|job| job.plan.pacing.queue_depth());
+        let depths = jobs.iter().map(|job| job.plan.pace.queue_depth());
         let mut first_slot = 0;
         let view = |depth| {
             let view = DeviceView::new(first_slot, depth);
@@ -452,13 +452,8 @@ mod tests {
 
     #[test]
     fn a_worker_that_shares_a_device_does_what_it_does_alone() {
-        let open = |arrivals| Pacing::Open {
-            offered_load: Rate(20e3),
-            arrivals,
-            queue_depth_max: 8,
-            realtime: false,
-        };
-        let closed = |queue_depth| Pacing::Closed { queue_depth };
+        let open = |arrivals| Pacing::open(Rate(20e3), arrivals, 8);
+        let closed = |queue_depth| Pacing::closed(queue_depth);
         let pacings = [closed(1), closed(13), open(Arrivals::Uniform), open(Arrivals::Poisson)];
         for device in [
             "queue,servers=3,distribution=exponential",
@@ -468,9 +463,12 @@ mod tests {
             "ssd,noise=5%",
             "hdd",
         ] {
-            for pacing in pacings {
+            for pacing in &pacings {
                 let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) };
-                let stream = Stream { pacing, ..Stream::reading("one", Vec::from([region])) };
+                let stream = Stream {
+                    pacing: pacing.clone(),
+                    ..Stream::reading("one", Vec::from([region]))
+                };
                 let stream = Stream { read_share: 0.7, ..stream };
                 let point = Point {
                     warm_up: Span::from_ms(250),

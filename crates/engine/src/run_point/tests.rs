@@ -245,7 +245,7 @@ fn what_a_worker_did_until_a_call_of_its_hung_is_in_the_record_with_the_io_that_
     };
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
     let stream = Stream {
-        pacing: Pacing::Closed { queue_depth: 2 },
+        pacing: Pacing::closed(2),
         workers: fathom_core::spec::Workers::Total(2),
         ..Stream::reading("test", Vec::from([region]))
     };
@@ -332,12 +332,7 @@ fn a_point_that_contradicts_itself_panics_and_does_not_hang() {
 }
 
 fn poisson_point(rate: f64, seed: u64) -> Point {
-    let pacing = Pacing::Open {
-        offered_load: Rate(rate),
-        arrivals: Arrivals::Poisson,
-        queue_depth_max: 1,
-        realtime: false,
-    };
+    let pacing = Pacing::open(Rate(rate), Arrivals::Poisson, 1);
     Point {
         name: "test".to_owned(),
         interval: Span::from_ms(100),

@@ -121,7 +121,7 @@ impl RealRun<'_> {
         let stream = &self.point.streams[plan.stream as usize];
         let (targets, local) = self.own_targets(plan);
         let shape = Shape {
-            slots: plan.pacing.queue_depth(),
+            slots: plan.pace.queue_depth(),
             // A trim moves no data, and may be much longer than what could have a buffer.
             block_size: match stream.trims_alone() {
                 true => PAGE,
@@ -149,7 +149,7 @@ impl RealRun<'_> {
             pointers: Arc::clone(&self.pointers),
             // Somebody has to serve what is in flight: where the workers take all CPUs, one that spins
             // keeps the device's own threads from running.
-            spins_in_flight: plan.pacing.is_open() && self.plans.len() < cpus(),
+            spins_in_flight: plan.pace.is_open() && self.plans.len() < cpus(),
             shared: Arc::clone(shared),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{Pacing, Rests, Stream};
+use fathom_core::spec::{Rests, Stream};
 
 use super::drive_plan;
 use super::early_end::STOP_LEAD;
@@ -40,7 +40,7 @@ pub(super) struct WorkerTask {
 impl WorkerTask {
     /// Whether it is to do something and then be done.
     pub(super) fn is_limited(&self) -> bool {
-        self.stream.limit.is_some()
+        self.stream.pacing.limit.is_some()
     }
 
     /// A worker's thread, from opening its backend to its last I/O.
@@ -107,12 +107,14 @@ impl WorkerTask {
                 false => RunError::Backend { backend: B::KIND, cause },
             }
         })?;
-        let pacing = &self.plan.pacing;
-        let rests = self.stream.rests != Rests::None;
-        let realtime = matches!(pacing, Pacing::Open { realtime: true, .. });
+        let own = &self.plan.pace;
         // A rest ends on time, as an open loop's I/Os start on time.
-        if pacing.is_open() || rests {
-            let share = realtime.then(realtime::request).transpose().map_err(RunError::Realtime)?;
+        if own.is_open() || own.rests() != Rests::None {
+            let share = own
+                .is_realtime()
+                .then(realtime::request)
+                .transpose()
+                .map_err(RunError::Realtime)?;
             backend.pace(Pace {
                 wake_up: Some(clock::wake_up()),
                 spins_in_flight: self.spins_in_flight,

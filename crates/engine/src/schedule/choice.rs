@@ -1,7 +1,7 @@
 //! Which schedule a stream's pacing asks for: the last choice before the hot loop.
 
 use fathom_core::plan::{Quota, WorkerPlan};
-use fathom_core::spec::{self, Pacing, Rests, Stream};
+use fathom_core::spec::{self, Loop, OfferedLoad, Pacing, Rests, Stream};
 use fathom_core::{Instant, Span};
 
 use super::{
@@ -28,34 +28,35 @@ pub(crate) fn scheduled<W: WithSchedule>(
     table: Timetable,
     what: W,
 ) -> W::Output {
-    let is_plain = stream.is_always_active() && stream.rests == Rests::None;
-    if W::TUNED && is_plain && stream.course.is_none() {
-        return match plan.pacing {
-            Pacing::Closed { .. } => what.with(ClosedLoop),
-            Pacing::Open { offered_load, arrivals, .. } => {
-                open(plan, arrivals, Steady::new(offered_load), table.start, what)
+    if W::TUNED && stream.pacing.is_always_active() {
+        match plan.pace {
+            Loop::Closed { rests: Rests::None, .. } => return what.with(ClosedLoop),
+            Loop::Open { load: OfferedLoad::Steady(rate), arrivals, .. } => {
+                return open(plan, arrivals, Steady::new(rate), table.start, what);
             }
-        };
+            Loop::Closed { .. } | Loop::Open { .. } => {}
+        }
     }
-    match plan.pacing {
-        Pacing::Closed { .. } => what.with(any::<false>(stream, plan, table)),
-        Pacing::Open { .. } => what.with(any::<true>(stream, plan, table)),
+    match plan.pace {
+        Loop::Closed { .. } => what.with(any::<false>(stream, plan, table)),
+        Loop::Open { .. } => what.with(any::<true>(stream, plan, table)),
     }
 }
 
 /// Makes the same schedule, as one of which the loop knows only whether it is open.
 fn any<const OPEN: bool>(stream: &Stream, plan: &WorkerPlan, table: Timetable) -> Any<OPEN> {
-    if stream.is_always_active() {
-        return paced(stream, plan, table, Boxed::<OPEN>);
+    let Pacing { active, .. } = &stream.pacing;
+    if stream.pacing.is_always_active() {
+        return paced(plan, table, Boxed::<OPEN>);
     }
     let quota = plan.quota(stream);
     let at = |time: Span| table.window_start + time;
-    let from = stream.active.start.map_or(table.start, at);
-    let until = stream.active.end.map_or(table.load_end(), at);
+    let from = active.start.map_or(table.start, at);
+    let until = active.end.map_or(table.load_end(), at);
     // Whatever follows the start of the run, such as a course, follows that of the stream.
-    let window_start = if stream.active.start.is_some() { from } else { table.window_start };
+    let window_start = if active.start.is_some() { from } else { table.window_start };
     let own = Timetable { start: from, window_start, ..table };
-    paced(stream, plan, own, InBounds { from, until, quota, what: Boxed::<OPEN> })
+    paced(plan, own, InBounds { from, until, quota, what: Boxed::<OPEN> })
 }
 
 /// Has the loop know only whether a schedule is open.
@@ -69,34 +70,29 @@ impl<const OPEN: bool> WithSchedule for Boxed<OPEN> {
     }
 }
 
-/// Makes the schedule that the pacing asks for.
-fn paced<W: WithSchedule>(
-    stream: &Stream,
-    plan: &WorkerPlan,
-    table: Timetable,
-    what: W,
-) -> W::Output {
-    match (plan.pacing, &stream.course) {
-        (Pacing::Closed { queue_depth }, _) => match stream.rests {
+/// Makes the schedule that the worker's pace asks for.
+fn paced<W: WithSchedule>(plan: &WorkerPlan, table: Timetable, what: W) -> W::Output {
+    match plan.pace {
+        Loop::Closed { queue_depth, rests } => match rests {
             Rests::None => what.with(ClosedLoop),
             Rests::Think { time, exponential } => {
                 what.with(ThinkTime::new(queue_depth, time, exponential.then_some(plan.seed)))
             }
             Rests::Bursts { ios, rest, from } => what.with(Bursts::new(ios, rest, from)),
         },
-        (Pacing::Open { offered_load, arrivals, .. }, None) => match stream.rests {
-            Rests::Bursts { ios, rest, .. } => {
-                let growth = Gathered::new(offered_load, ios, rest);
-                open(plan, arrivals, growth, table.start, what)
+        Loop::Open { ref load, arrivals, .. } => match load {
+            OfferedLoad::Steady(rate) => {
+                open(plan, arrivals, Steady::new(*rate), table.start, what)
             }
-            _ => open(plan, arrivals, Steady::new(offered_load), table.start, what),
+            OfferedLoad::Bursts { rate, ios, rest } => {
+                open(plan, arrivals, Gathered::new(*rate, *ios, *rest), table.start, what)
+            }
+            OfferedLoad::Course(course) => {
+                // The course begins with the window.
+                let lead = table.window_start.since(table.start);
+                open(plan, arrivals, Stages::new(&course.after(lead)), table.start, what)
+            }
         },
-        (Pacing::Open { arrivals, .. }, Some(course)) => {
-            // The course begins with the window.
-            let own = course.scaled(1.0 / f64::from(plan.workers));
-            let growth = Stages::new(&own.after(table.window_start.since(table.start)));
-            open(plan, arrivals, growth, table.start, what)
-        }
     }
 }
 

@@ -280,7 +280,7 @@ mod tests {
         (spy, outcome.ledger, completed)
     }
 
-    const DEPTH: Pacing = Pacing::Closed { queue_depth: 8 };
+    const DEPTH: Pacing = Pacing::closed(8);
 
     /// Each flush comes after so many writes, none of which is in flight any more.
     fn holds(spy: &Spy, every: u32, barrier: bool) {
@@ -332,12 +332,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_offers_its_writes_and_flushes_besides() {
-        let pacing = Pacing::Open {
-            offered_load: Rate(1000.0),
-            arrivals: Arrivals::Uniform,
-            queue_depth_max: 8,
-            realtime: false,
-        };
+        let pacing = Pacing::open(Rate(1000.0), Arrivals::Uniform, 8);
         let (spy, ledger, [_, writes, flushes]) = run(Flush::DATA, 0.0, pacing);
         holds(&spy, 1, true);
         assert_eq!((writes, flushes), (1000, 1000));

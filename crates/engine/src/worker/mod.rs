@@ -164,7 +164,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         Self {
             job,
             sink,
-            slots: Slots::new(job.plan.pacing.queue_depth()),
+            slots: Slots::new(job.plan.pace.queue_depth()),
             starter: Starter::new(job, schedule, source),
             slices,
             accounts: Accounts::new(job.timetable.window_start, in_window),

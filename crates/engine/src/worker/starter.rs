@@ -58,7 +58,7 @@ pub(super) struct Batch {
 impl<'a, S: Schedule> Starter<'a, S> {
     /// One that has started nothing yet.
     pub(super) fn new(job: &Assignment<'_>, schedule: S, source: &'a mut dyn Source) -> Self {
-        let depth = job.plan.pacing.queue_depth();
+        let depth = job.plan.pace.queue_depth();
         let regions = job.plan.regions.len();
         let flushing = job.plan.flush.map(|flush| Flushing::new(flush, regions, depth as usize));
         Self {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use fathom_core::measure::Errors;
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{BlockSizes, Pacing, Region, Stream};
+use fathom_core::spec::{BlockSizes, Loop, Pacing, Region, Stream};
 use fathom_core::{Bytes, Rate};
 
 use super::*;
@@ -109,7 +109,7 @@ fn run_on(
         sharers: 1,
         share: 0,
         regions: Vec::from([region]),
-        pacing,
+        pace: pacing.pace.clone(),
         seed: 1,
         stream_seed: 1,
         first_region: 0,
@@ -131,12 +131,10 @@ fn run_on(
     let stream = Stream { block_sizes, read_share: 0.5, ..Stream::reading("test", Vec::new()) };
     let mut source = Requests::new(&plan, &stream, Random::new(&plan, &stream));
     let tally = empty_tally(&plan);
-    let outcome = match pacing {
-        Pacing::Closed { .. } => {
-            drive(&job, &mut backend, ClosedLoop, &mut source, &mut sink, tally)
-        }
-        Pacing::Open { offered_load, .. } => {
-            let arrivals = UniformArrivals::new(Steady::new(offered_load), 0.0);
+    let outcome = match pacing.pace {
+        Loop::Closed { .. } => drive(&job, &mut backend, ClosedLoop, &mut source, &mut sink, tally),
+        Loop::Open { load, .. } => {
+            let arrivals = UniformArrivals::new(Steady::new(load.mean(Span(0))), 0.0);
             let schedule = OpenLoop::new(timetable.start, arrivals);
             drive(&job, &mut backend, schedule, &mut source, &mut sink, tally)
         }
@@ -144,7 +142,7 @@ fn run_on(
     (outcome, sink.kept)
 }
 
-const CLOSED: Pacing = Pacing::Closed { queue_depth: 4 };
+const CLOSED: Pacing = Pacing::closed(4);
 const WHOLE: Option<i32> = Some(BLOCK_SIZE as i32);
 
 fn ios(tallies: &[Tally], in_window: bool) -> u64 {
@@ -350,12 +348,7 @@ fn what_never_comes_back_is_counted_as_lost() {
     let (outcome, _) = run(CLOSED, hangs, |_| false, &|| false, TABLE);
     assert_eq!(outcome.ledger.lost, 4);
     assert_eq!(outcome.errors.first.last().map(|error| error.kind), Some(ErrorKind::Lost));
-    let open = Pacing::Open {
-        offered_load: Rate(1000.0),
-        arrivals: fathom_core::spec::Arrivals::Uniform,
-        queue_depth_max: 4,
-        realtime: false,
-    };
+    let open = Pacing::open(Rate(1000.0), fathom_core::spec::Arrivals::Uniform, 4);
     let (outcome, _) = run(open, hangs, |_| false, &|| false, TABLE);
     assert_eq!(outcome.ledger.due, 1250);
     assert_eq!(outcome.ledger.unstarted, 1250 - 600 - 4);

@@ -2,7 +2,7 @@
 //! that the device was told to have.
 
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::{BackendKind, Limit};
+use fathom_core::spec::{Arrivals, BackendKind, Limit};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Severity, judge};
 
@@ -110,7 +110,7 @@ fn the_drain_of_a_limited_load_is_told_apart() {
     // 256 in flight at one server: the last 256 of 1000 I/Os are the drain.
     for workers in [1, 2] {
         let point = with(window(100, closed(256)), |stream| {
-            stream.limit = Some(Limit::Ios(1000));
+            stream.pacing.limit = Some(Limit::Ios(1000));
             stream.workers = Workers::PerTarget(workers);
         });
         let record = run("queue,servers=1,service-time=1ms", &point);
@@ -126,7 +126,8 @@ fn the_drain_of_a_limited_load_is_told_apart() {
         assert_eq!(record.total(None).ios(), 1000);
     }
     // 8 servers that are kept busy by 256, and by fewer and fewer at the end.
-    let point = with(window(100, closed(256)), |stream| stream.limit = Some(Limit::Ios(600)));
+    let point =
+        with(window(100, closed(256)), |stream| stream.pacing.limit = Some(Limit::Ios(600)));
     let record = run("queue,servers=256,service-time=1ms,distribution=exponential", &point);
     let full = record.total(None).ios() as f64 / record.window.as_secs_f64();
     let compared = while_whole(&record);

@@ -1,7 +1,7 @@
 //! Looks at a record before its window is over, and windows that end because of what was seen.
 
 use fathom_core::measure::Ledger;
-use fathom_core::spec::Workers;
+use fathom_core::spec::{Arrivals, Pacing, Workers};
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn looked_at(device: &str, point: &Point, enough_at: usize) -> (Record, Vec<Reco
 /// An open stream and a closed one, of several workers each, that can be looked at each second.
 fn mixed() -> Point {
     let mut point = lasting(6, open(30e3, Arrivals::Poisson, 64));
-    let closed = Pacing::Closed { queue_depth: 6 };
+    let closed = Pacing::closed(6);
     point.streams.push(Stream { pacing: closed, read_share: 0.5, ..point.streams[0].clone() });
     point.streams.iter_mut().for_each(|stream| stream.workers = Workers::Total(3));
     point.warm_up = Span::from_ms(500);

@@ -42,12 +42,11 @@ fn point(pacing: Pacing) -> Point {
 }
 
 fn closed(queue_depth: u32) -> Point {
-    point(Pacing::Closed { queue_depth })
+    point(Pacing::closed(queue_depth))
 }
 
 fn open(offered_load: f64, arrivals: Arrivals, queue_depth_max: u32) -> Point {
-    let (offered_load, realtime) = (Rate(offered_load), false);
-    point(Pacing::Open { offered_load, arrivals, queue_depth_max, realtime })
+    point(Pacing::open(Rate(offered_load), arrivals, queue_depth_max))
 }
 
 /// A point for so many seconds, with a slice of the series for each.

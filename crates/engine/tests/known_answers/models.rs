@@ -1,6 +1,6 @@
 //! The simulated devices that experiments are tried on: what they say of themselves is what they do.
 
-use fathom_core::spec::{Limit, Payload, Workers};
+use fathom_core::spec::{Arrivals, Limit, Payload, Workers};
 
 use super::*;
 
@@ -263,7 +263,7 @@ fn a_cache_takes_its_size_at_once_and_then_what_the_disks_take() {
     assert_near(bytes, 10.0 * 450e6 + 64.0 * MIB as f64, 0.01);
     // What fits is acknowledged by the link alone: 20 us, and 64 KiB at 4 GB/s.
     let small = with(writes(blocks(64 * KIB, closed(1))), |stream| {
-        stream.limit = Some(Limit::Bytes(Bytes(32 * MIB)));
+        stream.pacing.limit = Some(Limit::Bytes(Bytes(32 * MIB)));
     });
     let times = run(CACHED, &lasting(60, small)).total(None).service_time.clone();
     assert_near(times.quantile(Quantile(1.0)).unwrap() as f64, 20e3 + 65_536.0 / 4.0, 0.01);
@@ -381,14 +381,14 @@ fn beyond_its_frontier_a_grid_falls_behind() {
     let device = format!("grid,file={}", map_file(folder.path()));
     // Beside 3 steps of writes 2.35 of reads are served.
     let mut point = cell(150e6, 15e3);
-    point.streams[0].pacing = open(15e3, Arrivals::Poisson, 64).streams[0].pacing;
+    point.streams[0].pacing = open(15e3, Arrivals::Poisson, 64).streams[0].pacing.clone();
     let backlog = of_cell(&device, &point).backlog(0).expect("an open loop");
     assert_near(backlog.growth, 1.0 - 2.35 / 3.0, 0.1);
     assert!(backlog.lag > Span::from_secs(1), "{backlog:?}");
     // All four columns have admissible cells; nothing serves 5 steps of writes.
     let mut point = cell(250e6, 5e3);
     point.streams[1].pacing =
-        open(250e6 / (128.0 * 1024.0), Arrivals::Uniform, 64).streams[0].pacing;
+        open(250e6 / (128.0 * 1024.0), Arrivals::Uniform, 64).streams[0].pacing.clone();
     let backlog = of_cell(&device, &point).backlog(1).expect("an open loop");
     assert_near(backlog.growth, 1.0 - 4.35 / 5.0, 0.05);
 }

@@ -1,6 +1,8 @@
 //! What sets the pace: that what was offered is what was asked for, at every time.
 
-use fathom_core::spec::{Active, Course, Limit, RestFrom, Rests, Stage, Workers};
+use fathom_core::spec::{
+    Active, Arrivals, Course, Limit, Loop, OfferedLoad, RestFrom, Rests, Stage, Workers,
+};
 
 use super::*;
 
@@ -14,14 +16,25 @@ fn course(stages: &[(u64, f64, f64)]) -> Course {
     Course::new(stages.iter().map(stage).collect())
 }
 
+/// Has an open loop offer this course.
+fn change(stream: &mut Stream, course: Course) {
+    let Loop::Open { load, .. } = &mut stream.pacing.pace else { panic!("a closed loop") };
+    *load = OfferedLoad::Course(course);
+}
+
+/// Has a closed loop rest so.
+fn rest(stream: &mut Stream, how: Rests) {
+    let Loop::Closed { rests, .. } = &mut stream.pacing.pace else { panic!("an open loop") };
+    *rests = how;
+}
+
 #[test]
 fn every_interval_has_the_integral_of_its_course() {
     let course = course(&[(3, 1e3, 1e3), (6, 1e3, 2e4), (2, 0.0, 0.0), (0, 5e3, 5e3)]);
     for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
-        // The mean of a course is for people: it is not what starts the I/Os.
         let point = lasting(15, open(1.0, arrivals, 1000));
         let point = Point { warm_up: Span::from_ms(700), interval: Span::from_ms(100), ..point };
-        let point = with(point, |stream| stream.course = Some(course.clone()));
+        let point = with(point, |stream| change(stream, course.clone()));
         let record = run("queue,servers=64,service-time=100us", &point);
         let mut sum = 0.0;
         for interval in &record.series {
@@ -49,7 +62,7 @@ fn what_a_course_offers_beyond_the_target_is_backlog_and_is_worked_off_after_it(
     // 10,000/s can be done; 20,000/s for 2 s leave 20,000 behind, and at 5,000/s that takes 4 s.
     let course = course(&[(2, 5e3, 5e3), (2, 2e4, 2e4), (0, 5e3, 5e3)]);
     let point = lasting(10, open(1.0, Arrivals::Uniform, 8));
-    let point = with(point, |stream| stream.course = Some(course));
+    let point = with(point, |stream| change(stream, course));
     let record = run("queue,servers=1,service-time=100us", &point);
     let per_second: Vec<u64> = record.series.iter().map(|interval| interval.ios[0]).collect();
     let expected = [5e3, 5e3, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 5e3, 5e3];
@@ -62,7 +75,7 @@ fn what_a_course_offers_beyond_the_target_is_backlog_and_is_worked_off_after_it(
 }
 
 fn thinking(point: Point, time: Span, exponential: bool) -> Point {
-    with(point, |stream| stream.rests = Rests::Think { time, exponential })
+    with(point, |stream| rest(stream, Rests::Think { time, exponential }))
 }
 
 #[test]
@@ -114,8 +127,10 @@ fn bursts_come_with_rests_between_them() {
     let device = "queue,servers=4,service-time=100us";
     for (depth, ios, rounds) in [(1, 10, 10), (4, 10, 3), (4, 4, 1), (16, 10, 3), (32, 4, 1)] {
         let point = with(lasting(10, closed(depth)), |stream| {
-            stream.rests =
-                Rests::Bursts { ios, rest: Span::from_ms(2), from: RestFrom::LastCompletion };
+            rest(
+                stream,
+                Rests::Bursts { ios, rest: Span::from_ms(2), from: RestFrom::LastCompletion },
+            );
         });
         let record = run(device, &point);
         // A burst takes as many rounds of the servers as it needs, and then the rest.
@@ -137,8 +152,8 @@ fn a_rest_that_begins_with_the_last_start_overlaps_the_last_ios() {
         (4, 10, 2000, 200 + 2000),
     ] {
         let point = with(lasting(10, closed(depth)), |stream| {
-            let rest = Span::from_us(rest_us);
-            stream.rests = Rests::Bursts { ios, rest, from: RestFrom::LastStart };
+            let pause = Span::from_us(rest_us);
+            rest(stream, Rests::Bursts { ios, rest: pause, from: RestFrom::LastStart });
         });
         let record = run(device, &point);
         assert_near(iops(&record), f64::from(ios) / (f64::from(cycle_us) * 1e-6), 0.001);
@@ -152,7 +167,8 @@ fn an_open_loop_in_bursts_keeps_its_rate_and_its_rests() {
             let rate = 1000.0 * f64::from(workers);
             let point = with(lasting(10, open(rate, Arrivals::Uniform, 1024)), |stream| {
                 let rest = Span::from_us(rest_us);
-                stream.rests = Rests::Bursts { ios, rest, from: RestFrom::LastStart };
+                let Loop::Open { load, .. } = &mut stream.pacing.pace else { panic!("closed") };
+                *load = OfferedLoad::Bursts { rate: Rate(rate), ios, rest };
                 stream.workers = Workers::Total(workers);
             });
             let record = run("queue,servers=64,service-time=100us", &point);
@@ -176,12 +192,12 @@ fn a_stream_has_load_from_its_start_to_its_end_and_nowhere_else() {
         (thinking(closed(4), Span::from_us(100), false), [20e3, 20e3, 20e3, 20e3]),
         (open(5e3, Arrivals::Uniform, 64), [5e3, 5e3, 5e3, 5e3]),
         (
-            with(open(1.0, Arrivals::Uniform, 64), |stream| stream.course = Some(rises.clone())),
+            with(open(1.0, Arrivals::Uniform, 64), |stream| change(stream, rises.clone())),
             [1.5e3, 2.5e3, 3e3, 3e3],
         ),
     ] {
         let point = Point { warm_up: s(2), ..lasting(10, point) };
-        let record = run("queue,servers=8", &with(point, |stream| stream.active = active));
+        let record = run("queue,servers=8", &with(point, |stream| stream.pacing.active = active));
         let per_second: Vec<u64> = record.series.iter().map(|interval| interval.ios[0]).collect();
         let idle = |ios: &[u64]| ios.iter().all(|&ios| ios <= 4);
         assert!(idle(&per_second[..3]) && idle(&per_second[7..]), "{per_second:?}");
@@ -194,7 +210,7 @@ fn a_stream_has_load_from_its_start_to_its_end_and_nowhere_else() {
     // Without a start of its own it has load in the warm-up too.
     let until = Active { start: None, end: Some(s(1)) };
     let point = Point { warm_up: s(2), ..lasting(3, open(1e3, Arrivals::Uniform, 64)) };
-    let record = run("queue,servers=8", &with(point, |stream| stream.active = until));
+    let record = run("queue,servers=8", &with(point, |stream| stream.pacing.active = until));
     assert_eq!(record.ledger().completed_in_warm_up, 2000);
     assert_eq!(record.total(None).ios(), 1000);
 }
@@ -215,7 +231,7 @@ fn a_stream_with_a_limit_does_so_much_to_the_io_and_the_run_ends_with_the_last_o
             (Limit::Ios(2), 2),
         ] {
             let point = with(lasting(3600, closed(16)), |stream| {
-                (stream.workers, stream.limit) = (Workers::Total(workers), Some(limit));
+                (stream.workers, stream.pacing.limit) = (Workers::Total(workers), Some(limit));
             });
             let record = run(device, &point);
             assert_eq!(done(&record), (ios, 0), "{limit}");
@@ -236,7 +252,7 @@ fn a_pass_covers_every_block_of_the_region_once() {
             let point = with(lasting(60, closed(8)), |stream| {
                 stream.regions[0].length = Bytes(1000 * 4 * KIB);
                 stream.pattern = pattern.clone();
-                (stream.workers, stream.limit) =
+                (stream.workers, stream.pacing.limit) =
                     (Workers::Total(workers), Some(Limit::Passes(passes)));
             });
             let record = run("queue,servers=8", &point);
@@ -249,7 +265,7 @@ fn a_pass_covers_every_block_of_the_region_once() {
 fn other_streams_go_on_until_those_with_a_limit_are_done() {
     let mut point = lasting(60, closed(2));
     let mut bounded = point.streams[0].clone();
-    bounded.limit = Some(Limit::Ios(50_000));
+    bounded.pacing.limit = Some(Limit::Ios(50_000));
     point.streams.push(bounded);
     let options = "queue,servers=4,service-time=100us".parse().unwrap();
     let never = AtomicBool::new(false);
@@ -270,7 +286,7 @@ fn blocks_of_several_sizes_stop_with_the_one_that_reaches_the_limit() {
     let sizes = [(Bytes(4 * KIB), 1.0), (Bytes(64 * KIB), 1.0)];
     let point = with(lasting(60, closed(16)), |stream| {
         stream.block_sizes = BlockSizes::weighted(&sizes, &sizes);
-        stream.limit = Some(Limit::Bytes(Bytes(100 * MIB)));
+        stream.pacing.limit = Some(Limit::Bytes(Bytes(100 * MIB)));
     });
     let options = "queue,servers=4".parse().unwrap();
     let never = AtomicBool::new(false);
@@ -283,7 +299,7 @@ fn blocks_of_several_sizes_stop_with_the_one_that_reaches_the_limit() {
 #[test]
 fn a_time_that_comes_first_ends_a_stream_with_a_limit_as_any_other() {
     let point = with(lasting(2, open(1e3, Arrivals::Uniform, 64)), |stream| {
-        stream.limit = Some(Limit::Ios(10_000));
+        stream.pacing.limit = Some(Limit::Ios(10_000));
     });
     let record = run("queue", &point);
     assert_eq!((record.window, record.total(None).ios()), (Span::from_secs(2), 2000));
@@ -292,11 +308,13 @@ fn a_time_that_comes_first_ends_a_stream_with_a_limit_as_any_other() {
 #[test]
 fn a_cool_down_changes_nothing_of_what_is_recorded() {
     let s = Span::from_secs;
-    let limited = |point, ios| with(point, |stream| stream.limit = Some(Limit::Ios(ios)));
+    let limited = |point, ios| with(point, |stream| stream.pacing.limit = Some(Limit::Ios(ios)));
     let burst = |point| {
         with(point, |stream| {
-            stream.rests =
-                Rests::Bursts { ios: 7, rest: Span::from_us(350), from: RestFrom::LastCompletion };
+            rest(
+                stream,
+                Rests::Bursts { ios: 7, rest: Span::from_us(350), from: RestFrom::LastCompletion },
+            );
         })
     };
     let flushed = |point| {
@@ -307,7 +325,7 @@ fn a_cool_down_changes_nothing_of_what_is_recorded() {
     };
     let course = |point| {
         with(point, |stream| {
-            stream.course = Some(course(&[(1, 5e3, 1e4), (1, 1e4, 2e4)]));
+            change(stream, course(&[(1, 5e3, 1e4), (1, 1e4, 2e4)]));
         })
     };
     let mut together = lasting(2, closed(3));
@@ -325,7 +343,7 @@ fn a_cool_down_changes_nothing_of_what_is_recorded() {
         ("overloaded", lasting(2, open(5e4, Arrivals::Uniform, 8))),
         ("Poisson, overloaded", lasting(2, open(5e4, Arrivals::Poisson, 8))),
         ("a course", course(lasting(2, open(1.0, Arrivals::Poisson, 8)))),
-        ("a part of the time", with(lasting(2, closed(4)), |stream| stream.active = until)),
+        ("a part of the time", with(lasting(2, closed(4)), |stream| stream.pacing.active = until)),
         ("a limit", lasting(60, limited(closed(4), 20_000))),
         ("a limit that is not reached", lasting(1, limited(closed(4), 1_000_000))),
         ("several workers", with(lasting(2, closed(16)), |s| s.workers = Workers::Total(4))),

@@ -1,7 +1,7 @@
 //! Several workers and several streams on one simulated device, in one virtual time.
 
 use fathom_core::measure::WorkerRecord;
-use fathom_core::spec::{Flush, Workers};
+use fathom_core::spec::{Arrivals, Flush, Pacing, Workers};
 
 use super::*;
 
@@ -16,7 +16,8 @@ fn exponential(servers: u32) -> String {
 fn streams(pacings: &[Pacing]) -> Point {
     let mut point = lasting(60, closed(1));
     let stream = point.streams.remove(0);
-    point.streams = pacings.iter().map(|&pacing| Stream { pacing, ..stream.clone() }).collect();
+    point.streams =
+        pacings.iter().cloned().map(|pacing| Stream { pacing, ..stream.clone() }).collect();
     point
 }
 
@@ -25,8 +26,7 @@ fn workers(number: u32, point: Point) -> Point {
 }
 
 fn poisson(rate: f64) -> Pacing {
-    let (offered_load, realtime) = (Rate(rate), false);
-    Pacing::Open { offered_load, arrivals: Arrivals::Poisson, queue_depth_max: 10_000, realtime }
+    Pacing::open(Rate(rate), Arrivals::Poisson, 10_000)
 }
 
 /// What all workers of a stream did.
@@ -56,7 +56,7 @@ fn assert_little(record: &Record) {
 fn two_closed_loops_share_servers_as_their_depths_do() {
     // Every I/O in flight is like every other: X = c / S, and each stream has its part of it. All
     // wait for n / X.
-    let closed = |queue_depth| Pacing::Closed { queue_depth };
+    let closed = |queue_depth| Pacing::closed(queue_depth);
     for (depths, servers) in [([6, 10], 4), ([1, 15], 8), ([3, 3], 1)] {
         let point = Point { window: Span::from_secs(20), ..streams(&depths.map(closed)) };
         let record = run(&exponential(servers), &point);
@@ -77,7 +77,7 @@ fn an_open_and_a_closed_loop_share_a_server_as_a_mixed_network_does() {
     // Mean value analysis of mixed networks: X = (1 - r) / S for the closed loop, and for the open
     // one R = S (1 + n) / (1 - r).
     for (depth, rate) in [(1, 2e3), (3, 4e3), (8, 6e3)] {
-        let point = streams(&[Pacing::Closed { queue_depth: depth }, poisson(rate)]);
+        let point = streams(&[Pacing::closed(depth), poisson(rate)]);
         let record = run(&exponential(1), &point);
         let left = 1.0 - rate * S_NS / 1e9;
         let (closed, open) = (of_stream(&record, 0), of_stream(&record, 1));
@@ -126,7 +126,7 @@ fn many_workers_reach_what_one_does_with_their_slots() {
 #[test]
 fn a_seed_repeats_the_record_of_many_workers_and_another_does_not() {
     let mixed = |seed| {
-        let pacings = [poisson(20e3), Pacing::Closed { queue_depth: 9 }, poisson(3e3)];
+        let pacings = [poisson(20e3), Pacing::closed(9), poisson(3e3)];
         let mut point = Point { seed, window: Span::from_secs(2), ..streams(&pacings) };
         for (stream, read_share) in point.streams.iter_mut().zip([1.0, 0.5, 0.0]) {
             (stream.read_share, stream.workers) = (read_share, Workers::Total(3));
@@ -142,7 +142,7 @@ fn a_seed_repeats_the_record_of_many_workers_and_another_does_not() {
 #[test]
 fn a_stream_of_writes_slows_the_reads_of_another_down() {
     let p95 = |write_depth: Option<u32>| {
-        let writes = write_depth.map(|queue_depth| Pacing::Closed { queue_depth });
+        let writes = write_depth.map(Pacing::closed);
         let pacings: Vec<Pacing> = std::iter::once(poisson(50e3)).chain(writes).collect();
         let mut point = Point { window: Span::from_secs(2), ..streams(&pacings) };
         point.streams[1..].iter_mut().for_each(|stream| stream.read_share = 0.0);

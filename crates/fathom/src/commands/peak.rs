@@ -8,7 +8,7 @@ use fathom_core::experiment::{
 };
 use fathom_core::facts::{Content, Target, TargetKind};
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Pacing, Point, Workers};
+use fathom_core::spec::{Point, Workers};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{self, Command};
 
@@ -221,7 +221,7 @@ fn a_thread_for_each_cpu(point: &mut Point) {
     if let (tied @ 1.., [stream]) = (tied(point), point.streams.as_mut_slice()) {
         stream.workers = Workers::Total(tied);
         let queue_depth = stream.pacing.queue_depth().max(tied);
-        stream.pacing = Pacing::Closed { queue_depth };
+        stream.pacing = stream.pacing.closed_at(queue_depth);
     }
 }
 
@@ -384,8 +384,7 @@ fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
 fn unpaced(base: &Point) -> Point {
     let mut point = base.clone();
     for stream in &mut point.streams {
-        stream.pacing = Pacing::Closed { queue_depth: stream.pacing.queue_depth() };
-        stream.course = None;
+        stream.pacing = stream.pacing.closed_at(stream.pacing.queue_depth());
     }
     point
 }

@@ -59,7 +59,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     }
     for stream in &point.streams {
         say(format!("stream   {}", stream.name))?;
-        let document = document::Stream::from(stream);
+        let document = document::Stream::of(stream, point.window);
         say(format!("         {}; {}", figures::load(&document), figures::pacing(&document)))?;
         say(format!(
             "         {}; {}",

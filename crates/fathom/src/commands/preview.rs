@@ -3,7 +3,7 @@
 use fathom_core::facts::Target;
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Pacing, Point, Region, Stream};
+use fathom_core::spec::{Point, Region, Stream};
 use fathom_core::{Bytes, Span};
 use fathom_report::{document, figures};
 
@@ -20,7 +20,12 @@ pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
         streams => {
             lines.push(format!("{}: {} streams", point.name, streams.len()));
             lines.extend(streams.iter().map(|stream| {
-                format!("stream {}: {} on {}", stream.name, load(stream), targets(spec, stream))
+                format!(
+                    "stream {}: {} on {}",
+                    stream.name,
+                    load(point, stream),
+                    targets(spec, stream)
+                )
             }));
         }
     }
@@ -44,7 +49,7 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
         warm_up => format!("{warm_up} warm-up"),
     };
     let time = clock(spec.time());
-    let limits = point.streams.iter().filter(|stream| stream.limit.is_some()).count();
+    let limits = point.streams.iter().filter(|stream| stream.pacing.limit.is_some()).count();
     let time = match (limits, limits == point.streams.len()) {
         (0, _) => time,
         (_, true) => format!("until all is done, at most {time}"),
@@ -61,7 +66,7 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
 pub fn offered_together(point: &Point) -> Option<String> {
     let seconds = point.window.as_secs_f64();
     let offered = point.streams.iter().filter_map(|stream| {
-        let iops = stream.offered(Span(0), point.window)? / seconds;
+        let iops = stream.pacing.offered(Span(0), point.window)? / seconds;
         let moved = stream.block_sizes.mean(stream.read_share) * (1.0 - stream.trim_share);
         Some((iops, iops * moved))
     });
@@ -80,8 +85,8 @@ pub fn offered_together(point: &Point) -> Option<String> {
 }
 
 /// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
-pub fn load(stream: &Stream) -> String {
-    stream.description()
+pub fn load(point: &Point, stream: &Stream) -> String {
+    stream.description(point.window)
 }
 
 /// The names of a stream's targets, the first few of them.
@@ -143,16 +148,12 @@ pub fn amount(point: &Point, stream: &Stream) -> String {
 /// Bytes that a stream writes at most by its limit or its schedule; none in a closed loop without a
 /// limit, which has neither.
 pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
-    if let Some(limit) = stream.limit {
+    if let Some(limit) = stream.pacing.limit {
         return Some(limit.bytes(stream).0 as f64 * written_share(stream));
     }
-    let Pacing::Open { offered_load, .. } = stream.pacing else { return None };
-    let window = stream.offered(Span(0), point.window + point.cool_down).unwrap_or(0.0);
-    let warm_up = match (stream.active.start, &stream.course) {
-        (Some(_), _) => 0.0,
-        (None, Some(course)) => course.after(point.warm_up).ios_before(point.warm_up),
-        (None, None) => offered_load.0 * point.warm_up.as_secs_f64(),
-    };
+    let window = stream.pacing.offered(Span(0), point.window + point.cool_down)?;
+    let begins = stream.pacing.begins_with()?.0 * point.warm_up.as_secs_f64();
+    let warm_up = if stream.pacing.active.start.is_some() { 0.0 } else { begins };
     let writes = (warm_up + window) * (1.0 - stream.trim_share) * (1.0 - stream.read_share);
     Some(writes * stream.block_sizes.mean(0.0))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fathom_core::facts::{CpuPlace, Target};
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Pacing, Region, Stream};
+use fathom_core::spec::{Region, Stream};
 
 use crate::cli::options::LoadArgs;
 use crate::cli::values::Cpus;
@@ -169,7 +169,7 @@ pub fn take_turns(streams: &mut [Stream], first_workers: impl IntoIterator<Item 
 ///
 /// When there are fewer CPUs than such workers.
 pub fn own_cpus(streams: &[Stream]) -> Result<(), Error> {
-    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let realtime = |stream: &&Stream| stream.pacing.is_realtime();
     let cpus = |stream| (0..worker_count(stream)).filter_map(|worker| stream.workplace.cpu(worker));
     let mut cpus: Vec<u32> = streams.iter().filter(realtime).flat_map(cpus).collect();
     let workers = cpus.len();
@@ -191,7 +191,7 @@ pub fn own_cpus(streams: &[Stream]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Arrivals, Workers};
+    use fathom_core::spec::{Arrivals, Loop, OfferedLoad, Pacing, Workers};
     use fathom_core::{Bytes, Rate};
 
     use super::*;
@@ -260,12 +260,12 @@ mod tests {
         // Only workers with real-time priority must not share.
         assert!(own_cpus(&streams).is_ok());
         for stream in &mut streams {
-            stream.pacing = Pacing::Open {
-                offered_load: Rate(1.0),
+            stream.pacing = Pacing::of(Loop::Open {
+                load: OfferedLoad::Steady(Rate(1.0)),
                 arrivals: Arrivals::Poisson,
                 queue_depth_max: 8,
                 realtime: true,
-            };
+            });
         }
         assert!(own_cpus(&streams[..1]).is_ok());
         let problem = own_cpus(&streams).unwrap_err().to_string();

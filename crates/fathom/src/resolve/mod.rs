@@ -156,8 +156,7 @@ fn stream(
     };
     let drives = |region: &Region| u64::from(targets[region.target as usize].drives());
     let spread = (regions.len() as u32, regions.iter().map(drives).sum());
-    let (pacing, course) = pacing::pacing(args, spread, &sizes, own)?;
-    pacing::possible_rate(&pacing, course.as_ref(), &sizes, own)?;
+    let pacing = pacing::pacing(args, spread, &sizes, (own, active))?;
     let mut stream = Stream {
         pattern: pattern::pattern(&args.load)?,
         align: args.load.align,
@@ -172,10 +171,6 @@ fn stream(
         read_share: args.load.read_share,
         trim_share: args.load.trim_share,
         pacing,
-        course,
-        rests: pacing::rests(&args.load)?,
-        active,
-        limit: times::limit(&args.load)?,
         workers: args.load.workers,
         access,
         workplace: Workplace {
@@ -195,7 +190,7 @@ fn stream(
         let unit = stream.alignment();
         stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
     }
-    stream.name = args.name.clone().unwrap_or_else(|| stream.description());
+    stream.name = args.name.clone().unwrap_or_else(|| stream.description(times.window));
     pattern::fits_pattern(&stream, targets, access)?;
     workers::enough_depth(&stream)?;
     pacing::rests_fit(&stream)?;

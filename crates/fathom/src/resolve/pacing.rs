@@ -2,10 +2,12 @@
 //! how the loop rests.
 
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Arrivals, BlockSizes, Course, Pacing, RestFrom, Rests, Stream, Workers};
+use fathom_core::spec::{
+    Active, Arrivals, BlockSizes, Loop, OfferedLoad, Pacing, RestFrom, Rests, Stream, Workers,
+};
 use fathom_core::{Bytes, Span};
 
-use super::times::Times;
+use super::times::{self, Times};
 use super::workers::{too_deep, too_many_workers};
 use crate::cli::described::StreamArgs;
 use crate::cli::options::{ArrivalsArg, LoadArgs};
@@ -23,18 +25,51 @@ const DEFAULT_DEPTH_OPEN: u32 = 1024;
 /// ... and the memory that this may take.
 const DEFAULT_BUFFERS: Bytes = Bytes(256 * Bytes::MIB);
 
-/// The pacing, with the course of its load if that changes over time.
+/// What sets the pace of a stream with this load, for the times that it has load in.
 pub(super) fn pacing(
     args: &StreamArgs,
-    (targets, disks): (u32, u64),
+    spread: (u32, u64),
     sizes: &BlockSizes,
-    times: Times,
-) -> Result<(Pacing, Option<Course>), Error> {
+    (times, active): (Times, Active),
+) -> Result<Pacing, Error> {
     let load = &args.load;
-    let workers = match load.workers {
+    let queue_depth = queue_depth(load, spread, sizes)?;
+    let offered = offered_load(load, spread.0, sizes);
+    if let Some(offered) = &offered {
+        possible_rate(offered, sizes, times)?;
+    }
+    let pace = match (offered, rests(load)?) {
+        (None, rests) => Loop::Closed { queue_depth, rests },
+        (Some(offered), rests) => Loop::Open {
+            load: match (offered, rests) {
+                (OfferedLoad::Steady(rate), Rests::Bursts { ios, rest, .. }) => {
+                    OfferedLoad::Bursts { rate, ios, rest }
+                }
+                (offered, _) => offered,
+            },
+            arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
+            queue_depth_max: queue_depth,
+            realtime: load.realtime,
+        },
+    };
+    Ok(Pacing { pace, active, limit: times::limit(load)? })
+}
+
+/// Threads that issue the load of a stream with this number of targets.
+fn workers(load: &LoadArgs, targets: u32) -> u64 {
+    match load.workers {
         Workers::PerTarget(n) => u64::from(n) * u64::from(targets),
         Workers::Total(n) => u64::from(n),
-    };
+    }
+}
+
+/// The most in flight, of all workers together.
+fn queue_depth(
+    load: &LoadArgs,
+    (targets, disks): (u32, u64),
+    sizes: &BlockSizes,
+) -> Result<u32, Error> {
+    let workers = workers(load, targets);
     if workers > u64::from(MOST) {
         return Err(too_many_workers(workers));
     }
@@ -51,43 +86,36 @@ pub(super) fn pacing(
             .max(u64::from(DEFAULT_DEPTH)),
     };
     let depth = typed.unwrap_or(default.max(workers));
-    let depth = match u32::try_from(depth) {
-        Ok(depth) if depth <= MOST => depth,
-        _ => return Err(too_deep(depth)),
-    };
-    let Some(rate) = &load.rate else {
-        return Ok((Pacing::Closed { queue_depth: depth }, None));
-    };
-    let targets = u64::from(targets);
-    let offer = rate.of_stream(Shares { workers, targets, block: sizes.mean(load.read_share) });
-    let (offered_load, course) = match offer {
-        Offer::Steady(rate) => (rate, None),
-        Offer::Course(course) => (course.mean(Span(0), times.window), Some(course)),
-    };
-    let pacing = Pacing::Open {
-        offered_load,
-        arrivals: load.arrivals.map_or(Arrivals::Poisson, Arrivals::from),
-        queue_depth_max: depth,
-        realtime: load.realtime,
-    };
-    Ok((pacing, course))
+    match u32::try_from(depth) {
+        Ok(depth) if depth <= MOST => Ok(depth),
+        _ => Err(too_deep(depth)),
+    }
+}
+
+/// What an open loop offers, before any rests; nothing in a closed loop.
+fn offered_load(load: &LoadArgs, targets: u32, sizes: &BlockSizes) -> Option<OfferedLoad> {
+    let (workers, targets) = (workers(load, targets), u64::from(targets));
+    let shares = Shares { workers, targets, block: sizes.mean(load.read_share) };
+    Some(match load.rate.as_ref()?.of_stream(shares) {
+        Offer::Steady(rate) => OfferedLoad::Steady(rate),
+        Offer::Course(course) => OfferedLoad::Course(course),
+    })
 }
 
 /// Refuses a load that no clock can offer, or that is more than can be counted, and a course that
 /// the window has no room for.
-pub(super) fn possible_rate(
-    pacing: &Pacing,
-    course: Option<&Course>,
-    sizes: &BlockSizes,
-    times: Times,
-) -> Result<(), Error> {
-    let Pacing::Open { offered_load, .. } = pacing else { return Ok(()) };
+fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result<(), Error> {
     let refuse = |problem, remedy: &str| Err(Error::option("--rate", problem, remedy));
-    let stages = course.map_or(&[][..], Course::stages).iter();
-    let typed = stages.flat_map(|stage| [stage.begins, stage.ends]).filter(|rate| rate.0 > 0.0);
-    // The mean of a course may be any rate above none.
-    let steady = course.is_none().then_some(*offered_load);
-    if let Some(rate) = typed.chain(steady).find(|rate| !RATES.contains(&rate.0)) {
+    let mean = load.mean(times.window);
+    let (course, typed) = match load {
+        OfferedLoad::Steady(rate) | OfferedLoad::Bursts { rate, .. } => (None, Vec::from([*rate])),
+        OfferedLoad::Course(course) => {
+            let stages = course.stages().iter().flat_map(|stage| [stage.begins, stage.ends]);
+            // A stage may have no load, and the mean of a course may be any.
+            (Some(course), stages.filter(|rate| rate.0 > 0.0).collect())
+        }
+    };
+    if let Some(rate) = typed.iter().find(|rate| !RATES.contains(&rate.0)) {
         return refuse(
             format!("it comes to {} I/Os of {sizes} per second, outside of 0.001 to 1000m", rate.0),
             "choose another rate or another --block-size",
@@ -96,11 +124,11 @@ pub(super) fn possible_rate(
     let time = times.warm_up + times.window + times.cool_down;
     let due = match course {
         Some(course) => course.after(times.warm_up).ios_before(time),
-        None => offered_load.0 * time.as_secs_f64(),
+        None => mean.0 * time.as_secs_f64(),
     };
     if due > MOST_DUE {
         return refuse(
-            format!("{offered_load} for {time} are more than {MOST_DUE} I/Os"),
+            format!("{mean} for {time} are more than {MOST_DUE} I/Os"),
             "choose a lower rate or a shorter --duration",
         );
     }
@@ -115,7 +143,7 @@ pub(super) fn possible_rate(
             "drop --duration, choose a longer one, or choose shorter stages",
         );
     }
-    if offered_load.0 <= 0.0 {
+    if mean.0 <= 0.0 {
         return refuse(
             "it comes to nothing all the time".to_owned(),
             "give a stage a rate above 0",
@@ -125,7 +153,7 @@ pub(super) fn possible_rate(
 }
 
 /// How a closed loop rests.
-pub(super) fn rests(load: &LoadArgs) -> Result<Rests, Error> {
+fn rests(load: &LoadArgs) -> Result<Rests, Error> {
     let typed = [("--think-time", load.think_time), ("--burst", load.burst)];
     let mut typed = typed.into_iter().filter_map(|(option, rests)| Some((option, rests?)));
     let Some((option, rests)) = typed.next() else { return Ok(Rests::None) };
@@ -177,12 +205,11 @@ fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
 
 /// Refuses rests in which more falls due than a burst holds: the rate could not be kept.
 pub(super) fn rests_fit(stream: &Stream) -> Result<(), Error> {
-    let (Pacing::Open { offered_load, .. }, Rests::Bursts { ios, rest, .. }) =
-        (stream.pacing, stream.rests)
+    let Loop::Open { load: OfferedLoad::Bursts { rate, ios, rest }, .. } = stream.pacing.pace
     else {
         return Ok(());
     };
-    let each = offered_load.0 / f64::from(worker_count(stream));
+    let each = rate.0 / f64::from(worker_count(stream));
     let takes = Span((f64::from(ios) / each * 1e9) as u64);
     // Rounding is no reason to refuse a rest that is just as long.
     if rest.0 <= takes.0 + 1 {

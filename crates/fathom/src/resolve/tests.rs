@@ -6,7 +6,7 @@ use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
-    Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode, Stream,
+    Loop, Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode, Stream,
     SubmissionThread, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Rate, Span};
@@ -78,10 +78,7 @@ fn stream(spec: &Spec) -> &Stream {
 
 /// I/Os per second that an open loop should start.
 fn offered(spec: &Spec) -> f64 {
-    match stream(spec).pacing {
-        Pacing::Open { offered_load, .. } => offered_load.0,
-        Pacing::Closed { .. } => 0.0,
-    }
+    stream(spec).pacing.offered_load(point(spec).window).map_or(0.0, |load| load.0)
 }
 
 fn depth(spec: &Spec) -> u32 {
@@ -96,7 +93,7 @@ const RUN: &[Row] = &[
         stream(s).block_sizes.only() == Some(Bytes(4096))
             && stream(s).read_share == 1.0
             && stream(s).pattern == Pattern::RANDOM
-            && stream(s).pacing == Pacing::Closed { queue_depth: 32 }
+            && stream(s).pacing == Pacing::closed(32)
             && stream(s).workers == Workers::PerTarget(1)
             && stream(s).regions[0].length == Bytes(Bytes::GIB)
             && point(s).warm_up == Span::from_secs(3)
@@ -251,19 +248,17 @@ const RUN: &[Row] = &[
     ("rate", &["f", "--rate", "10k"], |s| {
         let arrivals = Arrivals::Poisson;
         let offered_load = Rate(10_000.0);
-        stream(s).pacing
-            == Pacing::Open { offered_load, arrivals, queue_depth_max: 1024, realtime: false }
+        stream(s).pacing == Pacing::open(offered_load, arrivals, 1024)
     }),
     ("rate", &["f", "--rate", "100MiB/s", "-b", "1m"], |s| {
         let arrivals = Arrivals::Poisson;
         let offered_load = Rate(100.0);
-        stream(s).pacing
-            == Pacing::Open { offered_load, arrivals, queue_depth_max: 256, realtime: false }
+        stream(s).pacing == Pacing::open(offered_load, arrivals, 256)
     }),
     ("rate", &["f", "g", "-w", "3", "--rate", "10k/worker"], |s| offered(s) == 60_000.0),
     ("rate", &["f", "g", "-w", "3", "--rate", "10k/target"], |s| offered(s) == 20_000.0),
     ("rate", &["f", "--rate", "1k for 10s, to 3k over 10s, 3k"], |s| {
-        let course = stream(s).course.as_ref().map(ToString::to_string);
+        let course = stream(s).pacing.course().map(ToString::to_string);
         // 30 s of what is held are measured too.
         course.as_deref() == Some("1000/s for 10 s, to 3000/s over 10 s, 3000/s")
             && (point(s).window, offered(s)) == (Span::from_secs(50), 2400.0)
@@ -274,33 +269,34 @@ const RUN: &[Row] = &[
     }),
     ("rate", &["f", "--rate", "0 to 2k over 5s", "-d", "5s"], |s| offered(s) == 1000.0),
     ("think-time", &["f", "--think-time", "1ms", "-q", "4"], |s| {
-        stream(s).rests == Rests::Think { time: Span::from_ms(1), exponential: false }
+        stream(s).pacing.rests() == Rests::Think { time: Span::from_ms(1), exponential: false }
             && point(s).name == "random read 4 KiB, queue depth 4, think time 1 ms"
     }),
     ("burst", &["f", "--burst", "16/100ms"], |s| {
-        stream(s).rests
+        stream(s).pacing.rests()
             == Rests::Bursts { ios: 16, rest: Span::from_ms(100), from: RestFrom::LastCompletion }
     }),
     ("start", &["f", "--start", "10s", "-d", "20s"], |s| {
-        stream(s).active == Active { start: Some(Span::from_secs(10)), end: None }
+        stream(s).pacing.active == Active { start: Some(Span::from_secs(10)), end: None }
     }),
     ("start", &["f", "--start", "10s", "--rate", "1k for 20s"], |s| {
         point(s).window == Span::from_secs(30) && offered(s) == 1000.0
     }),
     ("end", &["f", "--start", "5s", "--end", "10s"], |s| {
-        point(s).window == Span::from_secs(10) && stream(s).active.end == Some(Span::from_secs(10))
+        point(s).window == Span::from_secs(10)
+            && stream(s).pacing.active.end == Some(Span::from_secs(10))
     }),
     ("stop-after", &["f", "--stop-after", "10m"], |s| {
-        stream(s).limit == Some(Limit::Bytes(Bytes(10 << 20)))
+        stream(s).pacing.limit == Some(Limit::Bytes(Bytes(10 << 20)))
             && (point(s).warm_up, point(s).window) == (Span(0), Span::from_secs(86_400))
             && point(s).interval == Span::from_ms(100)
     }),
     ("stop-after", &["f", "--stop-after", "1k ios", "-d", "60s", "--warm-up", "1s"], |s| {
-        stream(s).limit == Some(Limit::Ios(1000))
+        stream(s).pacing.limit == Some(Limit::Ios(1000))
             && (point(s).warm_up, point(s).window) == (Span::from_secs(1), Span::from_secs(60))
             && point(s).interval == Span::from_secs(1)
     }),
-    ("passes", &["f", "--passes", "2"], |s| stream(s).limit == Some(Limit::Passes(2))),
+    ("passes", &["f", "--passes", "2"], |s| stream(s).pacing.limit == Some(Limit::Passes(2))),
     ("queue-depth", &["f", "-q", "65536", "--backend", "aio"], |s| depth(s) == 65_536),
     ("queue-depth", &["sim:queue", "-q", "65536"], |s| depth(s) == 65_536),
     ("payload", &["sim:ssd", "--payload", "zeros", "--read-share", "0"], |s| {
@@ -314,7 +310,7 @@ const RUN: &[Row] = &[
                 from the last start"
     }),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {
-        matches!(stream(s).pacing, Pacing::Open { arrivals: Arrivals::Uniform, .. })
+        matches!(stream(s).pacing.pace, Loop::Open { arrivals: Arrivals::Uniform, .. })
     }),
     ("cpus", &["f"], |s| stream(s).workplace == Workplace::default()),
     ("cpus", &["f", "--cpus", "3,0-1"], |s| stream(s).workplace.cpus == [3, 0, 1]),
@@ -325,9 +321,7 @@ const RUN: &[Row] = &[
         stream(s).workplace.io_priority == Some(IoPriority::BestEffort(7))
     }),
     ("large-pages", &["f", "--large-pages"], |s| stream(s).workplace.large_pages),
-    ("realtime", &["f", "--rate", "1k", "--realtime"], |s| {
-        matches!(stream(s).pacing, Pacing::Open { realtime: true, .. })
-    }),
+    ("realtime", &["f", "--rate", "1k", "--realtime"], |s| stream(s).pacing.is_realtime()),
     ("warm-up", &["f", "--warm-up", "500ms"], |s| point(s).warm_up == Span::from_ms(500)),
     ("cool-down", &["f", "--cool-down", "2s"], |s| {
         point(s).cool_down == Span::from_secs(2) && s.time() == Span::from_secs(35)

@@ -3,7 +3,7 @@
 
 use fathom_core::Bytes;
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{BackendKind, Pacing, Payload, RingMode, Stream, SubmissionThread};
+use fathom_core::spec::{BackendKind, Payload, RingMode, Stream, SubmissionThread};
 
 use super::Machine;
 use super::cpus;
@@ -94,7 +94,7 @@ pub(super) fn own_cpu(stream: &Stream, ring: RingMode) -> Result<(), Error> {
 /// Refuses real-time priority where it would leave no CPU to everything else: the threads that serve
 /// the I/Os, and whoever wants to end the run.
 fn enough_cpus(streams: &[Stream], cpus: u32) -> Result<(), Error> {
-    let realtime = |stream: &&Stream| matches!(stream.pacing, Pacing::Open { realtime: true, .. });
+    let realtime = |stream: &&Stream| stream.pacing.is_realtime();
     let workers: u32 = streams.iter().filter(realtime).map(worker_count).sum();
     if workers == 0 || workers < cpus || cpus == 0 {
         return Ok(());

@@ -288,7 +288,7 @@ mod tests {
     fn point(seed: u64) -> Point {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) };
         let stream = Stream {
-            pacing: Pacing::Closed { queue_depth: 1 + seed as u32 % 8 },
+            pacing: Pacing::closed(1 + seed as u32 % 8),
             ..Stream::reading("test", Vec::from([region]))
         };
         Point {

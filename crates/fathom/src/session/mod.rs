@@ -169,7 +169,7 @@ impl Session<'_> {
                 return Ok((Ended::Failed, hangs(experiment.so_far())));
             }
             let Planned { point, rest, .. } = &*planned;
-            live.open_ended = point.streams.iter().any(|stream| stream.limit.is_some());
+            live.open_ended = point.streams.iter().any(|stream| stream.pacing.limit.is_some());
             live.ahead(&experiment.forecast());
             live.about_to_run(&planned, &|| experiment.so_far());
             live.step(&point.name, *rest + point.time());
@@ -506,7 +506,7 @@ fn in_a_few_words(trial: &Trial) -> String {
     }
     let streams = &trial.point.streams;
     if let [stream] = streams.as_slice()
-        && stream.limit.is_some()
+        && stream.pacing.limit.is_some()
     {
         let bytes = record.total(None).bytes.0;
         text += &completed(stream.only_direction(), bytes, record.window)

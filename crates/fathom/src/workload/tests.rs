@@ -97,7 +97,7 @@ fn every_workload_that_ships_can_be_run() {
     }
     let oltp = settle(&["oltp", "f", "--overwrite", "--set", "depth=5"]).unwrap();
     let stream = &oltp.points[0].streams[0];
-    assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 5 });
+    assert_eq!(stream.pacing, Pacing::closed(5));
     assert_eq!((stream.read_share, stream.block_sizes.only()), (0.7, Some(Bytes(8192))));
 }
 
@@ -151,7 +151,7 @@ fn streams_have_their_own_targets_regions_and_access() {
     let [data, log] = point.streams.as_slice() else { panic!("{point:#?}") };
     assert_eq!((data.name.as_str(), log.name.as_str()), ("data", "log"));
     assert_eq!(data.regions.iter().map(|region| region.target).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(data.pacing, Pacing::Closed { queue_depth: 16 });
+    assert_eq!(data.pacing, Pacing::closed(16));
     let region = Region { target: 2, offset: Bytes(1 << 20), length: Bytes(16 << 20) };
     assert_eq!(log.regions, [region]);
     assert_eq!((data.access.cache, log.access.cache), (Cache::Direct, Cache::Buffered));

@@ -479,7 +479,7 @@ impl From<&spec::Point> for Point {
     fn from(point: &spec::Point) -> Self {
         Self {
             name: point.name.clone(),
-            streams: point.streams.iter().map(Stream::from).collect(),
+            streams: point.streams.iter().map(|stream| Stream::of(stream, point.window)).collect(),
             warm_up_ns: point.warm_up.0,
             window_ns: point.window.0,
             cool_down_ns: point.cool_down.0,
@@ -530,8 +530,10 @@ impl Stream {
     }
 }
 
-impl From<&spec::Stream> for Stream {
-    fn from(stream: &spec::Stream) -> Self {
+impl Stream {
+    /// In a window of this length, over which an open loop's load has its mean.
+    pub fn of(stream: &spec::Stream, window: Span) -> Self {
+        let pacing = &stream.pacing;
         let region = |region: &spec::Region| Region {
             target: region.target,
             offset_bytes: region.offset.0,
@@ -564,10 +566,10 @@ impl From<&spec::Stream> for Stream {
                 data_only: flush.data_only,
                 barrier: flush.barrier,
             }),
-            pacing: stream.pacing.into(),
-            course: stream
-                .course
-                .iter()
+            pacing: Pacing::of(pacing, window),
+            course: pacing
+                .course()
+                .into_iter()
                 .flat_map(spec::Course::stages)
                 .map(|stage| Stage {
                     lasts_ns: stage.lasts.0,
@@ -575,10 +577,10 @@ impl From<&spec::Stream> for Stream {
                     ends_iops: stage.ends.0,
                 })
                 .collect(),
-            rests: stream.rests.into(),
-            start_ns: stream.active.start.map(|start| start.0),
-            end_ns: stream.active.end.map(|end| end.0),
-            limit: stream.limit.map(|limit| match limit {
+            rests: pacing.rests().into(),
+            start_ns: pacing.active.start.map(|start| start.0),
+            end_ns: pacing.active.end.map(|end| end.0),
+            limit: pacing.limit.map(|limit| match limit {
                 spec::Limit::Ios(ios) => Limit::Ios(ios),
                 spec::Limit::Bytes(bytes) => Limit::Bytes(bytes.0),
                 spec::Limit::Passes(passes) => Limit::Passes(passes),
@@ -713,25 +715,6 @@ impl From<&spec::Payload> for Payload {
     }
 }
 
-impl From<spec::Pacing> for Pacing {
-    fn from(pacing: spec::Pacing) -> Self {
-        match pacing {
-            spec::Pacing::Closed { queue_depth } => Self::Closed { queue_depth },
-            spec::Pacing::Open { offered_load, arrivals, queue_depth_max, realtime } => {
-                Self::Open {
-                    offered_load_iops: offered_load.0,
-                    arrivals: match arrivals {
-                        spec::Arrivals::Uniform => Arrivals::Uniform,
-                        spec::Arrivals::Poisson => Arrivals::Poisson,
-                    },
-                    queue_depth_max,
-                    realtime,
-                }
-            }
-        }
-    }
-}
-
 impl From<spec::Access> for Access {
     fn from(access: spec::Access) -> Self {
         Self {
@@ -754,6 +737,21 @@ impl From<spec::Access> for Access {
 }
 
 impl Pacing {
+    fn of(pacing: &spec::Pacing, window: Span) -> Self {
+        match pacing.pace {
+            spec::Loop::Closed { queue_depth, .. } => Self::Closed { queue_depth },
+            spec::Loop::Open { ref load, arrivals, queue_depth_max, realtime } => Self::Open {
+                offered_load_iops: pacing.offered_load(window).unwrap_or(load.mean(window)).0,
+                arrivals: match arrivals {
+                    spec::Arrivals::Uniform => Arrivals::Uniform,
+                    spec::Arrivals::Poisson => Arrivals::Poisson,
+                },
+                queue_depth_max,
+                realtime,
+            },
+        }
+    }
+
     /// The most I/Os that could be in flight.
     pub fn queue_depth(&self) -> u32 {
         match *self {

@@ -2,6 +2,7 @@
 //! trial, a search without an answer, a map of cells of every kind, rounds that never settle.
 
 use fathom_core::measure::Direction;
+use fathom_core::spec::{Arrivals, Pacing};
 use fathom_core::trial::{Coordinate, Place, Role};
 use fathom_core::{Quantile, Span, stats};
 use fathom_report::document::{
@@ -288,12 +289,7 @@ pub fn objective() -> Document {
     let mut trials = Vec::new();
     let mut probes = Vec::new();
     let load = |rate| {
-        let pacing = Pacing::Open {
-            offered_load: Rate(rate),
-            arrivals: Arrivals::Poisson,
-            queue_depth_max: 64,
-            realtime: false,
-        };
+        let pacing = Pacing::open(Rate(rate), Arrivals::Poisson, 64);
         stream(Pattern::RANDOM, 4096, 1.0, pacing)
     };
     for rate in [500.0, 1000.0, 2000.0, 4000.0, 2800.0, 3400.0] {

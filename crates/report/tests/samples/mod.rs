@@ -14,8 +14,8 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Course, Pacing, Pattern, Point, Region, Stage,
-    Stream, SyncMode, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Loop, OfferedLoad, Pacing, Pattern, Point,
+    Region, Stage, Stream, SyncMode, Workers,
 };
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
@@ -196,7 +196,7 @@ fn point(name: &str, stream: Stream, seconds: u64) -> Point {
 }
 
 fn closed(queue_depth: u32) -> Pacing {
-    Pacing::Closed { queue_depth }
+    Pacing::closed(queue_depth)
 }
 
 /// The workers of a point before they did anything.
@@ -215,7 +215,7 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
         ledger: Ledger::default(),
         errors: Errors::default(),
         queue_depth: 0.0,
-        start_delay: plan.pacing.is_open().then(StartDelay::default),
+        start_delay: plan.pace.is_open().then(StartDelay::default),
         cpu: Some(Span::from_ms(300)),
         cpu_wait: Some(CpuWait { time: Span::from_us(1800), runs: 900 }),
         gave_up: false,
@@ -440,12 +440,7 @@ pub fn quick() -> Document {
 
 /// An open loop on two targets whose load was more than the targets could do.
 pub fn open() -> Document {
-    let pacing = Pacing::Open {
-        offered_load: Rate(5000.0),
-        arrivals: Arrivals::Poisson,
-        queue_depth_max: 64,
-        realtime: false,
-    };
+    let pacing = Pacing::open(Rate(5000.0), Arrivals::Poisson, 64);
     let mut stream = stream(Pattern::RANDOM, 8192, 0.7, pacing);
     stream.workers = Workers::PerTarget(2);
     stream.regions.push(Region { target: 1, offset: Bytes(1 << 20), length: Bytes(4 << 30) });
@@ -580,23 +575,22 @@ pub fn streams() -> Document {
     let mut data = stream(Pattern::RANDOM, 8192, 0.7, closed(16));
     data.name = "data".to_owned();
     data.workers = Workers::Total(2);
-    let pacing = Pacing::Open {
-        offered_load: Rate(500.0),
-        arrivals: Arrivals::Uniform,
-        queue_depth_max: 64,
-        realtime: false,
-    };
-    let mut log = stream(Pattern::SEQUENTIAL, 4096, 0.0, pacing);
-    log.name = "log".to_owned();
-    log.regions[0].target = 1;
-    log.access.sync = SyncMode::Dsync;
     let stage = |seconds, begins, ends| Stage {
         lasts: Span::from_secs(seconds),
         begins: Rate(begins),
         ends: Rate(ends),
     };
     let stages = [stage(5, 250.0, 250.0), stage(5, 250.0, 1250.0)];
-    log.course = Some(Course::new(stages.to_vec()));
+    let pacing = Pacing::of(Loop::Open {
+        load: OfferedLoad::Course(Course::new(stages.to_vec())),
+        arrivals: Arrivals::Uniform,
+        queue_depth_max: 64,
+        realtime: false,
+    });
+    let mut log = stream(Pattern::SEQUENTIAL, 4096, 0.0, pacing);
+    log.name = "log".to_owned();
+    log.regions[0].target = 1;
+    log.access.sync = SyncMode::Dsync;
     let speed = Speed { iops: 500.0, service_ns: 900_000.0, unrest: 0.1 };
     let second = run(point("", log.clone(), 10), speed, Span::from_secs(10));
     let speed = Speed { iops: 3000.0, service_ns: 700_000.0, unrest: 0.2 };

@@ -404,7 +404,8 @@ impl Climb {
             Workers::Total(most) => Workers::Total(most.min(queue_depth)),
             per_target => per_target,
         };
-        let stream = Stream { pacing: Pacing::Closed { queue_depth }, workers, ..stream.clone() };
+        let stream =
+            Stream { pacing: stream.pacing.closed_at(queue_depth), workers, ..stream.clone() };
         let name = format!("{}s alone, queue depth {queue_depth}", self.direction.name());
         let streams = Vec::from([stream]);
         let coordinate = Coordinate {
@@ -458,12 +459,7 @@ impl Cells {
         let shape = settings.search.shape;
         let (bandwidth, rate) = (self.bandwidth(shape, spot.write), self.rate(shape, spot.read));
         let open = |stream: &Stream, offered_load: f64, arrivals: Arrivals| Stream {
-            pacing: Pacing::Open {
-                offered_load: Rate(offered_load),
-                arrivals,
-                queue_depth_max: stream.pacing.queue_depth(),
-                realtime: false,
-            },
+            pacing: Pacing::open(Rate(offered_load), arrivals, stream.pacing.queue_depth()),
             ..stream.clone()
         };
         let mut streams = Vec::new();
@@ -535,15 +531,13 @@ fn trimmer(settings: &Settings, bandwidth: f64) -> Option<Stream> {
     let region = stream.regions.iter().map(|region| region.length.0).min().unwrap_or(unit);
     let most = LONGEST_TRIM.min(region).max(unit);
     let block = ((ahead / 2.0) as u64).clamp(unit, most) / unit * unit;
+    let rate = Rate(share * bandwidth / block as f64);
     Some(Stream {
         block_sizes: BlockSizes::one(Bytes(block)),
-        pacing: Pacing::Open {
-            offered_load: Rate(share * bandwidth / block as f64),
-            arrivals: Arrivals::Uniform,
-            queue_depth_max: stream.pacing.queue_depth(),
-            realtime: false,
+        pacing: Pacing {
+            active: Active { start: Some(Span(0)), ..Active::ALWAYS },
+            ..Pacing::open(rate, Arrivals::Uniform, stream.pacing.queue_depth())
         },
-        active: Active { start: Some(Span(0)), ..Active::ALWAYS },
         ..stream.clone()
     })
 }
@@ -653,12 +647,12 @@ mod tests {
     use super::*;
     use crate::experiment::CellKind;
     use crate::measure::{Histogram, SparseHistogram, Stretch};
-    use crate::spec::Region;
+    use crate::spec::{Loop, Region};
     use crate::verdict::testing::Invented;
 
     fn settings() -> Settings {
         let reads = Invented::open_reads(1000.0).trial;
-        let closed = Pacing::Closed { queue_depth: 64 };
+        let closed = Pacing::closed(64);
         let stream = Stream { pacing: closed, ..reads.point.streams[0].clone() };
         let surface = |quantile, tolerance| Surface { quantile: Quantile(quantile), tolerance };
         let shape = Shape { writes: 5, reads: 5, first_read: 0 };
@@ -792,9 +786,9 @@ mod tests {
             assert_eq!(trims.len(), usize::from(bandwidth > 0.0), "{}", one.point.name);
             for stream in trims {
                 trimmed += 1;
-                assert_eq!(stream.active.start, Some(Span(0)), "it begins with the window");
+                assert_eq!(stream.pacing.active.start, Some(Span(0)), "it begins with the window");
                 let block = stream.block_sizes.largest().0 as f64;
-                let rate = stream.offered(Span(0), one.point.window).unwrap();
+                let rate = stream.pacing.offered(Span(0), one.point.window).unwrap();
                 let share = rate * block / (bandwidth * one.point.window.as_secs_f64());
                 assert!((share - 0.5).abs() < 1e-9, "{share}");
                 // No longer than half of what the writer is ahead by.
@@ -814,9 +808,9 @@ mod tests {
             Settings { write_max: Some(8_192_000.0), read_max: Some(400.0), ..settings() };
         let (planned, _) = run(Map::new(settings), |_, _| true);
         let loads = |planned: &Planned| -> Vec<(f64, Arrivals)> {
-            let each = planned.point.streams.iter().map(|stream| match stream.pacing {
-                Pacing::Open { offered_load, arrivals, .. } => (offered_load.0, arrivals),
-                Pacing::Closed { .. } => panic!("a closed loop"),
+            let each = planned.point.streams.iter().map(|stream| match &stream.pacing.pace {
+                Loop::Open { load, arrivals, .. } => (load.mean(Span(0)).0, *arrivals),
+                Loop::Closed { .. } => panic!("a closed loop"),
             });
             each.collect()
         };

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::measure::Record;
 use crate::plan::worker_count;
-use crate::spec::{Pacing, Point, Stream, Workers};
+use crate::spec::{Loop, OfferedLoad, Point, Stream, Workers};
 use crate::stats::{Estimate, TAIL_SAMPLES, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Quantile, Rate, Span};
@@ -203,8 +203,8 @@ impl Peak {
         };
         for (stream, base) in point.streams.iter_mut().zip(&self.base.streams) {
             // A name that says what the load is says it of this load.
-            if base.name == base.description() {
-                stream.name = stream.description();
+            if base.name == base.description(self.base.window) {
+                stream.name = stream.description(self.base.window);
             }
         }
         point.name = format!("{}: {}", self.base_name(), self.setting(value));
@@ -233,7 +233,7 @@ impl Peak {
     /// What the points have in common, in words.
     fn base_name(&self) -> String {
         match self.base.streams.as_slice() {
-            [only] if self.base.name == only.description() => only.load_in_words(),
+            [only] if self.base.name == only.description(self.base.window) => only.load_in_words(),
             _ => self.base.name.clone(),
         }
     }
@@ -476,10 +476,8 @@ pub fn lowest(base: &Point, vary: Vary) -> u32 {
 
 /// The load of all streams together, I/Os per second.
 fn offered(point: &Point) -> f64 {
-    let load = |stream: &Stream| match stream.pacing {
-        Pacing::Open { offered_load, .. } => offered_load.0,
-        Pacing::Closed { .. } => 0.0,
-    };
+    let load =
+        |stream: &Stream| stream.pacing.offered_load(point.window).map_or(0.0, |load| load.0);
     point.streams.iter().map(load).sum()
 }
 
@@ -499,7 +497,7 @@ fn deep(base: &Point, depth: u32) -> Point {
         let most = left.saturating_sub(needed).max(workers);
         let own = if place == last { most } else { (share as u32).clamp(workers, most) };
         left = left.saturating_sub(own);
-        stream.pacing = Pacing::Closed { queue_depth: own };
+        stream.pacing = stream.pacing.closed_at(own);
     }
     point
 }
@@ -513,7 +511,8 @@ fn crowded(base: &Point, workers: u32) -> Point {
             Workers::PerTarget(_) => Workers::PerTarget(workers),
             Workers::Total(_) => Workers::Total(workers),
         };
-        stream.pacing = Pacing::Closed { queue_depth: each.saturating_mul(worker_count(stream)) };
+        let queue_depth = each.saturating_mul(worker_count(stream));
+        stream.pacing = stream.pacing.closed_at(queue_depth);
     }
     point
 }
@@ -523,11 +522,13 @@ fn loaded(base: &Point, load: f64) -> Point {
     let factor = load / offered(base);
     let mut point = base.clone();
     for stream in &mut point.streams {
-        if let Pacing::Open { offered_load, .. } = &mut stream.pacing {
-            // With one stream the load is offered exactly as it was asked for.
-            *offered_load = match base.streams.len() {
-                1 => Rate(load),
-                _ => Rate(offered_load.0 * factor),
+        if let Loop::Open { load: own, .. } = &mut stream.pacing.pace {
+            *own = match own {
+                // With one stream the load is offered exactly as it was asked for.
+                OfferedLoad::Steady(_) if base.streams.len() == 1 => {
+                    OfferedLoad::Steady(Rate(load))
+                }
+                _ => own.scaled(factor),
             };
         }
     }

@@ -255,8 +255,8 @@ fn an_objective_that_nothing_meets_has_no_answer_and_one_that_all_meets_has_the_
 fn base(depth: u32) -> Point {
     let mut point = Invented::writes().trial.point;
     (point.warm_up, point.window) = (Span::from_secs(1), Span::from_secs(5));
-    point.streams[0].pacing = Pacing::Closed { queue_depth: depth };
-    point.streams[0].name = point.streams[0].description();
+    point.streams[0].pacing = Pacing::closed(depth);
+    point.streams[0].name = point.streams[0].description(point.window);
     point.name.clone_from(&point.streams[0].name);
     point
 }
@@ -274,7 +274,7 @@ fn trial(planned: &Planned, iops: u64, time_ns: u64) -> Trial {
     invented.trial.record.window = planned.point.window;
     let ledger = &mut invented.worker().ledger;
     (ledger.completed, ledger.due) = (ios, ios + 1);
-    if let Pacing::Open { offered_load, .. } = planned.point.streams[0].pacing {
+    if let Some(offered_load) = planned.point.streams[0].pacing.offered_load(planned.point.window) {
         ledger.due = (offered_load.0 * seconds as f64) as u64 + 1;
         ledger.unstarted = ledger.due.saturating_sub(ios + 1);
     }
@@ -463,18 +463,13 @@ fn a_target_that_is_never_saturated_says_so() {
 #[test]
 fn an_objective_is_met_up_to_a_load() {
     let mut point = base(1);
-    point.streams[0].pacing = Pacing::Open {
-        offered_load: Rate(100.0),
-        arrivals: crate::spec::Arrivals::Poisson,
-        queue_depth_max: 1024,
-        realtime: false,
-    };
-    point.streams[0].name = point.streams[0].description();
+    point.streams[0].pacing = Pacing::open(Rate(100.0), crate::spec::Arrivals::Poisson, 1024);
+    point.streams[0].name = point.streams[0].description(point.window);
     let objective = Objective { quantile: Quantile(0.99), bound: Span::from_ms(2) };
     let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
     let peak = Peak::new(point, search, Some(FIVE_MINUTES));
     let (all, found, conclusion) = run(peak, |point| {
-        let Pacing::Open { offered_load, .. } = point.streams[0].pacing else { panic!("open") };
+        let offered_load = point.streams[0].pacing.offered_load(point.window).expect("open");
         // An M/M/1 queue of 5000 per second: ln(100) / (5000 - x) = 2 ms at 2697.
         let load = offered_load.0.min(5000.0);
         ((load.round()) as u64, mm1(load, 5000.0, 0.99).min(1e9) as u64)
@@ -502,17 +497,12 @@ fn an_objective_is_met_up_to_a_load() {
 #[test]
 fn an_objective_that_no_load_meets_is_given_up_where_nothing_waits() {
     let mut point = base(1);
-    point.streams[0].pacing = Pacing::Open {
-        offered_load: Rate(1000.0),
-        arrivals: crate::spec::Arrivals::Poisson,
-        queue_depth_max: 1024,
-        realtime: false,
-    };
+    point.streams[0].pacing = Pacing::open(Rate(1000.0), crate::spec::Arrivals::Poisson, 1024);
     let objective = Objective { quantile: Quantile(0.99), bound: Span::from_us(10) };
     let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
     // 100 us each, however few there are.
     let (all, found, conclusion) = run(Peak::new(point, search, None), |point| {
-        let Pacing::Open { offered_load, .. } = point.streams[0].pacing else { panic!("open") };
+        let offered_load = point.streams[0].pacing.offered_load(point.window).expect("open");
         (offered_load.0.round() as u64, 100_000)
     });
     assert_eq!((found.choice, all.len()), (None, 3), "{found:?}");
@@ -526,7 +516,7 @@ fn depth_is_shared_as_the_streams_share_it() {
     let mut point = base(30);
     let second = point.streams[0].clone();
     point.streams.push(second);
-    point.streams[1].pacing = Pacing::Closed { queue_depth: 10 };
+    point.streams[1].pacing = Pacing::closed(10);
     point.streams[1].workers = Workers::Total(2);
     let depths = |depth: u32| -> Vec<u32> {
         super::deep(&point, depth).streams.iter().map(|s| s.pacing.queue_depth()).collect()

@@ -3,7 +3,7 @@
 
 use super::{ROUNDS_MAX, RoundPoint, TestPlan, Until, Watch};
 use crate::experiment::Planned;
-use crate::spec::{BlockSizes, Pacing, Pattern, Point, Region, Sequence, Turns, Workers};
+use crate::spec::{BlockSizes, Pattern, Point, Region, Sequence, Turns, Workers};
 use crate::trial::{Coordinate, Place, Role};
 use crate::units::{Bytes, Span};
 
@@ -297,7 +297,7 @@ fn matrix(
             if let Some(depth) = depth {
                 let stream = &mut cell.point.streams[0];
                 stream.workers = Workers::Total(1);
-                stream.pacing = Pacing::Closed { queue_depth: depth };
+                stream.pacing = stream.pacing.closed_at(depth);
             }
             cell.named()
         })
@@ -315,7 +315,7 @@ fn demand(base: &Point, threads: u32, depth: u32) -> RoundPoint {
     let mut cell = random(base, SMALL, 0.0);
     let stream = &mut cell.point.streams[0];
     stream.workers = Workers::Total(threads);
-    stream.pacing = Pacing::Closed { queue_depth: threads * depth };
+    stream.pacing = stream.pacing.closed_at(threads * depth);
     cell.coordinates = Vec::from([
         coordinate("workers", threads.to_string(), threads.into()),
         coordinate("queue-depth", format!("{depth}/worker"), depth.into()),
@@ -347,7 +347,6 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Roun
         .collect();
     (stream.pattern, stream.align, stream.zones) = (pattern, None, false);
     (stream.turns, stream.kinds, stream.parts) = (Turns::InTurn, Vec::new(), Vec::new());
-    stream.course = None;
     let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
     stream.block_sizes = BlockSizes::one(block.min(shortest));
     stream.read_share = read_share;
@@ -363,7 +362,7 @@ impl RoundPoint {
     /// Named after what it does.
     fn named(mut self) -> Self {
         let stream = &mut self.point.streams[0];
-        stream.name = stream.description();
+        stream.name = stream.description(self.point.window);
         self.point.name.clone_from(&stream.name);
         self
     }

@@ -135,7 +135,7 @@ fn base(size: u64, targets: u32) -> Point {
     point.window = MINUTE;
     let region = |target| Region { target, offset: Bytes(4096), length: Bytes(size) };
     point.streams[0].regions = (0..targets).map(region).collect();
-    point.streams[0].pacing = Pacing::Closed { queue_depth: 32 };
+    point.streams[0].pacing = Pacing::closed(32);
     point.streams[0].workers = Workers::Total(2);
     point
 }
@@ -235,8 +235,8 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
             worker.cells[0].flows[1].bytes = Bytes(bytes);
             done.record.workers.push(worker);
             match written[place] < 2 << 20 {
-                true => assert_eq!(stream.limit, Some(Limit::Bytes(region.length))),
-                false => assert_eq!(stream.limit, Some(Limit::Ios(1))),
+                true => assert_eq!(stream.pacing.limit, Some(Limit::Bytes(region.length))),
+                false => assert_eq!(stream.pacing.limit, Some(Limit::Ios(1))),
             }
             written[place] = (written[place] + bytes).min(2 << 20);
         }

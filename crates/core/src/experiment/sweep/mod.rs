@@ -187,7 +187,7 @@ impl Sweep {
     fn takes(&self, place: usize, others: Option<f64>) -> Span {
         let point = &self.candidates[place].point;
         let whole = point.time();
-        let limits = point.streams.iter().map(|stream| Some(stream.limit?.bytes(stream).0));
+        let limits = point.streams.iter().map(|stream| Some(stream.pacing.limit?.bytes(stream).0));
         let Some(limits) = limits.collect::<Option<Vec<u64>>>() else { return whole };
         let seconds = took(self.readings[place].iter())
             .or(others)

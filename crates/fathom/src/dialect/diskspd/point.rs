@@ -644,7 +644,7 @@ fn hint(target: &Target) -> Option<Hint> {
 mod tests {
     use fathom_core::facts::CpuPlace;
     use fathom_core::spec::{
-        Access as SpecAccess, Arrivals, Cache as SpecCache, Pacing, Stream, Turns,
+        Access as SpecAccess, Arrivals, Cache as SpecCache, Loop, Pacing, Stream, Turns,
     };
 
     use super::*;
@@ -795,7 +795,7 @@ mod tests {
                 stream.load_in_words(),
                 "random 70/30 read/write 8 KiB and sequential (starts together) write 64 KiB"
             );
-            assert_eq!(stream.pacing, Pacing::Closed { queue_depth: 8 });
+            assert_eq!(stream.pacing, Pacing::closed(8));
             assert_eq!(fathom_core::spec::check_pattern(stream), Ok(()));
         }
         let one = "<ThreadTargets><ThreadTarget><Thread>1</Thread></ThreadTarget></ThreadTargets>";
@@ -880,11 +880,11 @@ mod tests {
             ("-b512 -r -g1 a", 1000.0 / 512.0),
         ] {
             let stream = streams(line).remove(0);
-            let Pacing::Open { offered_load, arrivals, queue_depth_max, .. } = stream.pacing else {
+            let Loop::Open { load, arrivals, queue_depth_max, .. } = &stream.pacing.pace else {
                 panic!("{line}: {:?}", stream.pacing)
             };
-            assert!((offered_load.0 / rate - 1.0).abs() < 1e-12, "{line}: {offered_load:?}");
-            assert_eq!(arrivals, Arrivals::Uniform);
+            assert!((load.mean(Span(0)).0 / rate - 1.0).abs() < 1e-12, "{line}: {load:?}");
+            assert_eq!(*arrivals, Arrivals::Uniform);
             assert_eq!(queue_depth_max % 2, 0);
         }
     }
@@ -915,10 +915,8 @@ mod tests {
         let burst =
             |ios, ms| Rests::Bursts { ios, rest: Span::from_ms(ms), from: RestFrom::LastStart };
         let closed = stream("-b4K -r -t4 -i10 -j5 a");
-        assert_eq!(
-            (closed.rests, closed.pacing),
-            (burst(10, 5), Pacing::Closed { queue_depth: 8 })
-        );
+        let (rests, depth) = (closed.pacing.rests(), closed.pacing.queue_depth());
+        assert_eq!((rests, depth, closed.pacing.is_open()), (burst(10, 5), 8, false));
         for (line, rests, rate) in [
             // The limit is kept, and so are the pauses: ten I/Os at 1000 a second take 10 ms.
             ("-b4K -r -t2 -g1000i -i10 -j5 a", burst(10, 5), 2000.0),
@@ -927,8 +925,8 @@ mod tests {
             ("-b4K -r -g4096 -i1 -j1 a", burst(1, 1), 1000.0),
         ] {
             let stream = stream(line);
-            let Pacing::Open { offered_load, .. } = stream.pacing else { panic!("{line}") };
-            assert_eq!((stream.rests, offered_load.0), (rests, rate), "{line}");
+            let offered = stream.pacing.offered_load(Span(0)).expect("an open loop");
+            assert_eq!((stream.pacing.rests(), offered.0), (rests, rate), "{line}");
         }
     }
 

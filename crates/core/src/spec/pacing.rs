@@ -1,0 +1,238 @@
+//! What sets the pace of a stream: what starts its I/Os, when it rests, when it has load, and when it
+//! is done.
+
+use super::{Active, Course, Limit, RestFrom, Rests};
+use crate::units::{Rate, Span};
+
+/// What sets the pace of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pacing {
+    /// What starts its I/Os.
+    pub pace: Loop,
+    /// When it has load; a course begins then too.
+    pub active: Active,
+    /// How much it does before it is done; no limit if none. The run ends when every stream with a
+    /// limit is done.
+    pub limit: Option<Limit>,
+}
+
+/// What starts I/Os: of a stream, or of one of its workers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loop {
+    /// A new I/O starts when an old one completes: the target sets the pace.
+    Closed {
+        /// The most I/Os in flight, all workers together.
+        queue_depth: u32,
+        /// What it waits for besides completions.
+        rests: Rests,
+    },
+    /// I/Os start on a schedule that does not look at completions: the load sets the pace.
+    Open {
+        /// How many should start, all workers together.
+        load: OfferedLoad,
+        /// How the intended starts follow each other.
+        arrivals: Arrivals,
+        /// The most I/Os in flight, all workers together; more that fall due wait, and their wait
+        /// counts.
+        queue_depth_max: u32,
+        /// Whether its workers have real-time priority, so that no other program keeps them from
+        /// starting what is due.
+        realtime: bool,
+    },
+}
+
+/// The I/Os per second that an open loop should start, all its workers together.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OfferedLoad {
+    /// The same all the time.
+    Steady(Rate),
+    /// The same over each burst and the rest after it. What falls due in a rest starts when that is
+    /// over. A rest begins with the last start of a burst, and the I/Os of a burst take at least as
+    /// long to fall due as the rest lasts, so that the rate is kept.
+    Bursts {
+        /// I/Os per second.
+        rate: Rate,
+        /// I/Os of a burst of one worker, at least 1.
+        ios: u32,
+        /// From the end of a burst to the first start of the next.
+        rest: Span,
+    },
+    /// It changes over time. The course begins with the window, or where the load begins later, with
+    /// the load. A warm-up has the rate that the course begins with.
+    Course(Course),
+}
+
+/// How intended starts follow each other in an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At equal distances.
+    Uniform,
+    /// Independent of each other: exponential distances.
+    Poisson,
+}
+
+impl Pacing {
+    /// A closed loop that never rests, has load all the time and no limit.
+    pub const fn closed(queue_depth: u32) -> Self {
+        Self::of(Loop::Closed { queue_depth, rests: Rests::None })
+    }
+
+    /// An open loop with a steady load all the time, without a limit and real-time priority.
+    pub const fn open(rate: Rate, arrivals: Arrivals, queue_depth_max: u32) -> Self {
+        let load = OfferedLoad::Steady(rate);
+        Self::of(Loop::Open { load, arrivals, queue_depth_max, realtime: false })
+    }
+
+    /// This pace all the time, without a limit.
+    pub const fn of(pace: Loop) -> Self {
+        Self { pace, active: Active::ALWAYS, limit: None }
+    }
+
+    /// A closed loop of this queue depth that rests and ends as this pacing does.
+    pub fn closed_at(&self, queue_depth: u32) -> Self {
+        Self { pace: Loop::Closed { queue_depth, rests: self.rests() }, ..self.clone() }
+    }
+
+    /// The most I/Os that can be in flight.
+    pub fn queue_depth(&self) -> u32 {
+        self.pace.queue_depth()
+    }
+
+    /// Whether a schedule starts the I/Os.
+    pub fn is_open(&self) -> bool {
+        self.pace.is_open()
+    }
+
+    /// Whether its workers have real-time priority.
+    pub fn is_realtime(&self) -> bool {
+        self.pace.is_realtime()
+    }
+
+    /// How its workers rest.
+    pub fn rests(&self) -> Rests {
+        self.pace.rests()
+    }
+
+    /// How its load changes over time, where it does.
+    pub fn course(&self) -> Option<&Course> {
+        match &self.pace {
+            Loop::Open { load: OfferedLoad::Course(course), .. } => Some(course),
+            _ => None,
+        }
+    }
+
+    /// The mean of the offered load while it has load in a window of this length; none in a closed
+    /// loop.
+    pub fn offered_load(&self, window: Span) -> Option<Rate> {
+        let Loop::Open { load, .. } = &self.pace else { return None };
+        let (begins, ends) = self.active.part(Span(0), window);
+        Some(load.mean(ends - begins))
+    }
+
+    /// The rate that the load of an open loop begins with, which a warm-up has; none in a closed loop.
+    pub fn begins_with(&self) -> Option<Rate> {
+        let Loop::Open { load, .. } = &self.pace else { return None };
+        Some(load.mean(Span(0)))
+    }
+
+    /// I/Os that fall due in an open loop from one time of the window to another, in fractions of one;
+    /// none in a closed loop.
+    pub fn offered(&self, from: Span, to: Span) -> Option<f64> {
+        let Loop::Open { load, .. } = &self.pace else { return None };
+        let (begins, ends) = self.active.part(from, to);
+        Some(match load {
+            OfferedLoad::Steady(rate) | OfferedLoad::Bursts { rate, .. } => {
+                rate.0 * (ends - begins).as_secs_f64()
+            }
+            OfferedLoad::Course(course) => {
+                let origin = self.active.begins();
+                course.ios_before(ends - origin) - course.ios_before(begins - origin)
+            }
+        })
+    }
+
+    /// Whether it has load all the time.
+    pub fn is_always_active(&self) -> bool {
+        self.active == Active::ALWAYS && self.limit.is_none()
+    }
+}
+
+impl Loop {
+    /// The most I/Os that can be in flight.
+    pub fn queue_depth(&self) -> u32 {
+        match *self {
+            Self::Closed { queue_depth, .. } => queue_depth,
+            Self::Open { queue_depth_max, .. } => queue_depth_max,
+        }
+    }
+
+    /// Whether a schedule starts the I/Os.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+
+    /// Whether its workers have real-time priority.
+    pub fn is_realtime(&self) -> bool {
+        matches!(self, Self::Open { realtime: true, .. })
+    }
+
+    /// How its workers rest.
+    pub fn rests(&self) -> Rests {
+        match *self {
+            Self::Closed { rests, .. } => rests,
+            Self::Open { load: OfferedLoad::Bursts { ios, rest, .. }, .. } => {
+                Rests::Bursts { ios, rest, from: RestFrom::LastStart }
+            }
+            Self::Open { .. } => Rests::None,
+        }
+    }
+
+    /// The part of one of several workers: of the queue depth as evenly as it can be, and of the
+    /// offered load.
+    pub fn share(&self, workers: u32, worker: u32) -> Self {
+        let slots = |total: u32| total / workers + u32::from(worker < total % workers);
+        match *self {
+            Self::Closed { queue_depth, rests } => {
+                Self::Closed { queue_depth: slots(queue_depth), rests }
+            }
+            Self::Open { ref load, arrivals, queue_depth_max, realtime } => Self::Open {
+                load: load.share(workers),
+                arrivals,
+                queue_depth_max: slots(queue_depth_max),
+                realtime,
+            },
+        }
+    }
+}
+
+impl OfferedLoad {
+    /// The mean rate from its beginning to this time.
+    pub fn mean(&self, until: Span) -> Rate {
+        match self {
+            Self::Steady(rate) | Self::Bursts { rate, .. } => *rate,
+            Self::Course(course) => course.mean(Span(0), until),
+        }
+    }
+
+    /// The same with every rate multiplied.
+    pub fn scaled(&self, factor: f64) -> Self {
+        self.with_rates(|rate| Rate(rate.0 * factor), |course| course.scaled(factor))
+    }
+
+    fn share(&self, workers: u32) -> Self {
+        let workers = f64::from(workers);
+        self.with_rates(|rate| Rate(rate.0 / workers), |course| course.scaled(1.0 / workers))
+    }
+
+    fn with_rates(
+        &self,
+        steady: impl FnOnce(Rate) -> Rate,
+        course: impl FnOnce(&Course) -> Course,
+    ) -> Self {
+        match *self {
+            Self::Steady(rate) => Self::Steady(steady(rate)),
+            Self::Bursts { rate, ios, rest } => Self::Bursts { rate: steady(rate), ios, rest },
+            Self::Course(ref own) => Self::Course(course(own)),
+        }
+    }
+}
