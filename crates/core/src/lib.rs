@@ -12,6 +12,7 @@ pub mod facts;
 pub mod measure;
 pub mod nvme;
 pub mod plan;
+mod refusal;
 pub mod spec;
 pub mod stats;
 pub mod trial;
@@ -20,5 +21,6 @@ mod units;
 pub mod verdict;
 
 pub use calendar::Utc;
+pub use refusal::{Refusal, RefusalKind};
 pub use typed::{markup, printable, printable_lines, steers, typed_path, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span, count};

@@ -229,9 +229,15 @@ pub trait RealBackend: Backend + Sized {
 
 /// Why a backend does not work, and what would help.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct Unusable {
     pub(crate) cause: String,
     pub(crate) remedy: String,
+}
+
+impl Unusable {
+    pub(crate) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { cause: cause.into(), remedy: remedy.into() }
+    }
 }
 
 #[cfg(test)]

@@ -3,15 +3,16 @@
 //! io_uring is best and often forbidden: by a sysctl, by a container's seccomp filter, by an old
 //! kernel. So every backend is tried before it is chosen, and the reason goes into the document.
 
-use std::fmt;
 use std::io;
 
+use fathom_core::Refusal;
 use fathom_core::facts::Target;
 use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SubmissionThread};
 use rustix::io::Errno;
 
-use crate::backend::Refusal;
+use crate::backend::Unusable;
 use crate::open_target::OpenTarget;
+use crate::target_error::plain;
 use crate::{aio, uring};
 
 /// A backend that works here.
@@ -23,38 +24,26 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Why the backend that was asked for cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChoiceError {
-    /// Which was asked for.
-    pub kind: BackendKind,
-    /// The options that the backend cannot follow here, such as "--polled"; none where it is of no
-    /// use at all.
-    pub options: Option<&'static str>,
-    /// What is wrong.
-    pub cause: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl fmt::Display for ChoiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, options, cause, remedy } = self;
-        match options {
-            Some(options) => write!(f, "{options}: {cause}: {remedy}"),
-            None => write!(f, "the {} backend cannot be used: {cause}: {remedy}", kind.name()),
-        }
+/// That a backend cannot be used: about the options that it cannot follow here, such as "--polled",
+/// or about itself where it is of no use at all.
+fn refuse(kind: BackendKind, options: Option<&str>, why: Unusable) -> Refusal {
+    let Unusable { cause, remedy } = why;
+    match options {
+        Some(options) => Refusal::denied(options, cause, remedy),
+        None => Refusal::denied(
+            format!("the {} backend", kind.name()),
+            format!("it cannot be used: {cause}"),
+            remedy,
+        ),
     }
 }
-
-impl std::error::Error for ChoiceError {}
 
 /// Chooses a backend that works here: the one that was asked for, or else the best one.
 ///
 /// # Errors
 ///
 /// When the one that was asked for does not work here.
-pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, ChoiceError> {
+pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, Refusal> {
     choose_from(requested, access.cache, &Here)
 }
 
@@ -73,7 +62,7 @@ pub struct Way<'a> {
 /// # Errors
 ///
 /// When the backend that was asked for does not work here, or cannot do what is asked of it.
-pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Choice, ChoiceError> {
+pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Choice, Refusal> {
     if ways.iter().any(|way| way.access.mapped) {
         return choose_for_mappings(requested);
     }
@@ -85,13 +74,11 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
         let access = buffered.or(ways.first()).map_or(Access::DIRECT, |way| way.access);
         return choose(requested, access);
     }
-    let refuse = |kind, cause: String, remedy: String| {
-        Err(ChoiceError { kind, options: None, cause, remedy })
-    };
     let kind = requested.unwrap_or(BackendKind::Uring);
     if let (true, Some(target)) = (kind != BackendKind::Uring, commands) {
         let cause = format!("it sends no NVMe commands, and {} takes nothing else", target.name);
-        return refuse(kind, cause, "use --backend uring, or measure the block device".to_owned());
+        let remedy = "use --backend uring, or measure the block device";
+        return Err(refuse(kind, None, Unusable::new(cause, remedy)));
     }
     assert!(kind == BackendKind::Uring, "the command line refuses modes of other backends");
     let plain = targets().find(|target| target.passthrough.is_none());
@@ -100,10 +87,12 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
             "{} takes NVMe commands and {} takes none, and a ring carries one or the other",
             commands.name, plain.name
         );
-        return refuse(kind, cause, "measure them one after the other".to_owned());
+        let remedy = "measure them one after the other";
+        return Err(refuse(kind, None, Unusable::new(cause, remedy)));
     }
-    if let Err(Refusal { cause, remedy }) = Here.uring() {
-        return refuse(kind, cause, format!("{remedy}; no other backend can do what is asked"));
+    if let Err(Unusable { cause, remedy }) = Here.uring() {
+        let remedy = format!("{remedy}; no other backend can do what is asked");
+        return Err(refuse(kind, None, Unusable::new(cause, remedy)));
     }
     let mut found = Vec::new();
     for (index, way) in ways.iter().enumerate() {
@@ -116,10 +105,10 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
         match uring::try_out(new, mode) {
             Ok(Some(ring)) => found.push((mode, ring)),
             Ok(None) => {}
-            Err(Refusal { cause, remedy }) => {
+            Err(why) => {
                 // With commands it may be these that do not work.
                 let options = commands.is_none().then(|| uring::options(mode));
-                return Err(ChoiceError { kind, options, cause, remedy });
+                return Err(refuse(kind, options, why));
             }
         }
     }
@@ -133,19 +122,18 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
 }
 
 /// Copies need no kernel, and what copies carries the other streams too.
-fn choose_for_mappings(requested: Option<BackendKind>) -> Result<Choice, ChoiceError> {
+fn choose_for_mappings(requested: Option<BackendKind>) -> Result<Choice, Refusal> {
     match requested {
         None | Some(BackendKind::Sync) => Ok(Choice {
             kind: BackendKind::Sync,
             reason: "mapped targets are read and written by copying".to_owned(),
         }),
-        Some(kind) => Err(ChoiceError {
-            kind,
-            options: None,
-            cause: "mapped targets (--mmap) are read and written by copying, which it does not do"
-                .to_owned(),
-            remedy: "use --backend sync, or drop --mmap".to_owned(),
-        }),
+        Some(kind) => {
+            let cause =
+                "mapped targets (--mmap) are read and written by copying, which it does not do";
+            let why = Unusable::new(cause, "use --backend sync, or drop --mmap");
+            Err(refuse(kind, None, why))
+        }
     }
 }
 
@@ -173,26 +161,21 @@ fn reason_of_mode(mode: RingMode, commands: bool, ring: uring::Facts) -> String 
 
 /// What answers whether a backend works. Tests answer as other hosts do.
 trait Probes {
-    fn uring(&self) -> Result<String, Refusal>;
-    fn aio(&self) -> Result<(), Refusal>;
+    fn uring(&self) -> Result<String, Unusable>;
+    fn aio(&self) -> Result<(), Unusable>;
 }
 
 fn choose_from(
     requested: Option<BackendKind>,
     cache: Cache,
     probes: &impl Probes,
-) -> Result<Choice, ChoiceError> {
+) -> Result<Choice, Refusal> {
     let Some(kind) = requested else {
         return Ok(best(cache, probes));
     };
-    let refused = |refusal: Refusal| {
-        let Refusal { cause, remedy } = refusal;
-        ChoiceError {
-            kind,
-            options: None,
-            cause,
-            remedy: format!("{remedy}, or let --backend auto find one that works"),
-        }
+    let refused = |Unusable { cause, remedy }| {
+        let remedy = format!("{remedy}, or let --backend auto find one that works");
+        refuse(kind, None, Unusable::new(cause, remedy))
     };
     let reason = match kind {
         BackendKind::Uring => {
@@ -212,12 +195,9 @@ fn choose_from(
         }
         BackendKind::Sync => "pread and pwrite were asked for".to_owned(),
         BackendKind::Sim => {
-            return Err(ChoiceError {
-                kind,
-                options: None,
-                cause: "it does not reach real targets".to_owned(),
-                remedy: "name a sim: target, such as sim:ssd, or leave out --backend".to_owned(),
-            });
+            let remedy = "name a sim: target, such as sim:ssd, or leave out --backend";
+            let why = Unusable::new("it does not reach real targets", remedy);
+            return Err(refuse(kind, None, why));
         }
     };
     Ok(Choice { kind, reason })
@@ -229,7 +209,7 @@ fn best(cache: Cache, probes: &impl Probes) -> Choice {
             let reason = format!("io_uring works here ({setup})");
             return Choice { kind: BackendKind::Uring, reason };
         }
-        Err(refusal) => refusal.cause,
+        Err(why) => why.cause,
     };
     if cache == Cache::Buffered {
         let reason = format!(
@@ -253,71 +233,70 @@ fn best(cache: Cache, probes: &impl Probes) -> Choice {
 struct Here;
 
 impl Probes for Here {
-    fn uring(&self) -> Result<String, Refusal> {
+    fn uring(&self) -> Result<String, Unusable> {
         match uring::probe() {
             Ok(setup) => Ok(setup.to_string()),
-            Err(error) => Err(refusal_of_uring(&error, sysctl("io_uring_disabled"), filtered())),
+            Err(error) => Err(no_uring_because(&error, sysctl("io_uring_disabled"), filtered())),
         }
     }
 
-    fn aio(&self) -> Result<(), Refusal> {
-        aio::probe().map_err(|error| refusal_of_aio(&error, filtered()))
+    fn aio(&self) -> Result<(), Unusable> {
+        aio::probe().map_err(|error| no_aio_because(&error, filtered()))
     }
 }
 
-fn refusal_of_uring(error: &io::Error, disabled: Option<u64>, filtered: bool) -> Refusal {
+fn no_uring_because(error: &io::Error, disabled: Option<u64>, filtered: bool) -> Unusable {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    let refusal =
-        |cause: &str, remedy: &str| Refusal { cause: cause.to_owned(), remedy: remedy.to_owned() };
     match (errno, disabled) {
-        (Some(Errno::PERM), Some(level @ 1..)) => Refusal {
-            cause: format!("io_uring is switched off here (kernel.io_uring_disabled = {level})"),
-            remedy: "sysctl kernel.io_uring_disabled=0 switches it on".to_owned(),
-        },
+        (Some(Errno::PERM), Some(level @ 1..)) => Unusable::new(
+            format!("io_uring is switched off here (kernel.io_uring_disabled = {level})"),
+            "switch it on with sysctl kernel.io_uring_disabled=0",
+        ),
         // The sysctl's presence says that the kernel has io_uring, so that something denies it.
         (Some(Errno::PERM | Errno::ACCESS), _) | (Some(Errno::NOSYS), Some(_)) if filtered => {
-            refusal(
+            Unusable::new(
                 "io_uring is forbidden here by a seccomp filter, as in many containers",
                 "run outside the container or allow io_uring_setup, io_uring_enter and \
                  io_uring_register in its seccomp profile",
             )
         }
-        (Some(Errno::PERM | Errno::ACCESS), _) => refusal(
+        (Some(Errno::PERM | Errno::ACCESS), _) => Unusable::new(
             "io_uring is forbidden here by a security policy",
             "allow io_uring in the policy of this host",
         ),
-        (Some(Errno::NOSYS), _) => {
-            refusal("this kernel has no io_uring", "use a kernel from Linux 5.6 on that has it")
-        }
-        (Some(Errno::NOMEM), _) => {
-            refusal("there is too little lockable memory for io_uring", "raise it with ulimit -l")
-        }
-        _ => Refusal {
-            cause: format!("io_uring does not work here ({error})"),
-            remedy: "use a kernel from Linux 5.6 on".to_owned(),
-        },
+        (Some(Errno::NOSYS), _) => Unusable::new(
+            "this kernel has no io_uring",
+            "use a kernel from Linux 5.6 on that has it",
+        ),
+        (Some(Errno::NOMEM), _) => Unusable::new(
+            "there is too little lockable memory for io_uring",
+            "raise it with ulimit -l",
+        ),
+        _ => Unusable::new(
+            format!("io_uring does not work here ({})", plain(error)),
+            "use a kernel from Linux 5.6 on",
+        ),
     }
 }
 
-fn refusal_of_aio(error: &io::Error, filtered: bool) -> Refusal {
-    let refusal =
-        |cause: &str, remedy: &str| Refusal { cause: cause.to_owned(), remedy: remedy.to_owned() };
+fn no_aio_because(error: &io::Error, filtered: bool) -> Unusable {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::AGAIN) => refusal(
+        Some(Errno::AGAIN) => Unusable::new(
             "all native AIO contexts are in use (fs.aio-nr has reached fs.aio-max-nr)",
             "raise it with sysctl fs.aio-max-nr=1048576",
         ),
-        Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) if filtered => refusal(
+        Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) if filtered => Unusable::new(
             "native AIO is forbidden here by a seccomp filter",
             "allow io_setup, io_submit, io_getevents and io_destroy in the seccomp profile",
         ),
-        Some(Errno::NOSYS) => {
-            refusal("this kernel has no native AIO", "use a kernel that is built with CONFIG_AIO")
-        }
-        _ => Refusal {
-            cause: format!("native AIO does not work here ({error})"),
-            remedy: "use another backend".to_owned(),
-        },
+        Some(Errno::NOSYS) => Unusable::new(
+            "this kernel has no native AIO",
+            "use a kernel that is built with CONFIG_AIO",
+        ),
+        _ => Unusable::new(
+            format!("native AIO does not work here ({})", plain(error)),
+            "use another backend",
+        ),
     }
 }
 
@@ -345,17 +324,17 @@ mod tests {
     }
 
     impl Probes for Host {
-        fn uring(&self) -> Result<String, Refusal> {
+        fn uring(&self) -> Result<String, Unusable> {
             match self.uring {
                 Ok(()) => Ok("plain ring".to_owned()),
                 Err((errno, disabled)) => {
-                    Err(refusal_of_uring(&errno.into(), disabled, self.filtered))
+                    Err(no_uring_because(&errno.into(), disabled, self.filtered))
                 }
             }
         }
 
-        fn aio(&self) -> Result<(), Refusal> {
-            self.aio.map_err(|errno| refusal_of_aio(&errno.into(), self.filtered))
+        fn aio(&self) -> Result<(), Unusable> {
+            self.aio.map_err(|errno| no_aio_because(&errno.into(), self.filtered))
         }
     }
 
@@ -420,9 +399,9 @@ mod tests {
         let error = choose_from(Some(BackendKind::Uring), Cache::Direct, &switched_off());
         assert_eq!(
             error.unwrap_err().to_string(),
-            "the uring backend cannot be used: io_uring is switched off here \
-             (kernel.io_uring_disabled = 2): sysctl kernel.io_uring_disabled=0 switches it on, or \
-             let --backend auto find one that works"
+            "the uring backend: it cannot be used: io_uring is switched off here \
+             (kernel.io_uring_disabled = 2): switch it on with sysctl kernel.io_uring_disabled=0, \
+             or let --backend auto find one that works"
         );
         let full = Host { aio: Err(Errno::AGAIN), ..ALL_WORKS };
         let error = choose_from(Some(BackendKind::Aio), Cache::Direct, &full).unwrap_err();
@@ -454,7 +433,7 @@ mod tests {
             assert_eq!(
                 refused(Some(kind), &targets),
                 format!(
-                    "the {} backend cannot be used: it sends no NVMe commands, and /dev/ng0n1 takes \
+                    "the {} backend: it cannot be used: it sends no NVMe commands, and /dev/ng0n1 takes \
                      nothing else: use --backend uring, or measure the block device",
                     kind.name()
                 )
@@ -469,7 +448,7 @@ mod tests {
             let targets = order.map(|commands| target(name(commands), commands));
             assert_eq!(
                 refused(None, &targets),
-                "the uring backend cannot be used: /dev/ng0n1 takes NVMe commands and file takes \
+                "the uring backend: it cannot be used: /dev/ng0n1 takes NVMe commands and file takes \
                  none, and a ring carries one or the other: measure them one after the other"
             );
         }
@@ -479,7 +458,7 @@ mod tests {
     fn what_takes_no_commands_is_refused_after_one_was_tried() {
         // Where io_uring is forbidden that is the reason, and the refusal says so as well.
         let told = refused(None, &[target("not-nvme", true)]);
-        assert!(told.starts_with("the uring backend cannot be used: "), "{told}");
+        assert!(told.starts_with("the uring backend: it cannot be used: "), "{told}");
         if uring::probe().is_ok() {
             assert!(told.contains("does not take NVMe commands for not-nvme"), "{told}");
         }
@@ -487,12 +466,8 @@ mod tests {
 
     #[test]
     fn a_mode_that_does_not_work_is_told_by_its_option() {
-        let refusal = ChoiceError {
-            kind: BackendKind::Uring,
-            options: Some("--polled"),
-            cause: "vda cannot be polled".to_owned(),
-            remedy: "drop --polled".to_owned(),
-        };
+        let why = Unusable::new("vda cannot be polled", "drop --polled");
+        let refusal = refuse(BackendKind::Uring, Some("--polled"), why);
         assert_eq!(refusal.to_string(), "--polled: vda cannot be polled: drop --polled");
     }
 

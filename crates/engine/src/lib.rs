@@ -40,8 +40,9 @@ pub mod uring;
 mod worker;
 mod workplace;
 
-pub use choice::{Choice, ChoiceError, Way, choose, choose_for};
+pub use choice::{Choice, Way, choose, choose_for};
 pub use collector::Progress;
 pub use replay::replay;
 pub use run_error::RunError;
 pub use run_point::{Devices, Observer, Phase, leaves_ios, left_behind, run_point, run_traced};
+pub use target_error::plain;

@@ -3,13 +3,11 @@
 
 #![expect(unsafe_code, reason = "large pages have no safe interface")]
 
-use std::error::Error;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::ptr::NonNull;
 
-use fathom_core::Bytes;
+use fathom_core::{Bytes, Refusal};
 
 /// Where the host says how large its large pages are, and how many are free.
 const MEMINFO: &str = "/proc/meminfo";
@@ -84,10 +82,7 @@ impl Memory {
     pub(crate) fn large(length: usize, purpose: Purpose) -> io::Result<Self> {
         let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
         let Some(page) = pages.size.filter(|&size| size > 0) else {
-            return Err(NoLargePages::error(
-                io::ErrorKind::Unsupported,
-                "this kernel has none: drop it".to_owned(),
-            ));
+            return Err(refused("this kernel has none".to_owned(), "drop it".to_owned()));
         };
         let Some(whole) = length.max(1).checked_next_multiple_of(page) else {
             return Err(pages.too_few(length, purpose));
@@ -157,28 +152,16 @@ impl Drop for Memory {
     }
 }
 
-/// Large pages that were asked for and cannot be had.
-#[derive(Debug)]
-pub(crate) struct NoLargePages(String);
-
-impl NoLargePages {
-    fn error(kind: io::ErrorKind, why: String) -> io::Error {
-        io::Error::new(kind, Self(why))
-    }
-
-    /// Whether this is why something failed.
-    pub(crate) fn is_why(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|cause| cause.is::<Self>())
-    }
+/// That large pages cannot be had, within the error of a backend that asked for them.
+fn refused(problem: String, remedy: String) -> io::Error {
+    let refusal = Refusal::denied("--large-pages", problem, remedy);
+    io::Error::new(io::ErrorKind::OutOfMemory, refusal)
 }
 
-impl fmt::Display for NoLargePages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// What is to be said where large pages are why something failed.
+pub(crate) fn no_large_pages(error: &io::Error) -> Option<&Refusal> {
+    error.get_ref()?.downcast_ref()
 }
-
-impl Error for NoLargePages {}
 
 /// What the host says of its large pages.
 #[derive(Debug, PartialEq, Eq)]
@@ -217,17 +200,17 @@ impl Pages {
         let needed = each * u64::from(deal.among);
         // Those before this one have theirs.
         let missing = (each * u64::from(deal.among - deal.which)).saturating_sub(self.free).max(1);
-        NoLargePages::error(
-            io::ErrorKind::OutOfMemory,
-            format!(
-                "{what} {needed} {} of {}, and {missing} {} missing: reserve them with `sysctl \
-                 vm.nr_hugepages={}` (and {beside}), or drop it",
-                if needed == 1 { "page" } else { "pages" },
-                Bytes(size as u64),
-                if missing == 1 { "is" } else { "are" },
-                self.total + missing
-            ),
-        )
+        let problem = format!(
+            "{what} {needed} {} of {}, and {missing} {} missing",
+            if needed == 1 { "page" } else { "pages" },
+            Bytes(size as u64),
+            if missing == 1 { "is" } else { "are" },
+        );
+        let reserved = self.total + missing;
+        let remedy = format!(
+            "reserve them with `sysctl vm.nr_hugepages={reserved}` (and {beside}), or drop it"
+        );
+        refused(problem, remedy)
     }
 }
 
@@ -252,7 +235,8 @@ mod tests {
         let pages = Pages::of(meminfo);
         assert_eq!(pages, Pages { size: Some(2 << 20), free: 3, total: 10 });
         let error = pages.too_few(7 << 20, Purpose::Buffers(Deal::ALL));
-        assert!(NoLargePages::is_why(&error) && !NoLargePages::is_why(&io::Error::other("x")));
+        assert!(no_large_pages(&error).is_some());
+        assert!(no_large_pages(&io::Error::other("x")).is_none());
         let told = error.to_string();
         assert!(told.contains("worker need 4 pages of 2 MiB, and 1 is missing"), "{told}");
         assert!(told.contains("sysctl vm.nr_hugepages=11"), "{told}");

@@ -9,7 +9,10 @@
 use std::fs;
 use std::io;
 
+use fathom_core::Refusal;
 use rustix::io::Errno;
+
+use crate::target_error::plain;
 
 /// Above every thread of ordinary programs, and below the kernel's own real-time threads, which
 /// serve the devices.
@@ -17,6 +20,8 @@ const PRIORITY: libc::c_int = 1;
 /// What a worker takes at most, in thousandths, even where the kernel sets no limit: whatever else
 /// has to run on that CPU would never do so.
 const MOST: u32 = 950;
+/// What asks for it.
+const OPTION: &str = "--realtime";
 /// With less than this of a CPU no schedule can be kept.
 const LEAST: u32 = 200;
 
@@ -26,15 +31,18 @@ const LEAST: u32 = 200;
 /// # Errors
 ///
 /// When this user may not have it, or the kernel leaves too little to it.
-pub(crate) fn request() -> io::Result<u32> {
+pub(crate) fn request() -> Result<u32, Refusal> {
     let share = share(&setting("sched_rt_runtime_us"), &setting("sched_rt_period_us"));
     if share < LEAST {
-        return Err(io::Error::other(format!(
-            "the kernel leaves {}.{} % of each CPU to real-time priority: set \
-             kernel.sched_rt_runtime_us to 950000 with sysctl",
-            share / 10,
-            share % 10
-        )));
+        return Err(Refusal::denied(
+            OPTION,
+            format!(
+                "the kernel leaves {}.{} % of each CPU to real-time priority",
+                share / 10,
+                share % 10
+            ),
+            "set kernel.sched_rt_runtime_us to 950000 with sysctl, or drop it",
+        ));
     }
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: the kernel reads the parameters, which are there, and changes this thread's priority.
@@ -47,7 +55,7 @@ pub(crate) fn request() -> io::Result<u32> {
     };
     match result {
         0 => Ok(share),
-        _ => Err(explain(io::Error::last_os_error())),
+        _ => Err(explain(&io::Error::last_os_error())),
     }
 }
 
@@ -68,14 +76,15 @@ fn share(runtime_us: &str, period_us: &str) -> u32 {
     }
 }
 
-fn explain(error: io::Error) -> io::Error {
+fn explain(error: &io::Error) -> Refusal {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::PERM) => io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "this user may not have it: run as root, allow it with `ulimit -r 1` (or \
-             LimitRTPRIO=1), or give the program the capability CAP_SYS_NICE",
+        Some(Errno::PERM) => Refusal::denied(
+            OPTION,
+            "this user may not have it",
+            "run as root, allow it with `ulimit -r 1` (or LimitRTPRIO=1), give the program the \
+             capability CAP_SYS_NICE, or drop it",
         ),
-        _ => error,
+        _ => Refusal::denied(OPTION, plain(error), "drop it"),
     }
 }
 
@@ -96,12 +105,12 @@ mod tests {
 
     #[test]
     fn a_refusal_says_who_can_allow_it() {
-        let told = explain(io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        let told = explain(&io::Error::from_raw_os_error(libc::EPERM)).to_string();
         for remedy in ["root", "ulimit -r", "CAP_SYS_NICE"] {
             assert!(told.contains(remedy), "{told}");
         }
-        let other = explain(io::Error::from_raw_os_error(libc::EINVAL));
-        assert_eq!(other.raw_os_error(), Some(libc::EINVAL));
+        let other = explain(&io::Error::from_raw_os_error(libc::EINVAL)).to_string();
+        assert_eq!(other, "--realtime: Invalid argument: drop it");
     }
 
     /// The policy is that of the thread alone, so this harms no other test.

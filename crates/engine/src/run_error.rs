@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io;
 
-use fathom_core::Span;
-use fathom_core::spec::{BackendKind, IoPriority};
+use fathom_core::spec::BackendKind;
+use fathom_core::{Refusal, Span};
+
+use crate::target_error::plain;
 
 /// Why a point could not be run at all.
 #[derive(Debug)]
@@ -20,8 +22,6 @@ pub enum RunError {
     Thread(io::Error),
     /// A backend was not set up for so long that nobody waits any more.
     Hangs(Span),
-    /// A worker did not get real-time priority.
-    Realtime(io::Error),
     /// A worker may not run where it should.
     Cpu {
         /// The CPU's number.
@@ -29,15 +29,8 @@ pub enum RunError {
         /// Why.
         cause: io::Error,
     },
-    /// A worker's I/Os did not get their priority.
-    IoPriority {
-        /// Which.
-        priority: IoPriority,
-        /// Why.
-        cause: io::Error,
-    },
-    /// There are too few large pages for a worker's buffers.
-    LargePages(io::Error),
+    /// The machine does not give what an option asks of it: a priority, large pages.
+    Refused(Refusal),
     /// What a stream is to write could not be had.
     Payload {
         /// Where it is.
@@ -47,32 +40,43 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// The same for people: about the option that asked for it, with the remedy.
+    pub fn refusal(&self) -> Refusal {
+        match self {
+            Self::Backend { backend, cause } => Refusal::denied(
+                format!("--backend {}", backend.name()),
+                format!("it could not be set up ({})", plain(cause)),
+                "try another one with --backend auto, aio or sync, or a smaller --queue-depth",
+            ),
+            Self::Thread(cause) => Refusal::denied(
+                "--workers",
+                format!("a worker thread could not be started ({})", plain(cause)),
+                "use fewer, or raise the limit of processes (ulimit -u)",
+            ),
+            Self::Hangs(waited) => Refusal::denied(
+                "the targets",
+                format!("they did not answer for {waited} while the workers were set up"),
+                "look at the kernel's log (dmesg) for a device that hangs",
+            ),
+            Self::Cpu { cpu, cause } => Refusal::denied(
+                format!("--cpus {cpu}"),
+                format!("a worker cannot run there ({})", plain(cause)),
+                "name CPUs of this machine that the process may use (taskset -p $$)",
+            ),
+            Self::Refused(refusal) => refusal.clone(),
+            Self::Payload { path, cause } => Refusal::denied(
+                "--payload",
+                format!("{path} cannot be read ({})", plain(cause)),
+                "name a file with content that you may read",
+            ),
+        }
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Backend { backend, cause } => {
-                write!(f, "the {} backend could not be set up: {cause}", backend.name())
-            }
-            Self::Thread(cause) => write!(f, "a worker thread could not be started: {cause}"),
-            Self::Hangs(waited) => write!(
-                f,
-                "the targets did not answer for {waited} while the workers were set up: look at the \
-                 kernel's log (dmesg) for a device that hangs"
-            ),
-            Self::Realtime(cause) => write!(f, "real-time priority cannot be had: {cause}"),
-            Self::Cpu { cpu, cause } => write!(
-                f,
-                "a worker cannot run on CPU {cpu}: {cause}; choose a CPU of this machine that the \
-                 process may run on (taskset -p $$)"
-            ),
-            Self::IoPriority { priority, cause } => {
-                write!(f, "the I/O priority {priority} cannot be had: {cause}")
-            }
-            Self::LargePages(cause) => write!(f, "large pages cannot be had: {cause}"),
-            Self::Payload { path, cause } => {
-                write!(f, "what is to be written cannot be read from {path}: {cause}")
-            }
-        }
+        self.refusal().fmt(f)
     }
 }
 

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 use std::{fmt, fs};
 
-use fathom_core::Bytes;
 use fathom_core::facts::{InUse, TargetKind};
 use fathom_core::typed_path;
+use fathom_core::{Bytes, Refusal};
 
 /// Why a target cannot be used. Each names the target, what is wrong and the remedy.
 #[derive(Debug)]
@@ -191,166 +191,188 @@ impl TargetError {
     }
 }
 
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl TargetError {
+    /// The same for people: about the target, with the remedy.
+    pub fn refusal(&self) -> Refusal {
+        let (problem, remedy) = self.told();
+        Refusal::denied(self.name(), problem, remedy)
+    }
+
+    /// The target, as the user named it.
+    fn name(&self) -> &str {
         match self {
-            Self::Missing { .. } | Self::DanglingLink { .. } | Self::NoDevice { .. } => {
-                self.fmt_missing(f)
-            }
-            Self::Denied { name, what } => write!(
-                f,
-                "this user may not {what} {name}: change its permissions (and those of the folders \
-                 above it), or run fathom as root; to root, a container's device rules say no"
-            ),
-            Self::Folder { .. }
+            Self::Missing { name }
+            | Self::DanglingLink { name, .. }
+            | Self::Denied { name, .. }
+            | Self::Folder { name }
+            | Self::NoFolder { name }
+            | Self::Special { name, .. }
+            | Self::NoStorage { name, .. }
+            | Self::NoDevice { name, .. }
+            | Self::ReadOnly { name, .. }
+            | Self::Empty { name, .. }
+            | Self::DirectUnsupported { name, .. }
+            | Self::Misaligned { name, .. }
+            | Self::BeyondEnd { name, .. }
+            | Self::TooSmall { name, .. }
+            | Self::NotNamed { name, .. }
+            | Self::InUse { name, .. }
+            | Self::Passthrough { name, .. }
+            | Self::Unsupported { name, .. }
+            | Self::TooLarge { name, .. }
+            | Self::Changed { name, .. }
+            | Self::Open { name, .. } => name,
+        }
+    }
+
+    /// The problem and the remedy.
+    fn told(&self) -> (String, String) {
+        match self {
+            Self::Missing { .. }
+            | Self::DanglingLink { .. }
+            | Self::Folder { .. }
             | Self::NoFolder { .. }
             | Self::Special { .. }
-            | Self::NoStorage { .. } => self.fmt_kind(f),
-            Self::ReadOnly { name, mount_point: Some(point) } => write!(
-                f,
-                "{name} cannot be written to, because {point} is mounted read-only: remount it with \
-                 `mount -o remount,rw {point}`, or only read"
-            ),
-            Self::ReadOnly { name, mount_point: None } => write!(
-                f,
-                "{name} is read-only: switch that off (for a block device `blockdev --setrw {name}`), \
-                 or only read"
-            ),
-            Self::Empty { name, kind: TargetKind::File } => {
-                let typed = typed_path(name);
-                write!(
-                    f,
-                    "{name} is empty: fill it with `fathom prepare {typed} --size 10g --overwrite`"
-                )
-            }
-            Self::Empty { name, kind } => {
-                write!(
-                    f,
-                    "{name} is a {} without any data: attach or insert what it should hold",
-                    kind.name()
-                )
-            }
-            Self::DirectUnsupported { name, file_system } => {
-                let file_system = file_system.as_deref().unwrap_or("its file system");
-                write!(
-                    f,
-                    "{name} cannot be read past the page cache, because {file_system} has no direct \
-                     I/O: add --buffered, or name a file on another file system"
-                )
-            }
+            | Self::NoStorage { .. }
+            | Self::NoDevice { .. }
+            | Self::Empty { .. }
+            | Self::Changed { .. } => self.told_of_what_it_is(),
             Self::Misaligned { .. }
             | Self::BeyondEnd { .. }
             | Self::TooSmall { .. }
-            | Self::TooLarge { .. } => self.fmt_region(f),
-            Self::Passthrough { name, cause, remedy } => {
-                write!(f, "{name} cannot be sent NVMe commands: {cause}: {remedy}")
-            }
-            Self::Unsupported { name, option, cause, remedy } => {
-                write!(f, "{option} does not work with {name}: {cause}: {remedy}")
-            }
-            Self::NotNamed { name, kind, holds } => fmt_not_named(f, name, *kind, holds),
-            Self::InUse { name, uses } => fmt_in_use(f, name, uses),
-            Self::Changed { name, what } => write!(
-                f,
-                "{name} is not what it was a moment ago ({what}): see who replaces or resizes it, and \
-                 start again"
+            | Self::TooLarge { .. } => self.told_of_region(),
+            Self::Denied { what, .. } => told(
+                format!("this user may not {what} it"),
+                "change its permissions (and those of the folders above it), or run fathom as root; \
+                 to root, a container's device rules say no",
             ),
-            Self::Open { name, cause } => fmt_open(f, name, cause),
+            Self::ReadOnly { mount_point: Some(point), .. } => told(
+                format!("it cannot be written to, because {point} is mounted read-only"),
+                format!("remount it with `mount -o remount,rw {point}`, or only read"),
+            ),
+            Self::ReadOnly { name, mount_point: None } => told(
+                "it is read-only",
+                format!(
+                    "switch that off (for a block device `blockdev --setrw {}`), or only read",
+                    typed_path(name)
+                ),
+            ),
+            Self::DirectUnsupported { file_system, .. } => {
+                let file_system = file_system.as_deref().unwrap_or("its file system");
+                told(
+                    format!(
+                        "it cannot be read past the page cache, because {file_system} has no direct \
+                         I/O"
+                    ),
+                    "add --buffered, or name a file on another file system",
+                )
+            }
+            Self::Passthrough { cause, remedy, .. } => {
+                told(format!("it cannot be sent NVMe commands: {cause}"), remedy)
+            }
+            Self::Unsupported { option, cause, remedy, .. } => {
+                told(format!("{option} does not work with it: {cause}"), remedy)
+            }
+            Self::NotNamed { name, kind, holds } => told_not_named(name, *kind, holds),
+            Self::InUse { name, uses } => told_in_use(name, uses),
+            Self::Open { cause, .. } => told_open(cause),
+        }
+    }
+
+    fn told_of_what_it_is(&self) -> (String, String) {
+        match self {
+            Self::Missing { name } if name.starts_with("/dev/") => {
+                told("it does not exist", "list the devices of this machine with `lsblk`")
+            }
+            Self::Missing { name } => told(
+                "it does not exist",
+                format!("create it with `fathom prepare {} --size 10g`", typed_path(name)),
+            ),
+            Self::DanglingLink { to, .. } => told(
+                format!("it is a link to {to}, which does not exist"),
+                "name what it should lead to",
+            ),
+            Self::Folder { name } => told(
+                "it is a folder",
+                format!(
+                    "name a file in it, or measure the place with `fathom quick {}`",
+                    typed_path(name)
+                ),
+            ),
+            Self::NoFolder { .. } => told("it is no folder", "name the folder that it is in"),
+            Self::Special { what, .. } => {
+                told(format!("it is {what}"), "name a file or a block device")
+            }
+            Self::NoStorage { file_system, .. } => told(
+                format!(
+                    "it is no storage: it is on {file_system}, in which the kernel shows itself"
+                ),
+                "name a file, a folder or a block device that holds data",
+            ),
+            Self::NoDevice { cause, .. } => told(
+                format!("it has no device behind it ({})", plain(cause)),
+                "insert or attach it, or name another; `lsblk` lists them",
+            ),
+            Self::Empty { name, kind: TargetKind::File } => told(
+                "it is empty",
+                format!(
+                    "fill it with `fathom prepare {} --size 10g --overwrite`",
+                    typed_path(name)
+                ),
+            ),
+            Self::Empty { kind, .. } => told(
+                format!("it is a {} without any data", kind.name()),
+                "attach or insert what it should hold",
+            ),
+            Self::Changed { what, .. } => told(
+                format!("it is not what it was a moment ago ({what})"),
+                "see who replaces or resizes it, and start again",
+            ),
+            _ => unreachable!("only called for the errors above"),
+        }
+    }
+
+    fn told_of_region(&self) -> (String, String) {
+        match self {
+            Self::Misaligned { what, value, alignment, .. } => told(
+                format!(
+                    "{what} of {} bytes is no multiple of {} bytes, which direct I/O on it needs",
+                    value.0, alignment.0
+                ),
+                "choose such a multiple, or add --buffered",
+            ),
+            Self::BeyondEnd { name, kind, end, size } => {
+                let mut remedy = "choose a smaller --size or --offset".to_owned();
+                if *kind == TargetKind::File {
+                    let typed = typed_path(name);
+                    let larger = format!("fathom prepare {typed} --size {} --overwrite", end.0);
+                    remedy = format!("{remedy}, or write a larger file with `{larger}`");
+                }
+                let (end, size) = (in_full(*end), in_full(*size));
+                told(format!("it has {size}, but the region ends at {end}"), remedy)
+            }
+            Self::TooSmall { length, block_size, .. } => told(
+                format!(
+                    "its region is {} long, which is less than one block of {block_size}",
+                    in_full(*length)
+                ),
+                "choose a larger --size or a smaller --block-size",
+            ),
+            Self::TooLarge { block_size, largest, limit, .. } => told(
+                format!(
+                    "blocks of {block_size} are more than one NVMe command to it may move, which is \
+                     {largest} by the kernel's {limit}"
+                ),
+                "choose a smaller block size, or the block device, whose I/Os the kernel cuts",
+            ),
+            _ => unreachable!("only called for the errors above"),
         }
     }
 }
 
-impl TargetError {
-    fn fmt_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing { name } if name.starts_with("/dev/") => {
-                write!(f, "{name} does not exist: `lsblk` lists the devices of this machine")
-            }
-            Self::Missing { name } => {
-                write!(
-                    f,
-                    "{name} does not exist: create it with `fathom prepare {} --size 10g`",
-                    typed_path(name)
-                )
-            }
-            Self::DanglingLink { name, to } => {
-                write!(
-                    f,
-                    "{name} is a link to {to}, which does not exist: name what it should lead to"
-                )
-            }
-            Self::NoDevice { name, cause } => write!(
-                f,
-                "{name} has no device behind it ({cause}): insert or attach it, or name another; \
-                 `lsblk` lists them"
-            ),
-            _ => unreachable!("only called for the errors above"),
-        }
-    }
-
-    fn fmt_kind(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Folder { name } => write!(
-                f,
-                "{name} is a folder: name a file in it, or measure the place with `fathom quick {}`",
-                typed_path(name)
-            ),
-            Self::NoFolder { name } => {
-                write!(f, "{name} is no folder: name the folder that it is in")
-            }
-            Self::Special { name, what } => {
-                write!(f, "{name} is {what}: name a file or a block device")
-            }
-            Self::NoStorage { name, file_system } => write!(
-                f,
-                "{name} is no storage: it is on {file_system}, in which the kernel shows itself; name \
-                 a file, a folder or a block device that holds data"
-            ),
-            _ => unreachable!("only called for the errors above"),
-        }
-    }
-
-    fn fmt_region(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned { name, what, value, alignment } => write!(
-                f,
-                "{what} of {} bytes is no multiple of {} bytes, which direct I/O on {name} needs: \
-                 choose such a multiple, or add --buffered",
-                value.0, alignment.0
-            ),
-            Self::BeyondEnd { name, kind, end, size } => {
-                write!(
-                    f,
-                    "{name} has {size} ({} bytes), but the region ends at {end} ({} bytes): choose a \
-                     smaller --size or --offset",
-                    size.0, end.0
-                )?;
-                match kind {
-                    TargetKind::File => {
-                        write!(
-                            f,
-                            ", or write a larger one with `fathom prepare {} --size {} --overwrite`",
-                            typed_path(name),
-                            end.0
-                        )
-                    }
-                    _ => Ok(()),
-                }
-            }
-            Self::TooSmall { name, length, block_size } => write!(
-                f,
-                "the region of {name} is {length} ({} bytes) long, which is less than one block of \
-                 {block_size}: choose a larger --size or a smaller --block-size",
-                length.0
-            ),
-            Self::TooLarge { name, block_size, largest, limit } => write!(
-                f,
-                "blocks of {block_size} are more than one NVMe command to {name} may move, which is \
-                 {largest} by the kernel's {limit}: choose a smaller block size, or the block device, \
-                 whose I/Os the kernel cuts"
-            ),
-            _ => unreachable!("only called for the errors above"),
-        }
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal().fmt(f)
     }
 }
 
@@ -363,58 +385,51 @@ impl std::error::Error for TargetError {
     }
 }
 
-fn fmt_open(f: &mut fmt::Formatter<'_>, name: &str, cause: &io::Error) -> fmt::Result {
+/// A problem and its remedy.
+fn told(problem: impl Into<String>, remedy: impl Into<String>) -> (String, String) {
+    (problem.into(), remedy.into())
+}
+
+fn told_open(cause: &io::Error) -> (String, String) {
     let remedy = match cause.raw_os_error() {
-        Some(libc::ETXTBSY) => "it is a running program or swap: name another file",
-        Some(libc::ELOOP) => "its links lead in a circle: name the file itself",
-        Some(libc::ENOTDIR) => "a part of the path before the last is no folder: correct the path",
+        Some(libc::ETXTBSY) => "name another file: this one is a running program or swap",
+        Some(libc::ELOOP) => "name the file itself: its links lead in a circle",
+        Some(libc::ENOTDIR) => "correct the path: a part of it before the last is no folder",
         Some(libc::ENAMETOOLONG) => "choose a shorter name",
         Some(libc::EMFILE | libc::ENFILE) => {
-            "too many files are open: raise the limit with `ulimit -n`, or name fewer targets"
+            "raise the limit of open files with `ulimit -n`, or name fewer targets"
         }
-        Some(libc::EIO) => "the device fails: see `dmesg`",
-        Some(libc::ESTALE) => "the file server has forgotten it: mount its file system again",
+        Some(libc::EIO) => "see `dmesg`: the device fails",
+        Some(libc::ESTALE) => "mount its file system again: the file server has forgotten the file",
         None => "rename it, or name a link to it",
         _ => "see whether `dd` can read it, and `dmesg` for what the kernel says",
     };
-    let cause = cause.to_string();
-    let cause = cause.split(" (os error").next().unwrap_or_default();
-    write!(f, "{name} cannot be opened ({cause}): {remedy}")
+    told(format!("it cannot be opened ({})", plain(cause)), remedy)
 }
 
-fn fmt_not_named(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    kind: TargetKind,
-    holds: &[String],
-) -> fmt::Result {
+fn told_not_named(name: &str, kind: TargetKind, holds: &[String]) -> (String, String) {
     if kind == TargetKind::File {
-        return write!(
-            f,
-            "{name} is a file that exists, and this would overwrite it: add --overwrite if its data \
-             may be lost"
+        return told(
+            "it is a file that exists, and this would overwrite it",
+            "add --overwrite if its data may be lost",
         );
     }
-    write!(
-        f,
-        "{name} is a {}, and this would overwrite it; {}: repeat its name in --destroy {} if whatever \
-         it holds may be lost",
-        kind.name(),
-        found_on(holds),
-        typed_path(name)
+    told(
+        format!("it is a {}, and this would overwrite it; {}", kind.name(), found_on(holds)),
+        format!(
+            "repeat its name in --destroy {} if whatever it holds may be lost",
+            typed_path(name)
+        ),
     )
 }
 
-fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Result {
-    write!(f, "{name} must not be written to: ")?;
+fn told_in_use(name: &str, uses: &[InUse]) -> (String, String) {
     // A server's disk may have a hundred mounts; the first few are reason enough.
     const SHOWN: usize = 4;
-    for (index, usage) in uses.iter().take(SHOWN).enumerate() {
-        let separator = if index == 0 { "" } else { "; " };
-        write!(f, "{separator}{}", Described(usage))?;
-    }
+    let mut seen: Vec<String> =
+        uses.iter().take(SHOWN).map(|usage| Described(usage).to_string()).collect();
     if SHOWN < uses.len() {
-        write!(f, "; and {} more", uses.len() - SHOWN)?;
+        seen.push(format!("and {} more", uses.len() - SHOWN));
     }
     let remedy = match uses.first() {
         Some(InUse::Mounted { mount_point, .. }) => {
@@ -429,11 +444,30 @@ fn fmt_in_use(f: &mut fmt::Formatter<'_>, name: &str, uses: &[InUse]) -> fmt::Re
             "close the program that uses it".to_owned()
         }
     };
-    let (remedy, typed) = (capitalized(&remedy), typed_path(name));
-    write!(
-        f,
-        ". {remedy}, or repeat its name in --destroy-in-use {typed} to destroy it all the same"
+    let typed = typed_path(name);
+    told(
+        format!("it must not be written to ({})", seen.join("; ")),
+        format!(
+            "{remedy}, or repeat its name in --destroy-in-use {typed} to destroy it all the same"
+        ),
     )
+}
+
+/// A size in its unit and to the byte.
+fn in_full(size: Bytes) -> String {
+    format!("{size} ({} bytes)", size.0)
+}
+
+/// An error of the system without Rust's "(os error 28)".
+pub fn plain(cause: &io::Error) -> String {
+    if cause.kind() == io::ErrorKind::AlreadyExists {
+        return "it exists already".to_owned();
+    }
+    let text = cause.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
 }
 
 /// What was found on a device, as far as that is known. That nothing was is no proof.
@@ -463,11 +497,6 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -481,7 +510,7 @@ mod tests {
         let uses = (1..=9).map(mounted).collect();
         let text = TargetError::InUse { name: "/dev/sda".to_owned(), uses }.to_string();
         assert!(text.contains("/dev/sda1 is mounted on /mnt/1; "), "{text}");
-        assert!(text.contains("; and 5 more. Unmount it (`umount /mnt/1`)"), "{text}");
+        assert!(text.contains("; and 5 more): unmount it (`umount /mnt/1`)"), "{text}");
         assert!(text.contains("--destroy-in-use /dev/sda"), "{text}");
     }
 }

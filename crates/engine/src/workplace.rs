@@ -9,11 +9,13 @@
 
 use std::io;
 
+use fathom_core::Refusal;
 use fathom_core::spec::{IoPriority, Workplace};
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
 use crate::run_error::RunError;
+use crate::target_error::plain;
 
 /// The thread that calls (IOPRIO_WHO_PROCESS, with 0 as its number).
 const THIS_THREAD: (libc::c_int, libc::c_int) = (1, 0);
@@ -30,7 +32,7 @@ pub(crate) fn settle(workplace: &Workplace, worker: u32) -> Result<(), RunError>
         pin(cpu).map_err(|cause| RunError::Cpu { cpu, cause })?;
     }
     if let Some(priority) = workplace.io_priority {
-        prioritize(priority).map_err(|cause| RunError::IoPriority { priority, cause })?;
+        prioritize(priority).map_err(RunError::Refused)?;
     }
     Ok(())
 }
@@ -44,14 +46,14 @@ fn pin(cpu: u32) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-fn prioritize(priority: IoPriority) -> io::Result<()> {
+fn prioritize(priority: IoPriority) -> Result<(), Refusal> {
     // SAFETY: three numbers go in, and nothing but the priority of this thread changes.
     let result = unsafe {
         libc::syscall(libc::SYS_ioprio_set, THIS_THREAD.0, THIS_THREAD.1, number(priority))
     };
     match result {
         0 => Ok(()),
-        _ => Err(explain(io::Error::last_os_error())),
+        _ => Err(explain(priority, &io::Error::last_os_error())),
     }
 }
 
@@ -84,14 +86,16 @@ fn number(priority: IoPriority) -> libc::c_int {
     class << CLASS_SHIFT | libc::c_int::from(level)
 }
 
-fn explain(error: io::Error) -> io::Error {
+fn explain(priority: IoPriority, error: &io::Error) -> Refusal {
+    let option = format!("--io-priority {priority}");
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::PERM) => io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "this user may not have it: run as root, give the program the capability CAP_SYS_NICE, \
-             or choose best-effort or idle",
+        Some(Errno::PERM) => Refusal::denied(
+            option,
+            "this user may not have it",
+            "run as root, give the program the capability CAP_SYS_NICE, or choose best-effort or \
+             idle",
         ),
-        _ => error,
+        _ => Refusal::denied(option, plain(error), "choose another one, or drop it"),
     }
 }
 
@@ -143,7 +147,7 @@ mod tests {
         for cpu in [1000, 70_000] {
             let workplace = Workplace { cpus: Vec::from([cpu]), ..Workplace::default() };
             let told = settled(workplace, 0).unwrap_err();
-            assert!(told.contains(&format!("CPU {cpu}")), "{told}");
+            assert!(told.contains(&format!("--cpus {cpu}: ")), "{told}");
         }
     }
 
@@ -158,7 +162,8 @@ mod tests {
             assert_eq!((own.1, helper.1), (expected, expected));
         }
         assert_eq!(number(IoPriority::RealTime(3)), 1 << 13 | 3);
-        let told = explain(io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        let denied = io::Error::from_raw_os_error(libc::EPERM);
+        let told = explain(IoPriority::RealTime(3), &denied).to_string();
         assert!(told.contains("root") && told.contains("best-effort"), "{told}");
     }
 }

@@ -5,9 +5,12 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use fathom_core::{Refusal, RefusalKind};
 use fathom_engine::RunError;
+pub use fathom_engine::plain;
+use fathom_engine::target::TargetError;
 
 /// The exit codes, all in one place. `--help` shows [`exit::HELP`].
 pub mod exit {
@@ -41,48 +44,10 @@ Exit codes:
 /// What the user can fix.
 #[derive(Debug)]
 pub enum Error {
-    /// An option has a value that cannot be, or contradicts another one.
-    Option {
-        /// The option as it is typed, with its value if it has one.
-        option: String,
-        /// What is wrong with it.
-        problem: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// A target cannot be used.
-    Target {
-        /// As the user named it.
-        target: String,
-        /// What is wrong with it.
-        problem: String,
-        /// What to do.
-        remedy: String,
-    },
+    /// A thing, what is wrong with it, and what to do.
+    Refusal(Refusal),
     /// A workload file cannot be followed; shown with the place in it.
     Workload(String),
-    /// What was typed cannot be a target, and the engine says all of that itself.
-    Mistyped(String),
-    /// The engine refused a target, and says all of that itself.
-    Refused(String),
-    /// The machine cannot run the load.
-    Run(RunError),
-    /// A result could not be written.
-    Write {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-        /// What to do.
-        remedy: String,
-    },
-    /// A result could not be read.
-    Read {
-        /// Where.
-        path: PathBuf,
-        /// Why, and what to do.
-        problem: String,
-    },
     /// A signal ended it.
     Interrupted {
         /// The signal's number.
@@ -99,7 +64,7 @@ impl Error {
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self::Option { option: option.into(), problem: problem.into(), remedy: remedy.into() }
+        Refusal::usage(option, problem, remedy).into()
     }
 
     /// A target that cannot be used.
@@ -108,12 +73,17 @@ impl Error {
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self::Target { target: target.into(), problem: problem.into(), remedy: remedy.into() }
+        Refusal::denied(target, problem, remedy).into()
     }
 
-    /// A result that could not be written.
+    /// A file that cannot be read or written.
+    pub fn file(path: &Path, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Refusal::file(path.display().to_string(), problem, remedy).into()
+    }
+
+    /// A file that cannot be written.
     pub fn write(path: &Path, cause: io::Error, remedy: impl Into<String>) -> Self {
-        Self::Write { path: path.to_owned(), cause, remedy: remedy.into() }
+        Self::file(path, format!("it cannot be written ({})", plain(&cause)), remedy)
     }
 
     /// A signal that came before anything was measured.
@@ -124,9 +94,12 @@ impl Error {
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Option { .. } | Self::Mistyped(_) | Self::Workload(_) => exit::USAGE,
-            Self::Target { .. } | Self::Refused(_) | Self::Run(_) => exit::REFUSED,
-            Self::Write { .. } | Self::Read { .. } => exit::OUTPUT,
+            Self::Workload(_) => exit::USAGE,
+            Self::Refusal(refusal) => match refusal.kind {
+                RefusalKind::Usage => exit::USAGE,
+                RefusalKind::Denied => exit::REFUSED,
+                RefusalKind::File => exit::OUTPUT,
+            },
             Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
         }
     }
@@ -135,47 +108,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Option { option, problem, remedy } => write!(f, "{option}: {problem}: {remedy}"),
-            Self::Target { target, problem, remedy } => write!(f, "{target}: {problem}: {remedy}"),
-            Self::Mistyped(text) | Self::Refused(text) | Self::Workload(text) => f.write_str(text),
-            Self::Run(RunError::Backend { backend, cause }) => write!(
-                f,
-                "--backend {}: it could not be set up ({}): try another one with \
-                 --backend auto, aio or sync, or a smaller --queue-depth",
-                backend.name(),
-                plain(cause)
-            ),
-            Self::Run(RunError::Thread(cause)) => write!(
-                f,
-                "a worker thread could not be started ({}): use fewer --workers, or raise the \
-                 limit of processes (ulimit -u)",
-                plain(cause)
-            ),
-            Self::Run(RunError::Realtime(cause)) => {
-                write!(f, "--realtime: {}; or drop it", plain(cause))
-            }
-            Self::Run(RunError::Cpu { cpu, cause }) => write!(
-                f,
-                "--cpus {cpu}: a worker cannot run there ({}): name CPUs of this machine that the \
-                 process may use (taskset -p $$)",
-                plain(cause)
-            ),
-            Self::Run(RunError::IoPriority { priority, cause }) => {
-                write!(f, "--io-priority {priority}: {}; or drop it", plain(cause))
-            }
-            Self::Run(RunError::LargePages(cause)) => {
-                write!(f, "--large-pages: {}", plain(cause))
-            }
-            Self::Run(RunError::Payload { path, cause }) => write!(
-                f,
-                "--payload: {path} cannot be read ({}): name a file with content that you may read",
-                plain(cause)
-            ),
-            Self::Run(hangs @ RunError::Hangs(_)) => write!(f, "{hangs}"),
-            Self::Write { path, cause, remedy } => {
-                write!(f, "{}: cannot be written ({}): {remedy}", path.display(), plain(cause))
-            }
-            Self::Read { path, problem } => write!(f, "{}: {problem}", path.display()),
+            Self::Refusal(refusal) => refusal.fmt(f),
+            Self::Workload(text) => f.write_str(text),
             Self::Interrupted { signal, meaning } => write!(
                 f,
                 "interrupted by {}: {meaning}",
@@ -191,14 +125,20 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An error of the system without Rust's "(os error 28)".
-pub fn plain(cause: &io::Error) -> String {
-    if cause.kind() == io::ErrorKind::AlreadyExists {
-        return "it exists already".to_owned();
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refusal(refusal)
     }
-    let text = cause.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+}
+
+impl From<TargetError> for Error {
+    fn from(error: TargetError) -> Self {
+        error.refusal().into()
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        error.refusal().into()
     }
 }

@@ -37,7 +37,7 @@ impl Foreign {
     ///
     /// When it cannot be opened, or is no file and no pipe: says what it is.
     pub fn open(path: &Path, most: Bytes) -> Result<Self, String> {
-        let unreadable = |cause: io::Error| format!("cannot be read ({})", plain(&cause));
+        let unreadable = |cause: io::Error| format!("it cannot be read ({})", plain(&cause));
         // Looked at before it is opened: to open some devices does something already.
         let kind = patiently(path, Role::Input, || std::fs::metadata(path));
         let kind = kind.map_err(unreadable)?.file_type();
@@ -84,7 +84,7 @@ impl Foreign {
             ));
         }
         self.read_to_end(&mut bytes)
-            .map_err(|cause| format!("cannot be read ({})", plain(&cause)))?;
+            .map_err(|cause| format!("it cannot be read ({})", plain(&cause)))?;
         Ok(bytes)
     }
 }

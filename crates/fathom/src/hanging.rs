@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::error::{Error, plain};
 use crate::signals;
 
 /// How long a target may take to be opened.
@@ -88,9 +88,7 @@ pub fn patiently<T>(path: &Path, role: Role, call: impl FnOnce() -> T) -> T {
     let remedy = "look at its log (dmesg) for a device or a server that hangs";
     let error = match role {
         Role::Target => Error::target(path.display().to_string(), problem, remedy),
-        Role::Input => {
-            Error::Read { path: path.to_owned(), problem: format!("{problem}: {remedy}") }
-        }
+        Role::Input => Error::file(path, problem, remedy),
         Role::Output => Error::write(path, io::Error::other(problem), remedy),
     };
     let before = asked().replace((error, Instant::now()));
@@ -120,7 +118,8 @@ pub fn waited_for<T: Send + 'static>(
     };
     let builder = thread::Builder::new().name("fathom-opens".to_owned());
     let thread = builder.spawn(work).map_err(|cause| {
-        Error::Refused(format!("a thread could not be started: {cause}: raise ulimit -u"))
+        let problem = format!("a thread could not be started ({})", plain(&cause));
+        Error::target(target, problem, "raise ulimit -u")
     })?;
     let (begun, mut stopped) = (Instant::now(), None);
     loop {
@@ -192,7 +191,7 @@ mod tests {
     fn what_comes_back_is_had_and_so_is_its_error() {
         assert_eq!(waited_for("t", "it was opened", || Ok(7)).unwrap(), 7);
         let failed: Result<(), Error> =
-            waited_for("t", "it was opened", || Err(Error::Refused("no".to_owned())));
+            waited_for("t", "it was opened", || Err(Error::target("t", "no", "none")));
         assert!(failed.unwrap_err().to_string().contains("no"));
     }
 }

@@ -89,17 +89,17 @@ impl Journal {
     /// When another process still writes it, or it cannot be written.
     pub fn claim(path: &Path) -> Result<File, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
-        let refuse =
-            |problem: &str| Err(Error::Read { path: path.to_owned(), problem: problem.to_owned() });
         // To open a pipe would wait for somebody who writes to it.
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return refuse("it is no file: name a result file");
+            return Err(Error::file(path, "it is no file", "name a result file"));
         }
         let file = options().open(path).map_err(failed)?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                refuse("another process still writes it: wait for its end, or stop it")
-            }
+            Err(TryLockError::WouldBlock) => Err(Error::file(
+                path,
+                "another process still writes it",
+                "wait for its end, or stop it",
+            )),
             _ => Ok(file),
         }
     }

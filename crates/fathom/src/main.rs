@@ -37,12 +37,12 @@ fn main() -> ExitCode {
     let args = Args::read();
     let begun = signals::listen().and_then(|()| hanging::supervise(move || run(&args.command)));
     begun.unwrap_or_else(|cause| {
-        ended(Err(Error::Refused(format!(
-            "neither signals nor threads are to be had ({}): raise the limits of open files, \
-             processes and address space (ulimit -n, ulimit -u, ulimit -v, pids.max of the control \
-             group)",
-            error::plain(&cause)
-        ))))
+        ended(Err(Error::target(
+            "this process",
+            format!("it can have neither signals nor threads ({})", error::plain(&cause)),
+            "raise the limits of open files, processes and address space (ulimit -n, ulimit -u, \
+             ulimit -v, pids.max of the control group)",
+        )))
     })
 }
 

@@ -48,11 +48,15 @@ pub fn check(streams: &[Stream], backend: BackendKind) -> Result<(), Error> {
 /// When `ulimit -v` allows less.
 pub fn check_program() -> Result<(), Error> {
     match getrlimit(Resource::As).current.filter(|limit| *limit < PROGRAM) {
-        Some(limit) => Err(Error::Refused(format!(
-            "ulimit -v allows {} of address space, and fathom alone takes {}: raise it",
-            Bytes(limit),
-            Bytes(PROGRAM)
-        ))),
+        Some(limit) => Err(Error::target(
+            "ulimit -v",
+            format!(
+                "it allows {} of address space, and fathom alone takes {}",
+                Bytes(limit),
+                Bytes(PROGRAM)
+            ),
+            "raise it",
+        )),
         None => Ok(()),
     }
 }

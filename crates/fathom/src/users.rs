@@ -59,8 +59,7 @@ impl Written {
         let files = Arc::clone(&self.0);
         hanging::waited_for(&first.name, "it was asked for who uses it", move || {
             for (facts, open) in &files.targets {
-                target::judge_again(facts, open, &files.consent)
-                    .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+                target::judge_again(facts, open, &files.consent)?;
             }
             tell(&files.targets.iter().map(|(facts, _)| facts).collect::<Vec<_>>());
             Ok(())

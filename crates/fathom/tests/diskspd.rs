@@ -67,7 +67,7 @@ fn what_cannot_be_is_refused_before_anything_happens() {
         (&["-Xp.xml"], "error: p.xml:2:3: <Foo>: <Profile> has no such element"),
         (
             &["-Xnone.xml"],
-            "error: -Xnone.xml: none.xml: cannot be read (No such file or directory)",
+            "error: -Xnone.xml: none.xml: it cannot be read (No such file or directory)",
         ),
         (&[r"-XC:\p.xml"], r"error: C:\p.xml: this is a path on a drive of Windows"),
         (&["-X."], "error: -X.: .: it is a folder"),

@@ -123,7 +123,7 @@ fn a_file_that_is_not_there_is_refused_with_what_to_name() {
     assert_eq!(code(&output), 5);
     let said = stderr(&output);
     assert!(
-        said.contains("none.json: cannot be read (No such file") && said.contains(": name what"),
+        said.contains("none.json: it cannot be read (No such file") && said.contains(": name what"),
         "{said}"
     );
 }

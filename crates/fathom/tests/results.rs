@@ -290,7 +290,7 @@ fn report_shows_again_what_run_showed() {
     assert_eq!(code(&output), 2);
     let output = place.run(&["report", "r.csv"]);
     assert_eq!(code(&output), 5);
-    assert_has(&stderr(&output), &["r.csv", "not a fathom result"]);
+    assert_has(&stderr(&output), &["r.csv", "it is no result of fathom"]);
     assert_eq!(code(&place.run(&["report", "missing"])), 5);
 }
 

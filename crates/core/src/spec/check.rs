@@ -1,11 +1,10 @@
 //! Whether a stream's pattern can be generated in each of its regions, and fits the rest of it.
 
-use std::fmt;
-
 use super::{
     Distribution, Extent, HotRange, Limit, Part, Pattern, Region, Sequence, Starts, Stream, Turns,
     Workers,
 };
+use crate::Refusal;
 use crate::units::Bytes;
 
 /// What rounding may do to a sum of shares.
@@ -13,41 +12,13 @@ const ROUNDING: f64 = 1e-9;
 /// The steepest zipf: beyond it all I/Os go to one place.
 const STEEPEST: f64 = 10.0;
 
-/// Why a stream's pattern does not fit the rest of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
-    /// The property that does not fit, as people write it: `pattern`, `align`, `no-repeat`, `zones`,
-    /// `start-distance`, `weights` or `part`.
-    pub property: &'static str,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.property, self.problem, self.remedy)
-    }
-}
-
-impl Misfit {
-    fn new(
-        property: &'static str,
-        problem: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Result<(), Self> {
-        Err(Self { property, problem: problem.into(), remedy: remedy.into() })
-    }
-}
-
 /// Checks that the stream's pattern can be generated in each of its regions, which hold its largest
 /// block.
 ///
 /// # Errors
 ///
 /// When it cannot, or when a property would have no effect.
-pub fn check(stream: &Stream) -> Result<(), Misfit> {
+pub fn check(stream: &Stream) -> Result<(), Refusal> {
     if !stream.kinds.is_empty() {
         check_turns(stream)?;
         return (0..stream.kinds.len()).try_for_each(|place| check(&stream.of_region(place)));
@@ -55,12 +26,12 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
     if !stream.parts.is_empty() {
         if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
             let problem = "parts that are drawn do not go over the target equally often";
-            return Misfit::new("part", problem, "end after bytes or I/Os instead of passes");
+            return refuse("part", problem, "end after bytes or I/Os instead of passes");
         }
         let interlocked = |part: &&Part| matches!(part.kind.pattern, Pattern::Interlocked { .. });
         if stream.parts.iter().filter(interlocked).count() > 1 {
             let problem = "interlocked I/Os of several parts would go on at one pointer";
-            return Misfit::new("part", problem, "have one part interlocked at most");
+            return refuse("part", problem, "have one part interlocked at most");
         }
         return (0..stream.parts.len()).try_for_each(|place| check(&stream.of_part(place)));
     }
@@ -69,7 +40,7 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
         Pattern::Mixed { random_share, distribution } => {
             if !(0.0 < *random_share && *random_share < 1.0) {
                 let problem = "a mixed pattern has more than 0% and less than 100% random I/Os";
-                return Misfit::new("pattern", problem, "use sequential or random");
+                return refuse("pattern", problem, "use sequential or random");
             }
             check_distribution(distribution)?;
         }
@@ -79,10 +50,10 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
         && (visits == 0 || backward || stream.block_sizes.only().is_none())
     {
         let problem = "places are visited several times by I/Os of one size that go forward";
-        return Misfit::new("pattern", problem, "use one block size");
+        return refuse("pattern", problem, "use one block size");
     }
     if stream.pattern.stride() == Some(Bytes(0)) {
-        return Misfit::new("pattern", "a stride of 0 never moves on", "write strided:64k");
+        return refuse("pattern", "a stride of 0 never moves on", "write strided:64k");
     }
     check_alignment(stream)?;
     check_zones(stream)?;
@@ -91,21 +62,21 @@ pub fn check(stream: &Stream) -> Result<(), Misfit> {
     stream.regions.iter().try_for_each(|region| check_region(stream, region))
 }
 
-fn check_distribution(distribution: &Distribution) -> Result<(), Misfit> {
+fn check_distribution(distribution: &Distribution) -> Result<(), Refusal> {
     match distribution {
         Distribution::Uniform => Ok(()),
         Distribution::Zipf { theta, .. } if !(0.0..=STEEPEST).contains(theta) => {
-            Misfit::new("pattern", format!("zipf goes from 0 to {STEEPEST}"), "write zipf:1.1")
+            refuse("pattern", format!("zipf goes from 0 to {STEEPEST}"), "write zipf:1.1")
         }
         Distribution::Pareto { h, .. } if !(0.0 < *h && *h < 1.0) => {
-            Misfit::new("pattern", "pareto is above 0 and below 1", "write pareto:0.2")
+            refuse("pattern", "pareto is above 0 and below 1", "write pareto:0.2")
         }
         Distribution::Normal { deviation, .. } if !(0.0 < *deviation && *deviation <= 1.0) => {
             let problem = "a standard deviation is above 0% and at most 100%";
-            Misfit::new("pattern", problem, "write normal:10%")
+            refuse("pattern", problem, "write normal:10%")
         }
         Distribution::Normal { center, .. } if !(0.0..=1.0).contains(center) => {
-            Misfit::new("pattern", "a center is from 0% to 100%", "write normal:10%,50%")
+            refuse("pattern", "a center is from 0% to 100%", "write normal:10%,50%")
         }
         Distribution::Hot(ranges) => check_ranges(ranges),
         Distribution::Zipf { .. } | Distribution::Pareto { .. } | Distribution::Normal { .. } => {
@@ -114,9 +85,9 @@ fn check_distribution(distribution: &Distribution) -> Result<(), Misfit> {
     }
 }
 
-fn check_ranges(ranges: &[HotRange]) -> Result<(), Misfit> {
+fn check_ranges(ranges: &[HotRange]) -> Result<(), Refusal> {
     const EXAMPLE: &str = "write hot:90%/10%, which gives the other I/Os to the rest of the target";
-    let wrong = |problem: &str| Misfit::new("pattern", problem, EXAMPLE);
+    let wrong = |problem: &str| refuse("pattern", problem, EXAMPLE);
     let (mut ios, mut share, mut sized) = (0.0, 0.0, false);
     for range in ranges {
         if !(0.0..=1.0).contains(&range.io_share) {
@@ -150,13 +121,13 @@ fn check_ranges(ranges: &[HotRange]) -> Result<(), Misfit> {
     Ok(())
 }
 
-fn check_alignment(stream: &Stream) -> Result<(), Misfit> {
+fn check_alignment(stream: &Stream) -> Result<(), Refusal> {
     match stream.align {
         None => Ok(()),
         Some(Bytes(0)) => {
-            Misfit::new("align", "every offset is a multiple of something", "write a size above 0")
+            refuse("align", "every offset is a multiple of something", "write a size above 0")
         }
-        Some(_) if !stream.pattern.is_aligned() => Misfit::new(
+        Some(_) if !stream.pattern.is_aligned() => refuse(
             "align",
             "sequential I/Os start where the one before them ends, so this has no effect",
             "drop it, or write strided:64k for the distance between two starts",
@@ -165,15 +136,15 @@ fn check_alignment(stream: &Stream) -> Result<(), Misfit> {
     }
 }
 
-fn check_zones(stream: &Stream) -> Result<(), Misfit> {
+fn check_zones(stream: &Stream) -> Result<(), Refusal> {
     match stream.pattern {
         _ if !stream.zones => Ok(()),
-        Pattern::Interlocked { .. } => Misfit::new(
+        Pattern::Interlocked { .. } => refuse(
             "zones",
             "interlocked workers share one pointer, so none can have a part of its own",
             "drop it, or use sequential",
         ),
-        _ if stream.pattern.start_distance().is_some() => Misfit::new(
+        _ if stream.pattern.start_distance().is_some() => refuse(
             "start-distance",
             "a worker that has a zone of its own starts with it",
             "drop it, or drop zones",
@@ -183,35 +154,31 @@ fn check_zones(stream: &Stream) -> Result<(), Misfit> {
     }
 }
 
-fn check_starts(stream: &Stream) -> Result<(), Misfit> {
+fn check_starts(stream: &Stream) -> Result<(), Refusal> {
     match stream.pattern {
         Pattern::Sequential(Sequence { starts: Starts::Apart(_), .. }) if stream.sharers() == 1 => {
             let problem = "one worker serves each region, and starts at its beginning";
-            Misfit::new("start-distance", problem, "drop it, or use more workers")
+            refuse("start-distance", problem, "drop it, or use more workers")
         }
         _ => Ok(()),
     }
 }
 
-fn check_turns(stream: &Stream) -> Result<(), Misfit> {
+fn check_turns(stream: &Stream) -> Result<(), Refusal> {
     let Turns::Weighted(weights) = &stream.turns else { return Ok(()) };
     let regions = stream.regions.len();
     let possible = |weight: &f64| weight.is_finite() && *weight > 0.0;
     if !weights.iter().all(possible) {
         let problem = "a weight is a number above 0";
-        return Misfit::new(
-            "weights",
-            problem,
-            "write 70,30; or drop the target that gets nothing",
-        );
+        return refuse("weights", problem, "write 70,30; or drop the target that gets nothing");
     }
     if weights.len() != regions {
         let problem = format!("{} weights for {regions} targets", weights.len());
-        return Misfit::new("weights", problem, "give each target one, in their order");
+        return refuse("weights", problem, "give each target one, in their order");
     }
     if matches!(stream.workers, Workers::PerTarget(_)) {
         let problem = "each worker serves one target alone, so that it has nothing to choose";
-        return Misfit::new(
+        return refuse(
             "weights",
             problem,
             "drop it, or have each worker serve every target, as with 4/total workers",
@@ -219,19 +186,19 @@ fn check_turns(stream: &Stream) -> Result<(), Misfit> {
     }
     if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
         let problem = "targets that are drawn are not gone over equally often";
-        return Misfit::new("weights", problem, "drop it, or end after bytes or I/Os");
+        return refuse("weights", problem, "drop it, or end after bytes or I/Os");
     }
     Ok(())
 }
 
-fn check_region(stream: &Stream, region: &Region) -> Result<(), Misfit> {
+fn check_region(stream: &Stream, region: &Region) -> Result<(), Refusal> {
     let workers = u64::from(stream.sharers());
     let (largest, length) = (stream.block_sizes.largest(), region.length);
     if stream.zones {
         let unit = stream.alignment().0;
         let zone = Bytes(length.0 / unit / workers * unit);
         if zone < largest {
-            return Misfit::new(
+            return refuse(
                 "zones",
                 format!("{workers} zones of {zone} in a region of {length} are too small"),
                 "use fewer workers, a larger region or a smaller block",
@@ -241,7 +208,7 @@ fn check_region(stream: &Stream, region: &Region) -> Result<(), Misfit> {
     if let Some(distance) = stream.pattern.start_distance() {
         let last = distance.0.saturating_mul(workers - 1);
         if last.saturating_add(largest.0) > length.0 {
-            return Misfit::new(
+            return refuse(
                 "start-distance",
                 format!(
                     "the last of {workers} workers would start at {}, beyond the region of {length}",
@@ -253,7 +220,7 @@ fn check_region(stream: &Stream, region: &Region) -> Result<(), Misfit> {
     }
     let places = (length.0 - stream.block_sizes.smallest().0) / stream.alignment().0 + 1;
     if stream.pattern == Pattern::Shuffled && !stream.zones && places < workers {
-        return Misfit::new(
+        return refuse(
             "no-repeat",
             format!("{workers} workers share {places} places, so some would have nothing to do"),
             "use fewer workers or a larger region",
@@ -269,7 +236,7 @@ fn check_region(stream: &Stream, region: &Region) -> Result<(), Misfit> {
 }
 
 /// Whether any range that gets I/Os begins within the region.
-fn check_reach(ranges: &[HotRange], length: Bytes) -> Result<(), Misfit> {
+fn check_reach(ranges: &[HotRange], length: Bytes) -> Result<(), Refusal> {
     let mut begin = 0.0;
     let mut ios = 0.0;
     for range in ranges {
@@ -285,11 +252,19 @@ fn check_reach(ranges: &[HotRange], length: Bytes) -> Result<(), Misfit> {
     if begin < length.0 as f64 && ios < 1.0 - ROUNDING {
         return Ok(());
     }
-    Misfit::new(
+    refuse(
         "pattern",
         format!("every range that gets I/Os begins beyond the region of {length}"),
         "choose smaller ranges",
     )
+}
+
+fn refuse(
+    property: &str,
+    problem: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Result<(), Refusal> {
+    Err(Refusal::usage(format!("--{property}"), problem, remedy))
 }
 
 #[cfg(test)]
@@ -393,7 +368,7 @@ mod tests {
             (stream(visiting(0), 1), "pattern", "visited several times"),
         ] {
             let misfit = check(&stream).expect_err(part);
-            assert_eq!(misfit.property, property, "{misfit}");
+            assert_eq!(misfit.about, format!("--{property}"), "{misfit}");
             assert!(misfit.problem.contains(part), "{misfit}");
         }
     }

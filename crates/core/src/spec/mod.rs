@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
-pub use check::{Misfit, check as check_pattern};
+pub use check::check as check_pattern;
 pub use course::{Course, Stage};
 pub use kinds::{Kind, Part};
 pub use limit::Limit;

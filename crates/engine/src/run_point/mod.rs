@@ -25,7 +25,7 @@ use fathom_core::spec::{self, BackendKind, Point};
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
 use crate::collector::{Progress, empty_tally};
-use crate::memory::NoLargePages;
+use crate::memory::no_large_pages;
 use crate::pattern::{self, Pointers, Source};
 use crate::payload::Content;
 use crate::run_error::RunError;
@@ -176,12 +176,12 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
     let load = |stream: &spec::Stream| {
         let large_pages = stream.workplace.large_pages;
         Content::load(&stream.payload, point.seed, large_pages).map_err(|cause| {
-            match (&stream.payload, NoLargePages::is_why(&cause)) {
-                (_, true) => RunError::LargePages(cause),
-                (spec::Payload::Pool { file: Some(path), .. }, false) => {
+            match (no_large_pages(&cause), &stream.payload) {
+                (Some(refusal), _) => RunError::Refused(refusal.clone()),
+                (None, spec::Payload::Pool { file: Some(path), .. }) => {
                     RunError::Payload { path: path.display().to_string(), cause }
                 }
-                (_, false) => RunError::Payload { path: "memory".to_owned(), cause },
+                (None, _) => RunError::Payload { path: "memory".to_owned(), cause },
             }
         })
     };

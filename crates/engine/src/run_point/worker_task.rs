@@ -14,7 +14,7 @@ use super::shared::{Abandons, Handed, Lines, SaysGone, Shared};
 use crate::backend::{RealBackend, Shape};
 use crate::clock;
 use crate::host::ThreadTime;
-use crate::memory::NoLargePages;
+use crate::memory::no_large_pages;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::Pointers;
@@ -101,12 +101,11 @@ impl WorkerTask {
 
     /// Makes a worker's backend on the worker's own thread, and settles how it will wait.
     fn open_backend<B: RealBackend>(&self) -> Result<B, RunError> {
-        let mut backend = B::open(&self.targets, &self.shape).map_err(|cause| {
-            match NoLargePages::is_why(&cause) {
-                true => RunError::LargePages(cause),
-                false => RunError::Backend { backend: B::KIND, cause },
-            }
-        })?;
+        let mut backend =
+            B::open(&self.targets, &self.shape).map_err(|cause| match no_large_pages(&cause) {
+                Some(refusal) => RunError::Refused(refusal.clone()),
+                None => RunError::Backend { backend: B::KIND, cause },
+            })?;
         let own = &self.plan.pace;
         // A rest ends on time, as an open loop's I/Os start on time.
         if own.is_open() || own.rests() != Rests::None {
@@ -114,7 +113,7 @@ impl WorkerTask {
                 .is_realtime()
                 .then(realtime::request)
                 .transpose()
-                .map_err(RunError::Realtime)?;
+                .map_err(RunError::Refused)?;
             backend.pace(Pace {
                 wake_up: Some(clock::wake_up()),
                 spins_in_flight: self.spins_in_flight,

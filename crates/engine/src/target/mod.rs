@@ -238,8 +238,8 @@ mod tests {
         };
         for (errno, writes, part) in [
             (libc::ENOENT, false, "fathom prepare data"),
-            (libc::EACCES, false, "may not read data"),
-            (libc::EPERM, true, "may not write data"),
+            (libc::EACCES, false, "data: this user may not read it"),
+            (libc::EPERM, true, "data: this user may not write it"),
             (libc::EROFS, true, "read-only"),
             (libc::EISDIR, true, "is a folder"),
             (libc::ENXIO, false, "no device behind it"),

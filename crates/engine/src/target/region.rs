@@ -113,7 +113,7 @@ mod tests {
         );
         fails(check(direct, 100, 4096, 512), "the offset of 100 bytes is no multiple of 512");
         assert_eq!(check(buffered, 100, 4096, 1000), Ok(()));
-        fails(check(direct, 512, 1 << 20, 512), "data has 1 MiB (1048576 bytes)");
+        fails(check(direct, 512, 1 << 20, 512), "data: it has 1 MiB (1048576 bytes)");
         fails(check(direct, 512, u64::MAX, 512), "--size 18446744073709551615");
         fails(check(direct, 0, 512, 4096), "less than one block of 4 KiB");
     }

@@ -11,7 +11,7 @@ use fathom_core::spec::{RingMode, SubmissionThread};
 use rustix::io::Errno;
 
 use super::{Commands, Entries, Facts, Files, UringOf};
-use crate::backend::{Backend, Io, RealBackend, Refusal, Shape, failure};
+use crate::backend::{Backend, Io, RealBackend, Shape, Unusable, failure};
 use crate::open_target::OpenTarget;
 
 /// How long one read may take. What takes longer is no matter of the mode, and is measured.
@@ -29,7 +29,7 @@ const SECTOR: u64 = 512;
 pub(crate) fn try_out<'a>(
     targets: impl Iterator<Item = (&'a Target, &'a OpenTarget)>,
     mode: RingMode,
-) -> Result<Option<Facts>, Refusal> {
+) -> Result<Option<Facts>, Unusable> {
     let mut found = None;
     for (facts, target) in targets {
         if mode.polled {
@@ -40,7 +40,7 @@ pub(crate) fn try_out<'a>(
             Some(_) => read_once::<Commands>(one, mode),
             None => read_once::<Files>(one, mode),
         }
-        .map_err(|cause| refusal_of_ring(&cause, target, mode))?;
+        .map_err(|cause| no_ring_because(&cause, target, mode))?;
         if let Some(result) = result {
             understand(result, target, mode)?;
         }
@@ -68,11 +68,11 @@ fn read_once<E: Entries>(
 
 /// Refuses what the kernel would not poll, as far as sysfs tells. Older kernels take such I/Os and
 /// complete them by interrupts all the same, without a word.
-fn pollable(target: &Target) -> Result<(), Refusal> {
+fn pollable(target: &Target) -> Result<(), Unusable> {
     let has_none =
         |layer: &&Layer| layer.queue.as_ref().is_some_and(|queue| queue.polling == Some(false));
     match target.layers.iter().rev().find(has_none) {
-        Some(layer) => Err(Refusal {
+        Some(layer) => Err(Unusable {
             cause: format!(
                 "{0} cannot be polled: its driver has set up no queue for it \
                  (/sys/block/{0}/queue/io_poll is 0)",
@@ -97,17 +97,17 @@ fn poll_queues(device: &str) -> String {
 }
 
 /// What it means that a ring could not be had in this mode, where it can be had in the usual one.
-fn refusal_of_ring(cause: &io::Error, target: &OpenTarget, mode: RingMode) -> Refusal {
+fn no_ring_because(cause: &io::Error, target: &OpenTarget, mode: RingMode) -> Unusable {
     let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
     match (errno, mode.submission_thread) {
-        (Some(Errno::INVAL), Some(SubmissionThread { cpu: Some(cpu) })) => Refusal {
+        (Some(Errno::INVAL), Some(SubmissionThread { cpu: Some(cpu) })) => Unusable {
             cause: format!("the submission thread cannot run on CPU {cpu}"),
             remedy:
                 "name a CPU that is online and that this process may use (`nproc --all`, `taskset \
                      -p $$`), or none"
                     .to_owned(),
         },
-        (Some(Errno::PERM | Errno::ACCESS), Some(_)) => Refusal {
+        (Some(Errno::PERM | Errno::ACCESS), Some(_)) => Unusable {
             cause:
                 "this user may have no submission thread, which kernels before Linux 5.13 give to \
                     root alone"
@@ -115,15 +115,15 @@ fn refusal_of_ring(cause: &io::Error, target: &OpenTarget, mode: RingMode) -> Re
             remedy: "run fathom as root, or drop --sqpoll".to_owned(),
         },
         (Some(Errno::INVAL), _) if target.passthrough.is_some() => too_old_for_commands(target),
-        _ => Refusal {
+        _ => Unusable {
             cause: format!("io_uring cannot be set up as asked ({cause})"),
             remedy: format!("drop {}", options(mode)),
         },
     }
 }
 
-fn too_old_for_commands(target: &OpenTarget) -> Refusal {
-    Refusal {
+fn too_old_for_commands(target: &OpenTarget) -> Unusable {
+    Unusable {
         cause: format!("this kernel does not take NVMe commands for {} by io_uring", target.name),
         remedy: "use Linux 6.1 or later, or measure the block device".to_owned(),
     }
@@ -140,14 +140,14 @@ pub(crate) fn options(mode: RingMode) -> &'static str {
 }
 
 /// Tells what the mode is to blame for from what any I/O to this target would have met.
-fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Refusal> {
+fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Unusable> {
     let ErrorKind::Errno(errno) = failure(result) else { return Ok(()) };
     match Errno::from_raw_os_error(errno) {
-        Errno::PERM | Errno::ACCESS if target.passthrough.is_some() => Err(Refusal {
+        Errno::PERM | Errno::ACCESS if target.passthrough.is_some() => Err(Unusable {
             cause: format!("this user may send no NVMe commands to {}", target.name),
             remedy: "run fathom as root (CAP_SYS_ADMIN), or measure the block device".to_owned(),
         }),
-        Errno::INVAL | Errno::OPNOTSUPP if mode.polled => Err(Refusal {
+        Errno::INVAL | Errno::OPNOTSUPP if mode.polled => Err(Unusable {
             cause: format!(
                 "{} cannot be polled: its file system or its driver does not know how",
                 target.name
@@ -159,7 +159,7 @@ fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Re
         Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY if target.passthrough.is_some() => {
             Err(too_old_for_commands(target))
         }
-        Errno::BADF if mode.submission_thread.is_some() => Err(Refusal {
+        Errno::BADF if mode.submission_thread.is_some() => Err(Unusable {
             cause:
                 "this kernel's submission threads take registered files only, and these could not \
                     be registered"
@@ -203,7 +203,7 @@ mod tests {
         Layer { name: name.to_owned(), queue, ..Layer::default() }
     }
 
-    fn says(refusal: &Refusal, cause: &str, remedy: &str) {
+    fn says(refusal: &Unusable, cause: &str, remedy: &str) {
         assert!(refusal.cause.contains(cause), "{refusal:?} lacks {cause}");
         assert!(refusal.remedy.contains(remedy), "{refusal:?} lacks {remedy}");
     }
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_ring_that_cannot_be_had_says_what_stands_in_the_way() {
         let refused = |errno: Errno, commands, mode| {
-            refusal_of_ring(&io::Error::from(errno), &target(commands), mode)
+            no_ring_because(&io::Error::from(errno), &target(commands), mode)
         };
         says(&refused(Errno::INVAL, false, threaded(Some(99))), "on CPU 99", "nproc --all");
         for errno in [Errno::PERM, Errno::ACCESS] {

@@ -44,8 +44,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
         Backend::Auto => None,
         Backend::Named(kind) => Some(kind),
     };
-    let choice = choose(requested, ACCESS)
-        .map_err(|refusal| Error::Refused(format!("--backend: {refusal}")))?;
+    let choice = choose(requested, ACCESS)?;
     if args.duration < SHORTEST || args.duration > LONGEST {
         return Err(Error::option(
             format!("--duration {}", args.duration),
@@ -59,9 +58,11 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     let found = measure(args.duration, &choice, &host);
     if found.rows.is_empty() {
         let why = found.left_out.first().map_or("nothing to run", |one| one.why.as_str());
-        return Err(Error::Refused(format!(
-            "nothing could be calibrated ({why}): see what --backend sync says"
-        )));
+        return Err(Error::target(
+            format!("the {} backend", choice.kind.name()),
+            format!("nothing could be calibrated ({why})"),
+            "see what --backend sync says",
+        ));
     }
     let document = document::Calibration::new(CalibrationInput {
         fathom_version: env!("CARGO_PKG_VERSION"),

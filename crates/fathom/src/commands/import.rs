@@ -30,15 +30,14 @@ const JOBS_MAX: usize = 1 << 14;
 pub fn perform(args: &Import) -> Result<u8, Error> {
     let mut outputs: Vec<(String, Output)> = Vec::new();
     for path in &args.files {
-        let refuse = |problem: String| Error::Read { path: path.clone(), problem };
         let text = Foreign::open(path, SIZE_MAX).and_then(Foreign::read_all);
-        let text = text.map_err(|why| refuse(format!("{why}: {NAME_ONE}")))?;
+        let text = text.map_err(|why| Error::file(path, why, NAME_ONE))?;
         let jobs: usize = outputs.iter().map(|(_, output)| output.jobs.len()).sum();
-        let output = Output::read(&String::from_utf8_lossy(&text), JOBS_MAX - jobs);
-        outputs.push((path.display().to_string(), output.map_err(refuse)?));
+        let name = path.display().to_string();
+        let output = Output::read(&name, &String::from_utf8_lossy(&text), JOBS_MAX - jobs)?;
+        outputs.push((name, output));
     }
-    let imported = import::import(&outputs, args.allowed_error)
-        .map_err(|problem| Error::Read { path: args.files[0].clone(), problem })?;
+    let imported = import::import(&outputs, args.allowed_error)?;
     drop(outputs);
     let Imported { source, found, sentences } = imported;
     let results = Results { out: args.out.clone(), ..Results::default() };

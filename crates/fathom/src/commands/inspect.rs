@@ -58,7 +58,7 @@ fn looked_at(args: &Inspect) -> Result<Target, Error> {
     let path = args.target.clone();
     let look = move || {
         let looked = if path.is_dir() { host::folder(&path) } else { host::target(&path) };
-        let mut facts = looked.map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        let mut facts = looked?;
         facts.content = host::contents(&[(&facts, Vec::from([(0, facts.size.0)]))], 1).remove(0);
         Ok(facts)
     };

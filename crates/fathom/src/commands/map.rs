@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_core::RefusalKind;
 use fathom_core::experiment::map::{
     Map, SearchOptions, Settings, Shape, Surface, Trims, cells_at_most,
 };
@@ -144,11 +145,11 @@ fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> 
 /// A map cannot be asked to read only, as other loads can.
 fn in_words_of_a_map(refusal: Error) -> Error {
     match refusal {
-        Error::Target { target, .. } => Error::Target {
-            target,
-            problem: "a map is of reads beside writes, and what is there would be lost".to_owned(),
-            remedy: "allow it with --overwrite".to_owned(),
-        },
+        Error::Refusal(refusal) if refusal.kind == RefusalKind::Denied => Error::target(
+            refusal.about,
+            "a map is of reads beside writes, and what is there would be lost",
+            "allow it with --overwrite",
+        ),
         other => other,
     }
 }

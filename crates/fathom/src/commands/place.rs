@@ -72,15 +72,15 @@ impl Place {
                         "name one target",
                     ));
                 }
-                let options: sim::Options =
-                    text.parse().map_err(|why| Error::Mistyped(format!("{name}: {why}")))?;
+                let options: sim::Options = text.parse().map_err(|why: String| {
+                    Error::option(&name, why, "see what there is with `fathom run sim:help`")
+                })?;
                 let layers = options.layers();
                 let facts = Target { layers, ..Target::simulated(&name, options.size) };
                 let facts = Box::new(facts);
                 return Ok(Self::Simulated { facts, options: Box::new(options) });
             }
-            let facts =
-                host::target(path).map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            let facts = host::target(path)?;
             let identity = Identity::of(&facts);
             if let Some((_, other)) = seen.iter().find(|(other, _)| *other == identity) {
                 return Err(Error::option(

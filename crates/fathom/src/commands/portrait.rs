@@ -1,5 +1,6 @@
 //! What `quick` measures, and how large its scratch file is. Pure.
 
+use fathom_core::Refusal;
 use fathom_core::experiment::ReductionProbe;
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Access, BackendKind, Pattern, Region, Workers};
@@ -162,7 +163,7 @@ fn consents(args: &Quick) -> bool {
 fn in_words_of_a_portrait(error: Error, step: &Shape, target: &Target) -> Error {
     let block = step.block_size;
     match error {
-        Error::Option { option, problem, .. } if option.starts_with("--block-size") => {
+        Error::Refusal(Refusal { about, problem, .. }) if about.starts_with("--block-size") => {
             let remedy = if target.size < block {
                 format!("fill it with `{}`", resolve::regions::refill(target))
             } else {

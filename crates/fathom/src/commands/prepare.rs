@@ -221,8 +221,7 @@ fn fill_all(
 /// A file that was there: used again if it fits, written only if that was allowed.
 fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> Result<(), Error> {
     let name = args.file.display().to_string();
-    let facts = patiently(&args.file, Role::Target, || host::target(&args.file))
-        .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let facts = patiently(&args.file, Role::Target, || host::target(&args.file))?;
     if facts.kind != TargetKind::File {
         return Err(Error::target(
             name,
@@ -278,11 +277,12 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> R
 
 fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Error> {
     let open = || target::open(facts, opening);
-    patiently(Path::new(&facts.name), Role::Target, open).map(|open| open.file).map_err(|refusal| {
-        let text = refusal.to_string();
+    patiently(Path::new(&facts.name), Role::Target, open).map(|open| open.file).map_err(|error| {
+        let mut refusal = error.refusal();
         // To destroy what is in use is no matter of preparing a file: there is no such option.
-        let text = text.split(", or repeat its name in --destroy-in-use").next().unwrap_or(&text);
-        Error::Refused(text.to_owned())
+        let end = refusal.remedy.find(", or repeat its name in --destroy-in-use");
+        refusal.remedy.truncate(end.unwrap_or(refusal.remedy.len()));
+        refusal.into()
     })
 }
 
@@ -297,8 +297,7 @@ fn what_is_missing(facts: &Target, wanted: Bytes) -> Option<String> {
 }
 
 fn enough_space(folder: &Path, size: Bytes, held: Bytes, name: &str) -> Result<(), Error> {
-    let facts = patiently(folder, Role::Target, || host::folder(folder))
-        .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let facts = patiently(folder, Role::Target, || host::folder(folder))?;
     let Some(available) = facts.file_system.map(|system| system.available) else { return Ok(()) };
     let needed = Bytes(size.0.saturating_sub(held.0));
     if needed <= available {

@@ -39,8 +39,7 @@ impl Probing {
         let Region { offset, length, .. } = probe.region();
         let point = probe.point();
         let block = point.streams[0].block_sizes.smallest();
-        check_region(target, Access::DIRECT, offset, length, block)
-            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        check_region(target, Access::DIRECT, offset, length, block)?;
         let points = Vec::from([point]);
         let spec = Spec { points, targets, backend, consent: Overwrite::default() };
         Ok(Self { probe, place, spec })

@@ -61,8 +61,7 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
 /// In a folder, on a scratch file that goes away again.
 fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Error> {
     leftovers(&args.path, args.remove_leftovers)?;
-    let folder = patiently(&args.path, Role::Target, || host::folder(&args.path))
-        .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let folder = patiently(&args.path, Role::Target, || host::folder(&args.path))?;
     let shown = args.path.display().to_string();
     let available = folder.file_system.as_ref().map(|system| system.available);
     let size = portrait::scratch_size(args.size, machine.memory, available, &shown)?;

@@ -25,38 +25,44 @@ use crate::journal::Journal;
 use crate::output;
 use crate::session::Course;
 
+/// What helps where nothing can go on.
+const RUN_AGAIN: &str = "run it again";
+
+/// Makes the error of a result file that cannot be gone on with, from the problem and the remedy.
+type Refuse<'a> = &'a dyn Fn(String, &str) -> Error;
+
 /// Goes on with it.
 ///
 /// # Errors
 ///
 /// When the result is none that can be gone on with, or the target or the experiment is another one.
 pub fn perform(args: &Resume) -> Result<u8, Error> {
-    let refuse = |problem: String| Error::Read { path: args.result.clone(), problem };
+    let refuse = |problem: String, remedy: &str| Error::file(&args.result, problem, remedy);
     // Whoever types names means the folder that he is in, and not one that a file tells.
     let consent = named_here(&args.consent)?;
     let outputs = Outputs::resumed(&results(args)?);
     let found = patiently(&args.result, Role::Input, || args.result.canonicalize());
     let path = found.map_err(|cause| {
-        refuse(format!("cannot be found ({}): name a result file", plain(&cause)))
+        refuse(format!("it cannot be found ({})", plain(&cause)), "name a result file")
     })?;
     let claimed = patiently(&path, Role::Input, || Journal::claim(&path))?;
     // Not by its name, which may lead to another file by now.
     let document = shared::read_claimed(&path, &claimed)?;
-    resumable(&document).map_err(&refuse)?;
+    resumable(&document, &refuse)?;
     if let Some(folder) = &document.header.working_directory {
         let enter = || std::env::set_current_dir(folder);
         patiently(Path::new(folder), Role::Target, enter).map_err(|cause| {
-            refuse(format!(
-                "it was begun in {folder}, which cannot be entered ({}): its paths begin there",
-                plain(&cause)
-            ))
+            refuse(
+                format!("it was begun in {folder}, which cannot be entered ({})", plain(&cause)),
+                "make that folder what it was: its paths begin there",
+            )
         })?;
     }
     let (mut prepared, recorded) = settle(&document, &consent, &refuse)?;
-    same_targets(&document, &prepared).map_err(&refuse)?;
+    same_targets(&document, &prepared, &refuse)?;
     let described = document.header.experiment.as_ref();
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
-        return Err(refuse(format!("the experiment is another one now: {found}")));
+        return Err(refuse(format!("the experiment is another one now: {found}"), RUN_AGAIN));
     }
     let done = document.trials.iter().take_while(|trial| !trial.interrupted).count();
     for (target, then) in prepared.targets.iter_mut().zip(&document.header.targets) {
@@ -67,17 +73,20 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     experiment::announce_all_writes(&prepared)?;
     let again = recorded.again(args);
     if prepared.refusal.is_some() && consent.first().is_none() {
-        return Err(Error::Refused(format!(
-            "{} writes, and a result file consents to nothing: look at what it writes to, and if that \
-             may be lost, allow it once more with `{again}`",
-            args.result.display()
-        )));
+        return Err(Error::target(
+            args.result.display().to_string(),
+            "it writes, and a result file consents to nothing",
+            format!(
+                "look at what it writes to, and if that may be lost, allow it once more with \
+                 `{again}`"
+            ),
+        ));
     }
     if recorded.has_outputs && args.written.paths().next().is_none() {
         output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
     known_again(&prepared, &consent)?;
-    let so_far = replay(&document, done, &mut prepared).map_err(&refuse)?;
+    let so_far = replay(&document, done, &mut prepared, &refuse)?;
     // The header's line, and one for each trial.
     let journal = Journal::reopen(&path, claimed, 1 + done)?;
     drop(document);
@@ -85,26 +94,28 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
 }
 
 /// Refuses what has nothing ahead, or cannot know what.
-fn resumable(document: &Document) -> Result<(), String> {
+fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
     let header = &document.header;
     let command = header.command.name();
     if header.imported.is_some() {
-        return Err("another program measured it: there is nothing to go on with".to_owned());
+        let problem = "another program measured it, so there is nothing to go on with".to_owned();
+        return Err(refuse(problem, "show it with `fathom report`"));
     }
     if header.experiment.is_none() {
-        return Err(format!(
-            "a {command} is no experiment that can go on: its numbers would come from two times; \
-             run it again"
-        ));
+        let problem = format!(
+            "a {command} is no experiment that can go on: its numbers would come from two times"
+        );
+        return Err(refuse(problem, RUN_AGAIN));
     }
     if document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed) {
-        return Err("it is finished: show it with `fathom report`".to_owned());
+        return Err(refuse("it is finished".to_owned(), "show it with `fathom report`"));
     }
     if header.measurement_version != MEASUREMENT_VERSION {
-        return Err(format!(
-            "it was begun by fathom {}, which measures in another way: go on with that one",
+        let problem = format!(
+            "it was begun by fathom {}, which measures in another way",
             header.fathom_version
-        ));
+        );
+        return Err(refuse(problem, "go on with that one"));
     }
     Ok(())
 }
@@ -137,9 +148,9 @@ fn named_here(typed: &Consent) -> Result<Consent, Error> {
 /// written anywhere.
 fn results(args: &Resume) -> Result<Results, Error> {
     let absolute = |path: &Path| {
-        std::path::absolute(path).map(Some).map_err(|cause| Error::Read {
-            path: path.to_owned(),
-            problem: format!("cannot be found ({}): name another place", plain(&cause)),
+        std::path::absolute(path).map(Some).map_err(|cause| {
+            let problem = format!("it cannot be found ({})", plain(&cause));
+            Error::file(path, problem, "name another place")
         })
     };
     Ok(Results { written: args.written.each_as(absolute)?, ..Results::default() })
@@ -171,16 +182,16 @@ impl Recorded {
 fn settle(
     document: &Document,
     consent: &Consent,
-    refuse: &impl Fn(String) -> Error,
+    refuse: Refuse<'_>,
 ) -> Result<(Prepared, Recorded), Error> {
     let header = &document.header;
     let mut args = Args::reread(&header.command_line).map_err(|_| {
-        refuse(format!(
-            "this fathom does not understand its command line: go on with fathom {}",
-            header.fathom_version
-        ))
+        refuse(
+            "this fathom does not understand its command line".to_owned(),
+            &format!("go on with fathom {}", header.fathom_version),
+        )
     })?;
-    let none = || refuse("its command line is that of no experiment: run it again".to_owned());
+    let none = || refuse("its command line is that of no experiment".to_owned(), RUN_AGAIN);
     let (allowed, results) = args.of_experiment().ok_or_else(none)?;
     let consent = std::mem::replace(allowed, consent.clone());
     let results = std::mem::take(results);
@@ -196,17 +207,20 @@ fn settle(
     Ok((prepared, Recorded { consent, results, has_outputs }))
 }
 
-fn same_targets(document: &Document, prepared: &Prepared) -> Result<(), String> {
+fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) -> Result<(), Error> {
     let then = &document.header.targets;
     if then.len() != prepared.targets.len() {
         let now = prepared.targets.len();
-        return Err(format!("it was begun on {} targets, and there are {now} now", then.len()));
+        let problem = format!("it was begun on {} targets, and there are {now} now", then.len());
+        return Err(refuse(problem, RUN_AGAIN));
     }
     let identities = &document.header.identities;
     for (place, (old, target)) in then.iter().zip(&prepared.targets).enumerate() {
         let name = &old.name;
         let differs = |what: &str, old: &str, new: &str| {
-            Err(format!("{name} is another target now: its {what} was {old}, and is {new}"))
+            let problem =
+                format!("{name} is another target now: its {what} was {old}, and is {new}");
+            Err(refuse(problem, "bring back the one that was measured, or run it again"))
         };
         if old.kind != target.kind {
             return differs("kind", &format!("{:?}", old.kind), &format!("{:?}", target.kind));
@@ -264,7 +278,8 @@ fn replay(
     document: &Document,
     done: usize,
     prepared: &mut Prepared,
-) -> Result<(Option<Trial>, Course<'static>), String> {
+    refuse: Refuse<'_>,
+) -> Result<(Option<Trial>, Course<'static>), Error> {
     let mut course = Course::new(None);
     let mut last: Option<Trial> = None;
     for (place, trial) in document.trials[..done].iter().enumerate() {
@@ -272,7 +287,8 @@ fn replay(
         let planned = match prepared.experiment.next(last.as_ref()) {
             Step::Run(planned) => *planned,
             Step::Done(_) => {
-                return Err(format!("it would end now before trial {number}, and it did not"));
+                let problem = format!("it would end now before trial {number}, and it did not");
+                return Err(refuse(problem, RUN_AGAIN));
             }
         };
         let then = (&trial.point, &trial.place);
@@ -281,7 +297,8 @@ fn replay(
             let line = |point: &document::Point, place: &document::Place| serde_json::json!({ "point": point, "place": place });
             let found = difference(&line(then.0, then.1), &line(now.0, now.1));
             let found = found.unwrap_or_default();
-            return Err(format!("trial {number} would be another one now: {found}"));
+            let problem = format!("trial {number} would be another one now: {found}");
+            return Err(refuse(problem, RUN_AGAIN));
         }
         course.take(trial.verdict, planned.point.time());
         last = Some(Trial {

@@ -218,12 +218,7 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
         let facts = stream.regions.iter().map(|region| &facts[region.target as usize]);
         ways.push(Way { access: stream.access, targets: facts.zip(open).collect() });
     }
-    let choice = choose_for(requested, &ways).map_err(|refusal| {
-        Error::Refused(match (requested, refusal.options) {
-            (Some(_), None) => format!("--backend: {refusal}"),
-            _ => refusal.to_string(),
-        })
-    })?;
+    let choice = choose_for(requested, &ways)?;
     let choice = with_trims(described, &ways, choice)?;
     room(choice.kind)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
@@ -246,8 +241,8 @@ fn with_trims(streams: &[Stream], ways: &[Way<'_>], choice: Choice) -> Result<Ch
     };
     for (_, open) in trimming().flat_map(|(_, way)| &way.targets) {
         target::probe_trim(open, choice.kind).map_err(|(cause, remedy)| {
-            let name = &open.name;
-            Error::Refused(format!("--trim-share does not work with {name}: {cause}: {remedy}"))
+            let problem = format!("it does not work with {}: {cause}", open.name);
+            Error::target("--trim-share", problem, remedy)
         })?;
     }
     Ok(choice)
@@ -290,9 +285,11 @@ pub fn written_targets(spec: &Spec) -> BTreeSet<u32> {
 pub fn no_result_at_work(path: &str, name: &str) -> Result<(), Error> {
     let path = Path::new(path);
     match patiently(path, Role::Target, || journal::is_being_written(path)) {
-        true => Err(Error::Refused(format!(
-            "{name}: it is a result that a fathom is writing: wait for its end, or name another file"
-        ))),
+        true => Err(Error::target(
+            name,
+            "it is a result that a fathom is writing",
+            "wait for its end, or name another file",
+        )),
         false => Ok(()),
     }
 }
@@ -321,8 +318,7 @@ pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
                 claimed: false,
                 overwrite: spec.consent.clone(),
             };
-            target::judge(&facts[region.target as usize], &opening)
-                .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            target::judge(&facts[region.target as usize], &opening)?;
         }
     }
     Ok(())
@@ -347,8 +343,7 @@ fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, 
                 .any(|(other, _)| other.target == target && written.contains(other)),
             overwrite: spec.consent.clone(),
         };
-        let new = target::open(&facts[target as usize], &opening)
-            .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+        let new = target::open(&facts[target as usize], &opening)?;
         open.push((key, new.clone()));
         Ok(new)
     };
@@ -652,12 +647,12 @@ fn create_named(command: &str, target: &str, echo: bool) -> Result<(PathBuf, Jou
     for number in 2.. {
         match Journal::create(&path, echo) {
             Ok(journal) => return Ok((path, journal)),
-            Err(Error::Write { cause, .. })
-                if cause.kind() == io::ErrorKind::AlreadyExists && number < 1000 =>
-            {
-                path = PathBuf::from(format!("{stem}-{number}{}", journal::SUFFIX));
-            }
-            Err(error) => return Err(error),
+            Err(error) => match patiently(&path, Role::Output, || path.symlink_metadata()) {
+                Ok(_) if number < 1000 => {
+                    path = PathBuf::from(format!("{stem}-{number}{}", journal::SUFFIX));
+                }
+                _ => return Err(error),
+            },
         }
     }
     unreachable!("the last number returns")
@@ -720,8 +715,7 @@ fn agrees(count: usize) -> bool {
 ///
 /// When it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Document, Error> {
-    let file = Foreign::open(path, PIPE_LIMIT)
-        .map_err(|why| Error::Read { path: path.to_owned(), problem: format!("{why}: {NAME}") })?;
+    let file = Foreign::open(path, PIPE_LIMIT).map_err(|why| Error::file(path, why, NAME))?;
     read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
 }
 
@@ -747,12 +741,11 @@ pub fn read_claimed(path: &Path, file: &File) -> Result<Document, Error> {
 
 fn read_from(path: &Path, reader: &mut dyn BufRead) -> Result<Document, Error> {
     let outcome = document::read_from(reader).map_err(|cause| unreadable(path, &cause))?;
-    outcome.map_err(|error| Error::Read { path: path.to_owned(), problem: error.to_string() })
+    outcome.map_err(|error| Error::file(path, error.problem(), error.remedy()))
 }
 
 fn unreadable(path: &Path, cause: &io::Error) -> Error {
-    let problem = format!("cannot be read ({}): {NAME}", plain(cause));
-    Error::Read { path: path.to_owned(), problem }
+    Error::file(path, format!("it cannot be read ({})", plain(cause)), NAME)
 }
 
 /// The way out where a result cannot be read.

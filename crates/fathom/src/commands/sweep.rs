@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fathom_core::Refusal;
 use fathom_core::Span;
 use fathom_core::experiment::{
     Axis, Candidate, Experiment, PassOrder, Planned, Precondition, Sweep, SweepSettings,
@@ -399,15 +400,10 @@ fn at(error: Error, named: &[(&str, &str)]) -> Error {
     }
     let name = name(named);
     match error {
-        Error::Option { option, problem, remedy } => {
-            Error::Option { option: format!("at {name}: {option}"), problem, remedy }
-        }
-        Error::Target { target, problem, remedy } => {
-            Error::Target { target: format!("at {name}: {target}"), problem, remedy }
+        Error::Refusal(refusal) => {
+            Refusal { about: format!("at {name}: {}", refusal.about), ..refusal }.into()
         }
         Error::Workload(text) => Error::Workload(format!("{text}\n(at {name})")),
-        Error::Mistyped(text) => Error::Mistyped(format!("at {name}: {text}")),
-        Error::Refused(text) => Error::Refused(format!("at {name}: {text}")),
         other => other,
     }
 }

@@ -11,8 +11,6 @@ pub mod paths;
 
 use std::fmt;
 
-use crate::error::Error;
-
 /// Something that users should know before they compare with the other tool: what is done
 /// otherwise than there, what has no effect, what is probably not what was meant. One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,39 +38,5 @@ impl Notes {
     /// All of them, in the order in which they were added.
     pub fn into_vec(self) -> Vec<Note> {
         self.0
-    }
-}
-
-/// Why a description cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// What is refused: an option as it was typed, or a place in a file and what stands there.
-    pub thing: String,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl Refusal {
-    /// `thing` cannot be used, for this reason; what to do instead.
-    pub fn new(
-        thing: impl Into<String>,
-        problem: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self { thing: thing.into(), problem: problem.into(), remedy: remedy.into() }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.thing, self.problem, self.remedy)
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        Self::Option { option: refusal.thing, problem: refusal.problem, remedy: refusal.remedy }
     }
 }

@@ -4,9 +4,8 @@
 
 use std::path::PathBuf;
 
+use fathom_core::Refusal;
 use fathom_core::typed_word;
-
-use super::Refusal;
 
 /// What was said with `--map`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +25,7 @@ impl PathMap {
         for value in values {
             let refuse = |problem: &str| {
                 let thing = format!("--map {}", typed_word(value));
-                Refusal::new(thing, problem, "name both sides, as in --map 'G:=/mnt/g'")
+                Refusal::usage(thing, problem, "name both sides, as in --map 'G:=/mnt/g'")
             };
             let (from, to) = value.split_once('=').ok_or_else(|| refuse("it has no ="))?;
             let from = from.replace('/', "\\");
@@ -38,7 +37,7 @@ impl PathMap {
             }
             match maps.iter().find(|(known, _)| known.eq_ignore_ascii_case(from)) {
                 Some((_, other)) if other != to => {
-                    return Err(Refusal::new(
+                    return Err(Refusal::usage(
                         format!("--map {}", typed_word(value)),
                         format!("{from} is mapped to {other} already"),
                         "drop one of the two",
@@ -79,7 +78,7 @@ impl PathMap {
         match root(path) {
             None if path.starts_with('/') => Ok(PathBuf::from(path)),
             None => Ok(PathBuf::from(path.replace('\\', "/"))),
-            Some((root, what, example)) => Err(Refusal::new(
+            Some((root, what, example)) => Err(Refusal::usage(
                 path,
                 format!("this is {what}, and nothing says where it is on this machine"),
                 format!("say so with --map {}", typed_word(&format!("{root}={example}"))),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use fathom_core::Quantile;
+use fathom_core::Refusal;
 use fathom_core::experiment::map::sentences;
 use fathom_core::experiment::{self as core, CellKind, MapCell, MapFound};
 use fathom_core::stats::Estimate;
@@ -62,35 +63,39 @@ impl CellName {
 ///
 /// # Errors
 ///
-/// When cells contradict each other; says why, and what to do.
+/// When cells contradict each other; about the file with this name.
 pub fn map(
+    name: &str,
     jobs: &[&Job],
     told: Option<&Value>,
     allowed_error: f64,
-) -> Result<Option<(Found, Vec<String>)>, String> {
+) -> Result<Option<(Found, Vec<String>)>, Refusal> {
     let mut cells: BTreeMap<(u32, u32), (CellName, &Job)> = BTreeMap::new();
     for job in jobs {
         let Some(named) = CellName::of(job) else { continue };
         if cells.insert((named.write, named.read), (named, job)).is_some() {
-            return Err(format!(
+            let problem = format!(
                 "the cell {} is in it twice, so each job tells a part of its I/Os and none all of \
-                 them: measure with group_reporting, as Diskplorer does",
+                 them",
                 job.name
-            ));
+            );
+            let remedy = "measure with group_reporting, as Diskplorer does";
+            return Err(Refusal::file(name, problem, remedy));
         }
     }
     if cells.is_empty() {
         return Ok(None);
     }
-    let steps = |of: &dyn Fn(&CellName) -> (u32, f64), name: &str| {
+    let steps = |of: &dyn Fn(&CellName) -> (u32, f64), what: &str| {
         let steps: BTreeMap<u32, f64> = cells.values().map(|(named, _)| of(named)).collect();
         let whole = steps.keys().copied().eq(0..steps.len() as u32);
-        let missing = || format!("no cell has the {name} of one of its steps: name all its files");
+        let problem = format!("no cell has the {what} of one of its steps");
+        let missing = || Refusal::file(name, problem, "name all its files");
         whole.then(|| steps.into_values().collect::<Vec<f64>>()).ok_or_else(missing)
     };
     let listed = |name: &str| told.and_then(|told| told.get(name)).and_then(Value::as_array);
     let quantiles: Vec<Quantile> = match listed("quantiles") {
-        Some(list) => quantiles(list)?,
+        Some(list) => quantiles(name, list)?,
         None => QUANTILES.to_vec(),
     };
     let doubts = listed("doubts").into_iter().flatten().filter_map(Value::as_str);
@@ -113,13 +118,14 @@ pub fn map(
 }
 
 /// The quantiles of which every cell has a response time.
-fn quantiles(list: &[Value]) -> Result<Vec<Quantile>, String> {
+fn quantiles(name: &str, list: &[Value]) -> Result<Vec<Quantile>, Refusal> {
     let quantile = |value: &Value| value.as_f64().filter(|one| 0.0 < *one && *one < 1.0);
     let quantiles: Option<Vec<Quantile>> =
         list.iter().map(|value| quantile(value).map(Quantile)).collect();
     quantiles.filter(|quantiles| !quantiles.is_empty()).ok_or_else(|| {
         let list = Value::from(list);
-        format!("its quantiles are {list}, and have to be at least one number between 0 and 1")
+        let remedy = "name a result in which they are numbers between 0 and 1, at least one";
+        Refusal::file(name, format!("its quantiles are {list}"), remedy)
     })
 }
 

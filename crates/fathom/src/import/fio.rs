@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_core::Refusal;
 use fathom_report::document::{self, IoDirection, JobFlow, JobTimes};
 use serde::de::DeserializeSeed as _;
 use serde_json::Value;
@@ -48,13 +49,15 @@ pub struct Job {
 }
 
 impl Output {
-    /// Reads it, from its first brace on: fio may complain before. It may have no more than so many jobs.
+    /// Reads the text of the file with this name, from its first brace on: fio may complain before. It
+    /// may have no more than so many jobs.
     ///
     /// # Errors
     ///
-    /// When it is something else; says why.
-    pub fn read(text: &str, most: usize) -> Result<Self, String> {
-        let other = || format!("it is no result of fio: {NAME_ONE}");
+    /// When it is something else.
+    pub fn read(name: &str, text: &str, most: usize) -> Result<Self, Refusal> {
+        let refuse = |problem: String, remedy: &str| Refusal::file(name, problem, remedy);
+        let other = || refuse("it is no result of fio".to_owned(), NAME_ONE);
         let begins = |line: &str| line.trim_start().starts_with('{');
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -74,12 +77,12 @@ impl Output {
         };
         let read = seed.deserialize(&mut serde_json::Deserializer::from_str(json));
         let mut parts = read.map_err(|why| match limits.exceeded() {
-            Some(what) => format!("it has more {what} than fio can have: {NAME_ONE}"),
+            Some(what) => refuse(format!("it has more {what} than fio can have"), NAME_ONE),
             None if why.is_eof() => {
-                format!("it ends before it is complete ({why}): fetch it again")
+                refuse(format!("it ends before it is complete ({why})"), "fetch it again")
             }
             None if why.is_data() => other(),
-            None => format!("it is damaged ({why}): fetch it again"),
+            None => refuse(format!("it is damaged ({why})"), "fetch it again"),
         })?;
         parts.jobs.sort_by_key(|(name, _)| name != "jobs");
         let jobs = parts.jobs.into_iter().next().ok_or_else(other)?.1;
@@ -88,7 +91,8 @@ impl Output {
         // Each job gets a copy of them.
         let length: usize = global.iter().map(|(name, value)| name.len() + value.len()).sum();
         if GLOBAL_MAX < length.saturating_mul(jobs.len()) {
-            return Err(format!("its jobs have more options than fio can have: {NAME_ONE}"));
+            let problem = "its jobs have more options than fio can have".to_owned();
+            return Err(refuse(problem, NAME_ONE));
         }
         Ok(Self {
             version: text("fio version"),

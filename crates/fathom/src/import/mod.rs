@@ -9,6 +9,7 @@ mod fio;
 #[cfg(test)]
 mod tests;
 
+use fathom_core::Refusal;
 use fathom_report::document::{Found, JobsFound, Source};
 
 pub use fio::Output;
@@ -29,15 +30,17 @@ pub struct Imported {
 ///
 /// # Errors
 ///
-/// When they hold no job, or cells that contradict each other; says why, and what to do.
-pub fn import(outputs: &[(String, Output)], allowed_error: f64) -> Result<Imported, String> {
+/// When they hold no job, or cells that contradict each other.
+pub fn import(outputs: &[(String, Output)], allowed_error: f64) -> Result<Imported, Refusal> {
+    let name = &outputs[0].0;
     let source = source(outputs);
     let jobs: Vec<&fio::Job> = outputs.iter().flat_map(|(_, output)| &output.jobs).collect();
     if jobs.is_empty() {
-        return Err("there is no job in it: name what `fio --output-format=json` wrote".to_owned());
+        let remedy = "name what `fio --output-format=json` wrote";
+        return Err(Refusal::file(name, "there is no job in it", remedy));
     }
     let told = outputs.iter().find_map(|(_, output)| output.told.as_ref());
-    if let Some((found, sentences)) = diskplorer::map(&jobs, told, allowed_error)? {
+    if let Some((found, sentences)) = diskplorer::map(name, &jobs, told, allowed_error)? {
         return Ok(Imported { source, found, sentences });
     }
     let sentences = Vec::from([match jobs.len() {

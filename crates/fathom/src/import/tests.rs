@@ -11,7 +11,7 @@ use super::{Imported, Output, import};
 fn read(name: &str) -> Imported {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/fio");
     let text = fs::read_to_string(folder.join(name)).unwrap();
-    import(&[(name.to_owned(), Output::read(&text, 100).unwrap())], 0.03).unwrap()
+    import(&[(name.to_owned(), Output::read("a", &text, 100).unwrap())], 0.03).unwrap()
 }
 
 fn jobs(imported: &Imported) -> &[Job] {
@@ -82,7 +82,7 @@ fn buckets_of_more_than_can_be_counted_are_no_mistake_of_ours() {
         r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "read":
            {{"total_ios": 5, "clat_ns": {times}}}}}]}}"#
     );
-    let read = Output::read(&text, 100).unwrap();
+    let read = Output::read("a", &text, 100).unwrap();
     let imported = import(&[("bins".to_owned(), read)], 0.03).unwrap();
     assert_eq!(jobs(&imported)[0].flows[0].service_time.count, Some(u64::MAX));
 }
@@ -121,7 +121,7 @@ fn results_of_fio_2_are_in_microseconds_and_kibibytes() {
    "percentile": {"50.000000": 12, "99.000000": 80, "0.00": 0}}},
  "write": {"io_bytes": 0, "bw": 0, "iops": 0.0, "runtime": 0, "total_ios": 0,
   "clat": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}}}]} trailing"#;
-    let output = Output::read(text, 100).unwrap();
+    let output = Output::read("a", text, 100).unwrap();
     let imported = import(&[("a".to_owned(), output)], 0.03).unwrap();
     assert_eq!(imported.source.measured, None);
     let flows = &jobs(&imported)[0].flows;
@@ -142,21 +142,21 @@ fn what_is_no_result_is_refused_with_what_would_be() {
         ("{\"jobs\": [", "ends before it is complete"),
         ("{\"jobs\": [}", "is damaged"),
     ] {
-        let why = Output::read(text, 100).unwrap_err();
+        let why = Output::read("a", text, 100).unwrap_err().to_string();
         assert!(why.contains(said), "{text}: {why}");
     }
     let of = |jobs: &str| {
-        let output = Output::read(&format!("{{\"jobs\": [{jobs}]}}"), 100).unwrap();
+        let output = Output::read("a", &format!("{{\"jobs\": [{jobs}]}}"), 100).unwrap();
         import(&[("a".to_owned(), output)], 0.03)
     };
-    assert!(of("").unwrap_err().contains("no job"));
+    assert!(of("").unwrap_err().problem.contains("no job"));
     let cell = |r: u32, w: u32| {
         format!("{{\"jobname\": \"job(r_idx={r},w_idx={w},write_bw=1,r_iops=2)\"}}")
     };
     let twice = of(&[cell(0, 0), cell(0, 0)].join(",")).unwrap_err();
-    assert!(twice.contains("in it twice"), "{twice}");
+    assert!(twice.problem.contains("in it twice"), "{twice}");
     let torn = of(&[cell(0, 0), cell(2, 0)].join(",")).unwrap_err();
-    assert!(torn.contains("no cell has the read rate"), "{torn}");
+    assert!(torn.problem.contains("no cell has the read rate"), "{torn}");
     // A job that says nothing is one of which nothing is known.
     let found = of("{}").unwrap();
     assert_eq!((jobs(&found)[0].name.as_str(), jobs(&found)[0].flows.len()), ("unnamed", 0));
@@ -165,7 +165,7 @@ fn what_is_no_result_is_refused_with_what_would_be() {
 #[test]
 fn what_would_be_gigabytes_is_refused_while_it_is_read() {
     let jobs = |count: usize| format!("{{\"jobs\": [{}{{}}]}}", "{},".repeat(count - 1));
-    assert_eq!(Output::read(&jobs(100), 100).unwrap().jobs.len(), 100);
+    assert_eq!(Output::read("a", &jobs(100), 100).unwrap().jobs.len(), 100);
     let zeros = "0,".repeat(100_000);
     let letters = "x".repeat(2 << 20);
     let global = "x".repeat(900_000);
@@ -179,10 +179,10 @@ fn what_would_be_gigabytes_is_refused_while_it_is_read() {
             "more options",
         ),
     ] {
-        let why = Output::read(&text, 100).unwrap_err();
+        let why = Output::read("a", &text, 100).unwrap_err().to_string();
         assert!(why.contains(what) && why.contains("--output-format=json"), "{why}");
     }
     // What nobody asked for may be as long as the file.
     let other = format!("{{\"disk_util\": [{zeros}0, \"{letters}\"], \"jobs\": []}}");
-    assert_eq!(Output::read(&other, 100).unwrap().jobs.len(), 0);
+    assert_eq!(Output::read("a", &other, 100).unwrap().jobs.len(), 0);
 }

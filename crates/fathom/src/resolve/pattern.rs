@@ -53,9 +53,7 @@ pub(super) fn fits_pattern(
     targets: &[Target],
     access: Access,
 ) -> Result<(), Error> {
-    check_pattern(stream).map_err(|misfit| {
-        Error::option(format!("--{}", misfit.property), misfit.problem, misfit.remedy)
-    })?;
+    check_pattern(stream)?;
     if access.cache == Cache::Buffered {
         return Ok(());
     }

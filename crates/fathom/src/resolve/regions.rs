@@ -64,8 +64,7 @@ pub(super) fn regions(
             ));
         }
         for size in sizes.all() {
-            check_command_size(target, size)
-                .map_err(|refusal| Error::Refused(refusal.to_string()))?;
+            check_command_size(target, size)?;
         }
         if access.cache == Cache::Direct {
             let alignment = target.direct_alignment.unwrap_or(Bytes(1));

@@ -309,7 +309,7 @@ impl Session<'_> {
             devices => run_traced(&point, devices, signals::stop(), &mut watcher, tracer),
         };
         let traced = trace.map(TrialTrace::end);
-        let record = record.map_err(Error::Run)?;
+        let record = record?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         if watcher.presence.hangs() {
             hanging::leave();

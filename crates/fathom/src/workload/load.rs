@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_core::Bytes;
+use fathom_core::{Refusal, RefusalKind};
 
 use super::file::{Entry, Value, parse};
 use super::keys::{self, Table, is_common};
@@ -585,23 +586,15 @@ impl Loaded {
         let whose = blame.stream.and_then(|place| self.streams.get(place));
         let names = keys::names();
         let spoken = |text: &str| as_keys(text, &names);
-        let (option, problem, remedy) = match blame.error {
-            Error::Option { option, problem, remedy } => (option, problem, remedy),
-            Error::Target { target, problem, remedy } => {
-                return Error::Target {
-                    target,
-                    problem: spoken(&problem),
-                    remedy: spoken(&remedy),
-                };
-            }
-            other => return other,
-        };
-        let Some(rest) = option.strip_prefix("--") else {
-            return Error::Option { option, problem: spoken(&problem), remedy: spoken(&remedy) };
+        let Error::Refusal(refusal) = blame.error else { return blame.error };
+        let Refusal { about: option, problem, remedy, kind } = refusal;
+        let Some(rest) = option.strip_prefix("--").filter(|_| kind == RefusalKind::Usage) else {
+            let (problem, remedy) = (spoken(&problem), spoken(&remedy));
+            return Refusal { about: option, problem, remedy, kind }.into();
         };
         let key = rest.split([' ', '=']).next().unwrap_or(rest);
         if !names.iter().any(|name| name == key) {
-            return Error::Option { option, problem, remedy };
+            return Refusal::usage(option, problem, remedy).into();
         }
         let value = rest.strip_prefix(key).unwrap_or_default().trim();
         let origin = stream.or(self.origins.first()).and_then(|origin| origin.get(key));

@@ -38,34 +38,43 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// What is wrong with the file: a clause about "it".
+    pub fn problem(&self) -> String {
+        match self {
+            Self::Empty => "it is empty: the run ended before it wrote anything".to_owned(),
+            Self::NotAResult => "it is no result of fathom".to_owned(),
+            Self::TornHeader => {
+                "its first line is torn: the run ended before it measured anything".to_owned()
+            }
+            Self::NewerFormat { version } => format!(
+                "it has format version {version}, and this fathom reads up to {FORMAT_VERSION}"
+            ),
+            Self::Damaged { line, column: Some(column), why } => {
+                format!("line {line} is damaged at column {column} ({why})")
+            }
+            Self::Damaged { line, column: None, why } => {
+                format!("line {line} contradicts itself ({why})")
+            }
+        }
+    }
+
+    /// What to do.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Empty | Self::TornHeader => "run it again",
+            Self::NotAResult => "name a file that `fathom run` or another command wrote",
+            Self::NewerFormat { .. } => "use the fathom that wrote it, or a later one",
+            Self::Damaged { .. } => {
+                "take the file from where it was written, or delete the line to read the others"
+            }
+        }
+    }
+}
+
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str(
-                "the file is empty: the run ended before it wrote anything, so run it again",
-            ),
-            Self::NotAResult => f.write_str(
-                "this is not a fathom result: give a file that `fathom run` or `fathom quick` wrote",
-            ),
-            Self::TornHeader => f.write_str(
-                "the first line is torn: the run ended before it measured anything, so run it again",
-            ),
-            Self::NewerFormat { version } => write!(
-                f,
-                "the result has format version {version}, and this fathom reads up to \
-                 {FORMAT_VERSION}: use the fathom that wrote it, or a later one"
-            ),
-            Self::Damaged { line, column: Some(column), why } => write!(
-                f,
-                "line {line} is damaged at column {column} ({why}): take the file from where it \
-                 was written, or delete the line to read the others"
-            ),
-            Self::Damaged { line, column: None, why } => write!(
-                f,
-                "line {line} contradicts itself ({why}): take the file from where it was written, \
-                 or delete the line to read the others"
-            ),
-        }
+        write!(f, "{}: {}", self.problem(), self.remedy())
     }
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{CommandFactory as _, Parser as _};
+use fathom_core::Refusal;
 use fathom_core::{Bytes, printable, typed_word};
 
 use super::shared;
@@ -14,7 +15,7 @@ use crate::cli::args::{DiskspdOwn, answer};
 use crate::dialect::diskspd::model::{Profile, ResultFormat};
 use crate::dialect::diskspd::{self, linux, point, text, xml};
 use crate::dialect::paths::PathMap;
-use crate::dialect::{Note, Notes, Refusal};
+use crate::dialect::{Note, Notes};
 use crate::error::{Error, exit};
 use crate::foreign::Foreign;
 use crate::output;
@@ -171,7 +172,7 @@ fn load(path: &str, paths: &PathMap) -> Result<Vec<u8>, Refusal> {
     let place = paths.resolve(path)?;
     let most = Bytes(xml::LARGEST as u64);
     Foreign::open(&place, most).and_then(Foreign::read_all).map_err(|why| {
-        Refusal::new(
+        Refusal::usage(
             format!("-X{path}"),
             format!("{}: {why}", place.display()),
             "name an XML profile that is there, as `fathom diskspd -Rpxml` with options prints one",

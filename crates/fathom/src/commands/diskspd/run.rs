@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fathom_core::Refusal;
 use fathom_core::facts::{FileIdentity, Host, Target as Facts};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
@@ -198,8 +199,8 @@ fn create(
             remove_leftovers: false,
         };
         let new = prepare::make(&wanted, &consent).map_err(|error| match error {
-            Error::Option { option, problem, remedy } if option.starts_with("--size") => {
-                Error::Option { option: speech.said("c", "FileSize", size), problem, remedy }
+            Error::Refusal(refusal) if refusal.about.starts_with("--size") => {
+                Refusal { about: speech.said("c", "FileSize", size), ..refusal }.into()
             }
             other => other,
         })?;

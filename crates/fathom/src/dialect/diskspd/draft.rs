@@ -8,7 +8,8 @@ use super::model::{
     Access, Affinity, Burst, Cache, Cpu, Distribution, Flush, Hints, Mapping, Order, Payload,
     Priority, Range, SpanUnit, Target, ThreadTarget, Threads, Throttle, TimeSpan,
 };
-use crate::dialect::{Notes, Refusal};
+use crate::dialect::Notes;
+use fathom_core::Refusal;
 
 /// What calls a setting by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -275,7 +276,7 @@ fn draws(targets: &[Target]) -> bool {
 
 fn refuse(place: Option<&str>, thing: String, problem: impl Into<String>, remedy: &str) -> Refusal {
     let thing = place.map_or(thing.clone(), |place| format!("{place}: {thing}"));
-    Refusal::new(thing, problem, remedy)
+    Refusal::usage(thing, problem, remedy)
 }
 
 /// Makes a target of its draft.

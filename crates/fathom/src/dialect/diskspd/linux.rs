@@ -6,7 +6,8 @@ use super::draft::Speech;
 use super::model::{Affinity, Cache, Flush, Mapping, Payload, Target, TimeSpan};
 use super::options::Event;
 use crate::dialect::paths::PathMap;
-use crate::dialect::{Note, Notes, Refusal};
+use crate::dialect::{Note, Notes};
+use fathom_core::Refusal;
 
 /// What this machine makes of a request.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn refuse(&mut self, thing: &str, problem: &str, remedy: &str) {
-        let refusal = Refusal::new(thing, problem, remedy);
+        let refusal = Refusal::usage(thing, problem, remedy);
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }

@@ -22,7 +22,8 @@ use draft::{SpanDraft, Speech};
 use model::{Precreate, Profile};
 use options::{Common, Event, Options};
 
-use crate::dialect::{Note, Notes, Refusal};
+use crate::dialect::{Note, Notes};
+use fathom_core::Refusal;
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ pub fn read(
 
 fn of_options(options: Options, fresh_seed: u32, notes: &mut Notes) -> Result<Profile, Refusal> {
     if options.targets.is_empty() {
-        return Err(Refusal::new(
+        return Err(Refusal::usage(
             "fathom diskspd",
             "no target is named",
             "name a file, a disk or a volume behind the options",
@@ -146,7 +147,7 @@ fn no_templates(profile: &Profile) -> Result<(), Refusal> {
     let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
     match targets.map(|target| &target.path).find(|path| path.starts_with('*')) {
         None => Ok(()),
-        Some(path) => Err(Refusal::new(
+        Some(path) => Err(Refusal::usage(
             path,
             "it stands for a target that the command line has to name",
             "name the targets behind the options, in the order of their numbers",

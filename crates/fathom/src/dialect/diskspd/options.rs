@@ -6,7 +6,8 @@ use super::distribution;
 use super::draft::{BLOCK_SIZE, SpanDraft, Speech, TargetDraft};
 use super::model::{Cache, ETW, Flush, Priority, ResultFormat, Throttle};
 use super::numbers;
-use crate::dialect::{Notes, Refusal};
+use crate::dialect::Notes;
+use fathom_core::Refusal;
 
 /// What a command line says, before anything is made of it.
 #[derive(Debug, Default)]
@@ -80,14 +81,14 @@ pub fn read(words: &[String], fresh_seed: u32, notes: &mut Notes) -> Result<Opti
     let (options, targets) = words.split_at(split);
     is_glued(options, targets)?;
     if let Some(late) = targets.iter().find(|word| is_option(word)) {
-        return Err(Refusal::new(
+        return Err(Refusal::usage(
             late,
             format!("options stand before the targets, and {} is one", targets[0]),
             "move it to the front",
         ));
     }
     if targets.iter().any(String::is_empty) {
-        return Err(Refusal::new("''", "a target has no name", "drop it, or name a file"));
+        return Err(Refusal::usage("''", "a target has no name", "drop it, or name a file"));
     }
     let mut reader = LineReader {
         options: Options { targets: targets.to_vec(), ..Options::default() },
@@ -737,5 +738,5 @@ fn refuse(word: &str, problem: impl Into<String>, remedy: &str) -> Refusal {
         "-" => "- alone",
         word => word,
     };
-    Refusal::new(shown, problem, remedy)
+    Refusal::usage(shown, problem, remedy)
 }

@@ -9,6 +9,7 @@ use fathom_core::spec::{
     Payload as Content, Region, RestFrom, Rests, Sequence, Starts, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Span};
+use fathom_core::{Refusal, RefusalKind};
 use fathom_report::export::diskspd as export;
 
 use super::draft::Speech;
@@ -20,7 +21,7 @@ use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::options::{AccessArgs, ArrivalsArg, LoadArgs, PayloadArgs};
 use crate::cli::rates::Offered;
 use crate::cli::values::{Cpus, Depth, Sizes, Weights};
-use crate::dialect::{Notes, Refusal};
+use crate::dialect::Notes;
 use crate::error::Error;
 use crate::limits::{MOST_BUCKET_BYTES, MOST_INTERVALS, SHORTEST_INTERVAL};
 use crate::resolve::{self, Blame, Machine, Spec};
@@ -81,8 +82,8 @@ fn refused_anywhere(span: &TimeSpan, speech: &Speech, machine: Machine<'_>) -> O
     let file = |path: &str| PathBuf::from(path);
     let here = Here { targets: &targets, place: &place, file: &file, machine, speech };
     match map(span, here).err()? {
-        Error::Option { option, problem, remedy } => Some(Refusal::new(option, problem, remedy)),
-        other => Some(Refusal::new("this time span", other.to_string(), "change it")),
+        Error::Refusal(refusal) if refusal.kind == RefusalKind::Usage => Some(refusal),
+        other => Some(Refusal::usage("this time span", other.to_string(), "change it")),
     }
 }
 
@@ -110,7 +111,7 @@ struct Gaps<'a> {
 
 impl Gaps<'_> {
     fn refuse(&mut self, thing: String, problem: &str, remedy: &str) {
-        let refusal = Refusal::new(thing, problem, remedy);
+        let refusal = Refusal::usage(thing, problem, remedy);
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
@@ -238,7 +239,11 @@ fn in_diskspds_words(
     groups: &[Group],
     (span, speech): (&TimeSpan, &Speech),
 ) -> Error {
-    let Error::Option { option, problem, remedy } = blame.error else { return blame.error };
+    let Error::Refusal(refusal) = blame.error else { return blame.error };
+    if refusal.kind != RefusalKind::Usage {
+        return refusal.into();
+    }
+    let Refusal { about: option, problem, remedy, .. } = refusal;
     let group = &groups[blame.stream.unwrap_or(0)];
     let target = writer(&group.targets);
     let bare = |name: &str| match name {
@@ -1016,7 +1021,7 @@ mod tests {
         let gaps = |line: &str| {
             let mut notes = Notes::default();
             let refusals = gaps(&span(line), &Speech::Options(words(line)), MACHINE, &mut notes);
-            refusals.iter().map(|one| one.thing.clone()).collect::<Vec<_>>().join("; ")
+            refusals.iter().map(|one| one.about.clone()).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(gaps("-b4K -r -t2 -o4 -w30 -Sh -L -D a"), "");
         assert_eq!(gaps("-b4K -p -o2 -l -I1 -a0,1 a"), "");

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::model::*;
 use super::options::Event;
 use super::{Invocation, linux, read, text, xml};
-use crate::dialect::Refusal;
 use crate::dialect::paths::PathMap;
+use fathom_core::Refusal;
 use fathom_report::export::diskspd::size as shown;
 
 /// What a run without `-z` draws from in these tests.
@@ -37,7 +37,7 @@ pub(super) fn words(line: &str) -> Vec<String> {
 }
 
 fn load(path: &str) -> Result<Vec<u8>, Refusal> {
-    fs::read(data().join(path)).map_err(|_| Refusal::new(path, "it is not there", "name another"))
+    fs::read(data().join(path)).map_err(|_| Refusal::usage(path, "it is not there", "name another"))
 }
 
 pub(super) fn request(line: &str) -> Result<Invocation, Refusal> {
@@ -723,7 +723,7 @@ proptest! {
         bytes.splice(at..end, put.bytes());
         let words = ["-Rp".to_owned(), "-Xp.xml".to_owned()];
         if let Err(refusal) = read(&words, FRESH_SEED, &mut |_| Ok(bytes.clone())) {
-            prop_assert!(refusal.thing.starts_with("p.xml"), "{}", refusal);
+            prop_assert!(refusal.about.starts_with("p.xml"), "{}", refusal);
         }
     }
 }

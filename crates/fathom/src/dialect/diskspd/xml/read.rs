@@ -2,12 +2,13 @@
 
 use super::tree::{self, Element};
 use super::write;
+use crate::dialect::Notes;
 use crate::dialect::diskspd::draft::{SpanDraft, Speech, TargetDraft};
 use crate::dialect::diskspd::model::{
     Cache, Cpu, ETW, Flush, Precreate, Priority, Range, ResultFormat, SpanUnit, ThreadTarget,
     Throttle,
 };
-use crate::dialect::{Notes, Refusal};
+use fathom_core::Refusal;
 
 /// What a profile says.
 #[derive(Debug, Default)]
@@ -44,10 +45,10 @@ pub fn profile(
             .children
             .iter()
             .find(|child| child.name == "Profile")
-            .ok_or_else(|| Refusal::new(&root.place, "the result has no <Profile>", LOOK))?,
+            .ok_or_else(|| Refusal::usage(&root.place, "the result has no <Profile>", LOOK))?,
         other => {
             let problem = format!("a profile is a <Profile>, this is a <{other}>");
-            return Err(Refusal::new(&root.place, problem, LOOK));
+            return Err(Refusal::usage(&root.place, problem, LOOK));
         }
     };
     let fields = Fields::new(
@@ -81,7 +82,7 @@ pub fn profile(
     }
     match reader.used.iter().position(|used| !used) {
         None => Ok(draft),
-        Some(index) => Err(Refusal::new(
+        Some(index) => Err(Refusal::usage(
             &targets[index],
             format!("it stands for *{}, which {name} does not use", index + 1),
             "drop it, or name the profile's targets *1, *2 and so on",
@@ -237,7 +238,7 @@ fn attribute(element: &Element, name: &str, most: u64) -> Result<u64, Refusal> {
 }
 
 fn wrong(element: &Element, problem: impl Into<String>, remedy: &str) -> Refusal {
-    Refusal::new(format!("{}: <{}>", element.place, element.name), problem, remedy)
+    Refusal::usage(format!("{}: <{}>", element.place, element.name), problem, remedy)
 }
 
 /// What fits 32 bits by its bounds.

@@ -1,12 +1,11 @@
 //! An XML file as a tree that knows where everything stands, within limits: what is larger or
 //! deeper than a profile can be is refused before it is held in memory.
 
+use fathom_core::Refusal;
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
-
-use crate::dialect::Refusal;
 
 /// Bytes of the largest file: some thousand targets.
 pub const LARGEST: usize = 4 << 20;
@@ -37,10 +36,11 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Element, Refusal> {
     if bytes.len() > LARGEST {
         let problem =
             format!("it has {} bytes, and no profile has more than {LARGEST}", bytes.len());
-        return Err(Refusal::new(name, problem, "name an XML profile of DiskSpd's"));
+        return Err(Refusal::usage(name, problem, "name an XML profile of DiskSpd's"));
     }
-    let text = decoded(bytes)
-        .ok_or_else(|| Refusal::new(name, "it is neither UTF-8 nor UTF-16", "save it as UTF-8"))?;
+    let text = decoded(bytes).ok_or_else(|| {
+        Refusal::usage(name, "it is neither UTF-8 nor UTF-16", "save it as UTF-8")
+    })?;
     let mut places = Places::new(name, &text);
     let mut reader = Reader::from_str(&text);
     let mut open: Vec<Element> = Vec::new();
@@ -49,9 +49,9 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Element, Refusal> {
         let place = places.at(reader.buffer_position());
         let event = reader.read_event().map_err(|error| {
             let place = places.at(reader.error_position());
-            Refusal::new(place, format!("it is no XML: {error}"), remedy)
+            Refusal::usage(place, format!("it is no XML: {error}"), remedy)
         })?;
-        let refuse = |problem: String| Refusal::new(&place, problem, remedy);
+        let refuse = |problem: String| Refusal::usage(&place, problem, remedy);
         match event {
             Event::Start(tag) | Event::Empty(tag) if root.is_some() && open.is_empty() => {
                 return Err(refuse(format!("<{}> follows the end of the profile", tag.name().0)));
@@ -83,10 +83,12 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Element, Refusal> {
         }
     }
     match (open.pop(), root) {
-        (Some(element), _) => {
-            Err(Refusal::new(element.place, format!("<{}> is never closed", element.name), remedy))
-        }
-        (None, None) => Err(Refusal::new(name, "it has no element", remedy)),
+        (Some(element), _) => Err(Refusal::usage(
+            element.place,
+            format!("<{}> is never closed", element.name),
+            remedy,
+        )),
+        (None, None) => Err(Refusal::usage(name, "it has no element", remedy)),
         (None, Some(root)) => Ok(root),
     }
 }
