@@ -221,8 +221,8 @@ fn parts(size: Size) -> Vec<Row> {
         ("requests, mixed", Pattern::mixed(0.3, Distribution::Uniform), 1.0),
     ] {
         let mut point = random_reads(32, ZEROS, Span::from_ms(100));
-        point.streams[0].pattern = pattern;
-        point.streams[0].read_share = read_share;
+        point.streams[0].kind_mut().pattern = pattern;
+        point.streams[0].kind_mut().read_share = read_share;
         let draw = || fathom_engine::bench::draw_requests(black_box(&point), count);
         rows.push(timed(name, draw).0);
     }

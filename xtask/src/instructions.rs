@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::spec::{Arrivals, BackendKind, Pacing, Pattern, Point, Region, Stream};
+use fathom_core::spec::{Arrivals, BackendKind, Kind, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::{Devices, run_point};
 
@@ -87,8 +87,12 @@ const LOADS: [Load; 7] = [
 impl Load {
     fn point(&self, window: Span) -> Point {
         let stream = Stream {
-            pattern: self.pattern.clone(),
-            read_share: self.read_share,
+            ios: Kind {
+                pattern: self.pattern.clone(),
+                read_share: self.read_share,
+                ..Kind::default()
+            }
+            .into(),
             pacing: (self.pacing)(),
             ..Stream::reading(
                 self.name,

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Tally;
-use fathom_core::spec::{BackendKind, Point, Region, Stream};
+use fathom_core::spec::{BackendKind, Kind, Point, Region, Stream};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
@@ -143,7 +143,7 @@ impl Chance {
 
 fn point(seconds: u64, read_share: f64) -> Point {
     let stream = |number: usize| Stream {
-        read_share,
+        ios: Kind { read_share, ..Kind::default() }.into(),
         ..Stream::reading(
             format!("stream {number}"),
             Vec::from([Region { target: 0, offset: Bytes(0), length: Bytes(1 << 40) }]),

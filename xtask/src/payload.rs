@@ -119,7 +119,7 @@ fn row(text: &mut String, stand_in: StandIn, pairs: &[[f64; 2]]) {
 
 fn writes(size: Bytes, window: Span) -> Point {
     let mut point = random_reads(QUEUE_DEPTH, size.min(ZEROS), window);
-    point.streams[0].read_share = 0.0;
+    point.streams[0].kind_mut().read_share = 0.0;
     point
 }
 

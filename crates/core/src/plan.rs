@@ -53,7 +53,7 @@ impl WorkerPlan {
         };
         let of_all = |total| part(total, self.workers, self.worker);
         let of_regions = |total: u64| part(total, self.sharers, self.share);
-        let quota = match (stream.pacing.limit?, stream.block_sizes.only()) {
+        let quota = match (stream.pacing.limit?, stream.block_sizes().only()) {
             (Limit::Ios(ios), _) => Quota::Ios(of_all(ios)),
             (Limit::Bytes(bytes), Some(block)) => Quota::Ios(of_all(bytes.0.div_ceil(block.0))),
             (Limit::Bytes(bytes), None) => Quota::Bytes(of_all(bytes.0)),
@@ -201,7 +201,7 @@ mod tests {
             let mut point = point(Workers::Total(workers), Pacing::closed(7), 2);
             let stream = &mut point.streams[0];
             stream.zones = true;
-            stream.align = Some(Bytes(unit));
+            stream.kind_mut().align = Some(Bytes(unit));
             for region in &mut stream.regions {
                 (region.offset, region.length) = (Bytes(512), Bytes(length));
             }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(own, [303, 303].map(Quota::Ios));
         let mixed = quotas(Limit::Bytes(Bytes(100)), |stream| {
             let sizes = [(Bytes(4096), 1.0), (Bytes(8192), 1.0)];
-            stream.block_sizes = BlockSizes::weighted(&sizes, &sizes);
+            stream.kind_mut().block_sizes = BlockSizes::weighted(&sizes, &sizes);
         });
         assert_eq!(mixed, [34, 33, 33].map(Quota::Bytes));
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, Record, Upkeep};
 use fathom_core::spec::{
-    Access, BackendKind, Flush, Hint, Pacing, Pattern, Point, Region, Stream, SyncMode,
+    Access, BackendKind, Flush, Hint, Kind, Pacing, Pattern, Point, Region, Stream, SyncMode,
 };
 use fathom_core::{Bytes, Span};
 use fathom_engine::access::CallFlags;
@@ -138,7 +138,7 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
         }
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
         let stream = Stream {
-            read_share: 0.0,
+            ios: Kind { read_share: 0.0, ..Kind::default() }.into(),
             flush: Some(Flush { every: 4, data_only: false, barrier: true }),
             pacing: Pacing::closed(4),
             ..Stream::reading("log", Vec::from([region]))
@@ -165,8 +165,8 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
 fn trims(target: OpenTarget, kind: BackendKind) -> Record {
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
     let stream = Stream {
+        ios: Kind { pattern: Pattern::SEQUENTIAL, ..Kind::default() }.into(),
         trim_share: 0.9,
-        pattern: Pattern::SEQUENTIAL,
         pacing: Pacing::closed(4),
         ..Stream::reading("trims", Vec::from([region]))
     };

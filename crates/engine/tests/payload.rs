@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::spec::{
-    BackendKind, BlockSizes, Limit, Pacing, Pattern, Payload, Point, Region, Stream, Workers,
+    BackendKind, BlockSizes, Kind, Limit, Pacing, Pattern, Payload, Point, Region, Stream, Workers,
 };
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::OpenTarget;
@@ -43,9 +43,13 @@ fn written(size: u64, block: u64, change: impl FnOnce(&mut Stream)) -> Vec<u8> {
     };
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(size) };
     let mut stream = Stream {
-        pattern: Pattern::SEQUENTIAL,
-        block_sizes: BlockSizes::one(Bytes(block)),
-        read_share: 0.0,
+        ios: Kind {
+            pattern: Pattern::SEQUENTIAL,
+            block_sizes: BlockSizes::one(Bytes(block)),
+            read_share: 0.0,
+            ..Kind::default()
+        }
+        .into(),
         ..Stream::reading("writes", Vec::from([region]))
     };
     change(&mut stream);
@@ -118,7 +122,7 @@ fn zstd_saves_the_share_that_was_asked_for_in_blocks_of_every_size() {
             for pattern in [Pattern::SEQUENTIAL, Pattern::RANDOM] {
                 let content = written(4 << 20, block, |stream| {
                     stream.payload = random(share, 0.0);
-                    stream.pattern = pattern.clone();
+                    stream.kind_mut().pattern = pattern.clone();
                     stream.pacing = Pacing::closed(4);
                 });
                 for chunk in [4096, 16_384, 131_072] {
@@ -152,7 +156,7 @@ fn as_many_blocks_are_duplicates_as_was_asked_for() {
                 for pattern in [Pattern::SEQUENTIAL, Pattern::RANDOM] {
                     let content = written(size, block, |stream| {
                         stream.payload = random(0.0, share);
-                        stream.pattern = pattern.clone();
+                        stream.kind_mut().pattern = pattern.clone();
                         stream.pacing = Pacing::closed(queue_depth);
                         stream.workers = Workers::Total(workers);
                     });
@@ -203,7 +207,7 @@ fn a_file_that_cannot_be_read_is_named() {
     let file = Some(folder.path().join("missing"));
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(4096) };
     let stream = Stream {
-        read_share: 0.0,
+        ios: Kind { read_share: 0.0, ..Kind::default() }.into(),
         payload: Payload::Pool { size: Bytes(4096), file },
         ..Stream::reading("writes", Vec::from([region]))
     };

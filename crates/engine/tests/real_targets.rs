@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, ErrorKind, Record};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Flush, Pacing, Point, Region, RingMode, Stream,
-    SubmissionThread, SyncMode, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Flush, Kind, Pacing, Point, Region, RingMode,
+    Stream, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::target::OpenTarget;
@@ -67,8 +67,12 @@ fn point(targets: u32, pacing: Pacing, workers: Workers, read_share: f64) -> Poi
         seed: 11,
         ..Point::of(
             Vec::from([Stream {
-                block_sizes: BlockSizes::one(Bytes(BLOCK)),
-                read_share,
+                ios: Kind {
+                    block_sizes: BlockSizes::one(Bytes(BLOCK)),
+                    read_share,
+                    ..Kind::default()
+                }
+                .into(),
                 pacing,
                 workers,
                 ..Stream::reading("test", (0..targets).map(region).collect())
@@ -176,7 +180,7 @@ fn every_backend_moves_blocks_of_several_sizes_in_their_shares() {
     );
     for backend in BACKENDS {
         let mut point = point(1, Pacing::closed(8), Workers::Total(2), 0.5);
-        point.streams[0].block_sizes = sizes.clone();
+        point.streams[0].kind_mut().block_sizes = sizes.clone();
         let (record, _) = run(&point, &targets, backend);
         assert_eq!(record.errors(), 0, "{backend:?}");
         let (reads, writes) =
@@ -340,8 +344,12 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
         ..Stream::reading("readers", Vec::from([region(2), region(0)]))
     };
     let writer = Stream {
-        read_share: 0.0,
-        block_sizes: BlockSizes::one(Bytes(2 * BLOCK)),
+        ios: Kind {
+            read_share: 0.0,
+            block_sizes: BlockSizes::one(Bytes(2 * BLOCK)),
+            ..Kind::default()
+        }
+        .into(),
         ..Stream::reading("writer", Vec::from([region(1), region(2)]))
     };
     for backend in BACKENDS {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::{Direction, ErrorKind, Histogram, Ledger, Record};
 use fathom_core::spec::{
-    Arrivals, BackendKind, BlockSizes, Distribution, Extent, HotRange, Limit, Order, Pacing,
+    Arrivals, BackendKind, BlockSizes, Distribution, Extent, HotRange, Kind, Limit, Order, Pacing,
     Pattern, Point, Region, Sequence, Stream, Workers,
 };
 use fathom_core::{Bytes, Rate, Span};
@@ -60,9 +60,13 @@ fn stream(pattern: Pattern, pacing: Pacing, workers: Workers, targets: u32) -> S
     let region = |target| Region { target, offset: Bytes(BLOCK), length: Bytes(SIZE - BLOCK) };
     let sizes = [(Bytes(BLOCK), 2.0), (Bytes(2 * BLOCK), 1.0)];
     Stream {
-        pattern,
-        block_sizes: BlockSizes::weighted(&sizes, &sizes),
-        read_share: 0.7,
+        ios: Kind {
+            pattern,
+            block_sizes: BlockSizes::weighted(&sizes, &sizes),
+            read_share: 0.7,
+            ..Kind::default()
+        }
+        .into(),
         pacing,
         workers,
         ..Stream::reading("test", (0..targets).map(region).collect())
@@ -288,7 +292,10 @@ fn the_same_seed_issues_the_same_ios_on_files() {
 
 #[test]
 fn interlocked_workers_issue_what_one_pointer_gives() {
-    let one_size = |stream| Stream { block_sizes: BlockSizes::one(Bytes(BLOCK)), ..stream };
+    let one_size = |mut stream: Stream| {
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(BLOCK));
+        stream
+    };
     let pattern = Pattern::Interlocked { stride: None };
     let (record, trace) = on_files(one_size(stream(pattern, CLOSED, Workers::Total(3), 1)));
     assert_same(&record, &trace);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, BlockSizes, Course, Distribution, Extent, HotRange,
-    Limit, Loop, OfferedLoad, Order, Pacing, Pattern, Point, Region, RestFrom, Rests, Stage,
+    Kind, Limit, Loop, OfferedLoad, Order, Pacing, Pattern, Point, Region, RestFrom, Rests, Stage,
     Stream, Workers,
 };
 use fathom_core::{Bytes, Instant, Rate, Span};
@@ -117,9 +117,13 @@ fn point(pacing: Pacing, pattern: Pattern, window: Span, interval: Span) -> Poin
         seed: 5,
         ..Point::of(
             Vec::from([Stream {
-                pattern,
-                block_sizes: BlockSizes::one(Bytes(BLOCK)),
-                read_share: 0.5,
+                ios: Kind {
+                    pattern,
+                    block_sizes: BlockSizes::one(Bytes(BLOCK)),
+                    read_share: 0.5,
+                    ..Kind::default()
+                }
+                .into(),
                 pacing,
                 ..Stream::reading(
                     "load",
@@ -216,7 +220,7 @@ fn run_in_virtual_time(device: &str, point: &Point) -> (u64, u64) {
     let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
     let never = AtomicBool::new(false);
     let mut tracer = Counted(0);
-    let is_traced = point.streams[0].pattern == Pattern::SEQUENTIAL;
+    let is_traced = *point.streams[0].pattern() == Pattern::SEQUENTIAL;
     let tracer = is_traced.then_some(&mut tracer as &mut dyn Tracer);
     let before = BY_THIS_THREAD.get();
     let record = run_traced(point, Devices::Simulated(&options), &never, &mut watch, tracer);
@@ -281,7 +285,11 @@ fn paces() -> Vec<(&'static str, Stream)> {
     let late = Active { start: Some(Span::from_ms(100)), end: None };
     let stream = |pacing| {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(SIZE) };
-        Stream { read_share: 0.5, pacing, ..Stream::reading("load", Vec::from([region])) }
+        Stream {
+            ios: Kind { read_share: 0.5, ..Kind::default() }.into(),
+            pacing,
+            ..Stream::reading("load", Vec::from([region]))
+        }
     };
     let resting = |rests| stream(Pacing::of(Loop::Closed { queue_depth: 8, rests }));
     let changing = |arrivals| {

@@ -173,7 +173,7 @@ fn ranges<'p>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_core::spec::{Region, Stream};
+    use fathom_core::spec::{Kind, Region, Stream};
     use fathom_core::{Bytes, Span};
 
     fn file(content: &[u8]) -> (tempfile::NamedTempFile, Target) {
@@ -190,7 +190,11 @@ mod tests {
 
     fn point(read_share: f64, payload: Payload) -> Point {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(65_536) };
-        let stream = Stream { read_share, payload, ..Stream::reading("main", Vec::from([region])) };
+        let stream = Stream {
+            ios: Kind { read_share, ..Kind::default() }.into(),
+            payload,
+            ..Stream::reading("main", Vec::from([region]))
+        };
         Point::of(Vec::from([stream]), Span::from_secs(1))
     }
 

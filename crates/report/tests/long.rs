@@ -2,7 +2,7 @@
 //! back, and shown with its shortest stall.
 
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
-use fathom_core::spec::{BackendKind, Pacing, Point, Region, Stream};
+use fathom_core::spec::{BackendKind, Kind, Pacing, Point, Region, Stream};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Span, stats};
@@ -19,7 +19,7 @@ const SLOW: u64 = 1_900_000_000;
 
 fn stream(name: &str) -> Stream {
     Stream {
-        read_share: 0.5,
+        ios: Kind { read_share: 0.5, ..Kind::default() }.into(),
         pacing: Pacing::closed(4),
         ..Stream::reading(
             name.to_owned(),

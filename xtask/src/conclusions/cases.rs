@@ -8,7 +8,8 @@ use fathom_core::experiment::{
     test_plan,
 };
 use fathom_core::spec::{
-    Arrivals, BlockSizes, Distribution, Pacing, Pattern, Payload, Point, Region, Stream, Workers,
+    Arrivals, BlockSizes, Distribution, Kind, Pacing, Pattern, Payload, Point, Region, Stream,
+    Workers,
 };
 use fathom_core::trial::Coordinate;
 use fathom_core::{Bytes, Quantile, Rate, Span};
@@ -171,9 +172,13 @@ fn region(target: u32) -> Region {
 /// A closed loop of writes.
 fn writing(block: u64, depth: u32, seed: u64) -> Point {
     let stream = Stream {
-        block_sizes: BlockSizes::one(Bytes(block)),
-        read_share: 0.0,
-        pattern: Pattern::RANDOM,
+        ios: Kind {
+            block_sizes: BlockSizes::one(Bytes(block)),
+            read_share: 0.0,
+            pattern: Pattern::RANDOM,
+            ..Kind::default()
+        }
+        .into(),
         pacing: Pacing::closed(depth),
         ..Stream::reading("load", Vec::from([region(0)]))
     };
@@ -338,20 +343,20 @@ fn snia(test: Test, seed: u64) -> Box<dyn Experiment> {
 /// Steps of write load by read load: the writer takes up to half of the device, the readers nearly all.
 fn map(seed: u64) -> Box<dyn Experiment> {
     let base = writing(4096, 64, seed);
-    let reader = Stream {
+    let mut reader = Stream {
         name: "readers".to_owned(),
-        read_share: 1.0,
         pacing: Pacing::open(Rate(1.0), Arrivals::Poisson, 256),
         workers: Workers::Total(1),
         ..base.streams[0].clone()
     };
-    let writer = Stream {
+    reader.kind_mut().read_share = 1.0;
+    let mut writer = Stream {
         name: "writer".to_owned(),
-        pattern: Pattern::SEQUENTIAL,
         workers: Workers::Total(1),
         pacing: Pacing::open(Rate(1.0), Arrivals::Uniform, 64),
         ..base.streams[0].clone()
     };
+    writer.kind_mut().pattern = Pattern::SEQUENTIAL;
     let shape = Shape { writes: 6, reads: 6, first_read: 0 };
     let surfaces = Vec::from([
         Surface { quantile: Quantile(0.5), tolerance: 0.05 },
@@ -384,7 +389,7 @@ fn write_concurrency(seed: u64) -> Box<dyn Experiment> {
                 let point = writing(bytes, depth_of(depth), seed);
                 let point = with(point, |stream| {
                     stream.payload = payload(zeros);
-                    stream.pattern = Pattern::SEQUENTIAL;
+                    stream.kind_mut().pattern = Pattern::SEQUENTIAL;
                 });
                 let place = Vec::from([
                     at("payload", label, None),
@@ -425,8 +430,8 @@ fn multi_streams(seed: u64, repeats: u32) -> Box<dyn Experiment> {
                 for each in ["1/worker", "8/worker"] {
                     let depth = workers * if each == "1/worker" { 1 } else { 8 };
                     let point = with(writing(64 << 10, depth, seed), |stream| {
-                        stream.read_share = share;
-                        stream.pattern = Pattern::SEQUENTIAL;
+                        stream.kind_mut().read_share = share;
+                        stream.kind_mut().pattern = Pattern::SEQUENTIAL;
                         stream.workers = Workers::Total(workers);
                     });
                     candidates.push(candidate(
@@ -479,8 +484,8 @@ fn access_mixes(seed: u64, repeats: u32) -> Box<dyn Experiment> {
             for (mix, pattern) in &patterns {
                 for (each, depth) in [("1/disk", 4), ("2/disk", 8), ("3/disk", 12)] {
                     let point = with(writing(64 << 10, depth, seed), |stream| {
-                        stream.read_share = share;
-                        stream.pattern = pattern.clone();
+                        stream.kind_mut().read_share = share;
+                        stream.kind_mut().pattern = pattern.clone();
                     });
                     candidates.push(candidate(
                         point,

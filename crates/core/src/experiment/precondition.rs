@@ -7,7 +7,7 @@
 
 use crate::measure::{Cell, Direction, Record, WorkerRecord};
 use crate::spec::{
-    BlockSizes, Limit, Pacing, Pattern, Point, Region, Sequence, Stream, Turns, Workers,
+    BlockSizes, Kind, Limit, Pacing, Pattern, Point, Region, Stream, Turns, Workers,
 };
 use crate::units::{Bytes, Span};
 
@@ -124,13 +124,14 @@ impl Precondition {
             name: "preconditioning".to_owned(),
             regions: Vec::from([left]),
             turns: Turns::InTurn,
-            kinds: Vec::new(),
-            parts: Vec::new(),
-            pattern: Pattern::Sequential(Sequence::default()),
-            align: None,
+            ios: Kind {
+                pattern: Pattern::SEQUENTIAL,
+                block_sizes: BlockSizes::one(Bytes(part.block())),
+                read_share: 0.0,
+                ..Kind::default()
+            }
+            .into(),
             zones: false,
-            block_sizes: BlockSizes::one(Bytes(part.block())),
-            read_share: 0.0,
             trim_share: 0.0,
             flush: None,
             pacing: Pacing { limit: Some(limit), ..Pacing::closed(DEPTH) },

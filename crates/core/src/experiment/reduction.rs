@@ -10,7 +10,9 @@ use super::sweep::order;
 use super::{Conclusion, Experiment, Forecast, PassOrder, Planned, Step};
 use crate::facts::{Layer, LayerKind, Reduction, Saving, Target};
 use crate::measure::Direction;
-use crate::spec::{Access, BlockSizes, Limit, Pacing, Pattern, Payload, Point, Region, Stream};
+use crate::spec::{
+    Access, BlockSizes, Kind, Limit, Pacing, Pattern, Payload, Point, Region, Stream,
+};
 use crate::stats::{self, Ratio, bandwidth};
 use crate::trial::{Place, Role, Trial};
 use crate::units::{Bytes, Span};
@@ -134,9 +136,13 @@ impl ReductionProbe {
         let (pass, kind) = self.turns[turn];
         let (name, payload) = KINDS[kind].clone();
         let stream = Stream {
-            pattern: Pattern::SEQUENTIAL,
-            block_sizes: BlockSizes::one(BLOCK),
-            read_share: 0.0,
+            ios: Kind {
+                pattern: Pattern::SEQUENTIAL,
+                block_sizes: BlockSizes::one(BLOCK),
+                read_share: 0.0,
+                ..Kind::default()
+            }
+            .into(),
             payload,
             pacing: Pacing { limit: Some(Limit::Passes(1)), ..Pacing::closed(QUEUE_DEPTH) },
             access: self.access,

@@ -24,7 +24,7 @@ impl Throughput {
         let streams = points.into_iter().flat_map(|point| &point.streams);
         // To the byte: sizes that differ by less are the same to everybody.
         let mut blocks =
-            streams.map(|stream| stream.block_sizes.mean(stream.read_share).round() as u64);
+            streams.map(|stream| stream.block_sizes().mean(stream.read_share()).round() as u64);
         let first = blocks.next().unwrap_or(0);
         match first < LARGE_BLOCK && blocks.all(|block| block == first) {
             true => Self::Iops,

@@ -1,8 +1,8 @@
 //! Whether a stream's pattern can be generated in each of its regions, and fits the rest of it.
 
 use super::{
-    Distribution, Extent, HotRange, Limit, Part, Pattern, Region, Sequence, Starts, Stream, Turns,
-    Workers,
+    Distribution, Extent, HotRange, Ios, Kind, Limit, Part, Pattern, Region, Sequence, Starts,
+    Stream, Turns, Workers,
 };
 use crate::Refusal;
 use crate::units::Bytes;
@@ -19,23 +19,36 @@ const STEEPEST: f64 = 10.0;
 ///
 /// When it cannot, or when a property would have no effect.
 pub fn check(stream: &Stream) -> Result<(), Refusal> {
-    if !stream.kinds.is_empty() {
-        check_turns(stream)?;
-        return (0..stream.kinds.len()).try_for_each(|place| check(&stream.of_region(place)));
-    }
-    if !stream.parts.is_empty() {
-        if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
-            let problem = "parts that are drawn do not go over the target equally often";
-            return refuse("part", problem, "end after bytes or I/Os instead of passes");
+    match &stream.ios {
+        Ios::Alike(kind) => check_alike(stream, kind),
+        Ios::ByRegion(kinds) => {
+            check_turns(stream)?;
+            (0..kinds.len()).try_for_each(|place| check(&stream.of_region(place)))
         }
-        let interlocked = |part: &&Part| matches!(part.kind.pattern, Pattern::Interlocked { .. });
-        if stream.parts.iter().filter(interlocked).count() > 1 {
-            let problem = "interlocked I/Os of several parts would go on at one pointer";
-            return refuse("part", problem, "have one part interlocked at most");
+        Ios::Drawn(parts) => {
+            check_parts(stream, parts)?;
+            stream.each_kind().iter().try_for_each(check)
         }
-        return (0..stream.parts.len()).try_for_each(|place| check(&stream.of_part(place)));
     }
-    match &stream.pattern {
+}
+
+/// What parts do not go with.
+fn check_parts(stream: &Stream, parts: &[Part]) -> Result<(), Refusal> {
+    if matches!(stream.pacing.limit, Some(Limit::Passes(_))) {
+        let problem = "parts that are drawn do not go over the target equally often";
+        return refuse("part", problem, "end after bytes or I/Os instead of passes");
+    }
+    let interlocked = |part: &&Part| matches!(part.kind.pattern, Pattern::Interlocked { .. });
+    if parts.iter().filter(interlocked).count() > 1 {
+        let problem = "interlocked I/Os of several parts would go on at one pointer";
+        return refuse("part", problem, "have one part interlocked at most");
+    }
+    Ok(())
+}
+
+/// A stream whose I/Os are all of this kind.
+fn check_alike(stream: &Stream, kind: &Kind) -> Result<(), Refusal> {
+    match &kind.pattern {
         Pattern::Random(distribution) => check_distribution(distribution)?,
         Pattern::Mixed { random_share, distribution } => {
             if !(0.0 < *random_share && *random_share < 1.0) {
@@ -46,13 +59,13 @@ pub fn check(stream: &Stream) -> Result<(), Refusal> {
         }
         Pattern::Sequential(_) | Pattern::Interlocked { .. } | Pattern::Shuffled => {}
     }
-    if let Pattern::Sequential(Sequence { visits: Some(visits), backward, .. }) = stream.pattern
-        && (visits == 0 || backward || stream.block_sizes.only().is_none())
+    if let Pattern::Sequential(Sequence { visits: Some(visits), backward, .. }) = kind.pattern
+        && (visits == 0 || backward || kind.block_sizes.only().is_none())
     {
         let problem = "places are visited several times by I/Os of one size that go forward";
         return refuse("pattern", problem, "use one block size");
     }
-    if stream.pattern.stride() == Some(Bytes(0)) {
+    if kind.pattern.stride() == Some(Bytes(0)) {
         return refuse("pattern", "a stride of 0 never moves on", "write strided:64k");
     }
     check_alignment(stream)?;
@@ -122,12 +135,12 @@ fn check_ranges(ranges: &[HotRange]) -> Result<(), Refusal> {
 }
 
 fn check_alignment(stream: &Stream) -> Result<(), Refusal> {
-    match stream.align {
+    match stream.align() {
         None => Ok(()),
         Some(Bytes(0)) => {
             refuse("align", "every offset is a multiple of something", "write a size above 0")
         }
-        Some(_) if !stream.pattern.is_aligned() => refuse(
+        Some(_) if !stream.pattern().is_aligned() => refuse(
             "align",
             "sequential I/Os start where the one before them ends, so this has no effect",
             "drop it, or write strided:64k for the distance between two starts",
@@ -137,14 +150,14 @@ fn check_alignment(stream: &Stream) -> Result<(), Refusal> {
 }
 
 fn check_zones(stream: &Stream) -> Result<(), Refusal> {
-    match stream.pattern {
+    match *stream.pattern() {
         _ if !stream.zones => Ok(()),
         Pattern::Interlocked { .. } => refuse(
             "zones",
             "interlocked workers share one pointer, so none can have a part of its own",
             "drop it, or use sequential",
         ),
-        _ if stream.pattern.start_distance().is_some() => refuse(
+        _ if stream.pattern().start_distance().is_some() => refuse(
             "start-distance",
             "a worker that has a zone of its own starts with it",
             "drop it, or drop zones",
@@ -155,7 +168,7 @@ fn check_zones(stream: &Stream) -> Result<(), Refusal> {
 }
 
 fn check_starts(stream: &Stream) -> Result<(), Refusal> {
-    match stream.pattern {
+    match *stream.pattern() {
         Pattern::Sequential(Sequence { starts: Starts::Apart(_), .. }) if stream.sharers() == 1 => {
             let problem = "one worker serves each region, and starts at its beginning";
             refuse("start-distance", problem, "drop it, or use more workers")
@@ -193,7 +206,7 @@ fn check_turns(stream: &Stream) -> Result<(), Refusal> {
 
 fn check_region(stream: &Stream, region: &Region) -> Result<(), Refusal> {
     let workers = u64::from(stream.sharers());
-    let (largest, length) = (stream.block_sizes.largest(), region.length);
+    let (largest, length) = (stream.block_sizes().largest(), region.length);
     if stream.zones {
         let unit = stream.alignment().0;
         let zone = Bytes(length.0 / unit / workers * unit);
@@ -205,7 +218,7 @@ fn check_region(stream: &Stream, region: &Region) -> Result<(), Refusal> {
             );
         }
     }
-    if let Some(distance) = stream.pattern.start_distance() {
+    if let Some(distance) = stream.pattern().start_distance() {
         let last = distance.0.saturating_mul(workers - 1);
         if last.saturating_add(largest.0) > length.0 {
             return refuse(
@@ -218,15 +231,15 @@ fn check_region(stream: &Stream, region: &Region) -> Result<(), Refusal> {
             );
         }
     }
-    let places = (length.0 - stream.block_sizes.smallest().0) / stream.alignment().0 + 1;
-    if stream.pattern == Pattern::Shuffled && !stream.zones && places < workers {
+    let places = (length.0 - stream.block_sizes().smallest().0) / stream.alignment().0 + 1;
+    if *stream.pattern() == Pattern::Shuffled && !stream.zones && places < workers {
         return refuse(
             "no-repeat",
             format!("{workers} workers share {places} places, so some would have nothing to do"),
             "use fewer workers or a larger region",
         );
     }
-    match &stream.pattern {
+    match stream.pattern() {
         Pattern::Random(Distribution::Hot(ranges))
         | Pattern::Mixed { distribution: Distribution::Hot(ranges), .. } => {
             check_reach(ranges, length)
@@ -270,13 +283,12 @@ fn refuse(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{BlockSizes, Order};
+    use crate::spec::Order;
 
     fn stream(pattern: Pattern, workers: u32) -> Stream {
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
         Stream {
-            pattern,
-            block_sizes: BlockSizes::one(Bytes(4096)),
+            ios: Kind { pattern, ..Kind::default() }.into(),
             workers: Workers::Total(workers),
             ..Stream::reading("test", Vec::from([region]))
         }
@@ -334,7 +346,11 @@ mod tests {
     #[test]
     fn what_cannot_be_generated_is_refused_by_its_name() {
         let zoned = |pattern, workers| Stream { zones: true, ..stream(pattern, workers) };
-        let aligned = |pattern, align| Stream { align: Some(Bytes(align)), ..stream(pattern, 4) };
+        let aligned = |pattern, align| {
+            let mut stream = stream(pattern, 4);
+            stream.kind_mut().align = Some(Bytes(align));
+            stream
+        };
         let none = Pattern::Interlocked { stride: Some(Bytes(0)) };
         let weighted = |weights: &[f64]| Stream {
             turns: Turns::Weighted(weights.to_vec()),

@@ -22,7 +22,7 @@ impl Limit {
     pub fn bytes(self, stream: &Stream) -> Bytes {
         match self {
             Self::Ios(ios) => {
-                Bytes((ios as f64 * stream.block_sizes.mean(stream.read_share)) as u64)
+                Bytes((ios as f64 * stream.block_sizes().mean(stream.read_share())) as u64)
             }
             Self::Bytes(bytes) => bytes,
             Self::Passes(passes) => {

@@ -3,7 +3,7 @@
 mod access;
 mod check;
 mod course;
-mod kinds;
+mod ios;
 mod limit;
 mod pacing;
 mod pattern;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use check::check as check_pattern;
 pub use course::{Course, Stage};
-pub use kinds::{Kind, Part};
+pub use ios::{Ios, Kind, Part};
 pub use limit::Limit;
 pub use pacing::{Arrivals, Loop, OfferedLoad, Pacing};
 pub use pattern::{Distribution, Extent, HotRange, Order, Pattern, Sequence, Starts};
@@ -101,25 +101,11 @@ pub struct Stream {
     pub regions: Vec<Region>,
     /// Which of them an I/O goes to, of a worker that serves several.
     pub turns: Turns,
-    /// What the I/Os to each region are like, where they differ from region to region; empty if they are
-    /// alike. [`Stream::with_kinds`] keeps the rest in accord with it.
-    pub kinds: Vec<Kind>,
-    /// The parts that its I/Os have, each drawn by chance for each I/O, whatever its region; empty if
-    /// they are all alike. [`Stream::with_parts`] keeps the rest in accord with it. A stream has kinds
-    /// or parts or neither.
-    pub parts: Vec<Part>,
-    /// How offsets follow each other.
-    pub pattern: Pattern,
-    /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
-    /// smallest block size.
-    pub align: Option<Bytes>,
+    /// What its I/Os are like.
+    pub ios: Ios,
     /// Whether each of the workers that share a region has a part of it to itself, which is then its
     /// region.
     pub zones: bool,
-    /// Bytes moved by one I/O.
-    pub block_sizes: BlockSizes,
-    /// Share of reads, from 0 to 1, of the I/Os that are no trims.
-    pub read_share: f64,
     /// Share of trims of all I/Os, from 0 to less than 1.
     pub trim_share: f64,
     /// What is written.
@@ -144,13 +130,8 @@ impl Stream {
             name: name.into(),
             regions,
             turns: Turns::InTurn,
-            kinds: Vec::new(),
-            parts: Vec::new(),
-            pattern: Pattern::RANDOM,
-            align: None,
+            ios: Kind::default().into(),
             zones: false,
-            block_sizes: BlockSizes::one(Bytes(4096)),
-            read_share: 1.0,
             trim_share: 0.0,
             payload: Payload::UNIQUE,
             flush: None,
@@ -177,46 +158,46 @@ impl Stream {
 
     /// The same without its pace, such as "random read 4 KiB".
     pub fn load_in_words(&self) -> String {
-        if !self.kinds.is_empty() {
-            let each = (0..self.kinds.len()).map(|place| self.of_region(place).load_in_words());
-            let mut each: Vec<String> = each.collect();
-            each.dedup();
-            let last = each.pop().unwrap_or_default();
-            return match each.is_empty() {
-                true => last,
-                false => format!("{} and {last}", each.join(", ")),
-            };
-        }
-        if !self.parts.is_empty() {
-            let total: f64 = self.parts.iter().map(|part| part.weight).sum();
-            let each = self.parts.iter().enumerate().map(|(place, part)| {
-                let percent = (part.weight / total * 1e4).round() / 100.0;
-                format!("{percent} % {}", self.of_part(place).load_in_words())
-            });
-            return each.collect::<Vec<_>>().join(", ");
-        }
-        let percent = self.read_share * 100.0;
+        let mut each: Vec<String> = match &self.ios {
+            Ios::Alike(kind) => return self.kind_in_words(kind),
+            Ios::ByRegion(kinds) => kinds.iter().map(|kind| self.kind_in_words(kind)).collect(),
+            Ios::Drawn(parts) => {
+                let total: f64 = parts.iter().map(|part| part.weight).sum();
+                let each = parts.iter().map(|part| {
+                    let percent = (part.weight / total * 1e4).round() / 100.0;
+                    format!("{percent} % {}", self.kind_in_words(&part.kind))
+                });
+                return each.collect::<Vec<_>>().join(", ");
+            }
+        };
+        each.dedup();
+        let last = each.pop().unwrap_or_default();
+        if each.is_empty() { last } else { format!("{} and {last}", each.join(", ")) }
+    }
+
+    fn kind_in_words(&self, kind: &Kind) -> String {
+        let percent = kind.read_share * 100.0;
         let mix = if self.trims_alone() {
             "trim".to_owned()
-        } else if self.read_share == 1.0 {
+        } else if kind.read_share == 1.0 {
             "read".to_owned()
-        } else if self.read_share == 0.0 {
+        } else if kind.read_share == 0.0 {
             "write".to_owned()
         } else {
             let round = |share: f64| (share * 100.0).round() / 100.0;
             format!("{}/{} read/write", round(percent), round(100.0 - percent))
         };
-        format!("{} {mix} {}", self.pattern, self.block_sizes)
+        format!("{} {mix} {}", kind.pattern, kind.block_sizes)
     }
 
     /// Whether it changes what its targets hold: by writes or by trims.
     pub fn destroys(&self) -> bool {
-        self.read_share < 1.0 || self.trims()
+        self.read_share() < 1.0 || self.trims()
     }
 
     /// The direction of all its I/Os, where they have one.
     pub fn only_direction(&self) -> Option<Direction> {
-        match self.read_share {
+        match self.read_share() {
             _ if self.trims_alone() => None,
             0.0 => Some(Direction::Write),
             1.0 => Some(Direction::Read),
@@ -227,8 +208,8 @@ impl Stream {
     /// Whether any of its I/Os is of that direction.
     pub fn does(&self, direction: Direction) -> bool {
         let share = match direction {
-            Direction::Read => self.read_share,
-            Direction::Write => 1.0 - self.read_share,
+            Direction::Read => self.read_share(),
+            Direction::Write => 1.0 - self.read_share(),
         };
         share > 0.0 && !self.trims_alone()
     }
@@ -248,11 +229,6 @@ impl Stream {
     /// Whether it trims.
     pub fn trims(&self) -> bool {
         self.trim_share > 0.0
-    }
-
-    /// What offsets by chance are multiples of, counted from the region's start.
-    pub fn alignment(&self) -> Bytes {
-        self.align.unwrap_or(self.block_sizes.smallest())
     }
 }
 

@@ -236,3 +236,65 @@ impl OfferedLoad {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Stage;
+    use crate::units::Bytes;
+
+    const BURSTS: OfferedLoad =
+        OfferedLoad::Bursts { rate: Rate(900.0), ios: 4, rest: Span(1_000_000) };
+
+    fn offering(load: OfferedLoad) -> Pacing {
+        Pacing::of(Loop::Open {
+            load,
+            arrivals: Arrivals::Uniform,
+            queue_depth_max: 8,
+            realtime: true,
+        })
+    }
+
+    /// From 0 to 1000/s in 10 s, and so it stays.
+    fn rising() -> OfferedLoad {
+        let stage = Stage { lasts: Span::from_secs(10), begins: Rate(0.0), ends: Rate(1000.0) };
+        OfferedLoad::Course(Course::new(Vec::from([stage])))
+    }
+
+    #[test]
+    fn the_mean_of_a_load_is_that_of_the_time_that_it_has_load_in() {
+        let s = Span::from_secs;
+        let mut rising = offering(rising());
+        assert_eq!(rising.offered_load(s(10)), Some(Rate(500.0)));
+        assert_eq!(rising.offered_load(s(20)), Some(Rate(750.0)));
+        assert_eq!(rising.begins_with(), Some(Rate(0.0)));
+        rising.active = Active { start: Some(s(10)), end: Some(s(20)) };
+        assert_eq!(rising.offered_load(s(30)), Some(Rate(500.0)));
+        assert_eq!(rising.offered(s(0), s(30)), Some(5000.0));
+        assert_eq!(offering(BURSTS).offered_load(s(3)), Some(Rate(900.0)));
+        assert_eq!(Pacing::closed(4).offered_load(s(3)), None);
+    }
+
+    #[test]
+    fn a_worker_has_its_share_of_the_load_and_of_the_depth() {
+        let depths = |pacing: &Pacing| [0, 1, 2].map(|nth| pacing.pace.share(3, nth).queue_depth());
+        assert_eq!(depths(&Pacing::closed(8)), [3, 3, 2]);
+        assert_eq!(depths(&offering(BURSTS)), [3, 3, 2]);
+        let share = |load| match offering(load).pace.share(3, 2) {
+            Loop::Open { load, .. } => load.mean(Span::from_secs(10)).0,
+            Loop::Closed { .. } => panic!("an open loop"),
+        };
+        assert_eq!(share(BURSTS), 300.0);
+        assert!((share(rising()) - 500.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_loop_that_becomes_closed_rests_and_ends_as_before() {
+        let limit = Some(Limit::Bytes(Bytes(4096)));
+        let open = Pacing { limit, ..offering(BURSTS) };
+        let closed = open.closed_at(5);
+        assert_eq!((closed.queue_depth(), closed.limit, closed.is_open()), (5, limit, false));
+        assert_eq!(closed.rests(), open.rests());
+        assert!(!closed.is_realtime() && open.is_realtime());
+    }
+}

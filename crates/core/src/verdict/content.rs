@@ -292,7 +292,7 @@ mod tests {
             invented.simulate();
             invented.has("repeating-payload", Severity::Suspect);
             // Who only reads writes nothing of it.
-            invented.stream().read_share = 1.0;
+            invented.stream().kind_mut().read_share = 1.0;
             invented.has_none_of(&["repeating-payload"]);
         }
         let mut half = Invented::writes();
@@ -340,7 +340,7 @@ mod tests {
             let finding = invented.has("data-reduction", severity);
             assert!(finding.evidence.contains("data.bin compresses"), "{finding:?}");
             assert!(finding.evidence.contains(words), "{finding:?}");
-            invented.stream().read_share = 1.0;
+            invented.stream().kind_mut().read_share = 1.0;
             invented.has_none_of(&["data-reduction"]);
         }
         let saves_nothing =

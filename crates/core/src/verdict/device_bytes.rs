@@ -338,7 +338,7 @@ fn requests(case: &Case, place: u32, target: &Target) -> Option<u64> {
     };
     let streams = case.streams().iter();
     let at_most = |stream: &Stream| {
-        let block = stream.block_sizes.largest().0;
+        let block = stream.block_sizes().largest().0;
         // An I/O that begins anywhere touches one piece more than it fills.
         block.div_ceil(largest)
             + block.div_ceil(extent.max(1)).saturating_sub(1)
@@ -457,7 +457,7 @@ impl Site {
             .iter()
             .map(|stream| {
                 u64::from(stream.pacing.queue_depth())
-                    .saturating_mul(stream.block_sizes.largest().0)
+                    .saturating_mul(stream.block_sizes().largest().0)
             })
             // A queue that is mostly empty, as an open loop's, moves less than one full of blocks.
             .fold(0, u64::saturating_add)

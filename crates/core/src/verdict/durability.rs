@@ -204,7 +204,7 @@ mod tests {
             assert!(finding.evidence.contains("barrier"), "{}", finding.evidence);
             invented.stream().access.sync = SyncMode::None;
             invented.has("barriers-off", Severity::Note);
-            invented.stream().read_share = 1.0;
+            invented.stream().kind_mut().read_share = 1.0;
             invented.has_none_of(&["barriers-off"]);
         }
         let mut invented = durable(60_000);

@@ -250,11 +250,13 @@ fn requests_for_one(disks: &[&Layer], stream: &Stream) -> f64 {
         .filter(|request| *request > 0)
         .min();
     let Some(largest) = largest else { return 1.0 };
+    let block_sizes = stream.block_sizes();
     let mean = |direction| -> f64 {
-        let sizes = stream.block_sizes.of(direction).iter();
+        let sizes = block_sizes.of(direction).iter();
         sizes.map(|one| one.size.0.div_ceil(largest).max(1) as f64 * one.share).sum()
     };
-    mean(Direction::Read) * stream.read_share + mean(Direction::Write) * (1.0 - stream.read_share)
+    mean(Direction::Read) * stream.read_share()
+        + mean(Direction::Write) * (1.0 - stream.read_share())
 }
 
 fn device_depth(disk: &Layer) -> Option<u64> {

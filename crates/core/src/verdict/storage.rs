@@ -332,7 +332,7 @@ fn sectors(
     sector: Bytes,
     target: &Target,
 ) {
-    let fits = stream.block_sizes.all().all(|size| is_multiple(size, sector));
+    let fits = stream.block_sizes().all().all(|size| is_multiple(size, sector));
     if fits && is_multiple(offset, sector) {
         return;
     }
@@ -341,7 +341,7 @@ fn sectors(
         Severity::Note,
         format!(
             "Blocks of {} from offset {}{} are no multiples of the physical sector of {} below {}.",
-            stream.block_sizes,
+            stream.block_sizes(),
             offset.0,
             case.of_stream(stream),
             sector,
@@ -360,7 +360,7 @@ fn stripe(
     target: &Target,
 ) {
     let Some(geometry) = layer.stripe else { return };
-    let (blocks, chunk, full) = (&stream.block_sizes, geometry.chunk, geometry.full);
+    let (blocks, chunk, full) = (stream.block_sizes(), geometry.chunk, geometry.full);
     let all_are = |direction, of| blocks.of(direction).iter().all(|one| is_multiple(one.size, of));
     let detail = layer.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
     let parity = ["raid4", "raid5", "raid6"].iter().any(|level| detail.contains(level));

@@ -9,7 +9,9 @@ use crate::facts::{
 use crate::measure::{
     Cell, CpuWait, Direction, Errors, Flow, Interval, Ledger, Record, Spread, WorkerRecord,
 };
-use crate::spec::{Arrivals, BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
+use crate::spec::{
+    Arrivals, BackendKind, BlockSizes, Kind, Pacing, Point, Region, Stream, Workers,
+};
 use crate::trial::{Place, Trial};
 use crate::units::{Bytes, Rate, Span};
 
@@ -42,8 +44,12 @@ impl Invented {
 
     fn new(direction: Direction, pacing: Pacing) -> Self {
         let stream = Stream {
-            block_sizes: BlockSizes::one(Bytes(BLOCK)),
-            read_share: if direction == Direction::Read { 1.0 } else { 0.0 },
+            ios: Kind {
+                block_sizes: BlockSizes::one(Bytes(BLOCK)),
+                read_share: if direction == Direction::Read { 1.0 } else { 0.0 },
+                ..Kind::default()
+            }
+            .into(),
             pacing: pacing.clone(),
             workers: Workers::PerTarget(1),
             ..Stream::reading(
@@ -176,7 +182,7 @@ impl Invented {
     }
 
     pub(crate) fn set_block_size(&mut self, bytes: u64) {
-        self.stream().block_sizes = BlockSizes::one(Bytes(bytes));
+        self.stream().kind_mut().block_sizes = BlockSizes::one(Bytes(bytes));
     }
 
     pub(crate) fn judge(&self) -> Judgement {

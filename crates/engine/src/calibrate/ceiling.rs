@@ -89,7 +89,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
     let point = point(queue_depth, 1, WINDOW);
     let plans = plan::divide(&point);
     let (plan, stream) = (&plans[0], &point.streams[0]);
-    let block_size = stream.block_sizes.largest().0 as u32;
+    let block_size = stream.block_sizes().largest().0 as u32;
     let shape =
         Shape { slots: queue_depth, block_size, writes: false, seed: plan.seed, ..Shape::USUAL };
     let mut backend = B::open(targets, &shape)?;

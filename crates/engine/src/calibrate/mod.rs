@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::calibration::{NullTarget, Row, WakeUp};
 use fathom_core::measure::Record;
-use fathom_core::spec::{BackendKind, BlockSizes, Pacing, Point, Region, Stream, Workers};
+use fathom_core::spec::{BackendKind, BlockSizes, Kind, Pacing, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Span};
 
 use crate::aio::Aio;
@@ -153,7 +153,7 @@ fn open_zeros() -> io::Result<OpenTarget> {
 fn point(queue_depth: u32, workers: u32, window: Span) -> Point {
     assert!(queue_depth > 0 && workers > 0 && window > Span(0));
     let stream = Stream {
-        block_sizes: BlockSizes::one(BLOCK),
+        ios: Kind { block_sizes: BlockSizes::one(BLOCK), ..Kind::default() }.into(),
         pacing: Pacing::closed(queue_depth * workers),
         workers: Workers::Total(workers),
         ..Stream::reading(

@@ -35,7 +35,7 @@ pub(super) struct StartGrid {
 impl StartGrid {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
         let step = stream.alignment().0;
-        let sizes = distinct(&stream.block_sizes);
+        let sizes = distinct(&stream.block_sizes());
         let starts = |region: &Region| {
             let (first, length) = (region.offset.0, region.length.0);
             let of = move |&size: &u32| {

@@ -45,8 +45,8 @@ impl<D: Draw> Mixed<D> {
     ) -> Self {
         let grid = StartGrid::new(plan, stream);
         let mut draw = draw(&grid, Xoshiro256PlusPlus::seed_from_u64(plan.seed));
-        let mut mix = Mix::new(stream.read_share, plan.seed);
-        let step = |&size: &u32| match stream.align {
+        let mut mix = Mix::new(stream.read_share(), plan.seed);
+        let step = |&size: &u32| match stream.align() {
             Some(align) => u64::from(size).next_multiple_of(align.0),
             None => u64::from(size),
         };
@@ -64,8 +64,8 @@ impl<D: Draw> Mixed<D> {
             by_chance: (random_share * ALL as f64) as u64,
             coin: Xoshiro256Plus::seed_from_u64(plan.seed ^ 0x7275_6e73),
             mix,
-            sizes: Sizes::new(&stream.block_sizes, plan.seed),
-            steps: distinct(&stream.block_sizes).iter().map(step).collect(),
+            sizes: Sizes::new(&stream.block_sizes(), plan.seed),
+            steps: distinct(&stream.block_sizes()).iter().map(step).collect(),
             grid,
             draw,
             runs,

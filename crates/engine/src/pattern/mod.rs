@@ -17,7 +17,7 @@ pub(crate) mod testing;
 use fathom_core::Bytes;
 use fathom_core::measure::{Direction, Tally, Upkeep};
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{self, BlockSizes, Distribution, Region, Stream};
+use fathom_core::spec::{self, BlockSizes, Distribution, Ios, Part, Region, Stream};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{Xoshiro256Plus, Xoshiro256PlusPlus};
 
@@ -149,10 +149,10 @@ pub(crate) fn source<'a>(
     plan: &WorkerPlan,
     pointers: &'a Pointers,
 ) -> Box<dyn Source + 'a> {
-    let source: Box<dyn Source + 'a> = match (stream.kinds.is_empty(), stream.parts.is_empty()) {
-        (true, true) => moving(stream, plan, pointers),
-        (true, false) => Box::new(Parts::new(stream, plan, pointers)),
-        (false, _) => Box::new(Kinds::new(stream, plan, pointers)),
+    let source: Box<dyn Source + 'a> = match &stream.ios {
+        Ios::Alike(_) => moving(stream, plan, pointers),
+        Ios::ByRegion(_) => Box::new(Kinds::new(stream, plan, pointers)),
+        Ios::Drawn(parts) => Box::new(Parts::new(stream, parts, plan, pointers)),
     };
     match stream.trims() {
         false => source,
@@ -168,7 +168,7 @@ struct Kinds<'a> {
 
 impl<'a> Kinds<'a> {
     fn new(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Self {
-        assert!(stream.kinds.len() == plan.regions.len());
+        assert!(stream.regions.len() == plan.regions.len());
         let own = |(place, region): (usize, &Region)| {
             let plan = WorkerPlan {
                 regions: Vec::from([*region]),
@@ -206,15 +206,15 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Self {
-        let own = |place: usize| {
+    fn new(stream: &Stream, parts: &[Part], plan: &WorkerPlan, pointers: &'a Pointers) -> Self {
+        let own = |(place, stream): (usize, &Stream)| {
             // An odd factor keeps the seeds of the parts apart.
             let seed = plan.seed ^ (place as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            moving(&stream.of_part(place), &WorkerPlan { seed, ..plan.clone() }, pointers)
+            moving(stream, &WorkerPlan { seed, ..plan.clone() }, pointers)
         };
-        let weights: Vec<f64> = stream.parts.iter().map(|part| part.weight).collect();
+        let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
         Self {
-            sources: (0..stream.parts.len()).map(own).collect(),
+            sources: stream.each_kind().iter().enumerate().map(own).collect(),
             draw: Draws::new(&weights, plan.seed ^ 0x7061_7274),
         }
     }
@@ -272,7 +272,7 @@ fn moving<'a>(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Box
     ) -> Box<dyn Source + 'a> {
         Box::new(Requests::new(plan, stream, pattern))
     }
-    match &stream.pattern {
+    match stream.pattern() {
         spec::Pattern::Sequential(sequence) if sequence.backward => {
             boxed(plan, stream, Backward::new(plan, stream, *sequence))
         }
@@ -426,8 +426,8 @@ impl<P: Pattern> Requests<P> {
     pub(crate) fn new(plan: &WorkerPlan, stream: &Stream, pattern: P) -> Self {
         Self {
             pattern,
-            mix: Mix::new(stream.read_share, plan.seed),
-            sizes: Sizes::new(&stream.block_sizes, plan.seed),
+            mix: Mix::new(stream.read_share(), plan.seed),
+            sizes: Sizes::new(&stream.block_sizes(), plan.seed),
             turns: RegionTurns::new(plan, stream),
         }
     }
@@ -616,7 +616,7 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_core::spec::{Pacing, Sequence};
+    use fathom_core::spec::{Kind, Pacing, Sequence};
 
     const KIB4: Size = Size { place: 0, bytes: 4096 };
 
@@ -680,8 +680,12 @@ mod tests {
     fn mixed_stream() -> Stream {
         let weights = [(Bytes(4096), 5.0), (Bytes(8192), 3.0), (Bytes(16384), 2.0)];
         Stream {
-            block_sizes: BlockSizes::weighted(&weights, &[(Bytes(12288), 1.0)]),
-            read_share: 0.6,
+            ios: Kind {
+                block_sizes: BlockSizes::weighted(&weights, &[(Bytes(12288), 1.0)]),
+                read_share: 0.6,
+                ..Kind::default()
+            }
+            .into(),
             ..Stream::reading("mixed", Vec::new())
         }
     }
@@ -749,7 +753,8 @@ mod tests {
         let mut plan = plan(0, 1);
         plan.regions.push(Region { target: 7, offset: Bytes(1 << 20), length: Bytes(1 << 20) });
         let draw = |share: f64, at_once: &[usize]| -> Vec<Request> {
-            let stream = Stream { read_share: share, ..reads() };
+            let mut stream = reads();
+            stream.kind_mut().read_share = share;
             let random = Random::new(&plan, &stream);
             let mut source = Requests::new(&plan, &stream, random);
             let mut drawn = Vec::new();

@@ -18,8 +18,8 @@ struct RegionSteps {
 
 impl RegionSteps {
     fn new(plan: &WorkerPlan, stream: &Stream) -> Self {
-        let sizes = distinct(&stream.block_sizes);
-        let step = |&size: &u32| match stream.pattern.stride() {
+        let sizes = distinct(&stream.block_sizes());
+        let step = |&size: &u32| match stream.pattern().stride() {
             Some(stride) => stride.0,
             None => u64::from(size),
         };
@@ -55,7 +55,7 @@ struct Walk {
 
 /// The places that a worker's walks start from, and the number of steps of a region.
 fn starting(plan: &WorkerPlan, stream: &Stream, sequence: Sequence, region: &Region) -> (u64, u64) {
-    let smallest = stream.block_sizes.smallest().0;
+    let smallest = stream.block_sizes().smallest().0;
     let step = sequence.stride.map_or(smallest, |stride| stride.0);
     let count = (region.length.0 - smallest) / step + 1;
     let first = match sequence.starts {

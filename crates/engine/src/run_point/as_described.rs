@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::measure::{Direction, Tally, Waits};
 use fathom_core::plan;
 use fathom_core::spec::{
-    BackendKind, BlockSizes, Distribution, Extent, HotRange, Kind, Order, Pacing, Part, Pattern,
-    Point, Region, Sequence, Starts, Stream, Turns, Workers, check_pattern,
+    BackendKind, BlockSizes, Distribution, Extent, HotRange, Ios, Kind, Order, Pacing, Part,
+    Pattern, Point, Region, Sequence, Starts, Stream, Turns, Workers, check_pattern,
 };
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -71,7 +71,10 @@ impl Sink for Forget {
 /// A stream of one block size in one region of so many blocks that begins at 8 KiB.
 fn stream(pattern: Pattern, blocks: u64) -> Stream {
     let region = Region { target: 0, offset: Bytes(2 * BLOCK), length: Bytes(blocks * BLOCK) };
-    Stream { pattern, ..Stream::reading("test", Vec::from([region])) }
+    Stream {
+        ios: Kind { pattern, ..Kind::default() }.into(),
+        ..Stream::reading("test", Vec::from([region]))
+    }
 }
 
 fn with_workers(workers: u32, stream: Stream) -> Stream {
@@ -96,7 +99,7 @@ fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
         let mut backend = Spy { backend: Sim::open(&options, 8), seen: Vec::new() };
         let job = Assignment {
             plan,
-            writes: point.streams[0].read_share < 1.0,
+            writes: point.streams[0].read_share() < 1.0,
             timetable: Timetable::of(&point, Instant(0)),
             cpu: || None,
             ends_early: &|| false,
@@ -215,10 +218,8 @@ fn sequential_workers_go_around_from_their_starts() {
 #[test]
 fn backward_ios_of_several_sizes_end_where_the_one_before_them_began() {
     let sizes = [(Bytes(BLOCK), 1.0), (Bytes(3 * BLOCK), 1.0)];
-    let stream = Stream {
-        block_sizes: BlockSizes::weighted(&sizes, &sizes),
-        ..stream(sequence(None, Starts::Spread, true), 10)
-    };
+    let mut stream = stream(sequence(None, Starts::Spread, true), 10);
+    stream.kind_mut().block_sizes = BlockSizes::weighted(&sizes, &sizes);
     let end = 12 * BLOCK;
     let mut before = end;
     for io in &issued(&stream, 1000)[0] {
@@ -277,7 +278,7 @@ fn drawn_targets_get_their_shares_whatever_the_pattern() {
     let mixed = Pattern::Mixed { random_share: 0.4, distribution: Distribution::Uniform };
     for pattern in [Pattern::SEQUENTIAL, Pattern::RANDOM, Pattern::Shuffled, mixed] {
         let stream = Stream {
-            pattern: pattern.clone(),
+            ios: Kind { pattern: pattern.clone(), ..Kind::default() }.into(),
             turns: Turns::Weighted(WEIGHTS.to_vec()),
             ..Stream::reading("drawn", (0..4).map(region).collect())
         };
@@ -319,9 +320,10 @@ fn regions_whose_ios_differ_get_what_each_would_get_alone() {
     let weights = [60.0, 10.0, 30.0];
     let stream = Stream {
         turns: Turns::Weighted(weights.to_vec()),
+        ios: Ios::ByRegion(kinds),
         ..Stream::reading("kinds", (0..3).map(region).collect())
     };
-    let stream = with_workers(1, stream.with_kinds(kinds));
+    let stream = with_workers(1, stream);
     let ios = issued(&stream, 100_000).concat();
     let of = |target| ios.iter().filter(move |io| io.target == target);
     let counts = [0, 1, 2].map(|target| of(target).count() as u64);
@@ -356,7 +358,7 @@ fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
         part(3.0, 4 * KIB, 1.0, Pattern::Interlocked { stride: None }),
     ]);
     let stream = Stream::reading("parts", (0..2).map(region).collect());
-    let stream = with_workers(1, stream.with_parts(parts));
+    let stream = with_workers(1, Stream { ios: Ios::Drawn(parts), ..stream });
     let ios = issued(&stream, 100_000).concat();
     let of = |size: u64| ios.iter().filter(move |io| u64::from(io.length) == size * KIB);
     let counts = [8, 64, 4].map(|size| of(size).count() as u64);
@@ -406,7 +408,8 @@ fn uniform_ios_go_everywhere_as_often() {
 #[test]
 fn an_alignment_below_or_above_the_block_has_all_its_multiples() {
     for (align, starts) in [(512, 793), (BLOCK, 100), (12 * KIB, 34), (7 * KIB, 57)] {
-        let stream = Stream { align: Some(Bytes(align)), ..stream(Pattern::RANDOM, 100) };
+        let mut stream = stream(Pattern::RANDOM, 100);
+        stream.kind_mut().align = Some(Bytes(align));
         let mut counts = vec![0; starts];
         for io in &issued(&stream, 100_000)[0] {
             assert!((io.offset - 2 * BLOCK).is_multiple_of(align));
@@ -606,7 +609,8 @@ fn sequential_runs_between_random_ios_are_geometric_and_of_one_direction() {
     for share in [0.05, 0.2, 0.8] {
         let pattern = Pattern::Mixed { random_share: share, distribution: Distribution::Uniform };
         // So large that an I/O by chance hardly ever continues a run.
-        let stream = Stream { read_share: 0.7, ..stream(pattern, 1 << 34) };
+        let mut stream = stream(pattern, 1 << 34);
+        stream.kind_mut().read_share = 0.7;
         let ios = &issued(&stream, 500_000)[0];
         let mut lengths = vec![0_u64; 400];
         let mut length = 0;
@@ -701,20 +705,10 @@ prop_compose! {
             Region { target: 0, offset: Bytes(offset), length: Bytes(largest + more) }
         };
         let align = align.filter(|_| pattern.is_aligned()).map(Bytes);
-        Stream {
-            pattern,
-            block_sizes,
-            align,
-            zones,
-            read_share,
-            turns: weights.map_or(Turns::InTurn, |mut weights: Vec<f64>| {
+        Stream { ios: Kind { pattern, block_sizes, align, read_share }.into(), zones, turns: weights.map_or(Turns::InTurn, |mut weights: Vec<f64>| {
                 weights.truncate(regions.len());
                 Turns::Weighted(weights)
-            }),
-            workers: Workers::Total(workers),
-            pacing: Pacing::closed(workers),
-            ..Stream::reading("any", regions.into_iter().map(region).collect())
-        }
+            }), workers: Workers::Total(workers), pacing: Pacing::closed(workers), ..Stream::reading("any", regions.into_iter().map(region).collect()) }
     }
 }
 
@@ -749,8 +743,8 @@ proptest! {
                 let region = plan.regions[request.region()];
                 let from = request.offset.checked_sub(region.offset.0).expect("it is not before");
                 prop_assert!(from + u64::from(request.length()) <= region.length.0);
-                let always = matches!(stream.pattern, Pattern::Random(_) | Pattern::Shuffled);
-                if always || stream.align.is_some() && from > 0 {
+                let always = matches!(stream.pattern(), Pattern::Random(_) | Pattern::Shuffled);
+                if always || stream.align().is_some() && from > 0 {
                     prop_assert!(from.is_multiple_of(stream.alignment().0), "{request:?}");
                 }
             }

@@ -190,13 +190,13 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
         let alike = |one: &&spec::Stream| {
             one.payload == stream.payload
                 && one.workplace.large_pages == stream.workplace.large_pages
-                && one.read_share < 1.0
+                && one.read_share() < 1.0
         };
         // A pool may be large, so that streams that write from the same one have it together.
         let known = point.streams[..place].iter().position(|one| alike(&one));
         contents.push(match known {
             // Who only reads needs none, whatever the stream would write.
-            _ if stream.read_share == 1.0 => Content::RANDOM,
+            _ if stream.read_share() == 1.0 => Content::RANDOM,
             Some(known) => contents[known].clone(),
             None => load(stream)?,
         });

@@ -146,7 +146,7 @@ fn followed<F: Follow>(
 }
 
 fn writes(point: &Point, plan: &WorkerPlan) -> bool {
-    point.streams[plan.stream as usize].read_share < 1.0
+    point.streams[plan.stream as usize].read_share() < 1.0
 }
 
 /// Runs the only worker.
@@ -411,7 +411,7 @@ impl<'a> SharedDevice<'a> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::spec::{Arrivals, Pacing, Region, Stream};
+    use fathom_core::spec::{Arrivals, Kind, Pacing, Region, Stream};
     use fathom_core::{Bytes, Rate, plan};
 
     use super::*;
@@ -466,10 +466,10 @@ mod tests {
             for pacing in &pacings {
                 let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) };
                 let stream = Stream {
+                    ios: Kind { read_share: 0.7, ..Kind::default() }.into(),
                     pacing: pacing.clone(),
                     ..Stream::reading("one", Vec::from([region]))
                 };
-                let stream = Stream { read_share: 0.7, ..stream };
                 let point = Point {
                     warm_up: Span::from_ms(250),
                     ..Point::of(Vec::from([stream]), Span::from_secs(1))

@@ -125,10 +125,10 @@ impl RealRun<'_> {
             // A trim moves no data, and may be much longer than what could have a buffer.
             block_size: match stream.trims_alone() {
                 true => PAGE,
-                false => stream.block_sizes.largest().0 as u32,
+                false => stream.block_sizes().largest().0 as u32,
             },
-            reads: stream.read_share > 0.0,
-            writes: stream.read_share < 1.0,
+            reads: stream.read_share() > 0.0,
+            writes: stream.read_share() < 1.0,
             seed: plan.seed,
             content: self.contents[plan.stream as usize].share(
                 self.plans.len() as u32,

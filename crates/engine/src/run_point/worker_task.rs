@@ -109,11 +109,8 @@ impl WorkerTask {
         let own = &self.plan.pace;
         // A rest ends on time, as an open loop's I/Os start on time.
         if own.is_open() || own.rests() != Rests::None {
-            let share = own
-                .is_realtime()
-                .then(realtime::request)
-                .transpose()
-                .map_err(RunError::Refused)?;
+            let share =
+                own.is_realtime().then(realtime::request).transpose().map_err(RunError::Refused)?;
             backend.pace(Pace {
                 wake_up: Some(clock::wake_up()),
                 spins_in_flight: self.spins_in_flight,

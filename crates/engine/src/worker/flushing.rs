@@ -138,7 +138,7 @@ fn is_write(request: &Request) -> bool {
 mod tests {
     use fathom_core::measure::{Ledger, Tally, Upkeep};
     use fathom_core::plan::divide;
-    use fathom_core::spec::{Arrivals, Pacing, Point, Region, Stream};
+    use fathom_core::spec::{self, Arrivals, Pacing, Point, Region, Stream};
     use fathom_core::{Bytes, Rate, Span};
 
     use super::*;
@@ -249,8 +249,8 @@ mod tests {
     fn run(flush: Flush, read_share: f64, pacing: Pacing) -> (Spy, Ledger, [u64; 3]) {
         let region = Region { target: 3, offset: Bytes(0), length: Bytes(1 << 20) };
         let stream = Stream {
+            ios: spec::Kind { read_share, ..spec::Kind::default() }.into(),
             flush: Some(flush),
-            read_share,
             pacing,
             ..Stream::reading("test", Vec::from([region]))
         };

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use fathom_core::measure::Errors;
 use fathom_core::plan::WorkerPlan;
-use fathom_core::spec::{BlockSizes, Loop, Pacing, Region, Stream};
+use fathom_core::spec::{BlockSizes, Kind, Loop, Pacing, Region, Stream};
 use fathom_core::{Bytes, Rate};
 
 use super::*;
@@ -128,7 +128,10 @@ fn run_on(
     };
     let mut sink = Keep { kept: Vec::new(), asked: 0, refuses };
     let block_sizes = BlockSizes::one(Bytes(u64::from(BLOCK_SIZE)));
-    let stream = Stream { block_sizes, read_share: 0.5, ..Stream::reading("test", Vec::new()) };
+    let stream = Stream {
+        ios: Kind { block_sizes, read_share: 0.5, ..Kind::default() }.into(),
+        ..Stream::reading("test", Vec::new())
+    };
     let mut source = Requests::new(&plan, &stream, Random::new(&plan, &stream));
     let tally = empty_tally(&plan);
     let outcome = match pacing.pace {

@@ -35,7 +35,9 @@ fn looked_at(device: &str, point: &Point, enough_at: usize) -> (Record, Vec<Reco
 fn mixed() -> Point {
     let mut point = lasting(6, open(30e3, Arrivals::Poisson, 64));
     let closed = Pacing::closed(6);
-    point.streams.push(Stream { pacing: closed, read_share: 0.5, ..point.streams[0].clone() });
+    let mut mixed = Stream { pacing: closed, ..point.streams[0].clone() };
+    mixed.kind_mut().read_share = 0.5;
+    point.streams.push(mixed);
     point.streams.iter_mut().for_each(|stream| stream.workers = Workers::Total(3));
     point.warm_up = Span::from_ms(500);
     point.looks = (1..6).map(Span::from_secs).collect();

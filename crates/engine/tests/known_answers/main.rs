@@ -14,7 +14,9 @@ mod together;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::measure::{Direction, ErrorKind, Flow, Histogram, IoError, Record, Upkeep};
-use fathom_core::spec::{Arrivals, BlockSizes, Pacing, Pattern, Point, Region, Stream, Workers};
+use fathom_core::spec::{
+    Arrivals, BlockSizes, Kind, Pacing, Pattern, Point, Region, Stream, Workers,
+};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
@@ -29,7 +31,8 @@ fn point(pacing: Pacing) -> Point {
         interval: Span::from_ms(100),
         ..Point::of(
             Vec::from([Stream {
-                block_sizes: BlockSizes::one(Bytes(4 * KIB)),
+                ios: Kind { block_sizes: BlockSizes::one(Bytes(4 * KIB)), ..Kind::default() }
+                    .into(),
                 pacing,
                 ..Stream::reading(
                     "load",
@@ -84,7 +87,7 @@ fn check_books(point: &Point, record: &Record) {
     let total = record.total(None);
     let upkeep = Upkeep::ALL.map(|what| record.upkeep(what, |_, _| true).ios());
     assert_eq!(total.ios() + upkeep.iter().sum::<u64>(), ledger.completed);
-    assert_eq!(total.bytes.0, total.ios() * point.streams[0].block_sizes.largest().0);
+    assert_eq!(total.bytes.0, total.ios() * point.streams[0].block_sizes().largest().0);
     assert_eq!(total.response_time().count(), total.ios());
     let reads_and_writes = Direction::BOTH.map(|one| record.total(Some(one)).ios());
     assert_eq!(reads_and_writes.iter().sum::<u64>(), total.ios());
@@ -146,7 +149,7 @@ fn littles_law_holds_in_every_loop_on_every_device() {
         (exponential, closed(16)),
         (exponential, open(15e3, Arrivals::Poisson, 1_000)),
         ("ssd", closed(64)),
-        ("ssd", with(closed(16), |stream| stream.read_share = 0.5)),
+        ("ssd", with(closed(16), |stream| stream.kind_mut().read_share = 0.5)),
         ("ssd", open(100e3, Arrivals::Uniform, 100)),
         ("hdd", lasting(20, closed(8))),
     ] {
@@ -335,8 +338,9 @@ fn every_error_is_counted_and_the_first_are_kept_in_full() {
 #[test]
 fn errors_short_reads_and_zero_bytes_come_in_their_shares() {
     let device = "queue,error=1%,short=2%,zero=3%";
-    let point =
-        with(lasting(5, closed(8)), |stream| stream.block_sizes = BlockSizes::one(Bytes(8 * KIB)));
+    let point = with(lasting(5, closed(8)), |stream| {
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(8 * KIB))
+    });
     let record = run(device, &point);
     let ledger = record.ledger();
     // Six standard deviations of a binomial share of 6 % of 400,000.
@@ -352,7 +356,7 @@ fn errors_short_reads_and_zero_bytes_come_in_their_shares() {
 
 #[test]
 fn writes_fail_and_are_never_short() {
-    let point = with(closed(8), |stream| stream.read_share = 0.0);
+    let point = with(closed(8), |stream| stream.kind_mut().read_share = 0.0);
     let record = run("queue,short=1", &point);
     assert_eq!(record.errors(), 0);
     assert_eq!(record.total(Some(Direction::Read)).ios(), 0);
@@ -397,7 +401,7 @@ fn a_device_that_only_fails_is_given_up() {
 #[test]
 fn buckets_need_not_fit_the_intervals_and_hold_every_io() {
     let mixed = |s: &mut Stream| {
-        s.read_share = 0.6;
+        s.kind_mut().read_share = 0.6;
         s.workers = Workers::Total(3);
     };
     let device = "queue,servers=8,service-time=100us";
@@ -454,7 +458,8 @@ fn noise_differs_between_trials_of_one_device() {
 #[test]
 fn reads_have_their_share_within_binomial_bounds() {
     for share in [0.0, 0.05, 0.5, 0.7, 1.0] {
-        let record = run("queue", &with(lasting(5, closed(8)), |s| s.read_share = share));
+        let record =
+            run("queue", &with(lasting(5, closed(8)), |s| s.kind_mut().read_share = share));
         let ios = record.total(None).ios() as f64;
         let reads = record.total(Some(Direction::Read)).ios() as f64;
         let bound = 5.0 * (share * (1.0 - share) / ios).sqrt();
@@ -466,8 +471,8 @@ fn reads_have_their_share_within_binomial_bounds() {
 fn offsets(region: Region, pattern: Pattern, block_size: u64) -> Vec<u64> {
     let point = with(closed(1), |stream| {
         stream.regions = Vec::from([region]);
-        stream.pattern = pattern;
-        stream.block_sizes = BlockSizes::one(Bytes(block_size));
+        stream.kind_mut().pattern = pattern;
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(block_size));
     });
     let record = run("queue,error=1", &point);
     first_errors(&record).iter().map(|error| error.offset.0).collect()
@@ -510,8 +515,8 @@ fn a_simulated_ssd_looks_like_an_nvme_drive() {
     assert_near(quantile(&alone.service_time, 0.5), 90e3, 0.03);
     assert_near(iops(&run("ssd", &whole(closed(128)))), 600e3, 0.05);
     let large = with(closed(8), |stream| {
-        stream.block_sizes = BlockSizes::one(Bytes(MIB));
-        stream.pattern = Pattern::SEQUENTIAL;
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(MIB));
+        stream.kind_mut().pattern = Pattern::SEQUENTIAL;
     });
     let record = run("ssd", &whole(lasting(2, large)));
     assert_near(record.total(None).bytes.0 as f64 / 2.0, 3e9, 0.01);
@@ -520,7 +525,9 @@ fn a_simulated_ssd_looks_like_an_nvme_drive() {
 #[test]
 fn reads_of_an_ssd_are_slower_under_writes() {
     let read_p99 = |share| {
-        let point = with(lasting(3, open(100e3, Arrivals::Poisson, 256)), |s| s.read_share = share);
+        let point = with(lasting(3, open(100e3, Arrivals::Poisson, 256)), |s| {
+            s.kind_mut().read_share = share
+        });
         quantile(&run("ssd", &point).total(Some(Direction::Read)).service_time, 0.99)
     };
     let quantiles = [1.0, 0.9, 0.5].map(read_p99);
@@ -532,7 +539,7 @@ fn reads_of_an_ssd_are_slower_under_writes() {
 fn collections_of_an_ssd_show_in_the_tail() {
     let longest = |device| {
         let point = with(lasting(5, open(200e3, Arrivals::Uniform, 4096)), |stream| {
-            stream.read_share = 0.5;
+            stream.kind_mut().read_share = 0.5;
         });
         run(device, &point).total(Some(Direction::Read)).service_time.max().expect("some")
     };
@@ -549,12 +556,12 @@ fn a_simulated_hdd_gains_by_depth_and_by_order() {
     let deep = run("hdd", &whole(closed(32)));
     assert!(iops(&deep) > 2.0 * iops(&alone));
     let stream = with(closed(1), |stream| {
-        stream.block_sizes = BlockSizes::one(Bytes(MIB));
-        stream.pattern = Pattern::SEQUENTIAL;
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(MIB));
+        stream.kind_mut().pattern = Pattern::SEQUENTIAL;
     });
     let record = run("hdd", &whole(stream.clone()));
     assert_near(record.total(None).bytes.0 as f64 / 60.0, 180e6, 0.01);
-    let random = with(stream, |stream| stream.pattern = Pattern::RANDOM);
+    let random = with(stream, |stream| stream.kind_mut().pattern = Pattern::RANDOM);
     let record = run("hdd", &whole(random));
     assert!(record.total(None).bytes.0 as f64 / 60.0 < 90e6);
 }

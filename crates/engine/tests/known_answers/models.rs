@@ -8,17 +8,17 @@ const MB: f64 = 1e6;
 
 fn blocks(size: u64, point: Point) -> Point {
     with(point, |stream| {
-        stream.block_sizes = BlockSizes::one(Bytes(size));
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(size));
         stream.regions[0].length = Bytes(size * 10_000);
     })
 }
 
 fn writes(point: Point) -> Point {
-    with(point, |stream| stream.read_share = 0.0)
+    with(point, |stream| stream.kind_mut().read_share = 0.0)
 }
 
 fn sequential(point: Point) -> Point {
-    with(point, |stream| stream.pattern = Pattern::SEQUENTIAL)
+    with(point, |stream| stream.kind_mut().pattern = Pattern::SEQUENTIAL)
 }
 
 /// Bytes per second.
@@ -216,7 +216,7 @@ fn reads_of_a_disk(array: &str, streams: u32, in_flight: u32, block: u64) -> f64
         let stream = point.streams.pop().expect("a point has a stream");
         let zone = |nth: u32| {
             let mut stream = stream.clone();
-            stream.block_sizes = BlockSizes::one(Bytes(block));
+            stream.kind_mut().block_sizes = BlockSizes::one(Bytes(block));
             stream.regions[0].offset = Bytes(u64::from(nth) * 100_000_000_000);
             stream.regions[0].length = Bytes(block * 1_000_000);
             stream
@@ -314,9 +314,9 @@ fn cell(write: f64, read: f64) -> Point {
     let mut point = lasting(10, open(read, Arrivals::Poisson, 10_000));
     let size = 128 * KIB;
     let written = with(open(write / size as f64, Arrivals::Uniform, 1000), |stream| {
-        stream.block_sizes = BlockSizes::one(Bytes(size));
-        stream.pattern = Pattern::SEQUENTIAL;
-        stream.read_share = 0.0;
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(size));
+        stream.kind_mut().pattern = Pattern::SEQUENTIAL;
+        stream.kind_mut().read_share = 0.0;
     });
     point.streams.extend(written.streams);
     point.warm_up = Span::from_secs(1);

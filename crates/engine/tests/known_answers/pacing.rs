@@ -251,7 +251,7 @@ fn a_pass_covers_every_block_of_the_region_once() {
         for (workers, passes) in [(1, 1), (4, 1), (4, 2)] {
             let point = with(lasting(60, closed(8)), |stream| {
                 stream.regions[0].length = Bytes(1000 * 4 * KIB);
-                stream.pattern = pattern.clone();
+                stream.kind_mut().pattern = pattern.clone();
                 (stream.workers, stream.pacing.limit) =
                     (Workers::Total(workers), Some(Limit::Passes(passes)));
             });
@@ -285,7 +285,7 @@ fn other_streams_go_on_until_those_with_a_limit_are_done() {
 fn blocks_of_several_sizes_stop_with_the_one_that_reaches_the_limit() {
     let sizes = [(Bytes(4 * KIB), 1.0), (Bytes(64 * KIB), 1.0)];
     let point = with(lasting(60, closed(16)), |stream| {
-        stream.block_sizes = BlockSizes::weighted(&sizes, &sizes);
+        stream.kind_mut().block_sizes = BlockSizes::weighted(&sizes, &sizes);
         stream.pacing.limit = Some(Limit::Bytes(Bytes(100 * MIB)));
     });
     let options = "queue,servers=4".parse().unwrap();
@@ -319,7 +319,7 @@ fn a_cool_down_changes_nothing_of_what_is_recorded() {
     };
     let flushed = |point| {
         with(point, |stream| {
-            stream.read_share = 0.2;
+            stream.kind_mut().read_share = 0.2;
             stream.flush = Some(fathom_core::spec::Flush::DATA);
         })
     };

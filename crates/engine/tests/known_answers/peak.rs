@@ -85,8 +85,8 @@ fn device(points: &[(u32, f64)], seed: u64) -> sim::Options {
 /// The answer and the number of probes.
 fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
     let mut base = with(closed(1), |stream| {
-        stream.block_sizes = BlockSizes::one(Bytes(MIB));
-        stream.read_share = 0.0;
+        stream.kind_mut().block_sizes = BlockSizes::one(Bytes(MIB));
+        stream.kind_mut().read_share = 0.0;
     });
     base.seed = seed << 32;
     let search = Search::Saturation { vary: Vary::QueueDepth, up_to: DEEPEST, enough: 0.95 };

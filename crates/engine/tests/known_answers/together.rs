@@ -129,7 +129,8 @@ fn a_seed_repeats_the_record_of_many_workers_and_another_does_not() {
         let pacings = [poisson(20e3), Pacing::closed(9), poisson(3e3)];
         let mut point = Point { seed, window: Span::from_secs(2), ..streams(&pacings) };
         for (stream, read_share) in point.streams.iter_mut().zip([1.0, 0.5, 0.0]) {
-            (stream.read_share, stream.workers) = (read_share, Workers::Total(3));
+            stream.kind_mut().read_share = read_share;
+            stream.workers = Workers::Total(3);
         }
         point
     };
@@ -145,7 +146,7 @@ fn a_stream_of_writes_slows_the_reads_of_another_down() {
         let writes = write_depth.map(Pacing::closed);
         let pacings: Vec<Pacing> = std::iter::once(poisson(50e3)).chain(writes).collect();
         let mut point = Point { window: Span::from_secs(2), ..streams(&pacings) };
-        point.streams[1..].iter_mut().for_each(|stream| stream.read_share = 0.0);
+        point.streams[1..].iter_mut().for_each(|stream| stream.kind_mut().read_share = 0.0);
         quantile(of_stream(&run("ssd", &point), 0).response_time(), 0.95)
     };
     let times = [None, Some(1), Some(32)].map(p95);
@@ -194,7 +195,7 @@ fn stopping_ends_all_workers_at_one_instant() {
 fn workers_on_one_device_flush_each_on_its_own() {
     // Four writes at once take 100 us, and a flush takes no time: it is as fast as without.
     let point = with(workers(2, closed(8)), |stream| {
-        stream.read_share = 0.0;
+        stream.kind_mut().read_share = 0.0;
         stream.flush = Some(Flush { every: 4, data_only: true, barrier: true });
     });
     let record = run("queue,servers=8,service-time=100us", &point);

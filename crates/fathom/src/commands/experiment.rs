@@ -177,8 +177,9 @@ impl Writes {
                 self.bytes += bytes * f64::from(times);
                 continue;
             }
-            let sizes = &stream.block_sizes;
-            let share = (1.0 - stream.read_share) * sizes.mean(0.0) / sizes.mean(stream.read_share);
+            let sizes = &stream.block_sizes();
+            let share =
+                (1.0 - stream.read_share()) * sizes.mean(0.0) / sizes.mean(stream.read_share());
             self.known = Known::Reckoned;
             for region in &stream.regions {
                 let (bandwidth, name) = ordinary(&targets[region.target as usize]);

@@ -372,7 +372,7 @@ fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
     let shares = Shares {
         workers: u64::from(worker_count(stream)),
         targets: stream.regions.len() as u64,
-        block: stream.block_sizes.mean(stream.read_share),
+        block: stream.block_sizes().mean(stream.read_share()),
     };
     match offered.of_stream(shares) {
         Offer::Steady(rate) => Ok(rate.0),

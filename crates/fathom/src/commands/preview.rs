@@ -67,7 +67,7 @@ pub fn offered_together(point: &Point) -> Option<String> {
     let seconds = point.window.as_secs_f64();
     let offered = point.streams.iter().filter_map(|stream| {
         let iops = stream.pacing.offered(Span(0), point.window)? / seconds;
-        let moved = stream.block_sizes.mean(stream.read_share) * (1.0 - stream.trim_share);
+        let moved = stream.block_sizes().mean(stream.read_share()) * (1.0 - stream.trim_share);
         Some((iops, iops * moved))
     });
     let offered: Vec<(f64, f64)> = offered.collect();
@@ -154,14 +154,14 @@ pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
     let window = stream.pacing.offered(Span(0), point.window + point.cool_down)?;
     let begins = stream.pacing.begins_with()?.0 * point.warm_up.as_secs_f64();
     let warm_up = if stream.pacing.active.start.is_some() { 0.0 } else { begins };
-    let writes = (warm_up + window) * (1.0 - stream.trim_share) * (1.0 - stream.read_share);
-    Some(writes * stream.block_sizes.mean(0.0))
+    let writes = (warm_up + window) * (1.0 - stream.trim_share) * (1.0 - stream.read_share());
+    Some(writes * stream.block_sizes().mean(0.0))
 }
 
 /// The share of a stream's bytes that is written.
 fn written_share(stream: &Stream) -> f64 {
-    let writes = 1.0 - stream.read_share;
-    writes * stream.block_sizes.mean(0.0) / stream.block_sizes.mean(stream.read_share)
+    let writes = 1.0 - stream.read_share();
+    writes * stream.block_sizes().mean(0.0) / stream.block_sizes().mean(stream.read_share())
 }
 
 /// A region of a target: "all 10 GiB", "1 GiB from offset 4 GiB of 10 GiB".

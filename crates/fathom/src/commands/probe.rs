@@ -38,7 +38,7 @@ impl Probing {
             .ok_or_else(|| too_small(target))?;
         let Region { offset, length, .. } = probe.region();
         let point = probe.point();
-        let block = point.streams[0].block_sizes.smallest();
+        let block = point.streams[0].block_sizes().smallest();
         check_region(target, Access::DIRECT, offset, length, block)?;
         let points = Vec::from([point]);
         let spec = Spec { points, targets, backend, consent: Overwrite::default() };
@@ -99,7 +99,8 @@ pub fn before(point: &Point, place: &Place, backend: Backend) -> Vec<Probing> {
 
 fn regions(point: &Point) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
-    let direct = |stream: &&Stream| stream.access.cache == Cache::Direct && stream.read_share < 1.0;
+    let direct =
+        |stream: &&Stream| stream.access.cache == Cache::Direct && stream.read_share() < 1.0;
     for region in point.streams.iter().filter(direct).flat_map(|stream| &stream.regions) {
         if regions.iter().all(|known| known.target != region.target) {
             regions.push(*region);

@@ -20,7 +20,7 @@ pub mod workers;
 
 use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::plan::zone;
-use fathom_core::spec::{BackendKind, Point, Rated, Region, Stream, Turns, Workplace};
+use fathom_core::spec::{BackendKind, Ios, Kind, Point, Rated, Region, Stream, Turns, Workplace};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 
@@ -157,18 +157,24 @@ fn stream(
     let drives = |region: &Region| u64::from(targets[region.target as usize].drives());
     let spread = (regions.len() as u32, regions.iter().map(drives).sum());
     let pacing = pacing::pacing(args, spread, &sizes, (own, active))?;
+    let pattern = pattern::pattern(&args.load)?;
+    let payload = payload::payload(args, &sizes, &kinds)?;
+    let (align, read_share) = (args.load.align, args.load.read_share);
     let mut stream = Stream {
-        pattern: pattern::pattern(&args.load)?,
-        align: args.load.align,
+        ios: match &parted {
+            Some((_, parts)) => Ios::Drawn(parts.clone()),
+            None if kinds.is_empty() => {
+                Kind { pattern, align, block_sizes: sizes, read_share }.into()
+            }
+            None => Ios::ByRegion(kinds),
+        },
         zones: args.load.zones,
         turns: match &args.load.weights {
             None => Turns::InTurn,
             Some(weights) => Turns::Weighted(weights.0.clone()),
         },
-        payload: payload::payload(args, &sizes, &kinds)?,
+        payload,
         flush: payload::flush(args)?,
-        block_sizes: sizes,
-        read_share: args.load.read_share,
         trim_share: args.load.trim_share,
         pacing,
         workers: args.load.workers,
@@ -180,12 +186,6 @@ fn stream(
         },
         ..Stream::reading(String::new(), regions)
     };
-    if let Some((_, parts)) = &parted {
-        stream = stream.with_parts(parts.clone());
-    }
-    if !kinds.is_empty() {
-        stream = stream.with_kinds(kinds);
-    }
     if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
         let unit = stream.alignment();
         stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));

@@ -1,7 +1,7 @@
 //! The parts of a stream whose I/Os are not all alike, and what is true of all of them together.
 
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Kind, Part, Stream};
+use fathom_core::spec::{Ios, Kind, Part, Stream};
 
 use super::pattern;
 use crate::cli::described::StreamArgs;
@@ -34,14 +34,15 @@ pub fn settle(args: &StreamArgs) -> Result<Option<(StreamArgs, Vec<Part>)>, Erro
         Ok(Part { weight: typed.weight, kind: kind(typed, args)? })
     };
     let parts: Vec<Part> = load.part.iter().map(part).collect::<Result<_, _>>()?;
-    let all = Stream::reading(String::new(), Vec::new()).with_parts(parts.clone());
+    let ios = Ios::Drawn(parts.clone());
+    let all = Stream { ios, ..Stream::reading(String::new(), Vec::new()) };
     let sizes = |direction| {
-        Sizes(all.block_sizes.of(direction).iter().map(|one| (one.size, one.share)).collect())
+        Sizes(all.block_sizes().of(direction).iter().map(|one| (one.size, one.share)).collect())
     };
     let mut together = args.clone();
     let load = &mut together.load;
     load.pattern = parts[0].kind.pattern.clone();
-    load.read_share = all.read_share;
+    load.read_share = all.read_share();
     (load.block_size, load.write_block_size) = match all.only_direction() {
         Some(direction) => (sizes(direction), None),
         None => (sizes(Direction::Read), Some(sizes(Direction::Write))),

@@ -57,18 +57,14 @@ pub(super) fn fits_pattern(
     if access.cache == Cache::Buffered {
         return Ok(());
     }
-    let parts = (0..stream.parts.len()).map(|place| stream.of_part(place));
-    let kinds = (0..stream.kinds.len()).map(|place| stream.of_region(place));
-    let unlike: Vec<Stream> = parts.chain(kinds).collect();
-    let each = if unlike.is_empty() { std::slice::from_ref(stream) } else { &unlike };
-    let distances = |stream: &Stream| {
+    let distances = |kind: &Kind| {
         [
-            ("--align", stream.align),
-            ("--pattern with a stride of", stream.pattern.stride()),
-            ("--start-distance", stream.pattern.start_distance()),
+            ("--align", kind.align),
+            ("--pattern with a stride of", kind.pattern.stride()),
+            ("--start-distance", kind.pattern.start_distance()),
         ]
     };
-    let distances: Vec<_> = each.iter().flat_map(distances).collect();
+    let distances: Vec<_> = stream.ios.kinds().into_iter().flat_map(distances).collect();
     for region in &stream.regions {
         let target = &targets[region.target as usize];
         let alignment = target.direct_alignment.unwrap_or(Bytes(1));

@@ -90,9 +90,9 @@ type Row = (&'static str, &'static [&'static str], fn(&Spec) -> bool);
 
 const RUN: &[Row] = &[
     ("", &["f"], |s| {
-        stream(s).block_sizes.only() == Some(Bytes(4096))
-            && stream(s).read_share == 1.0
-            && stream(s).pattern == Pattern::RANDOM
+        stream(s).block_sizes().only() == Some(Bytes(4096))
+            && stream(s).read_share() == 1.0
+            && *stream(s).pattern() == Pattern::RANDOM
             && stream(s).pacing == Pacing::closed(32)
             && stream(s).workers == Workers::PerTarget(1)
             && stream(s).regions[0].length == Bytes(Bytes::GIB)
@@ -108,10 +108,10 @@ const RUN: &[Row] = &[
             && !s.writes()
     }),
     ("block-size", &["f", "-b", "12.8MiB"], |s| {
-        stream(s).block_sizes.only() == Some(Bytes(3277 * 4096))
+        stream(s).block_sizes().only() == Some(Bytes(3277 * 4096))
     }),
     ("block-size", &["f", "-b", "4k/60,64k/40"], |s| {
-        let sizes = &stream(s).block_sizes;
+        let sizes = &stream(s).block_sizes();
         let reads: Vec<(u64, f64)> =
             sizes.of(Direction::Read).iter().map(|one| (one.size.0, one.share)).collect();
         reads == [(4096, 0.6), (65_536, 0.4)] && sizes.mean(1.0) == 4096.0 * 0.6 + 65_536.0 * 0.4
@@ -129,36 +129,36 @@ const RUN: &[Row] = &[
             "--overwrite",
         ],
         |s| {
-            let sizes = &stream(s).block_sizes;
+            let sizes = &stream(s).block_sizes();
             sizes.of(Direction::Read).len() == 1
                 && sizes.of(Direction::Write)[0].share == 0.75
                 && (sizes.smallest(), sizes.largest()) == (Bytes(8192), Bytes(128 << 10))
         },
     ),
     ("block-size", &["f", "--block-size", "64k"], |s| {
-        stream(s).block_sizes.only() == Some(Bytes(65_536))
+        stream(s).block_sizes().only() == Some(Bytes(65_536))
     }),
     ("read-share", &["f", "--read-share", "70%", "--overwrite"], |s| {
-        stream(s).read_share == 0.7 && point(s).name.starts_with("random 70/30 read/write 4 KiB")
+        stream(s).read_share() == 0.7 && point(s).name.starts_with("random 70/30 read/write 4 KiB")
     }),
     ("read-share", &["f", "--read-share", "0", "--overwrite"], |s| {
-        stream(s).read_share == 0.0 && point(s).name.starts_with("random write")
+        stream(s).read_share() == 0.0 && point(s).name.starts_with("random write")
     }),
-    ("pattern", &["f", "--pattern", "sequential"], |s| stream(s).pattern == Pattern::SEQUENTIAL),
+    ("pattern", &["f", "--pattern", "sequential"], |s| *stream(s).pattern() == Pattern::SEQUENTIAL),
     ("pattern", &["f", "--pattern", "zipf:1.1"], |s| {
         let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
-        stream(s).pattern == Pattern::Random(zipf)
+        *stream(s).pattern() == Pattern::Random(zipf)
             && point(s).name == "zipf 1.1 read 4 KiB, queue depth 32"
     }),
     ("pattern", &["f", "--pattern", "strided:64k"], |s| {
-        stream(s).pattern.stride() == Some(Bytes(65_536))
+        stream(s).pattern().stride() == Some(Bytes(65_536))
             && point(s).name == "strided 64 KiB read 4 KiB, queue depth 32"
     }),
-    ("align", &["f", "--align", "512"], |s| stream(s).align == Some(Bytes(512))),
-    ("align", &["f"], |s| stream(s).align.is_none() && stream(s).alignment() == Bytes(4096)),
+    ("align", &["f", "--align", "512"], |s| stream(s).align() == Some(Bytes(512))),
+    ("align", &["f"], |s| stream(s).align().is_none() && stream(s).alignment() == Bytes(4096)),
     ("align", &["f", "--buffered", "--align", "100"], |s| stream(s).alignment() == Bytes(100)),
     ("no-repeat", &["f", "--no-repeat"], |s| {
-        stream(s).pattern == Pattern::Shuffled
+        *stream(s).pattern() == Pattern::Shuffled
             && point(s).name == "non-repeating random read 4 KiB, queue depth 32"
     }),
     ("zones", &["f", "--zones", "-w", "4"], |s| stream(s).zones),
@@ -182,10 +182,10 @@ const RUN: &[Row] = &[
         ],
         |s| {
             let (stream, shares) =
-                (stream(s), [0, 1].map(|place| stream(s).of_part(place).read_share));
+                (stream(s), [0, 1].map(|place| stream(s).ios.kinds()[place].read_share));
             shares == [1.0, 0.0]
-                && (stream.read_share, stream.regions.len()) == (0.75, 2)
-                && stream.block_sizes.largest() == Bytes(8192)
+                && (stream.read_share(), stream.regions.len()) == (0.75, 2)
+                && stream.block_sizes().largest() == Bytes(8192)
                 && stream.name
                     == "75 % random read 8 KiB, 25 % sequential write 4 KiB, queue depth 32"
         },
@@ -203,7 +203,7 @@ const RUN: &[Row] = &[
             "--overwrite",
         ],
         |s| {
-            let sizes = |place| stream(s).of_part(place).block_sizes;
+            let sizes = |place: usize| &stream(s).ios.kinds()[place].block_sizes;
             sizes(0).of(Direction::Write)[0].size == Bytes(65_536)
                 && sizes(1).only() == Some(Bytes(4096))
         },
@@ -212,8 +212,8 @@ const RUN: &[Row] = &[
     ("zones", &["f", "--zones"], |s| stream(s).zones),
     ("queue-depth", &["f", "g", "--queue-depth", "8/disk"], |s| depth(s) == 16),
     ("start-distance", &["f", "--pattern", "backward", "--start-distance", "1m", "-w", "4"], |s| {
-        stream(s).pattern.start_distance() == Some(Bytes(Bytes::MIB))
-            && matches!(stream(s).pattern, Pattern::Sequential(sequence) if sequence.backward)
+        stream(s).pattern().start_distance() == Some(Bytes(Bytes::MIB))
+            && matches!(stream(s).pattern(), Pattern::Sequential(sequence) if sequence.backward)
     }),
     ("payload", &["f", "--read-share", "0", "--overwrite"], |s| {
         stream(s).payload == Payload::Random { compressible: 0.0, dedup: 0.0 }
@@ -348,7 +348,7 @@ const RUN: &[Row] = &[
     }),
     ("buffered", &["f", "--buffered"], |s| stream(s).access.cache == Cache::Buffered),
     ("buffered", &["f", "--buffered", "-b", "100"], |s| {
-        stream(s).block_sizes.only() == Some(Bytes(100))
+        stream(s).block_sizes().only() == Some(Bytes(100))
     }),
     ("trim-share", &["f", "--trim-share", "100%", "--overwrite"], |s| {
         stream(s).trims_alone() && s.writes() && stream(s).load_in_words() == "random trim 4 KiB"

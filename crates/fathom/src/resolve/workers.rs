@@ -139,7 +139,7 @@ pub(super) fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Err
         format!("--queue-depth {}", stream.pacing.queue_depth()),
         format!(
             "its buffers of {} take {}, more than half of the memory of {memory}",
-            stream.block_sizes.largest(),
+            stream.block_sizes().largest(),
             Bytes(buffers)
         ),
         "choose a smaller queue depth or block size",
@@ -150,8 +150,8 @@ pub(super) fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Err
 /// written.
 pub fn buffers(streams: &[Stream]) -> u64 {
     let of = |stream: &Stream| {
-        let sets = if 0.0 < stream.read_share && stream.read_share < 1.0 { 2 } else { 1 };
-        let page_block = stream.block_sizes.largest().0.next_multiple_of(4096);
+        let sets = if 0.0 < stream.read_share() && stream.read_share() < 1.0 { 2 } else { 1 };
+        let page_block = stream.block_sizes().largest().0.next_multiple_of(4096);
         u64::from(stream.pacing.queue_depth()).saturating_mul(sets * page_block)
     };
     streams.iter().map(of).fold(0, u64::saturating_add)
@@ -161,7 +161,7 @@ pub fn buffers(streams: &[Stream]) -> u64 {
 /// together.
 pub fn pools(streams: &[Stream]) -> u64 {
     let mut pools: Vec<(&Payload, bool)> = Vec::new();
-    for stream in streams.iter().filter(|stream| stream.read_share < 1.0) {
+    for stream in streams.iter().filter(|stream| stream.read_share() < 1.0) {
         let pool = (&stream.payload, stream.workplace.large_pages);
         if matches!(pool.0, Payload::Pool { .. }) && !pools.contains(&pool) {
             pools.push(pool);

@@ -98,7 +98,7 @@ fn every_workload_that_ships_can_be_run() {
     let oltp = settle(&["oltp", "f", "--overwrite", "--set", "depth=5"]).unwrap();
     let stream = &oltp.points[0].streams[0];
     assert_eq!(stream.pacing, Pacing::closed(5));
-    assert_eq!((stream.read_share, stream.block_sizes.only()), (0.7, Some(Bytes(8192))));
+    assert_eq!((stream.read_share(), stream.block_sizes().only()), (0.7, Some(Bytes(8192))));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn streams_have_their_own_targets_regions_and_access() {
     request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
     let point = settle_request(&request).unwrap().points.remove(0);
     let [stream] = point.streams.as_slice() else { panic!("{point:#?}") };
-    assert_eq!((stream.block_sizes.largest(), stream.read_share), (Bytes(4096), 0.7));
+    assert_eq!((stream.block_sizes().largest(), stream.read_share()), (Bytes(4096), 0.7));
     let part = "50% block-size=8k".to_owned();
     request.typed.push(Typed { name: "part".to_owned(), value: Some(part) });
     assert!(settle_request(&request).unwrap_err().contains("--part"));
@@ -188,8 +188,8 @@ fn what_is_nearer_wins_key_by_key() {
         .streams
         .iter()
         .map(|stream| {
-            let block = stream.block_sizes.only().unwrap().0 >> 10;
-            (stream.name.as_str(), block, stream.pacing.queue_depth(), stream.read_share)
+            let block = stream.block_sizes().only().unwrap().0 >> 10;
+            (stream.name.as_str(), block, stream.pacing.queue_depth(), stream.read_share())
         })
         .collect();
     assert_eq!(shown, [("a", 16, 7, 0.9), ("b", 64, 9, 1.0), ("c", 64, 7, 1.0)]);

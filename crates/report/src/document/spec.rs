@@ -514,6 +514,12 @@ impl From<&spec::Kind> for Kind {
     }
 }
 
+impl From<&spec::Part> for Part {
+    fn from(part: &spec::Part) -> Self {
+        Self { weight: part.weight, kind: Kind::from(&part.kind) }
+    }
+}
+
 impl Stream {
     /// Whether any of its I/Os is of that direction.
     pub fn does(&self, direction: Direction) -> bool {
@@ -533,7 +539,7 @@ impl Stream {
 impl Stream {
     /// In a window of this length, over which an open loop's load has its mean.
     pub fn of(stream: &spec::Stream, window: Span) -> Self {
-        let pacing = &stream.pacing;
+        let (pacing, block_sizes) = (&stream.pacing, stream.block_sizes());
         let region = |region: &spec::Region| Region {
             target: region.target,
             offset_bytes: region.offset.0,
@@ -546,19 +552,21 @@ impl Stream {
                 spec::Turns::InTurn => Vec::new(),
                 spec::Turns::Weighted(weights) => weights.clone(),
             },
-            kinds: stream.kinds.iter().map(Kind::from).collect(),
-            parts: stream
-                .parts
-                .iter()
-                .map(|part| Part { weight: part.weight, kind: Kind::from(&part.kind) })
-                .collect(),
-            pattern: (&stream.pattern).into(),
-            align_bytes: stream.align.map(|align| align.0),
+            kinds: match &stream.ios {
+                spec::Ios::ByRegion(kinds) => kinds.iter().map(Kind::from).collect(),
+                spec::Ios::Alike(_) | spec::Ios::Drawn(_) => Vec::new(),
+            },
+            parts: match &stream.ios {
+                spec::Ios::Drawn(parts) => parts.iter().map(Part::from).collect(),
+                spec::Ios::Alike(_) | spec::Ios::ByRegion(_) => Vec::new(),
+            },
+            pattern: stream.pattern().into(),
+            align_bytes: stream.align().map(|align| align.0),
             zones: stream.zones,
-            block_size_bytes: stream.block_sizes.largest().0,
-            read_sizes: sizes(&stream.block_sizes, Direction::Read),
-            write_sizes: sizes(&stream.block_sizes, Direction::Write),
-            read_share: stream.read_share,
+            block_size_bytes: block_sizes.largest().0,
+            read_sizes: sizes(&block_sizes, Direction::Read),
+            write_sizes: sizes(&block_sizes, Direction::Write),
+            read_share: stream.read_share(),
             trim_share: stream.trim_share,
             payload: Payload::from(&stream.payload),
             flush: stream.flush.map(|flush| Flush {

@@ -14,8 +14,8 @@ use fathom_core::measure::{
 };
 use fathom_core::plan::{WorkerPlan, divide};
 use fathom_core::spec::{
-    Access, Arrivals, BackendKind, BlockSizes, Course, Loop, OfferedLoad, Pacing, Pattern, Point,
-    Region, Stage, Stream, SyncMode, Workers,
+    Access, Arrivals, BackendKind, BlockSizes, Course, Kind, Loop, OfferedLoad, Pacing, Pattern,
+    Point, Region, Stage, Stream, SyncMode, Workers,
 };
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
@@ -174,9 +174,13 @@ pub fn file(name: &str) -> Target {
 
 fn stream(pattern: Pattern, block: u64, read_share: f64, pacing: Pacing) -> Stream {
     Stream {
-        pattern,
-        block_sizes: BlockSizes::one(Bytes(block)),
-        read_share,
+        ios: Kind {
+            pattern,
+            block_sizes: BlockSizes::one(Bytes(block)),
+            read_share,
+            ..Kind::default()
+        }
+        .into(),
         pacing,
         ..Stream::reading(
             "main",
@@ -234,7 +238,7 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
     let stream = &point.streams[0];
     let open = stream.pacing.is_open();
     let mut chance = Chance(
-        point.seed ^ stream.block_sizes.largest().0 ^ u64::from(stream.pacing.queue_depth()),
+        point.seed ^ stream.block_sizes().largest().0 ^ u64::from(stream.pacing.queue_depth()),
     );
     let mut workers = idle_workers(&point);
     let mut stretches = Vec::new();
@@ -242,21 +246,21 @@ fn run(point: Point, speed: Speed, window: Span) -> Record {
         let pace = 1.0 - speed.unrest * chance.uniform();
         let mut sums = [Flow::new(false), Flow::new(false)];
         for number in 0..(speed.iops * pace * point.interval.as_secs_f64()) as usize {
-            let direction = usize::from(chance.uniform() >= stream.read_share);
+            let direction = usize::from(chance.uniform() >= stream.read_share());
             let service = chance.time(speed.service_ns / pace);
             let delay = if open { chance.time(3000.0) } else { 0 };
             let count = workers.len();
             let worker = &mut workers[number % count];
             let cells = worker.cells.len();
             let flow = &mut worker.cells[number / count % cells].flows[direction];
-            flow.bytes.0 += stream.block_sizes.largest().0;
+            flow.bytes.0 += stream.block_sizes().largest().0;
             flow.service_time.record(service);
             if let Some(response_time) = &mut flow.response_time {
                 response_time.record(service + delay);
                 worker.start_delay.get_or_insert_default().generator.record(delay);
             }
             worker.queue_depth += service as f64 / window.0 as f64;
-            sums[direction].bytes.0 += stream.block_sizes.largest().0;
+            sums[direction].bytes.0 += stream.block_sizes().largest().0;
             sums[direction].service_time.record(service + delay);
         }
         stretches.push(Stretch {

@@ -464,7 +464,7 @@ impl Cells {
         };
         let mut streams = Vec::new();
         if spot.write > 0 {
-            let block = settings.writer.block_sizes.largest().0 as f64;
+            let block = settings.writer.block_sizes().largest().0 as f64;
             streams.push(open(&settings.writer, bandwidth / block, Arrivals::Uniform));
             streams.extend(trimmer(settings, bandwidth));
         }
@@ -526,19 +526,20 @@ const LONGEST_TRIM: u64 = 256 * Bytes::MIB;
 /// half of that, so that none goes over what is not written yet.
 fn trimmer(settings: &Settings, bandwidth: f64) -> Option<Stream> {
     let Trims { stream, share } = settings.trims.as_ref()?;
-    let unit = settings.writer.block_sizes.largest().0;
+    let unit = settings.writer.block_sizes().largest().0;
     let ahead = bandwidth * settings.ramp.as_secs_f64();
     let region = stream.regions.iter().map(|region| region.length.0).min().unwrap_or(unit);
     let most = LONGEST_TRIM.min(region).max(unit);
     let block = ((ahead / 2.0) as u64).clamp(unit, most) / unit * unit;
     let rate = Rate(share * bandwidth / block as f64);
+    let mut trims = stream.clone();
+    trims.kind_mut().block_sizes = BlockSizes::one(Bytes(block));
     Some(Stream {
-        block_sizes: BlockSizes::one(Bytes(block)),
         pacing: Pacing {
             active: Active { start: Some(Span(0)), ..Active::ALWAYS },
             ..Pacing::open(rate, Arrivals::Uniform, stream.pacing.queue_depth())
         },
-        ..stream.clone()
+        ..trims
     })
 }
 
@@ -654,11 +655,13 @@ mod tests {
         let reads = Invented::open_reads(1000.0).trial;
         let closed = Pacing::closed(64);
         let stream = Stream { pacing: closed, ..reads.point.streams[0].clone() };
+        let mut writer = Stream { name: "writer".to_owned(), ..stream.clone() };
+        writer.kind_mut().read_share = 0.0;
         let surface = |quantile, tolerance| Surface { quantile: Quantile(quantile), tolerance };
         let shape = Shape { writes: 5, reads: 5, first_read: 0 };
         Settings {
             base: reads.point.clone(),
-            writer: Stream { read_share: 0.0, name: "writer".to_owned(), ..stream.clone() },
+            writer,
             reader: Stream { workers: Workers::Total(2), ..stream },
             search: Options {
                 shape,
@@ -682,7 +685,7 @@ mod tests {
     /// What a planned point was measured as: 1000 I/Os per second whatever was asked, and behind its
     /// schedule where `carried` says that the load is too much.
     fn measured(planned: Planned, carried: bool) -> Trial {
-        let writes = planned.point.streams.iter().all(|stream| stream.read_share == 0.0);
+        let writes = planned.point.streams.iter().all(|stream| stream.read_share() == 0.0);
         let invented = if writes { Invented::writes() } else { Invented::open_reads(1000.0) };
         let mut trial = invented.trial;
         if !carried {
@@ -764,7 +767,7 @@ mod tests {
         let before: Vec<&Planned> = planned.iter().take_while(is_before).collect();
         assert!(!before.is_empty() && planned.iter().filter(is_before).count() == before.len());
         for one in before {
-            assert!(one.point.streams.iter().all(|stream| stream.read_share == 0.0));
+            assert!(one.point.streams.iter().all(|stream| stream.read_share() == 0.0));
         }
         assert_eq!(planned.iter().find(|one| !is_before(one)).unwrap().place.role, Role::Probe);
         assert!(matches!(conclusion.found, Some(Found::Map(_))));
@@ -787,7 +790,7 @@ mod tests {
             for stream in trims {
                 trimmed += 1;
                 assert_eq!(stream.pacing.active.start, Some(Span(0)), "it begins with the window");
-                let block = stream.block_sizes.largest().0 as f64;
+                let block = stream.block_sizes().largest().0 as f64;
                 let rate = stream.pacing.offered(Span(0), one.point.window).unwrap();
                 let share = rate * block / (bandwidth * one.point.window.as_secs_f64());
                 assert!((share - 0.5).abs() < 1e-9, "{share}");

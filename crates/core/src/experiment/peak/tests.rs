@@ -425,7 +425,7 @@ fn what_is_better_than_the_answer_costs_nothing() {
 #[test]
 fn the_published_sentence_is_said_of_the_published_curve() {
     let mut point = base(1);
-    point.streams[0].block_sizes = crate::spec::BlockSizes::one(Bytes(1 << 20));
+    point.streams[0].kind_mut().block_sizes = crate::spec::BlockSizes::one(Bytes(1 << 20));
     point.streams[0].workers = Workers::Total(1);
     let search = Search::Saturation { vary: Vary::Workers, up_to: 256, enough: 0.95 };
     let large = [(1, 565.0), (2, 897.0), (8, 937.0), (32, 888.0), (256, 840.0)];

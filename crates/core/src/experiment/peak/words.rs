@@ -148,7 +148,7 @@ fn subject(peak: &Peak, vary: Vary, value: f64) -> String {
     if vary == Vary::QueueDepth {
         return format!("Queue depth {value}");
     }
-    let share = peak.base.streams[0].read_share;
+    let share = peak.base.streams[0].read_share();
     let who = match share {
         0.0 => "writer",
         1.0 => "reader",

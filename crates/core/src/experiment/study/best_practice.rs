@@ -87,7 +87,7 @@ impl BestPractice {
         let relation = if is_large { "at least" } else { "less than" };
         let why = if FOOTPRINT < needed { "twice the memory" } else { "40 GB" };
         checks.push((is_large, format!("{addressed} addressed, {relation} {why}")));
-        let written = || self.base.streams.iter().filter(|stream| stream.read_share < 1.0);
+        let written = || self.base.streams.iter().filter(|stream| stream.read_share() < 1.0);
         if written().next().is_some() {
             let unique = written().all(|stream| stream.payload == Payload::UNIQUE);
             let words = if unique { "unique data" } else { "data that repeats or compresses" };

@@ -94,7 +94,7 @@ fn blocks(sweep: &Sweep, random: &[Result<'_>], full_stripe: Option<Bytes>) -> O
         })
         .collect();
     let stripe = full_stripe.map_or(String::new(), |full| {
-        let size = |own: &[Result<'_>]| own[0].0.point.streams[0].block_sizes.mean(0.0);
+        let size = |own: &[Result<'_>]| own[0].0.point.streams[0].block_sizes().mean(0.0);
         let parts = known.iter().map(|(_, own)| format!("{:.2}", size(own) / full.0 as f64));
         let parts: Vec<String> = parts.collect();
         let parts = listed(parts.iter().map(String::as_str));
@@ -155,7 +155,7 @@ fn rated(random: &[Result<'_>]) -> Vec<String> {
         against(levels.collect(), limit.0 as f64, &bandwidth_in_words)
     });
     let iops = limits.iops.map(|limit| {
-        let block = |one: &Candidate| one.point.streams[0].block_sizes.mean(0.0);
+        let block = |one: &Candidate| one.point.streams[0].block_sizes().mean(0.0);
         let levels = random.iter().map(|(one, level)| level.divided_by(block(one)));
         against(levels.collect(), limit.0, &|value| format!("{} IOPS", number(value)))
     });

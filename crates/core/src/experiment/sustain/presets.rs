@@ -3,7 +3,7 @@
 
 use super::{ROUNDS_MAX, RoundPoint, TestPlan, Until, Watch};
 use crate::experiment::Planned;
-use crate::spec::{BlockSizes, Pattern, Point, Region, Sequence, Turns, Workers};
+use crate::spec::{BlockSizes, Kind, Pattern, Point, Region, Sequence, Turns, Workers};
 use crate::trial::{Coordinate, Place, Role};
 use crate::units::{Bytes, Span};
 
@@ -211,8 +211,8 @@ pub fn test_plan(test: Test, base: &Point, settings: TestSettings) -> TestPlan {
 fn watched(test: Test, round: &[RoundPoint]) -> usize {
     let is_it = |cell: &RoundPoint| {
         let stream = &cell.point.streams[0];
-        let block = stream.block_sizes.smallest();
-        stream.read_share == 0.0 && (test == Test::Throughput || block >= SMALL)
+        let block = stream.block_sizes().smallest();
+        stream.read_share() == 0.0 && (test == Test::Throughput || block >= SMALL)
     };
     // Sizes fall, so the last one that is large enough is the nearest.
     round.iter().rposition(is_it).unwrap_or(0)
@@ -345,11 +345,10 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Roun
             Region { length: Bytes(region.length.0 / block * block), ..region }
         })
         .collect();
-    (stream.pattern, stream.align, stream.zones) = (pattern, None, false);
-    (stream.turns, stream.kinds, stream.parts) = (Turns::InTurn, Vec::new(), Vec::new());
+    (stream.zones, stream.turns) = (false, Turns::InTurn);
     let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
-    stream.block_sizes = BlockSizes::one(block.min(shortest));
-    stream.read_share = read_share;
+    let block_sizes = BlockSizes::one(block.min(shortest));
+    stream.ios = Kind { pattern, block_sizes, read_share, ..Kind::default() }.into();
     let label = block_label(block);
     let coordinates = Vec::from([
         coordinate("block-size", label, block.0 as f64),

@@ -144,7 +144,7 @@ fn base(size: u64, targets: u32) -> Point {
 fn trial(planned: &Planned, iops: u64) -> Trial {
     let mut invented = Invented::writes();
     let seconds = planned.point.window.0 / 1_000_000_000;
-    let bytes = planned.point.streams[0].block_sizes.smallest().0;
+    let bytes = planned.point.streams[0].block_sizes().smallest().0;
     invented.set_times(1, 1_000_000);
     let flow = &mut invented.worker().cells[0].flows[Direction::Write as usize];
     flow.bytes = Bytes(iops * seconds * bytes);
@@ -226,7 +226,7 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
         let worker = done.record.workers[0].clone();
         done.record.workers.clear();
         for (place, stream) in planned.point.streams.iter().enumerate() {
-            assert_eq!(stream.block_sizes.only(), Some(Bytes(128 << 10)));
+            assert_eq!(stream.block_sizes().only(), Some(Bytes(128 << 10)));
             let (region, pass) = (stream.regions[0], written[place] % (1 << 20));
             assert_eq!((region.target, region.offset.0), (place as u32, 4096 + pass));
             assert_eq!(region.length.0, (1 << 20) - pass);
@@ -253,7 +253,7 @@ fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
     let iops = test_plan(Test::Iops, &base, settings);
     assert_eq!(iops.round.len(), 56);
     let watched = &iops.round[iops.watched].point.streams[0];
-    assert_eq!((watched.read_share, watched.block_sizes.only()), (0.0, Some(Bytes(4096))));
+    assert_eq!((watched.read_share(), watched.block_sizes().only()), (0.0, Some(Bytes(4096))));
     let labels: Vec<&str> = iops.round[1].coordinates.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["128k", "100%"]);
     // What the target cannot do is left out.

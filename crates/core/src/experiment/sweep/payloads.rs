@@ -212,7 +212,7 @@ fn is_payload(axis: &str) -> bool {
 }
 
 fn written(point: &Point) -> impl Iterator<Item = &Stream> {
-    point.streams.iter().filter(|stream| stream.read_share < 1.0)
+    point.streams.iter().filter(|stream| stream.read_share() < 1.0)
 }
 
 /// Whether all that a point writes repeats itself.

@@ -36,7 +36,7 @@ fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: SweepSettings) -> Swe
     for (label, size) in blocks {
         for depth in depths {
             let mut point = Invented::writes().trial.point;
-            point.streams[0].block_sizes = BlockSizes::one(Bytes(*size));
+            point.streams[0].kind_mut().block_sizes = BlockSizes::one(Bytes(*size));
             let coordinates = Vec::from([
                 coordinate("block-size", label, *size as f64),
                 coordinate("queue-depth", depth, depth.parse().unwrap()),

@@ -649,7 +649,7 @@ fn hint(target: &Target) -> Option<Hint> {
 mod tests {
     use fathom_core::facts::CpuPlace;
     use fathom_core::spec::{
-        Access as SpecAccess, Arrivals, Cache as SpecCache, Loop, Pacing, Stream, Turns,
+        Access as SpecAccess, Arrivals, Cache as SpecCache, Ios, Loop, Pacing, Stream, Turns,
     };
 
     use super::*;
@@ -750,7 +750,7 @@ mod tests {
             ("-b4K a", "sequential"),
         ] {
             let stream = streams(line).remove(0);
-            assert_eq!(stream.pattern.to_string(), pattern, "{line}");
+            assert_eq!(stream.pattern().to_string(), pattern, "{line}");
             assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
         }
         let refusal = mapped("-b4K -t3 -T512K a").unwrap_err().to_string();
@@ -807,7 +807,7 @@ mod tests {
         let streams = pool(data, data, one).unwrap();
         assert_eq!(streams.len(), 2);
         assert_eq!((streams[0].regions.len(), &streams[0].turns), (1, &Turns::InTurn));
-        assert!(streams[1].regions.len() == 2 && streams[1].kinds.is_empty());
+        assert!(streams[1].regions.len() == 2 && matches!(streams[1].ios, Ios::Alike(_)));
         // What only reads takes no part in what writes are like.
         let durable = "<WriteThrough>true</WriteThrough>";
         let reads = "<BlockSize>4096</BlockSize><Random>4096</Random>";
@@ -843,14 +843,14 @@ mod tests {
             ("-b4K -p -o8 a", "sequential (each place 8 times)"),
         ] {
             let stream = streams(line).remove(0);
-            assert_eq!(stream.pattern.to_string(), pattern, "{line}");
+            assert_eq!(stream.pattern().to_string(), pattern, "{line}");
             assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
         }
         assert_eq!(shape("-b4K -si -t3 a"), ["0: Total(3), 6 in flight, 0:0+1024"]);
         // With a step of its own the last block need not be the end of a whole number of them.
         assert_eq!(shape("-b64K -r4K -B100K a"), ["0: Total(1), 2 in flight, 0:100+924"]);
         let aligned = streams("-b64K -r4K a").remove(0);
-        assert_eq!(aligned.align, Some(Bytes(4096)));
+        assert_eq!(aligned.align(), Some(Bytes(4096)));
     }
 
     #[test]
@@ -953,7 +953,7 @@ mod tests {
         assert_eq!((point.window, point.warm_up), (Span::from_secs(20), Span::from_secs(3)));
         assert_eq!((point.cool_down, point.time()), (Span::from_secs(2), Span::from_secs(25)));
         assert_eq!((point.interval, point.seed), (Span::from_ms(500), 9));
-        assert!((stream.read_share - 0.7).abs() < 1e-12);
+        assert!((stream.read_share() - 0.7).abs() < 1e-12);
         assert_eq!(stream.access.cache, SpecCache::Direct);
         assert!(result.service_times && result.io_bucket == Some(Span::from_ms(500)));
         assert_eq!(point.buckets, None);
