@@ -185,7 +185,7 @@ head -c 4M /dev/urandom >there/disk
   --overwrite --yes --out sweep.jsonl) >"$out" 2>&1
 head -n 2 there/sweep.jsonl >here/crafted.jsonl
 cd here
-refused "resume with a name of this folder, in a file that tells another one" 'none of the targets' \
+refused "resume with a name of this folder, in a file that tells another one" 'not one of the targets' \
   ../there/disk resume crafted.jsonl --destroy disk
 refused "resume with a name that leads to nothing here" 'leads to nothing from this folder' \
   ../there/disk resume crafted.jsonl --destroy elsewhere

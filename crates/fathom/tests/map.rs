@@ -73,9 +73,9 @@ fn what_no_map_can_have_is_refused_with_the_remedy() {
         (["--grid", "1x5"], "write 21x21, each from 2 to 101"),
         (["--percentiles", "50,100"], "write numbers between 0 and 100"),
         (["--cell-time", "50ms"], "choose 5s or more"),
-        (["--tolerance", "0"], "never known without an error"),
+        (["--tolerance", "0"], "no measurement is exact"),
         (["--percentiles", "95,50,p95"], "p95 is in it twice"),
-        (["--cell-time-max", "4s"], "it is a time from that of --cell-time, 5 s, to 24 h"),
+        (["--cell-time-max", "4s"], "it must be from 5 s (--cell-time) to 24 h"),
         (["--read-max", "'1k for 1s, 2k'"], "--read-max"),
         (["--allowed-error", "60%"], "at most 50 %"),
     ] {

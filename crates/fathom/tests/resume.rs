@@ -190,7 +190,7 @@ fn a_sweep_that_writes_needs_a_yes_where_nobody_can_be_asked() {
     let sweep = |more: &[&str]| place.command(&[&words[..], &rest[..], more].concat()).output();
     let output = sweep(&[]).unwrap();
     assert_eq!(code(&output), 2);
-    assert_has(&stderr(&output), &["--yes: it writes to data, and nobody is here to be asked"]);
+    assert_has(&stderr(&output), &["--yes: it writes to data, and there is no terminal to ask at"]);
     let output = sweep(&["--plan"]).unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&stdout(&output), &["OVERWRITES data: writes at most", "nothing started"]);

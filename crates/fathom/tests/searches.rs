@@ -190,7 +190,7 @@ fn a_test_that_writes_needs_consent_and_has_its_own_load() {
         refused(&of_its_own, 2, "the test iops says it by itself");
     }
     refused(&["sustain", "sim:ssd", "--for", "1h"], 2, "--for: ");
-    refused(&["peak", "sim:ssd", "-q", "4"], 2, "it is what is searched for");
+    refused(&["peak", "sim:ssd", "-q", "4"], 2, "the search varies it");
     refused(&["peak", "sim:ssd", "--rate", "4"], 2, "a closed loop, which has no rate");
     refused(&["peak", "sim:ssd", "--objective", "mean<=1ms"], 2, "a mean hides");
 }

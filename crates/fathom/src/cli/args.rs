@@ -93,37 +93,37 @@ fn const_str() -> String {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Draw a portrait of the storage under a folder, or of a file or device, in about a minute
+    /// Measure the storage under a folder, or a file or device, in about a minute
     Quick(Quick),
     /// Run a workload on files, block devices or a simulated device
     Run(Run),
-    /// Show what `run` would do with the same words: nothing starts, and nothing is written
+    /// Show what `run` would do with the same arguments, without starting or writing anything
     Plan(Request),
-    /// Run every combination of several settings, and say which is the best
+    /// Measure every combination of several settings, and tell which is best
     Sweep(Sweep),
     /// Run one of the classic studies, or list them
     Study(Study),
-    /// Go on with an experiment that was interrupted, from its result file
+    /// Continue an interrupted experiment from its result file
     Resume(Resume),
     /// Find the lowest queue depth that saturates, or the highest load that meets an objective
     Peak(Box<Peak>),
-    /// Run rounds until they are steady, for hours or days; the SNIA tests
+    /// Repeat a load in rounds until it is steady, for hours or days; includes the SNIA tests
     Sustain(Box<Sustain>),
     /// Map the response time of reads under every combination of read and write load
     Map(Map),
     /// List the workloads that come with fathom, or print one to start from
     Workloads(Workloads),
-    /// Show what a target is, down its device stack, and what follows for a test
+    /// Show what a target is, every device below it, and what that means for a test
     Inspect(Inspect),
-    /// Create a file and really write it, with unique data, to measure on
+    /// Create a file to measure on, and write all of it with unique data
     Prepare(Prepare),
-    /// Measure what fathom itself can do on this host, in a few seconds
+    /// Measure the limits of fathom itself on this host, in a few seconds
     Calibrate(Calibrate),
-    /// Show the report of a result file again, or write it as HTML or CSV
+    /// Show the report of a result file, or write it as HTML, Markdown or CSV
     Report(Report),
-    /// Write a result in another program's format
+    /// Write a result in the format of another program
     Export(Export),
-    /// Read results of fio or Diskplorer, to draw them and to compare with them
+    /// Convert results of fio or Diskplorer into a result file, to draw and compare them
     Import(Import),
     /// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result
     #[command(disable_help_flag = true)]
@@ -153,7 +153,8 @@ Stderr is silent unless there is a warning, somebody looks at it, or -v asks for
 ", include_str!("../dialect/diskspd/help.txt"))
 )]
 pub struct DiskspdOwn {
-    /// Where a drive, volume, disk or share of Windows is here: 'G:=/mnt/g', '#1=/dev/sdb'
+    /// The place on this machine of a drive, volume, disk or share of Windows: 'G:=/mnt/g',
+    /// '#1=/dev/sdb'
     #[arg(long, value_name = "FROM=TO", allow_hyphen_values = true)]
     pub map: Vec<String>,
     #[command(flatten)]
@@ -165,33 +166,34 @@ pub struct DiskspdOwn {
 /// `fathom quick`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Quick {
-    /// A folder (a scratch file is made in it and removed again), a file or device (only read,
-    /// unless --overwrite), or a simulated device such as sim:ssd
+    /// A folder (a scratch file is created in it and removed again), a file or device (only read,
+    /// unless --overwrite is given), or a simulated device such as sim:ssd
     #[arg(default_value = ".")]
     pub path: PathBuf,
-    /// Size of the scratch file [default: twice the memory, from 1 to 8 GiB, at most a quarter of
-    /// the free space, and only as much as can be written in 15 s]
+    /// The size of the scratch file [default: twice the memory, but 1 to 8 GiB, at most a quarter
+    /// of the free space, and at most what can be written in 15 s]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Option<Bytes>,
-    /// Load before each window, which is not recorded
+    /// The load before each window; it is not recorded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s")]
     pub warm_up: Span,
-    /// The window of each step: how long is measured
+    /// The window of each step: the time that is measured
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "6s")]
     pub duration: Span,
-    /// Go through the page cache, where the file system has no direct I/O
+    /// Use the page cache; for file systems without direct I/O
     #[arg(long)]
     pub buffered: bool,
-    /// What carries the I/Os: auto, uring, aio, sync
+    /// The backend that carries the I/Os: auto, uring, aio or sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,
-    /// Repeats the offsets and the data of an earlier run [default: a new one each time]
+    /// Repeat the offsets and the data of an earlier run [default: a new seed each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
-    /// Do not write before it to see whether the target compresses, deduplicates or skips zeros
+    /// Do not write beforehand to find out whether the target compresses, deduplicates or skips
+    /// zeros
     #[arg(long)]
     pub no_probe: bool,
-    /// Remove scratch files in the folder that a killed run has left, without asking
+    /// Remove scratch files that a killed run has left in the folder, without asking
     #[arg(long)]
     pub remove_leftovers: bool,
     /// What may be written to.
@@ -216,17 +218,18 @@ pub struct Run {
 /// `fathom sweep`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Sweep {
-    /// What varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run` (of one stream
-    /// of a workload: users.rate), a variable of the workload, targets, streams (how many copies of
-    /// the stream run together), or random-share (sequential at 0%, random at 100%, mixed between).
-    /// VALUES are listed (4k,64k), counted (1..8, 0%..100%/25%), multiplied (1..256*2), or go on as
-    /// they begin (1,2,4..256); a+b measures two targets together
+    /// A setting that varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run`
+    /// (users.rate for the one of a workload's stream), a variable of the workload, targets,
+    /// streams (how many copies of the stream run together), or random-share (0% is sequential,
+    /// 100% is random). VALUES are a list (4k,64k), a range (1..8, 0%..100%/25%), a range by
+    /// factors (1..256*2), or the beginning of a series (1,2,4..256); a+b measures two targets
+    /// together
     #[arg(long, value_name = "NAME=VALUES", value_parser = axes::axis, help_heading = "Sweep")]
     pub axis: Vec<AxisArg>,
     /// How it goes about it.
     #[command(flatten)]
     pub course: SweepArgs,
-    /// What is to be measured, as far as no axis says otherwise.
+    /// What is measured, except where an axis says otherwise.
     #[command(flatten)]
     pub request: Request,
     /// How it begins.
@@ -267,7 +270,7 @@ pub struct StudyMap {
     /// The map, as far as the spec does not say it.
     #[command(flatten)]
     pub map: Map,
-    /// A spec of your own: a file with a `[map]`
+    /// A workload file of your own with a `[map]` table
     #[arg(long, value_name = "FILE", help_heading = "Map")]
     pub workload: Option<String>,
     /// The options that were typed.
@@ -279,30 +282,30 @@ pub struct StudyMap {
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Sweep")]
 pub struct SweepArgs {
-    /// How often each combination is measured [default: 1]
+    /// The number of times each combination is measured [default: 1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// The order of the combinations, the same in no two repeats, or as they are written
+    /// The order of the combinations: shuffled, differently in each repeat, or as they are given
     /// [default: shuffled]
     #[arg(long, value_enum)]
     pub order: Option<OrderArg>,
-    /// How long the targets are left alone between two points [default: 0s]
+    /// The pause between two points, without load [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub rest: Option<Span>,
-    /// How often all that a point addresses is written before it, from beginning to end in blocks of
-    /// 128 KiB, so that each finds the same state [default: none]
+    /// Before each point, write the region that it addresses this many times, from beginning to end
+    /// in blocks of 128 KiB, so that every point finds the same state [default: none]
     #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
           value_parser = values::passes)]
     pub prepare: Option<Passes>,
-    /// Cut short what is clearly worse than the best, and do not repeat it
+    /// End a point early and do not repeat it if it is clearly worse than the best
     #[arg(long)]
     pub cut_off: bool,
-    /// Measure what has this value on an axis only once, beside the same settings with another value, in
-    /// a pass by chance: payload=zeros
+    /// Measure this value of an axis only once, beside the same settings with another value, in a
+    /// random repeat: payload=zeros
     #[arg(long, value_name = "NAME=VALUE", value_parser = axes::value)]
     pub once: Vec<(String, String)>,
-    /// The share of the best throughput that is enough: what is called saturated [default: 95%]
+    /// The share of the best throughput that counts as saturated [default: 95%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub enough: Option<f64>,
 }
@@ -310,7 +313,7 @@ pub struct SweepArgs {
 /// The order of a sweep's combinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OrderArg {
-    /// Each repeat in another order, by the seed, so that a drift is not taken for an effect
+    /// A different order in each repeat, by the seed, so that a drift is not taken for an effect
     Shuffled,
     /// The first axis varies slowest
     AsGiven,
@@ -319,9 +322,9 @@ pub enum OrderArg {
 /// `fathom resume`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Resume {
-    /// The result file of an experiment that was interrupted, by Ctrl-C, a crash or a reboot
+    /// The result file of an experiment that Ctrl-C, a crash or a reboot interrupted
     pub result: PathBuf,
-    /// What may be written to: given again, because a result file consents to nothing.
+    /// What may be written to. It is given again, because a result file consents to nothing.
     #[command(flatten)]
     pub consent: Consent,
     /// The reports beside it.
@@ -428,7 +431,7 @@ pub struct Workloads {
 pub struct Map {
     /// A file, a block device, or a simulated device such as sim:ssd
     pub target: PathBuf,
-    /// Steps of the write load by steps of the read load, those of no load included
+    /// The number of steps of the write load and of the read load, including no load
     #[arg(long, value_name = "WRITESxREADS", default_value = "21x21", value_parser = values::grid,
           help_heading = "Map")]
     pub grid: (u32, u32),
@@ -436,44 +439,44 @@ pub struct Map {
     #[arg(long, value_name = "LIST", default_value = "50,95,99,99.9", value_delimiter = ',',
           value_parser = values::percentile, help_heading = "Map")]
     pub percentiles: Vec<Quantile>,
-    /// Measure every cell instead of those that the others follow from
+    /// Measure every cell, including those that follow from the others
     #[arg(long, help_heading = "Map")]
     pub exhaustive: bool,
-    /// How long a cell is measured that is as exact by then as it is to be [default: 5s; 30s
-    /// for a disk that turns]
+    /// The time after which a cell ends if it is exact enough [default: 5s; 30s for a hard disk]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
     pub cell_time: Option<Span>,
-    /// How long a cell is measured at most, where it is not [default: six times --cell-time; twice
-    /// for a disk that turns]
+    /// The time after which a cell ends in any case [default: six times --cell-time; twice for a
+    /// hard disk]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Map")]
     pub cell_time_max: Option<Span>,
-    /// How exactly the median is to be known; p95 half as exactly, p99 a quarter as exactly
+    /// The precision of the median; p95 may be half as precise, p99 a quarter
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
           value_parser = values::share, help_heading = "Map")]
     pub tolerance: f64,
-    /// The share by which the target may be behind what is offered in a cell that it carries [default:
-    /// 3%; 15% for a disk that turns]
+    /// The share by which the target may fall behind the offered load in a cell that it carries
+    /// [default: 3%; 15% for a hard disk]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share,
           help_heading = "Map")]
     pub allowed_error: Option<f64>,
-    /// How often all that the map addresses is written before it, from beginning to end in blocks of
-    /// 128 KiB, so that no read finds what was never written [default: none]
+    /// Before the map, write the region that it addresses this many times, from beginning to end in
+    /// blocks of 128 KiB, so that no read finds unwritten blocks [default: none]
     #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
           value_parser = values::passes, help_heading = "Map")]
     pub prefill: Option<Passes>,
-    /// Beside the writes, sequential trims of so much of what is written: 100%, as Diskplorer has them. They
-    /// follow the writes of their cell by the load before its window (--ramp); reads then have the first
-    /// half of what the map addresses, writes and trims the second one [default: none]
+    /// Trim sequentially beside the writes; the share of the written bytes, 100% as in Diskplorer.
+    /// The trims follow the writes of their cell in the load before its window (--ramp). Reads then
+    /// use the first half of the region, and writes and trims the second half [default: none]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share,
           help_heading = "Map")]
     pub trim_share: Option<f64>,
-    /// The end of the write axis, such as 800MB/s [default: what writes alone reach]
+    /// The end of the write axis, such as 800MB/s [default: the bandwidth of writes alone]
     #[arg(long, value_name = "BANDWIDTH", value_parser = rates::offered, help_heading = "Map")]
     pub write_max: Option<Offered>,
-    /// The end of the read axis in reads per second, such as 200k [default: what reads alone reach]
+    /// The end of the read axis in reads per second, such as 200k [default: the rate of reads
+    /// alone]
     #[arg(long, value_name = "RATE", value_parser = rates::offered, help_heading = "Map")]
     pub read_max: Option<Offered>,
-    /// Load before each window, which is not recorded
+    /// The load before each window; it is not recorded
     #[arg(
         long,
         value_name = "TIME",
@@ -482,15 +485,15 @@ pub struct Map {
         help_heading = "Map"
     )]
     pub ramp: Span,
-    /// Bytes moved by one read
+    /// The bytes that one read moves
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "4k", value_parser = values::size, help_heading = "Load")]
     pub block_size: Bytes,
-    /// Bytes moved by one write
+    /// The bytes that one write moves
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "128k", value_parser = values::size, help_heading = "Load")]
     pub write_block_size: Bytes,
-    /// The most reads in flight; more that fall due wait, and their wait counts
+    /// The most reads in flight. Reads that are due beyond it wait, and their wait counts
     #[arg(short, long, value_name = "DEPTH", default_value_t = 1024,
           value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
     pub queue_depth: u32,
@@ -498,11 +501,13 @@ pub struct Map {
     #[arg(long, value_name = "DEPTH", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
     pub write_queue_depth: u32,
-    /// Threads that read; one more writes [default: 2; 1 on a simulated device, whose time is not real]
+    /// The threads that read; one more writes [default: 2; 1 on a simulated device, which has
+    /// virtual time]
     #[arg(short, long, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Load")]
     pub workers: Option<u32>,
-    /// Repeats the offsets, arrivals and the order of an earlier map [default: a new one each time]
+    /// Repeat the offsets, the arrivals and the order of an earlier map [default: a new seed each
+    /// time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed,
           help_heading = "Load")]
     pub seed: Option<u64>,
@@ -523,18 +528,18 @@ pub struct Map {
 /// `fathom inspect`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Inspect {
-    /// A file, a folder or a block device; with --probe a simulated device too
+    /// A file, a folder or a block device; with --probe also a simulated device
     pub target: PathBuf,
-    /// See by writing whether it compresses, deduplicates or skips zeros: unique data, data of which
-    /// something can be saved and zeros in turns, at most 3.25 GiB within 128 MiB, for about 13 s. What
-    /// is there is lost, so that it has to be allowed
+    /// Find out by writing whether the target compresses, deduplicates or skips zeros. The probe
+    /// writes unique data, compressible data and zeros in turns for about 13 s, at most 3.25 GiB in
+    /// a region of 128 MiB. It destroys what is there, so it needs --overwrite or --destroy
     #[arg(long)]
     pub probe: bool,
-    /// Where the probe begins to write [default: at the beginning]
+    /// The start of the region that the probe writes to [default: 0]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "probe",
           value_parser = values::size)]
     pub offset: Option<Bytes>,
-    /// What the probe may write to from there on [default: 128 MiB, which is the most]
+    /// The size of that region [default: 128 MiB, which is also the most]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "probe",
           value_parser = values::size)]
     pub size: Option<Bytes>,
@@ -546,31 +551,31 @@ pub struct Inspect {
 /// `fathom prepare`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Prepare {
-    /// The file to create; one that already fits is used again
+    /// The file to create; a file that already fits is used again
     pub file: PathBuf,
-    /// How large it has to be
+    /// The size that the file must have
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Bytes,
-    /// Threads that write
+    /// The number of threads that write
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 4,
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub writers: u32,
-    /// Bytes that one write moves
+    /// The bytes that one write moves
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "1m", value_parser = values::size)]
     pub block_size: Bytes,
-    /// The share of the data that a compressor saves: 50%
+    /// The share of the data that compression saves: 50%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "0%", value_parser = values::share)]
     pub compressible: f64,
-    /// The share of blocks of 4 KiB that equal one before them: 30%
+    /// The share of the blocks of 4 KiB that repeat an earlier one: 30%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "0%", value_parser = values::share)]
     pub dedup: f64,
-    /// Repeats the data of an earlier file [default: a new one each time]
+    /// Repeat the data of an earlier file [default: a new seed each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
-    /// Allow writing a file that exists and does not fit: what it holds is lost
+    /// Allow overwriting a file that exists and does not fit: its data is lost
     #[arg(long)]
     pub overwrite: bool,
     /// Remove what a killed `prepare` of this file has left, without asking
@@ -581,16 +586,16 @@ pub struct Prepare {
 /// `fathom calibrate`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Calibrate {
-    /// How long each of some ten runs takes, from 10ms to 60s
+    /// The time of each of about ten runs, from 10ms to 60s
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "200ms")]
     pub duration: Span,
-    /// What carries the I/Os: auto, uring, aio, sync
+    /// The backend that carries the I/Os: auto, uring, aio or sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,
-    /// Write what was found as JSON [default: nothing is written]
+    /// Write the figures as JSON [default: no file]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Print what was found as JSON to stdout and everything else to stderr
+    /// Print the figures as JSON to stdout and everything else to stderr
     #[arg(long)]
     pub json: bool,
 }
@@ -603,7 +608,7 @@ pub struct Export {
     /// The format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Where it goes [default: stdout]
+    /// The file to write [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -618,14 +623,14 @@ pub enum ExportFormat {
 /// `fathom import`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Import {
-    /// What fio wrote with --output-format=json or json+, or Diskplorer; the jobs of several files
-    /// become one result
+    /// The output of fio with --output-format=json or json+, or of Diskplorer. The jobs of several
+    /// files become one result
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The result file [default: named after the first file and the time, in the current folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// The share by which a cell of Diskplorer's may be below its rates and still counts as carried
+    /// The share by which a cell of Diskplorer's may miss its rates and still count as carried
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "3%",
           value_parser = values::share)]
     pub allowed_error: f64,
@@ -636,35 +641,35 @@ pub struct Import {
 pub struct Report {
     /// A result file
     pub result: PathBuf,
-    /// Write a self-contained HTML report instead of showing it
+    /// Write a self-contained HTML report instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write it as Markdown, for issues and wikis; without a FILE, show it so
+    /// Write the report as Markdown, for issues and wikis; without FILE, show it as Markdown
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub markdown: Option<Option<PathBuf>>,
-    /// Write the figures of every trial as CSV instead of showing it
+    /// Write the figures of every trial as CSV instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the series over time as CSV instead of showing it: a row for each trial, stream, interval
-    /// and direction
+    /// Write the series over time as CSV instead of showing the report: a row for each trial,
+    /// stream, interval and direction
     #[arg(long, value_name = "FILE")]
     pub csv_series: Option<PathBuf>,
-    /// Write the cells of a latency map as CSV instead of showing it
+    /// Write the cells of a latency map as CSV instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub cells: Option<PathBuf>,
-    /// Write the charts of an experiment as SVG; of several charts, each to FILE-NAME.svg
+    /// Write the charts of an experiment as SVG; with several charts, each to FILE-NAME.svg
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the charts of an experiment as PNG; of several charts, each to FILE-NAME.png
+    /// Write the charts of an experiment as PNG; with several charts, each to FILE-NAME.png
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
-    /// The chart that --svg and --png write; an unknown name lists those there are
+    /// The chart that --svg and --png write; an unknown name lists the charts
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
     /// Show every trial of an experiment in full
     #[arg(long)]
     pub details: bool,
-    /// Columns of the terminal report [default: as wide as the terminal]
+    /// The columns of the report in the terminal [default: the width of the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(80..=1000))]
     pub width: Option<u16>,

@@ -17,18 +17,18 @@ use super::values::{self, Backend, Cpus, Depth, Sizes, Weights};
 /// What is to be measured, on what.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Request {
-    /// Files, folders (all files in them), block devices or NVMe generic devices (/dev/ng0n1), or
-    /// one simulated device such as sim:ssd (`fathom run sim:help`). Before them may stand a
-    /// workload: a file that ends in .toml, or a name that `fathom workloads` lists
+    /// Files, folders (all files in them), block devices, NVMe generic devices (/dev/ng0n1), or one
+    /// simulated device such as sim:ssd (`fathom run sim:help` lists them). A workload may come
+    /// first: a file that ends in .toml, or a name that `fathom workloads` lists
     #[arg(value_name = "[WORKLOAD] TARGET")]
     pub targets: Vec<PathBuf>,
-    /// The workload, a file or a name, where it does not stand before the targets
+    /// The workload, a file or a name, if it does not come before the targets
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// Gives a variable of the workload another value: depth=32
+    /// Set a variable of the workload: depth=32
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Of a folder take the files of what is mounted below it, too
+    /// In a folder, include the files on other file systems that are mounted below it
     #[arg(long)]
     pub across_mounts: bool,
     /// The load.
@@ -68,44 +68,47 @@ impl Typed {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Bytes moved by one I/O: 4k; or several sizes by weight, such as 4k/60,64k/40
+    /// The bytes that one I/O moves: 4k; or several sizes by weight: 4k/60,64k/40
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "4k", value_parser = values::sizes)]
     pub block_size: Sizes,
     /// The same for writes alone [default: as for reads]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::sizes)]
     pub write_block_size: Option<Sizes>,
-    /// Share of reads: 70% or 0.7
+    /// The share of reads: 70% or 0.7
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "100%", value_parser = values::share)]
     pub read_share: f64,
-    /// Share of trims of all I/Os: 5%, or 100% for trims alone; the read share is of the others. A trim punches a hole into a
-    /// file, or discards a range of a block device: what it holds is lost
+    /// The share of trims among all I/Os: 5%, or 100% for trims alone; the read share applies to
+    /// the other I/Os. A trim punches a hole into a file or discards a range of a block device,
+    /// which destroys its data
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true,
           default_value = "0%", value_parser = values::share)]
     pub trim_share: f64,
-    /// How offsets follow each other: random, sequential, backward, strided:64k, interlocked (the
+    /// The order of the offsets: random, sequential, backward, strided:64k, interlocked (all
     /// workers share one pointer), mixed:30% (30 % random, the rest sequential), zipf:1.1,
-    /// pareto:0.2, normal:10%,50%, hot:90%/10%,0%/40% (I/Os/target) or hot:90%/10g
+    /// pareto:0.2, normal:10%,50%, hot:90%/10%,0%/40% (share of I/Os/share of the target) or
+    /// hot:90%/10g
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true,
           default_value = "random", value_parser = patterns::pattern)]
     pub pattern: Pattern,
-    /// Random offsets are multiples of this [default: the smallest block size]
+    /// The offsets of random I/Os are multiples of this size [default: the smallest block size]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub align: Option<Bytes>,
-    /// With --pattern random: no block again before all had their turn, then in another order
+    /// With --pattern random: address every block once before any block again, each time in another
+    /// order
     #[arg(long)]
     pub no_repeat: bool,
-    /// I/Os that are not all alike: a share and what its I/Os are, once for each part:
-    /// --part '80% block-size=8k read-share=67%' --part '20% block-size=64k pattern=sequential'. The
-    /// part of each I/O is drawn by chance; what it does not say is as for the others [also:
-    /// write-block-size, align]
+    /// I/Os of several kinds: the share of a kind and its properties, once for each kind: --part
+    /// '80% block-size=8k read-share=67%' --part '20% block-size=64k pattern=sequential'. The kind
+    /// of each I/O is drawn by chance. A kind may have block-size, write-block-size, read-share,
+    /// pattern and align; the options of the load give the rest
     #[arg(long, value_name = "PART", value_parser = parts::part)]
     pub part: Vec<PartArg>,
-    /// Each worker has a part of every target to itself
+    /// Give each worker a zone of its own in every target
     #[arg(long)]
     pub zones: bool,
-    /// Sequential workers start at this distance from each other [default: spread evenly]
+    /// The distance between the starts of two sequential workers [default: spread evenly]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub start_distance: Option<Bytes>,
     /// What is written.
@@ -114,94 +117,96 @@ pub struct LoadArgs {
     /// When what is written is flushed.
     #[command(flatten)]
     pub flush: FlushArgs,
-    /// The most I/Os in flight, all workers and targets together: 32; or 8/worker, 8/target,
-    /// 8/disk (for each disk that an array is seen to be spread over)
-    /// [default: 32, or one for each worker if there are more; with --rate 1024, or as many as fit
-    /// into 256 MiB of memory]
+    /// The most I/Os in flight, for all workers and targets together: 32; or 8/worker, 8/target,
+    /// 8/disk (for each disk that an array is seen to be spread over) [default: 32, or the number
+    /// of workers if that is larger; with --rate 1024, or the number that fits into 256 MiB of
+    /// memory]
     #[arg(short, long, value_name = "DEPTH", allow_hyphen_values = true,
           value_parser = values::depth)]
     pub queue_depth: Option<Depth>,
-    /// Threads for each target: 4 (or 4/target); or 4/total, each of which serves every target
+    /// The threads for each target: 4 or 4/target; or 4/total, of which each serves every target
     #[arg(short, long, value_name = "WORKERS", allow_hyphen_values = true,
           default_value = "1", value_parser = values::workers)]
     pub workers: Workers,
-    /// Of workers that serve several targets each I/O goes to one by chance, by these weights, one for
-    /// each target in their order: 70,30 [default: the targets take turns]
+    /// If a worker serves several targets, draw the target of each I/O by these weights, one for
+    /// each target in order: 70,30 [default: the targets take turns]
     #[arg(long, value_name = "WEIGHTS", allow_hyphen_values = true, value_parser = values::weights)]
     pub weights: Option<Weights>,
-    /// Open loop: start I/Os at this rate, whatever completes: 10k (I/Os per second) or 100MiB/s,
-    /// all workers and targets together; or 10k/worker, 10k/target. Or a course of steps and ramps,
-    /// which begins with the window: '1k for 10s, to 50k over 60s, 50k'. Or a share of such a load,
-    /// which several streams make up: '30% of 10k'
+    /// Open loop: start I/Os at this rate, however many complete: 10k (I/Os per second) or
+    /// 100MiB/s, for all workers and targets together; or 10k/worker, 10k/target. Or a course of
+    /// steps and ramps, which begins with the window: '1k for 10s, to 50k over 60s, 50k'. Or a
+    /// share of a load that several streams make up: '30% of 10k'
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::offered)]
     pub rate: Option<Offered>,
-    /// Closed loop: each of the I/Os in flight rests between a completion and its next start, as a
-    /// user thinks: 1ms; or exponential:1ms, by chance with this mean
+    /// Closed loop: each I/O in flight rests between its completion and the next start, as a user
+    /// thinks: 1ms; or exponential:1ms, a random time with this mean
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::think_time)]
     pub think_time: Option<Rests>,
-    /// Closed loop: each worker starts so many I/Os, has all of them complete, and rests: 16/100ms; or
-    /// rests from the last start on: 16/start:100ms. With --rate and --arrivals uniform the latter
-    /// has what falls due in a rest start when that is over
+    /// Closed loop: each worker starts a number of I/Os, waits for all of them, and rests:
+    /// 16/100ms; 16/start:100ms begins the rest with the last start. The second form also works
+    /// with --rate and --arrivals uniform: I/Os that are due in a rest start at its end
     #[arg(long, value_name = "IOS/REST", allow_hyphen_values = true, value_parser = values::bursts)]
     pub burst: Option<Rests>,
-    /// How the starts of an open loop follow each other [default: poisson]
+    /// The times between the starts of an open loop [default: poisson]
     #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
     /// Give the workers of an open loop real-time priority (SCHED_FIFO), so that no other program
     /// makes them late
     #[arg(long)]
     pub realtime: bool,
-    /// Tie each worker to a CPU: 0-3,8 (these, in turn), node:0 (those of a NUMA node), nodes (of one
-    /// node after the other), cores (one of each core first, then their siblings), device (those of
-    /// the NUMA node that the device is attached to) [default: any]
+    /// Pin each worker to a CPU: 0-3,8 (these, in turn), node:0 (those of a NUMA node), nodes (one
+    /// node after the other), cores (one CPU of each core first, then their siblings), device
+    /// (those of the NUMA node that the device is attached to) [default: any CPU]
     #[arg(long, value_name = "CPUS", value_parser = values::cpus)]
     pub cpus: Option<Cpus>,
-    /// The priority of the I/Os, for schedulers that look at it: realtime:0 to realtime:7,
-    /// best-effort:0 to best-effort:7 (0 is the first), or idle [default: that of the process]
+    /// The priority of the I/Os, for schedulers that use it: realtime:0 to realtime:7,
+    /// best-effort:0 to best-effort:7 (0 is the highest), or idle [default: that of the process]
     #[arg(long, value_name = "CLASS", value_parser = values::io_priority)]
     pub io_priority: Option<IoPriority>,
-    /// Put the buffers into large pages, of which the host has to have reserved enough
-    /// (vm.nr_hugepages)
+    /// Put the buffers into large pages, which the host must have reserved (vm.nr_hugepages)
     #[arg(long)]
     pub large_pages: bool,
-    /// The stream is done after so much: 10g, or 1m ios; the run ends when all that can be are
+    /// End the stream after this amount: 10g, or 1m ios. The run ends when all streams with such a
+    /// limit have ended
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true, value_parser = values::stop_after)]
     pub stop_after: Option<Limit>,
-    /// The stream is done when it has gone over its regions so often
+    /// End the stream when it has gone over its regions this many times
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub passes: Option<u32>,
-    /// Load before the window, which is not recorded [default: 3s; none with --stop-after or
+    /// The load before the window; it is not recorded [default: 3s; none with --stop-after or
     /// --passes]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub warm_up: Option<Span>,
-    /// The window: how long is measured [default: 30s; where --rate has stages or a stream --start or
-    /// --end, until they are over; with --stop-after or --passes until that is done, at most 24h]
+    /// The window: the time that is measured [default: 30s; the end of the course if --rate has
+    /// one, or of --start and --end; with --stop-after or --passes the end of the streams, at most
+    /// 24h]
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<Span>,
-    /// Load after the window, which is not recorded: streams go on as they were, but for those that
-    /// have done what --stop-after or --passes says [default: none]
+    /// The load after the window; it is not recorded. Streams continue, except those that
+    /// --stop-after or --passes has ended [default: none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub cool_down: Option<Span>,
-    /// The load begins so long after the window does, and so does a course [default: with the
-    /// warm-up]
+    /// Begin the load of the stream, and its course, this long after the window begins [default:
+    /// with the warm-up]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub start: Option<Span>,
-    /// The load ends so long after the window began [default: with the window, or the cool-down]
+    /// End the load of the stream this long after the window begins [default: with the window, or
+    /// the cool-down]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub end: Option<Span>,
-    /// Slices of the series over time, from 100ms [default: 1s from a duration of one minute up,
-    /// else 100ms]
+    /// The intervals of the series over time, at least 100ms [default: 1s from a window of one
+    /// minute on, otherwise 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub interval: Option<Span>,
-    /// Repeats the offsets, directions and arrivals of an earlier run [default: a new one each
+    /// Repeat the offsets, directions and arrivals of an earlier run [default: a new seed each
     /// time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
-    /// What all targets together are rated at, I/Os per second: 80k; who is faster is doubted
+    /// The IOPS that all targets together are rated at: 80k. A faster result is doubted
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::rated_iops)]
     pub rated_iops: Option<Rate>,
-    /// The same in bytes: 800MB/s
+    /// The bandwidth that they are rated at: 800MB/s
     #[arg(long, value_name = "BANDWIDTH", allow_hyphen_values = true,
           value_parser = rates::rated_bandwidth)]
     pub rated_bandwidth: Option<Bytes>,
@@ -210,16 +215,16 @@ pub struct LoadArgs {
 /// When what is written is flushed.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub struct FlushArgs {
-    /// After so many writes of a worker to a target, once they have completed, flush all that
-    /// belongs to the target (fsync)
+    /// Flush a target with everything that belongs to it (fsync) after this many writes of a worker
+    /// to it, once they have completed
     #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub fsync: Option<u32>,
-    /// The same of its data alone (fdatasync)
+    /// Flush only the data of the target (fdatasync) after this many writes
     #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub fdatasync: Option<u32>,
-    /// The worker goes on once a flush has started, instead of when it has completed
+    /// Continue when a flush has started, instead of when it has completed
     #[arg(long)]
     pub no_barrier: bool,
 }
@@ -227,15 +232,16 @@ pub struct FlushArgs {
 /// What is written.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub struct PayloadArgs {
-    /// What is written: random (no two blocks of 4 KiB alike), zeros, ramp (the bytes 00 to FF over
-    /// and over), hex:DEADBEEF (these bytes over and over), pool:16m (each I/O from a random place
-    /// in so much random data), pool:16m,FILE (the same with a file's content) [default: random]
+    /// The data that is written: random (no two blocks of 4 KiB are alike), zeros, ramp (the bytes
+    /// 00 to FF, repeated), hex:DEADBEEF (these bytes, repeated), pool:16m (each I/O takes a random
+    /// place of 16 MiB of random data), pool:16m,FILE (the same with the content of a file)
+    /// [default: random]
     #[arg(long, value_name = "CONTENT", value_parser = values::payload)]
     pub payload: Option<spec::Payload>,
-    /// The share of the random data that a compressor saves: 50% [default: 0%]
+    /// The share of the random data that compression saves: 50% [default: 0%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub compressible: Option<f64>,
-    /// The share of blocks of 4 KiB that equal one written before: 30% [default: 0%]
+    /// The share of the blocks of 4 KiB that repeat an earlier one: 30% [default: 0%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub dedup: Option<f64>,
 }
@@ -244,46 +250,45 @@ pub struct PayloadArgs {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Access")]
 pub struct AccessArgs {
-    /// Where the region that is addressed starts, in every target
+    /// The start of the region that is addressed, in every target
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "0", value_parser = values::size)]
     pub offset: Bytes,
-    /// How long it is, in every target [default: to the end]
+    /// The size of the region, in every target [default: to the end]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Option<Bytes>,
-    /// Go through the page cache instead of direct I/O
+    /// Use the page cache instead of direct I/O
     #[arg(long)]
     pub buffered: bool,
-    /// Map the targets into memory, through the page cache: I/Os are copies from and to there instead
-    /// of system calls, by the sync backend; a durable write (--sync dsync) is flushed by msync
+    /// Map the targets into memory, through the page cache. An I/O is then a copy by the sync
+    /// backend instead of a system call, and msync makes a durable write (--sync dsync)
     #[arg(long)]
     pub mmap: bool,
-    /// A write completes only when the target says that it is durable: the same as --sync dsync
+    /// A write completes only when it is durable: the same as --sync dsync
     #[arg(long)]
     pub write_through: bool,
-    /// When a write is durable: none (some time later), dsync (before it completes, O_DSYNC), sync
-    /// (with all that belongs to the file, O_SYNC); rwf-dsync and rwf-sync say the same with each
-    /// write instead of when the target is opened [default: none]
+    /// When a write becomes durable: none (at some later time), dsync (before it completes,
+    /// O_DSYNC), sync (together with everything that belongs to the file, O_SYNC). rwf-dsync and
+    /// rwf-sync ask for it with each write instead of when the target is opened [default: none]
     #[arg(long, value_name = "MODE", value_parser = values::sync_mode)]
     pub sync: Option<SyncMode>,
-    /// With --buffered or --mmap, what the kernel is told of how the page cache will be used: normal,
-    /// sequential, random, noreuse, or dontneed (what it holds of the target is dropped before the
-    /// run)
+    /// With --buffered or --mmap: tell the kernel how the page cache will be used: normal,
+    /// sequential, random, noreuse, or dontneed (drop the target's pages before the run)
     #[arg(long, value_name = "HINT", value_parser = values::hint)]
     pub fadvise: Option<Hint>,
-    /// With --buffered, what was read or written leaves the page cache at once (RWF_DONTCACHE,
+    /// With --buffered: drop the pages of each I/O from the page cache at once (RWF_DONTCACHE,
     /// Linux 6.14)
     #[arg(long)]
     pub dontcache: bool,
-    /// What carries the I/Os: auto, uring, aio, sync
+    /// The backend that carries the I/Os: auto, uring, aio or sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,
-    /// io_uring looks for completions in the device's queue instead of waiting for its interrupt
-    /// (IOPOLL); the device's driver needs poll queues
+    /// Let io_uring poll the device's queue for completions instead of waiting for its interrupt
+    /// (IOPOLL); the driver needs poll queues
     #[arg(long)]
     pub polled: bool,
-    /// A kernel thread for each worker takes what io_uring is given (SQPOLL), on any CPU or on this
-    /// one; it keeps a CPU busy by itself
+    /// Give each worker a kernel thread that submits its I/Os (SQPOLL), on any CPU or on this one;
+    /// the thread keeps a CPU busy
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = "any", value_parser = values::submission_thread)]
     pub sqpoll: Option<SubmissionThread>,
@@ -311,15 +316,15 @@ impl From<ArrivalsArg> for spec::Arrivals {
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Consent")]
 pub struct Consent {
-    /// Allow writes to files that exist: what they hold is lost
+    /// Allow writes to files that exist: their data is lost
     #[arg(long)]
     pub overwrite: bool,
-    /// Allow writes to this device, whatever it holds; repeats its name. A folder's name stands for
-    /// all files in it
+    /// Allow writes to this device, whatever it holds; repeat its name. The name of a folder allows
+    /// writes to all files in it
     #[arg(long, value_name = "NAME")]
     pub destroy: Vec<String>,
-    /// Allow writes to this device or file although something uses it: it is mounted, swap, part of an
-    /// array or another device, or claimed by a program. What uses it may crash
+    /// Allow writes to this device or file although it is in use: mounted, swap, part of an array
+    /// or of another device, or claimed by a program. What uses it may crash
     #[arg(long, value_name = "NAME")]
     pub destroy_in_use: Vec<String>,
 }
@@ -356,7 +361,7 @@ pub struct StartArgs {
     /// Begin without asking
     #[arg(long)]
     pub yes: bool,
-    /// Show what it would do: nothing starts, and nothing is written
+    /// Show what it would do, without starting or writing anything
     #[arg(long, conflicts_with = "yes")]
     pub plan: bool,
 }
@@ -389,7 +394,7 @@ pub struct Results {
     /// The reports beside it.
     #[command(flatten)]
     pub written: Reports,
-    /// Write every single I/O as a line of a table (CSV), best on another device than the targets
+    /// Write every I/O as a row of a CSV table, best on a device that is not measured
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Print the document (JSON Lines) to stdout and everything else to stderr

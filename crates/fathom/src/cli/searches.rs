@@ -44,29 +44,30 @@ pub struct Peak {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Search")]
 pub struct PeakArgs {
-    /// What rises until the targets are saturated [default: queue-depth]
+    /// The setting that rises until the targets are saturated [default: queue-depth]
     #[arg(long, value_enum)]
     pub vary: Option<VaryArg>,
-    /// The share of the best throughput that is enough: what is called saturated [default: 95%]
+    /// The share of the best throughput that counts as saturated [default: 95%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub enough: Option<f64>,
-    /// Search for the highest load of an open loop at which this holds: 'p99<=2ms', with any
+    /// Search for the highest load of an open loop that meets this objective: 'p99<=2ms', with any
     /// percentile from p50 to p99.999
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true,
           value_parser = values::objective)]
     pub objective: Option<Objective>,
-    /// With --objective: how closely the load is searched for [default: 5%]
+    /// With --objective: the precision of the load that is found [default: 5%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub tolerance: Option<f64>,
-    /// The highest that is tried: a queue depth or number of workers [default: 1024 or 256, or as
-    /// many as fit], or with --objective a load such as 100k [default: 10m]
+    /// The highest value to try: a queue depth or a number of workers [default: 1024 or 256, or
+    /// what fits], or with --objective a load such as 100k [default: 10m]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub up_to: Option<String>,
-    /// The window of the official run at what was found, or none
+    /// The window of the official run at the value that was found, or none
     #[arg(long, value_name = "TIME|none", allow_hyphen_values = true, default_value = "5m",
           value_parser = values::official)]
     pub official: Official,
-    /// Do not write before it to see whether the target compresses, deduplicates or skips zeros
+    /// Do not write beforehand to find out whether the target compresses, deduplicates or skips
+    /// zeros
     #[arg(long)]
     pub no_probe: bool,
 }
@@ -116,33 +117,33 @@ pub struct Sustain {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Rounds")]
 pub struct SustainArgs {
-    /// What runs: workload (what -b, --pattern, --read-share and so on say), or a SNIA test: iops
-    /// (8 block sizes x 7 mixes), throughput (128 KiB sequential), latency (3 block sizes x 3
-    /// mixes, one I/O at a time), write-saturation (random writes of 4 KiB for 6 h or 4 times what
-    /// is addressed), demand-intensity (threads x queue depth), host-idle-recovery (bursts of
-    /// writes with pauses that grow), cross-stimulus-recovery (large sequential writes, small
-    /// random ones, large ones again)
+    /// What runs: workload (what -b, --pattern, --read-share and other options say), or a SNIA
+    /// test: iops (8 block sizes x 7 mixes), throughput (128 KiB sequential), latency (3 block
+    /// sizes x 3 mixes, one I/O at a time), write-saturation (random writes of 4 KiB for 6 h or 4
+    /// times the region), demand-intensity (threads x queue depth), host-idle-recovery (bursts of
+    /// writes with longer and longer pauses), cross-stimulus-recovery (large sequential writes,
+    /// small random ones, large ones again)
     #[arg(long, value_name = "TEST", default_value = "workload", value_parser = values::test)]
     pub test: Test,
-    /// How often everything that is addressed is written beforehand, or none [default: 2; none for
+    /// Write the whole region this many times beforehand, or none [default: 2; none for
     /// write-saturation, cross-stimulus-recovery and workloads that only read]
     #[arg(long, value_name = "TIMES|none", allow_hyphen_values = true,
           value_parser = values::passes)]
     pub precondition: Option<Passes>,
-    /// What has to be steady: iops, bandwidth, mean (response time), p99 or another percentile
-    /// [default: iops; for throughput bandwidth; for latency mean]
+    /// The figure that has to be steady: iops, bandwidth, mean (response time), p99 or another
+    /// percentile [default: iops; bandwidth for throughput; mean for latency]
     #[arg(long, value_name = "FIGURE", value_parser = values::watch)]
     pub watch: Option<Watch>,
-    /// How long the load has to go on before anything is called steady: a burst credit or a cache
+    /// The time that the load has to last before fathom calls it steady: a burst credit or a cache
     /// that lasts longer would not show
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1h")]
     pub at_least: Span,
-    /// The most rounds; or twice as many as --at-least takes, if that is more
+    /// The most rounds, or twice as many as --at-least takes if that is more
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 25,
           value_parser = clap::value_parser!(u32).range(5..=100_000))]
     pub rounds: u32,
-    /// How long write-saturation lasts [default: 6h], each pause length of host-idle-recovery
-    /// [default: 1h], each phase of cross-stimulus-recovery [default: 8h, 6h, 8h]
+    /// The time of write-saturation [default: 6h], of each pause length of host-idle-recovery
+    /// [default: 1h], of each phase of cross-stimulus-recovery [default: 8h, 6h, 8h]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub length: Option<Span>,
 }

@@ -66,7 +66,7 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
         );
     }
     if percents > 0 && (sum - 100.0).abs() > 1e-6 {
-        return Err(format!("the shares make {sum} %, not 100 %"));
+        return Err(format!("the shares add up to {sum} %, not 100 %"));
     }
     Ok(Sizes(parts.into_iter().map(|(bytes, weight, _)| (bytes, weight)).collect()))
 }

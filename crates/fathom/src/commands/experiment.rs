@@ -521,7 +521,7 @@ fn may_start(prepared: &Prepared, yes: bool) -> Result<(), Error> {
             None => Ok(()),
             Some(_) => Err(Error::option(
                 "--yes",
-                format!("it writes to {}, and nobody is here to be asked", targets(prepared)),
+                format!("it writes to {}, and there is no terminal to ask at", targets(prepared)),
                 "start it with --yes, or see with --plan what it would do",
             )),
         },

@@ -296,7 +296,7 @@ fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
         return Err(Error::option(
             format!("--cell-time-max {longest}"),
             format!(
-                "it is a time from that of --cell-time, {window}, to {LONGEST_CELL}, in whole \
+                "it must be from {window} (--cell-time) to {LONGEST_CELL}, in whole \
                  intervals of 100 ms"
             ),
             format!("choose {window} for cells that all take as long"),
@@ -310,7 +310,7 @@ fn surfaces(args: &Args) -> Result<Vec<Surface>, Error> {
     if args.tolerance == 0.0 {
         return Err(Error::option(
             "--tolerance 0",
-            "what is measured is never known without an error",
+            "no measurement is exact",
             "choose 5%, or 1% with a longer --cell-time-max",
         ));
     }

@@ -231,13 +231,17 @@ fn contradictions(typed: &PeakArgs) -> Result<(), Error> {
         |option: &str, problem: &str, remedy: &str| Err(Error::option(option, problem, remedy));
     match typed.objective {
         Some(_) if typed.vary.is_some() => {
-            return refuse("--vary", "with --objective it is the load that varies", "drop it");
+            return refuse("--vary", "with --objective the load varies", "drop it");
         }
         Some(_) if typed.enough.is_some() => {
-            return refuse("--enough", "with --objective nothing is saturated", "use --tolerance");
+            return refuse(
+                "--enough",
+                "a search with --objective does not look for saturation",
+                "use --tolerance",
+            );
         }
         None if typed.tolerance.is_some() => {
-            return refuse("--tolerance", "it is about --objective", "use --enough");
+            return refuse("--tolerance", "it belongs to --objective", "use --enough");
         }
         _ => {}
     }
@@ -245,7 +249,7 @@ fn contradictions(typed: &PeakArgs) -> Result<(), Error> {
         if let Some(share) = share.filter(|share| !(0.01..=0.99).contains(share)) {
             return Err(Error::option(
                 format!("{option} {share}"),
-                "it is from 1% to 99%",
+                "it must be from 1% to 99%",
                 "choose another one",
             ));
         }
@@ -259,7 +263,7 @@ fn depth_has_an_effect(described: &Described, typed: &PeakArgs) -> Result<(), Er
     match typed.objective.is_none() && varies && described.streams.len() == 1 {
         true => Err(Error::option(
             "--queue-depth",
-            "it is what is searched for, so this has no effect",
+            "the search varies it, so this has no effect",
             "drop it, or bound it with --up-to",
         )),
         false => Ok(()),
@@ -279,22 +283,21 @@ fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
             (None, Some(_)) => {
                 return Err(Error::option(
                     format!("{whose}--rate"),
-                    "what saturates is searched for in a closed loop, which has no rate",
+                    "a search for saturation uses a closed loop, which has no rate",
                     "drop it, or search for a load with --objective 'p99<=2ms'",
                 ));
             }
             (Some(_), None) if several => {
                 return Err(Error::option(
                     format!("{whose}--rate"),
-                    "the load is shared among the streams as they share it to begin with, and this \
-                     one has none",
+                    "the streams share the load in the ratio of their rates, and this one has none",
                     "give every stream a rate",
                 ));
             }
             (Some(_), Some(Offered::Course(_))) => {
                 return Err(Error::option(
                     format!("{whose}--rate"),
-                    "the highest load is one that stays the same, and this one changes over time",
+                    "the search is for a constant load, and this one changes over time",
                     "give the rate that the search begins with",
                 ));
             }
@@ -329,7 +332,7 @@ fn search(
     if vary == Vary::Workers && base.streams.len() > 1 {
         return Err(Error::option(
             "--vary workers",
-            "there are several streams, and which of them has how many is not said",
+            "there are several streams, and nothing says how many each has",
             "vary the queue depth, or search with one stream",
         ));
     }

@@ -188,7 +188,7 @@ fn publish_as_link(growing: &Path, file: &Path) -> Result<(), Error> {
     std::fs::hard_link(growing, file).map_err(|cause| match cause.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Error::target(
             file.display().to_string(),
-            "its file system can give a file its name only by replacing what may be there",
+            "on its file system a file gets its name only by replacing what may have it",
             "name a file on another file system, or write this one by other means, as with `dd`",
         ),
         _ => not_published(file, &cause),
@@ -200,7 +200,7 @@ fn not_published(file: &Path, cause: &io::Error) -> Error {
         io::ErrorKind::AlreadyExists => Error::target(
             file.display().to_string(),
             "somebody else created it meanwhile",
-            "look what it is, and prepare again",
+            "see what it is, and prepare again",
         ),
         _ => fill::failed(file, cause),
     }

@@ -258,7 +258,7 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
     }
     if let Some(enough) = course.enough.filter(|share| *share <= 0.0) {
         let option = format!("--enough {enough}");
-        return Err(Error::option(option, "everything is enough then", "choose 95%"));
+        return Err(Error::option(option, "every throughput would be enough", "choose 95%"));
     }
     Ok((table.axes, course))
 }

@@ -31,7 +31,7 @@ fn sync_mode(typed: &AccessArgs, writes: bool) -> Result<SyncMode, Error> {
         (true, Some(mode)) => {
             return Err(Error::option(
                 "--write-through",
-                format!("it is --sync dsync, and there is --sync {} too", mode.name()),
+                format!("it means --sync dsync, and --sync {} is given too", mode.name()),
                 "give one of them",
             ));
         }
@@ -72,7 +72,10 @@ fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
     if let Backend::Named(kind @ (BackendKind::Aio | BackendKind::Uring)) = typed.backend {
         return refuse(
             "--mmap".to_owned(),
-            &format!("I/Os of mapped targets are copies, which {} does not do", kind.name()),
+            &format!(
+                "only the sync backend copies from and to mapped targets, not {}",
+                kind.name()
+            ),
             "drop it, or use --backend sync",
         );
     }
@@ -91,7 +94,7 @@ fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
     match of_calls.iter().find(|(_, asked)| *asked) {
         Some((option, _)) => refuse(
             (*option).to_owned(),
-            "it is said with system calls, and with --mmap there are none",
+            "it applies to system calls, and --mmap makes none",
             "drop one of them",
         ),
         None => Ok(()),

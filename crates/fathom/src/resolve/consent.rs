@@ -85,7 +85,7 @@ pub fn permission<'a>(
         if !places().any(named) {
             return Err(Error::option(
                 format!("{option} {name}"),
-                "this is none of the targets",
+                "it is not one of the targets",
                 "repeat the target's name exactly as it was given, or where it lies",
             ));
         }
@@ -102,7 +102,7 @@ pub fn permission<'a>(
     match refused.map(|(place, target)| (target, folder_of(place))) {
         Some((_, Some(folder))) => Err(Error::target(
             folder,
-            "the load writes, and what all files in this folder hold would be lost",
+            "the load writes, and the data of all files in this folder would be lost",
             format!(
                 "allow it by repeating its name in --destroy {}, or only read with \
                  --read-share 100%",

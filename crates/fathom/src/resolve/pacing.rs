@@ -144,10 +144,7 @@ fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result
         );
     }
     if mean.0 <= 0.0 {
-        return refuse(
-            "it comes to nothing all the time".to_owned(),
-            "give a stage a rate above 0",
-        );
+        return refuse("the rate is 0 all the time".to_owned(), "give a stage a rate above 0");
     }
     Ok(())
 }
@@ -181,7 +178,7 @@ fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
     let refuse = |problem: &str, remedy: String| Err(Error::option("--burst", problem, remedy));
     if from == RestFrom::LastCompletion {
         return refuse(
-            "the schedule of an open loop knows of no completions from which a rest could be counted",
+            "in an open loop no rest can begin with a completion",
             format!(
                 "count it from the last start, as in --burst {ios}/start:{}, or drop --rate",
                 rest.to_string().replace(' ', "")

@@ -64,7 +64,7 @@ fn whole(parts: &[PartArg]) -> Result<(), Error> {
     if percents > 0 && (sum - 100.0).abs() > 1e-6 {
         return Err(Error::option(
             "--part",
-            format!("the shares make {sum} %, not 100 %"),
+            format!("the shares add up to {sum} %, not 100 %"),
             "change them, or drop the % to give weights",
         ));
     }

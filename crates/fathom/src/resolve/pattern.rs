@@ -119,7 +119,7 @@ fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
     }
     Err(Error::option(
         format!("{option} {size}"),
-        "a block has from 1 B to 1 GiB",
+        "a block is from 1 B to 1 GiB",
         "choose a size such as 4k or 1m",
     ))
 }

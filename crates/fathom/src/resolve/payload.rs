@@ -83,7 +83,7 @@ fn content(typed: &PayloadArgs) -> Result<Payload, Error> {
         (Some(_), None) => Ok(0.0),
         (Some(_), Some(_)) => Err(Error::option(
             option,
-            "only random data can be made so",
+            "it applies to random data only",
             "drop it, or drop --payload",
         )),
     };
@@ -102,7 +102,7 @@ pub(super) fn flush(args: &StreamArgs) -> Result<Option<Flush>, Error> {
         (Some(_), Some(_)) => {
             return Err(Error::option(
                 "--fsync",
-                "a flush is an fsync or an fdatasync, and --fdatasync is there too",
+                "a flush is an fsync or an fdatasync, and --fdatasync is given too",
                 "give one of them",
             ));
         }

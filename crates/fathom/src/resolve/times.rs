@@ -73,7 +73,7 @@ pub(super) fn limit(load: &LoadArgs) -> Result<Option<Limit>, Error> {
     match (load.stop_after, load.passes) {
         (Some(_), Some(_)) => Err(Error::option(
             "--passes",
-            "--stop-after says already when the stream is done",
+            "--stop-after already says when the stream is done",
             "drop one of them",
         )),
         (Some(limit), None) => Ok(Some(limit)),

@@ -419,7 +419,11 @@ impl LineReader<'_> {
             'P' => self.options.progress = if count == 0 { 65536 } else { count },
             't' => target.threads = Some(count),
             _ if count > 100 => {
-                return Err(refuse(word, "it is more than all", "give a percentage from 0 to 100"));
+                return Err(refuse(
+                    word,
+                    "it is more than 100 %",
+                    "give a percentage from 0 to 100",
+                ));
             }
             _ => target.write_percent = count,
         }
@@ -453,7 +457,7 @@ impl LineReader<'_> {
         if let Some(earlier) = self.said.max_offset.replace(word.to_owned()) {
             return Err(refuse(
                 word,
-                format!("{earlier} says where I/O ends already"),
+                format!("{earlier} already says where I/O ends"),
                 "keep one of the two",
             ));
         }
@@ -552,7 +556,7 @@ impl LineReader<'_> {
         }
         self.not_sequential(word)?;
         if let Some(earlier) = self.said.random.replace(word.to_owned()) {
-            return Err(refuse(word, format!("{earlier} was said before"), "keep one of the two"));
+            return Err(refuse(word, format!("{earlier} is given already"), "keep one of the two"));
         }
         let remedy = "as in -r or -r4K: what offsets are multiples of";
         if !value.is_empty() {
@@ -572,7 +576,7 @@ impl LineReader<'_> {
         if percent > 100 {
             return Err(refuse(
                 word,
-                "it is more than all",
+                "it is more than 100 %",
                 "give the random share of the I/Os, from 1 to 100",
             ));
         }
@@ -581,7 +585,7 @@ impl LineReader<'_> {
             // As in DiskSpd, -rs100 is -r and may be refined.
             (Some(earlier), Some(before)) if before != 100 => Err(refuse(
                 word,
-                format!("{earlier} says the share of random I/Os already"),
+                format!("{earlier} already says the share of random I/Os"),
                 "keep one of the two",
             )),
             _ => Ok(()),
@@ -608,7 +612,7 @@ impl LineReader<'_> {
             ));
         }
         if let Some(earlier) = self.said.stride.replace(word.to_owned()) {
-            return Err(refuse(word, format!("{earlier} was said before"), "keep one of the two"));
+            return Err(refuse(word, format!("{earlier} is given already"), "keep one of the two"));
         }
         let shared = value.strip_prefix('i');
         self.options.target.interlocked = shared.is_some();
@@ -728,7 +732,7 @@ impl LineReader<'_> {
 fn twice(word: &str, earlier: &str, what: &str) -> Refusal {
     let problem = match word == earlier {
         true => format!("{what} is said twice"),
-        false => format!("{earlier} says already {what}"),
+        false => format!("{earlier} already says {what}"),
     };
     refuse(word, problem, "keep one of the two")
 }
