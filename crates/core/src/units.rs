@@ -250,11 +250,13 @@ fn bytes_per_unit(unit: &str) -> Option<f64> {
         "g" | "gib" => 1024f64.powi(3),
         "t" | "tib" => 1024f64.powi(4),
         "p" | "pib" => 1024f64.powi(5),
+        "e" | "eib" => 1024f64.powi(6),
         "kb" => 1e3,
         "mb" => 1e6,
         "gb" => 1e9,
         "tb" => 1e12,
         "pb" => 1e15,
+        "eb" => 1e18,
         _ => return None,
     };
     Some(factor)
@@ -334,6 +336,7 @@ mod tests {
             ("12.8MiB", 13_421_773),
             ("0.5k", 512),
             ("10GB", 10_000_000_000),
+            ("7.5 EiB", 15 << 59),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }

@@ -12,7 +12,7 @@ use super::Broken;
 const LIST: &str = "docs/README.md";
 
 /// What a path of the repository begins with where a page names it as code.
-const ROOMS: [&str; 5] = ["crates/", "docs/", "examples/", "tests/", "xtask/"];
+const ROOMS: [&str; 7] = ["bench/", "crates/", "docs/", "examples/", "fuzz/", "tests/", "xtask/"];
 
 /// Every file of the repository, and the headings of those that are Markdown.
 pub(super) struct Pages {

@@ -4,9 +4,10 @@
 //! p50_ns, p95_ns and admissible, which are found by their names; lines that begin with # are left
 //! out.
 
-use std::fmt;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, fs, io};
 
 /// A latency map that is known: from a file, or made up.
 #[derive(Clone, Debug)]
@@ -48,9 +49,16 @@ impl StoredMap {
             return Ok(Self::default());
         }
         let file = Path::new(text);
-        let content = std::fs::read_to_string(file)
-            .map_err(|error| format!("the file cannot be read: {error}"))?;
-        Ok(Self { file: Some(file.to_owned()), cells: Arc::new(Cells::parse(&content)?) })
+        Self::parse(file, &content(file)?)
+    }
+
+    /// Reads the cells in the text of this file.
+    ///
+    /// # Errors
+    ///
+    /// When they are no map; says why, with the line.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, String> {
+        Ok(Self { file: Some(file.to_owned()), cells: Arc::new(Cells::parse(text)?) })
     }
 
     /// Bytes written per second in the last column that has an admissible cell.
@@ -62,6 +70,24 @@ impl StoredMap {
     pub fn read_rate_max(&self) -> f64 {
         self.cells.highest[0].map_or(0.0, |row| row as f64 * self.cells.read_step)
     }
+}
+
+/// The most that is read of a file: a map of all the steps that it can have is smaller.
+const LARGEST: u64 = 128 << 20;
+
+/// The text of a file. A device or a pipe may have no end, and is not opened.
+fn content(file: &Path) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("the file cannot be read: {error}");
+    if !fs::metadata(file).map_err(unreadable)?.is_file() {
+        return Err("this is no file".to_owned());
+    }
+    let mut text = String::new();
+    let open = fs::File::open(file).map_err(unreadable)?;
+    open.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if LARGEST < text.len() as u64 {
+        return Err("the file has more than 128 MiB, and no map has".to_owned());
+    }
+    Ok(text)
 }
 
 /// The cells of a map.

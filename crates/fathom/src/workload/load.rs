@@ -86,6 +86,19 @@ impl Loaded {
         }
     }
 
+    /// Understands the text of a workload file of this name, with all that it extends.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be understood.
+    pub fn of_text(name: &str, text: &str) -> Result<Self, Error> {
+        let mut loaded = Self::default();
+        match loaded.add_text((name.to_owned(), text.to_owned()), None, &mut Vec::new()) {
+            Ok(()) => Ok(loaded),
+            Err(problem) => Err(refuse(&problem, &loaded.sources)),
+        }
+    }
+
     /// What people call it.
     pub fn name(&self) -> &str {
         self.sources.first().map_or("", |source| &source.name)
@@ -98,7 +111,16 @@ impl Loaded {
         from: Option<&At>,
         chain: &mut Vec<String>,
     ) -> Result<(), Problem> {
-        let (name, text) = open(reference, from, chain)?;
+        self.add_text(open(reference, from, chain)?, from, chain)
+    }
+
+    /// Adds what a text says, after what it extends.
+    fn add_text(
+        &mut self,
+        (name, text): (String, String),
+        from: Option<&At>,
+        chain: &mut Vec<String>,
+    ) -> Result<(), Problem> {
         if chain.contains(&name) || chain.len() >= DEPTH_MAX {
             let title = format!("{name} extends itself, or too many others");
             return Err(Problem::new(

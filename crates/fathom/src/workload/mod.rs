@@ -142,6 +142,16 @@ impl<'a> Template<'a> {
         Ok(Self { args, targets, loaded: Some(Loaded::read(&reference, &args.set)?) })
     }
 
+    /// The text of a workload file of this name as what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be understood.
+    pub fn of_text(args: &'a Request, name: &str, text: &str) -> Result<Self, Error> {
+        let loaded = Some(Loaded::of_text(name, text)?);
+        Ok(Self { args, targets: &args.targets, loaded })
+    }
+
     /// Refuses a workload that describes an experiment, unless it is one with this table.
     fn is_of(&self, own: Option<Table>) -> Result<(), Error> {
         let Some(loaded) = &self.loaded else { return Ok(()) };

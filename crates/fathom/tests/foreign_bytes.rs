@@ -1,0 +1,104 @@
+//! Everything that fuzzing begins with and everything that it found (`tests/data/fuzz`, and files that
+//! the project has anyway), through the functions that fuzzing feeds: none of it panics, and none takes
+//! more memory or more work than an input of its length may. `docs/fuzzing.md` tells of the rest.
+//!
+//! An allocator counts bytes and calls. Work is told by the calls: time says something about the machine.
+//! A program of its own with one test, because whatever else ran would be counted too.
+
+#![expect(unsafe_code, reason = "an allocator is unsafe by definition")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fathom::readers;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: the system's allocator does all the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: what holds for this call holds for that one.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: what holds for this call holds for that one.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that an input may take, and the most calls: those of the largest description or
+/// document that a short input can ask for, and more for each byte of the input.
+const BYTES_MAX: usize = 256 << 20;
+const CALLS_MAX: usize = 2_000_000;
+const BYTES_PER_BYTE: usize = 1000;
+const CALLS_PER_BYTE: usize = 100;
+
+/// Files of the project that fuzzing of this name begins with, too.
+fn seeds(name: &str) -> &'static [&'static str] {
+    match name {
+        "result" => &["crates/report/tests/data"],
+        "workload" => &["crates/fathom/workloads", "examples", "examples/studies"],
+        "diskspd-profile" => &["crates/fathom/tests/data/diskspd"],
+        "import" => &["tests/data/fio"],
+        "latency-grid" => &["tests/data/latency-grids"],
+        _ => &[],
+    }
+}
+
+/// The files of a folder; none where there is no such folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
+}
+
+#[test]
+fn what_fuzzing_begins_with_and_what_it_found_is_read_within_limits() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let targets = root.join("fuzz/fuzz_targets");
+    let mut names: Vec<String> = files(&targets)
+        .iter()
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    for reader in readers::ALL {
+        names.retain(|name| name != reader.name);
+        assert!(targets.join(format!("{}.rs", reader.name)).exists(), "{}", reader.name);
+        let own = files(&root.join("tests/data/fuzz").join(reader.name));
+        let others = seeds(reader.name).iter().map(|folder| files(&root.join(folder)));
+        assert!(others.clone().all(|files| !files.is_empty()), "{}", reader.name);
+        let all: Vec<PathBuf> = own.into_iter().chain(others.flatten()).collect();
+        assert!(!all.is_empty(), "{} has no input", reader.name);
+        for path in all {
+            let bytes = fs::read(&path).unwrap();
+            let before = IN_USE.load(Ordering::Relaxed);
+            PEAK.store(before, Ordering::Relaxed);
+            CALLS.store(0, Ordering::Relaxed);
+            let outcome = catch_unwind(|| (reader.read)(&bytes));
+            let (name, path) = (reader.name, path.display());
+            assert!(outcome.is_ok(), "{name}: {path}");
+            let (peak, calls) =
+                (PEAK.load(Ordering::Relaxed) - before, CALLS.load(Ordering::Relaxed));
+            println!("{name}: {path}: {peak} bytes, {calls} calls");
+            assert!(peak <= BYTES_MAX + BYTES_PER_BYTE * bytes.len(), "{name}: {path}: {peak}");
+            assert!(calls <= CALLS_MAX + CALLS_PER_BYTE * bytes.len(), "{name}: {path}: {calls}");
+        }
+    }
+    assert!(names.is_empty(), "these targets have no reader: {names:?}");
+}
