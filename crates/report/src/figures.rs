@@ -149,14 +149,14 @@ pub fn carried(times: &Histogram, quantile: Quantile) -> Option<u64> {
 
 /// The results of a trial: of one of its streams, or of all together.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct TrialPart<'a> {
     /// The trial.
     pub trial: &'a Trial,
     /// The stream's place; none for all.
     pub stream: Option<u32>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> TrialPart<'a> {
     /// All of a trial.
     pub fn whole(trial: &'a Trial) -> Self {
         Self { trial, stream: None }
@@ -262,12 +262,12 @@ impl<'a> Part<'a> {
 
 /// Which directions a trial's load has.
 pub fn directions(trial: &Trial) -> Vec<Direction> {
-    Part::whole(trial).directions()
+    TrialPart::whole(trial).directions()
 }
 
 /// The columns of a table of a whole trial's distributions.
 pub fn columns(trial: &Trial) -> Vec<Option<Direction>> {
-    Part::whole(trial).columns()
+    TrialPart::whole(trial).columns()
 }
 
 /// The name of a column or row of a direction.
@@ -288,7 +288,7 @@ pub struct Summary {
 
 /// Summarizes one direction of a trial, or both together.
 pub fn summary(trial: &Trial, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
-    Part::whole(trial).summary(direction, quantiles)
+    TrialPart::whole(trial).summary(direction, quantiles)
 }
 
 /// Quantiles of the response time with their half-widths, as far as the samples carry them.
@@ -947,7 +947,7 @@ pub fn clock(clock: &Clock) -> String {
 }
 
 /// What the times of a part's tables are.
-pub fn time_name(part: Part<'_>) -> &'static str {
+pub fn time_name(part: TrialPart<'_>) -> &'static str {
     if part.is_open() { "response time" } else { "service time" }
 }
 

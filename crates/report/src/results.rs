@@ -6,7 +6,7 @@ use fathom_core::stats::{self, Estimate, Slice};
 use fathom_core::{Quantile, Span};
 
 use crate::document::{Axis, Coordinate, Document, Found, Role, Scale, Trial, Verdict};
-use crate::figures::{self, Part, Summary};
+use crate::figures::{self, Summary, TrialPart};
 
 /// The percentiles of every result.
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
@@ -246,7 +246,7 @@ pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
     for trial in trials {
         flow.merge(&trial.total(None));
         slices.extend(stats::slices(trial.intervals()));
-        stretches.extend(Part::whole(trial).stretches());
+        stretches.extend(TrialPart::whole(trial).stretches());
         window += trial.window();
     }
     let rate = |total: u64, series: Vec<f64>, of: &dyn Fn(&Flow) -> u64| {

@@ -185,7 +185,7 @@ fn diskspd_profile(document: &document::Document, description: &str) -> diskspd:
             io_bucket: Some(fathom_core::Span(trial.point.interval_ns)),
             threads: workers,
             requests: None,
-            streams: Vec::from([diskspd::Stream {
+            streams: Vec::from([diskspd::ThreadGroup {
                 first_thread: 0,
                 paths: trial.point.streams[0].regions.iter().map(path).collect(),
             }]),

@@ -31,11 +31,6 @@ pub const CIRCLES: &[Circle] = &[];
 
 /// The names that are left.
 pub const TWICE: &[Twice] = &[
-    // The document's types of these names become core's own, and then each is defined once here.
-    Twice { krate: "report", name: "Part", times: 2 },
-    Twice { krate: "report", name: "Point", times: 2 },
-    Twice { krate: "report", name: "Stage", times: 2 },
-    Twice { krate: "report", name: "Stream", times: 2 },
     Twice { krate: "xtask", name: "Chance", times: 2 },
     Twice { krate: "xtask", name: "Job", times: 2 },
     Twice { krate: "xtask", name: "Nobody", times: 2 },

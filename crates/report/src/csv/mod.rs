@@ -18,7 +18,7 @@ use crate::document::{
     Arrivals, Cache, Cell, Document, Found, JobsFound, Pacing, Place, Stream, SyncMode, Trial,
     Worker,
 };
-use crate::figures::{self, Part};
+use crate::figures::{self, TrialPart};
 
 /// What a row is about.
 struct Row<'a> {
@@ -27,7 +27,7 @@ struct Row<'a> {
     number: usize,
     trial: &'a Trial,
     /// What the row is a part of: one stream, or all.
-    part: Part<'a>,
+    part: TrialPart<'a>,
     /// None when the row sums over several streams.
     stream: Option<&'a Stream>,
     /// None when the row sums over workers.
@@ -217,7 +217,7 @@ fn is_number(text: &str) -> bool {
 fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for worker in &trial.workers {
-        let part = Part { trial, stream: Some(worker.stream) };
+        let part = TrialPart { trial, stream: Some(worker.stream) };
         let directions = part.columns();
         for cell in &worker.cells {
             for &direction in &directions {
@@ -256,7 +256,7 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
             }
         }
     }
-    for part in Part::streams(trial).chain([Part::whole(trial)]) {
+    for part in TrialPart::streams(trial).chain([TrialPart::whole(trial)]) {
         let mut streams = part.loads();
         let stream = match (streams.next(), streams.next()) {
             (Some(only), None) => Some(only),

@@ -134,7 +134,7 @@ pub fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The rows of an interval of a stream, and whether each holds all that the stream did.
 fn directions(trial: &Trial, stream: &Stream, place: u32) -> Vec<(Option<Direction>, bool)> {
-    let part = figures::Part { trial, stream: Some(place) };
+    let part = figures::TrialPart { trial, stream: Some(place) };
     match part.directions().as_slice() {
         [] if stream.trims_alone() => Vec::new(),
         [only] => Vec::from([(Some(*only), true)]),

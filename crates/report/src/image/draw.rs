@@ -1,7 +1,7 @@
 //! From a chart to shapes: where everything goes.
 
 use super::font::Font;
-use super::{Element, Picture, Point, Rgb};
+use super::{Element, Picture, Pixel, Rgb};
 use crate::chart::{
     self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series,
     Shape, is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
@@ -112,7 +112,7 @@ fn rgb(paint: Paint) -> Rgb {
 }
 
 impl Sheet<'_> {
-    fn text(&mut self, at: Point, size: f32, color: Rgb, anchor: Anchor, text: &str) {
+    fn text(&mut self, at: Pixel, size: f32, color: Rgb, anchor: Anchor, text: &str) {
         let width = self.font.width(text, size);
         let shift = match anchor {
             Anchor::Start => 0.0,
@@ -124,12 +124,12 @@ impl Sheet<'_> {
     }
 
     /// Text that runs upwards, around the middle of its place.
-    fn upwards(&mut self, at: Point, size: f32, color: Rgb, text: &str) {
+    fn upwards(&mut self, at: Pixel, size: f32, color: Rgb, text: &str) {
         let at = (at.0, at.1 + self.font.width(text, size) / 2.0);
         self.shapes.push(Element::Text { at, size, color, upwards: true, text: text.to_owned() });
     }
 
-    fn line(&mut self, points: &[Point], color: Rgb, width: f32, dash: Option<f32>) {
+    fn line(&mut self, points: &[Pixel], color: Rgb, width: f32, dash: Option<f32>) {
         self.shapes.push(Element::Line { points: points.to_vec(), color, width, dash });
     }
 
@@ -167,8 +167,8 @@ impl Sheet<'_> {
         lines
     }
 
-    fn mark(&mut self, mark: Shape, (x, y): Point, color: Rgb) {
-        let mut area = |points: Vec<Point>| self.shapes.push(Element::Area { points, color });
+    fn mark(&mut self, mark: Shape, (x, y): Pixel, color: Rgb) {
+        let mut area = |points: Vec<Pixel>| self.shapes.push(Element::Area { points, color });
         match mark {
             Shape::Square => {
                 area(Vec::from([
@@ -211,7 +211,7 @@ impl Sheet<'_> {
     }
 
     /// A dot on any color: white, lined with black.
-    fn lined(&mut self, mark: Shape, (x, y): Point) {
+    fn lined(&mut self, mark: Shape, (x, y): Pixel) {
         match mark {
             Shape::Triangle => {
                 let points = Vec::from([(x, y - 5.0), (x + 4.8, y + 3.6), (x - 4.8, y + 3.6)]);
@@ -379,13 +379,13 @@ impl Reach {
 }
 
 /// Where values are drawn.
-struct Stage {
+struct PlotArea {
     frame: Frame,
     x: Reach,
     y: Reach,
 }
 
-impl Stage {
+impl PlotArea {
     fn x(&self, value: f64) -> f32 {
         self.frame.left + self.x.share(value) * (self.frame.right - self.frame.left)
     }
@@ -395,7 +395,7 @@ impl Stage {
         self.frame.bottom - share * (self.frame.bottom - self.frame.top)
     }
 
-    fn at(&self, dot: &Dot) -> Option<Point> {
+    fn at(&self, dot: &Dot) -> Option<Pixel> {
         dot.y.map(|y| (self.x(dot.x), self.y(y)))
     }
 }
@@ -418,21 +418,21 @@ fn lines(sheet: &mut Sheet<'_>, plot: &Lines, outer: Frame) {
         right: outer.right - 8.0,
         bottom: outer.bottom - 44.0,
     };
-    let stage = Stage { frame, x, y };
+    let area = PlotArea { frame, x, y };
     if let Some((from, to)) = plot.band {
-        let (left, right) = (stage.x(from).max(frame.left), stage.x(to).min(frame.right));
+        let (left, right) = (area.x(from).max(frame.left), area.x(to).min(frame.right));
         sheet.area(Frame { left, right, ..frame }, SHADE);
     }
-    axes(sheet, plot, &stage, &y_ticks, outer);
+    axes(sheet, plot, &area, &y_ticks, outer);
     let bars = plot.series.iter().filter(|series| series.form == Form::Bars).count();
     let mut bar = 0;
     for series in &plot.series {
         match series.form {
             Form::Bars => {
-                bars_of(sheet, series, &stage, bar, bars);
+                bars_of(sheet, series, &area, bar, bars);
                 bar += 1;
             }
-            _ => series_of(sheet, series, &stage),
+            _ => series_of(sheet, series, &area),
         }
     }
 }
@@ -440,20 +440,20 @@ fn lines(sheet: &mut Sheet<'_>, plot: &Lines, outer: Frame) {
 fn axes(
     sheet: &mut Sheet<'_>,
     plot: &Lines,
-    stage: &Stage,
+    area: &PlotArea,
     y_ticks: &[(f64, String)],
     outer: Frame,
 ) {
-    let frame = stage.frame;
+    let frame = area.frame;
     for (value, text) in y_ticks {
-        let y = stage.y(*value);
+        let y = area.y(*value);
         sheet.line(&[(frame.left, y), (frame.right, y)], GRID, 1.0, None);
         sheet.text((frame.left - 6.0, y + 4.0), SMALL, MUTED, Anchor::End, text);
     }
     // A label that would touch the one before it is left out.
     let mut free = f32::NEG_INFINITY;
-    for (value, text) in stage.x.ticks(&plot.x) {
-        let x = stage.x(value);
+    for (value, text) in area.x.ticks(&plot.x) {
+        let x = area.x(value);
         sheet.line(&[(x, frame.top), (x, frame.bottom)], GRID, 1.0, None);
         let half = sheet.font.width(&text, SMALL) / 2.0;
         if x - half > free {
@@ -470,9 +470,9 @@ fn axes(
     sheet.upwards(side, TEXT, INK, &title);
 }
 
-fn error_bar(sheet: &mut Sheet<'_>, stage: &Stage, dot: &Dot, x: f32, color: Rgb) {
+fn error_bar(sheet: &mut Sheet<'_>, area: &PlotArea, dot: &Dot, x: f32, color: Rgb) {
     let (Some(y), Some(half)) = (dot.y, dot.half) else { return };
-    let (low, high) = (stage.y(y - half), stage.y(y + half));
+    let (low, high) = (area.y(y - half), area.y(y + half));
     if (low - high).abs() < 1.5 {
         return;
     }
@@ -482,21 +482,21 @@ fn error_bar(sheet: &mut Sheet<'_>, stage: &Stage, dot: &Dot, x: f32, color: Rgb
     }
 }
 
-fn series_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage) {
+fn series_of(sheet: &mut Sheet<'_>, series: &Series, area: &PlotArea) {
     let color = rgb(series.paint);
     if let Form::Line { .. } | Form::Dotted(_) = series.form {
         let dashed = series.form == Form::Line { dashed: true };
         let width = if let Form::Line { .. } = series.form { 1.8 } else { 2.2 };
         for piece in series.dots.split(|dot| dot.y.is_none()) {
-            let points: Vec<Point> = piece.iter().filter_map(|dot| stage.at(dot)).collect();
+            let points: Vec<Pixel> = piece.iter().filter_map(|dot| area.at(dot)).collect();
             if points.len() > 1 {
                 sheet.line(&points, color, width, dashed.then_some(6.0));
             }
         }
     }
     for dot in &series.dots {
-        let Some(at) = stage.at(dot) else { continue };
-        error_bar(sheet, stage, dot, at.0, color);
+        let Some(at) = area.at(dot) else { continue };
+        error_bar(sheet, area, dot, at.0, color);
         if let Form::Dotted(mark) | Form::Dots(mark) = series.form {
             sheet.mark(mark, at, color);
         }
@@ -510,17 +510,17 @@ fn series_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage) {
     }
 }
 
-fn bars_of(sheet: &mut Sheet<'_>, series: &Series, stage: &Stage, nth: usize, all: usize) {
-    let step = stage.x(1.0) - stage.x(0.0);
+fn bars_of(sheet: &mut Sheet<'_>, series: &Series, area: &PlotArea, nth: usize, all: usize) {
+    let step = area.x(1.0) - area.x(0.0);
     let width = step * 0.7 / all.max(1) as f32;
     for dot in &series.dots {
-        let Some((x, y)) = stage.at(dot) else { continue };
+        let Some((x, y)) = area.at(dot) else { continue };
         let left = x - step * 0.35 + nth as f32 * width;
         let right = left + width - 2.0;
-        sheet.area(Frame { left, top: y, right, bottom: stage.frame.bottom }, rgb(series.paint));
+        sheet.area(Frame { left, top: y, right, bottom: area.frame.bottom }, rgb(series.paint));
         let middle = (left + right) / 2.0;
-        error_bar(sheet, stage, dot, middle, INK);
-        let top = dot.y.map_or(y, |value| stage.y(value + dot.half.unwrap_or(0.0)));
+        error_bar(sheet, area, dot, middle, INK);
+        let top = dot.y.map_or(y, |value| area.y(value + dot.half.unwrap_or(0.0)));
         sheet.text((middle, top - 6.0), SMALL, INK, Anchor::Middle, &dot.label);
     }
 }

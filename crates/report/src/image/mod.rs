@@ -12,7 +12,7 @@ use crate::chart::Chart;
 use font::Font;
 
 /// A point in pixels, from the upper left corner.
-type Point = (f32, f32);
+type Pixel = (f32, f32);
 
 /// A color.
 type Rgb = [u8; 3];
@@ -23,7 +23,7 @@ enum Element {
     /// A line through points.
     Line {
         /// Its points.
-        points: Vec<Point>,
+        points: Vec<Pixel>,
         /// Its color.
         color: Rgb,
         /// How wide it is.
@@ -34,14 +34,14 @@ enum Element {
     /// An area.
     Area {
         /// Its corners.
-        points: Vec<Point>,
+        points: Vec<Pixel>,
         /// Its color.
         color: Rgb,
     },
     /// A circle.
     Circle {
         /// Its middle.
-        center: Point,
+        center: Pixel,
         /// Its radius.
         radius: f32,
         /// What it is filled with.
@@ -52,7 +52,7 @@ enum Element {
     /// Text.
     Text {
         /// Where its baseline begins.
-        at: Point,
+        at: Pixel,
         /// The size of the font.
         size: f32,
         /// Its color.

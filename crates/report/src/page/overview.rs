@@ -5,7 +5,7 @@ use fathom_core::stats::Estimate;
 
 use super::{Block, Drawing, Entry, Head, Level, Section, Spare, Table};
 use crate::document::{BackendKind, Document, Trial};
-use crate::figures::{self, Part, Summary, plus_minus};
+use crate::figures::{self, Summary, TrialPart, plus_minus};
 
 /// The percentiles of every overview.
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
@@ -130,7 +130,7 @@ fn ceiling(document: &Document) -> Option<String> {
 }
 
 /// The figures of one trial or stream that matter most.
-pub fn key_figures(part: Part<'_>) -> Table {
+pub fn key_figures(part: TrialPart<'_>) -> Table {
     let caption = format!("Percentiles are of the {}.", figures::time_name(part));
     let mut table = Table::new(caption, figure_heads());
     table.row(figures_of(&part.summary(None, &QUANTILES)));

@@ -8,7 +8,7 @@ use fathom_core::{Bytes, Quantile, Span};
 use super::overview::{self, draws_trials};
 use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence, Table, Tone};
 use crate::document::{Cell, Counters, Document, Stream, Trial, Worker};
-use crate::figures::{self, Part, direction_name, or_unknown, plus_minus};
+use crate::figures::{self, TrialPart, direction_name, or_unknown, plus_minus};
 
 /// More rows than this are summed by target, and of more CPUs and threads the busiest are shown.
 const ROWS_SHOWN: usize = 16;
@@ -53,13 +53,13 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
         let remarks = trial.findings.iter().map(|finding| Remark::of(finding, ""));
         blocks.push(Block::Remarks(remarks.collect()));
     }
-    blocks.push(Block::Figures(overview::key_figures(Part::whole(trial))));
+    blocks.push(Block::Figures(overview::key_figures(TrialPart::whole(trial))));
     blocks.extend(streams(trial));
     if level == Level::Complete && draws_trials(document) {
         blocks.push(Block::Charts(charts(trial, number)));
     }
     blocks.extend(flows(document, trial, level));
-    let parts = || Part::streams(trial).chain([Part::whole(trial)]);
+    let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
     blocks.extend(parts().map(percentiles));
     blocks.push(Block::folded("Where every I/O went", accounts(document, trial)));
     let processors = processors(trial, level);
@@ -116,7 +116,7 @@ fn streams(trial: &Trial) -> Option<Block> {
     }
     let heads = [Head::words(""), Head::words("percentiles of the")];
     let mut table = Table::new("", heads.into_iter().chain(overview::figure_heads()));
-    for part in Part::streams(trial) {
+    for part in TrialPart::streams(trial) {
         let names = [part.name(), figures::time_name(part)].map(Entry::words);
         let figures = overview::figures_of(&part.summary(None, &overview::QUANTILES));
         table.row(names.into_iter().chain(figures));
@@ -130,7 +130,7 @@ fn charts(trial: &Trial, number: usize) -> Vec<Drawing> {
         let id = format!("{id}-{number}");
         Drawing::Named { id, title, wide }
     };
-    let time = figures::capitalized(figures::time_name(Part::whole(trial)));
+    let time = figures::capitalized(figures::time_name(TrialPart::whole(trial)));
     let nines = "Distribution: every nine has the same width".to_owned();
     Vec::from([
         named("rates", "IOPS over time".to_owned(), false),
@@ -179,14 +179,14 @@ fn flows(document: &Document, trial: &Trial, level: Level) -> Vec<Block> {
     let keys = keys(trial);
     let shown = if level == Level::Complete { keys.len() } else { keys.len().min(ROWS_SHOWN) };
     if keys.len() > 1 {
-        let streams: Vec<Part<'_>> = Part::streams(trial).collect();
-        let parts = if streams.is_empty() { Vec::from([Part::whole(trial)]) } else { streams };
+        let streams: Vec<TrialPart<'_>> = TrialPart::streams(trial).collect();
+        let parts = if streams.is_empty() { Vec::from([TrialPart::whole(trial)]) } else { streams };
         for part in parts {
             flows_of(&mut table, document, part, (&keys, shown));
         }
         table.group("all");
     }
-    sums(&mut table, Part::whole(trial));
+    sums(&mut table, TrialPart::whole(trial));
     let hidden = keys.len() - shown;
     let summed = keys.iter().any(|key| key.worker.is_none());
     let note = match hidden {
@@ -198,7 +198,7 @@ fn flows(document: &Document, trial: &Trial, level: Level) -> Vec<Block> {
 }
 
 /// The rows of a stream's keys, as far as they are shown, and their sum.
-fn flows_of(table: &mut Table, document: &Document, part: Part<'_>, keys: (&[Key], usize)) {
+fn flows_of(table: &mut Table, document: &Document, part: TrialPart<'_>, keys: (&[Key], usize)) {
     let (trial, (keys, shown)) = (part.trial, keys);
     let own = || keys.iter().filter(|key| part.has(key.stream));
     // The only row of a stream is the stream's own.
@@ -219,7 +219,7 @@ fn flows_of(table: &mut Table, document: &Document, part: Part<'_>, keys: (&[Key
 }
 
 /// The rows of a stream or of all, with their half-widths.
-fn sums(table: &mut Table, part: Part<'_>) {
+fn sums(table: &mut Table, part: TrialPart<'_>) {
     for direction in part.columns() {
         let half = plus_minus(part.summary(direction, &[]).iops.as_ref());
         let flow = part.flow(direction);
@@ -272,7 +272,7 @@ fn flow_row(trial: &Trial, name: &str, flow: &Flow, half: String) -> [Entry; 7] 
 
 /// The percentiles of a stream or of all: of the service time, and in an open loop of the response
 /// time and of the start delay too.
-fn percentiles(part: Part<'_>) -> Block {
+fn percentiles(part: TrialPart<'_>) -> Block {
     let directions = part.columns();
     let mut flows: Vec<Flow> = directions.iter().map(|&direction| part.flow(direction)).collect();
     let halves = half_widths(part, &flows, &directions);
@@ -313,7 +313,11 @@ fn percentiles(part: Part<'_>) -> Block {
 }
 
 /// For each column the half-width of each percentile.
-fn half_widths(part: Part<'_>, flows: &[Flow], columns: &[Option<Direction>]) -> Vec<Vec<String>> {
+fn half_widths(
+    part: TrialPart<'_>,
+    flows: &[Flow],
+    columns: &[Option<Direction>],
+) -> Vec<Vec<String>> {
     let series = part.stretches();
     let of = |(flow, &direction): (&Flow, &Option<Direction>)| {
         let quantiles = &Quantile::REPORTED;
@@ -364,7 +368,7 @@ fn percentiles_of(
 }
 
 /// "log: ", in front of what is said of a stream; nothing where there is only one.
-fn whose(part: Part<'_>) -> String {
+fn whose(part: TrialPart<'_>) -> String {
     match (part.stream, part.trial.point.streams.len()) {
         (None, 1) => String::new(),
         _ => format!("{}: ", part.name()),
@@ -373,7 +377,7 @@ fn whose(part: Part<'_>) -> String {
 
 /// Queue depth, offered load, ledger, and what the load generator could have done.
 fn accounts(document: &Document, trial: &Trial) -> Vec<Block> {
-    let parts = || Part::streams(trial).chain([Part::whole(trial)]);
+    let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
     let mut facts: Vec<Fact> = parts().map(in_flight).collect();
     facts.extend(parts().filter_map(offered));
     facts.push(ledger(trial));
@@ -384,7 +388,7 @@ fn accounts(document: &Document, trial: &Trial) -> Vec<Block> {
     Vec::from([Block::Facts(facts)])
 }
 
-fn in_flight(part: Part<'_>) -> Fact {
+fn in_flight(part: TrialPart<'_>) -> Fact {
     let depth: u32 = part.loads().map(|stream| stream.pacing.queue_depth()).sum();
     let achieved: f64 = part.workers().map(|worker| worker.queue_depth).sum();
     let asked = if part.is_open() { "up to" } else { "of" };
@@ -393,7 +397,7 @@ fn in_flight(part: Part<'_>) -> Fact {
     Fact::new("queue depth", text)
 }
 
-fn offered(part: Part<'_>) -> Option<Fact> {
+fn offered(part: TrialPart<'_>) -> Option<Fact> {
     let trial = part.trial;
     let offered = |stream: &Stream| stream.offered(Span(0), trial.window());
     let loads: Vec<f64> = part.loads().filter_map(offered).collect();

@@ -211,7 +211,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Error> {
         let each = group.targets.iter().zip(&stream.regions);
         distributions.extend(each.filter_map(|(one, region)| effective(one, region, group.lanes)));
     }
-    let result = |group: &Group| export::Stream {
+    let result = |group: &Group| export::ThreadGroup {
         first_thread: group.lanes.first,
         paths: group.targets.iter().map(|target| target.path.clone()).collect(),
     };
@@ -705,7 +705,7 @@ mod tests {
     fn shape(line: &str) -> Vec<String> {
         let Mapped { mut spec, result } = mapped(line).unwrap();
         let point = spec.points.remove(0);
-        let shown = |(stream, threads): (&Stream, &export::Stream)| {
+        let shown = |(stream, threads): (&Stream, &export::ThreadGroup)| {
             let regions = stream.regions.iter().map(|region| {
                 format!(" {}:{}+{}", region.target, region.offset.0 >> 10, region.length.0 >> 10)
             });

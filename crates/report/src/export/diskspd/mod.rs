@@ -38,14 +38,14 @@ pub struct TimeSpan {
     /// I/Os in flight of each thread, where that is for all targets together (`-O`).
     pub requests: Option<u32>,
     /// What each stream of the point stands for.
-    pub streams: Vec<Stream>,
+    pub streams: Vec<ThreadGroup>,
     /// Shares of I/Os by place (`-rd`), with what they came to on the targets.
     pub distributions: Vec<RangeShares>,
 }
 
-/// What a stream stands for.
+/// The threads that a stream stands for, and their targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct ThreadGroup {
     /// The number of the thread that its first worker is; the others follow.
     pub first_thread: u32,
     /// The path of the target of each of its regions, as it was typed.
