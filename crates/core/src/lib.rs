@@ -14,6 +14,7 @@ pub mod nvme;
 pub mod plan;
 mod refusal;
 pub mod spec;
+mod split_mix;
 pub mod stats;
 pub mod trial;
 mod typed;
@@ -22,5 +23,6 @@ pub mod verdict;
 
 pub use calendar::Utc;
 pub use refusal::{Refusal, RefusalKind};
+pub use split_mix::SplitMix64;
 pub use typed::{markup, printable, printable_lines, steers, typed_path, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span, count};

@@ -1,6 +1,7 @@
 //! How a point is divided among its workers. Pure, so that what each thread does is known before
 //! any of them starts.
 
+use crate::SplitMix64;
 use crate::spec::{Flush, Limit, Loop, Point, Region, Stream, Workers};
 use crate::units::Bytes;
 
@@ -138,15 +139,12 @@ pub fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
     }
 }
 
-/// Mixes the point's seed with the worker's place (SplitMix64's finaliser), so that neighbouring
+/// Mixes the point's seed with the worker's place (SplitMix64), so that neighbouring
 /// seeds and neighbouring workers have unrelated offsets.
 fn worker_seed(seed: u64, stream: u64, worker: u64) -> u64 {
-    let mut z = seed
-        .wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03))
-        .wrapping_add((worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    let place = stream.wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let worker = (worker + 1).wrapping_mul(SplitMix64::STEP);
+    SplitMix64::mix(seed.wrapping_add(place).wrapping_add(worker))
 }
 
 #[cfg(test)]

@@ -253,8 +253,8 @@ impl Experiment for ReductionProbe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitMix64;
     use crate::facts::Answer;
-    use crate::stats::testing::Chance;
     use crate::verdict::testing::Invented;
 
     /// A device that moves so much of each kind at 1000 MB/s, between trials that differ by so much.
@@ -293,7 +293,7 @@ mod tests {
     fn found(invention: &Invention, seed: u64) -> Reduction {
         let invented = Invented::writes();
         let asked = invented.trial.record.total(Some(Direction::Write)).bytes.0 as f64;
-        let (mut chance, mut turn) = (Chance(seed), 0.0);
+        let (mut chance, mut turn) = (SplitMix64(seed), 0.0);
         run(&mut probe(seed, &invented.targets[0].clone()), invented, |kind, invented| {
             let moved = invention.moves[kind];
             let speed = if invention.by_bytes { 1.0 } else { 1.0 / moved };

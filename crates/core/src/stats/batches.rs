@@ -240,8 +240,8 @@ fn lag_1(batches: &[Batch]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Chance;
     use super::*;
+    use crate::SplitMix64;
     use crate::units::Bytes;
     use proptest::prelude::*;
 
@@ -311,7 +311,7 @@ mod tests {
     fn coverage(runs: u64, length: usize, correlation: f64) -> f64 {
         let covered = (0..runs)
             .filter(|&seed| {
-                let mut chance = Chance(seed * 7919);
+                let mut chance = SplitMix64(seed * 7919);
                 let innovation = (1.0 - correlation * correlation).sqrt();
                 let mut value = chance.normal();
                 let series: Vec<f64> = (0..length)
@@ -368,7 +368,7 @@ mod tests {
         let runs = 400;
         // The stationary quantile, from one very long run.
         let simulate = |seed: u64, length: usize, ios: usize| {
-            let mut chance = Chance(seed * 104_729 + 1);
+            let mut chance = SplitMix64(seed * 104_729 + 1);
             let mut state = chance.normal();
             let innovation = (1.0 - correlation * correlation).sqrt();
             intervals((0..length).map(|_| {
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn stretches_of_several_intervals_give_the_half_widths_of_these() {
-        let mut chance = Chance(7);
+        let mut chance = SplitMix64(7);
         let fine = intervals((0..2400).map(|_| {
             let base = 100_000.0 * (1.0 + 0.1 * chance.normal());
             (0..40).map(|k| (base * (1.0 + f64::from(k) / 40.0)) as u64).collect()

@@ -359,8 +359,8 @@ pub(crate) fn t(comparisons: usize, degrees: Option<usize>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Chance;
     use super::*;
+    use crate::SplitMix64;
 
     fn exact(value: f64) -> Estimate {
         Estimate { value, half_width: None }
@@ -374,7 +374,7 @@ mod tests {
     /// Trials of so many settings, of so many repeats each, that all reach the same: in passes, with
     /// noise between trials and a drift from the first to the last.
     fn alike(
-        chance: &mut Chance,
+        chance: &mut SplitMix64,
         count: usize,
         repeats: usize,
         how: (f64, f64),
@@ -428,7 +428,7 @@ mod tests {
         for (count, repeats) in [(2, 2), (9, 1), (9, 2), (9, 3), (24, 3)] {
             for how in [(0.03, 0.0), (0.1, 0.0), (0.03, 0.1), (0.1, 0.2)] {
                 let wrong = (0..SEEDS).filter(|seed| {
-                    let levels = known(&alike(&mut Chance(*seed), count, repeats, how));
+                    let levels = known(&alike(&mut SplitMix64(*seed), count, repeats, how));
                     let all: Vec<usize> = (0..levels.len()).collect();
                     let compared = Comparison::new(levels);
                     all.iter().any(|one| compared.ratio(&[*one], &all).is_less())
@@ -444,7 +444,7 @@ mod tests {
         let truth = [0.25, 0.5, 0.8, 0.9, 0.95, 1.0, 0.98, 0.9];
         let (mut covered, mut found) = (0, 0);
         for seed in 0..SEEDS {
-            let mut chance = Chance(seed);
+            let mut chance = SplitMix64(seed);
             let mut settings = alike(&mut chance, truth.len(), 3, (0.03, 0.0));
             for (trials, share) in settings.iter_mut().zip(truth) {
                 trials.iter_mut().for_each(|one| one.value *= share);

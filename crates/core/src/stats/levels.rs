@@ -348,8 +348,8 @@ impl Cumulated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Chance;
     use super::*;
+    use crate::SplitMix64;
 
     fn points(values: impl IntoIterator<Item = f64>, length: Span) -> Vec<SeriesPiece> {
         let point = |(place, value): (usize, f64)| SeriesPiece {
@@ -362,7 +362,7 @@ mod tests {
 
     /// A first-order autoregressive series around 10,000, with that relative standard deviation.
     fn noisy(seed: u64, count: usize, correlation: f64, deviation: f64) -> Vec<f64> {
-        let mut chance = Chance(seed * 7919 + 3);
+        let mut chance = SplitMix64(seed * 7919 + 3);
         let mut state = chance.normal();
         let innovation = (1.0 - correlation * correlation).sqrt();
         let next = |_| {

@@ -61,31 +61,6 @@ pub(crate) fn t_95(degrees_of_freedom: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    //! A seeded source of chance for the simulations in the tests.
-
-    /// SplitMix64: enough for a test, and repeatable for ever.
-    pub struct Chance(pub u64);
-
-    impl Chance {
-        /// Uniform in (0, 1).
-        pub fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON / 4.0
-        }
-
-        /// Standard normal (Box and Muller).
-        pub fn normal(&mut self) -> f64 {
-            let radius = (-2.0 * self.uniform().ln()).sqrt();
-            radius * (std::f64::consts::TAU * self.uniform()).cos()
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 

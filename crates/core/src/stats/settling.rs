@@ -161,13 +161,13 @@ pub fn steady_state(rounds: &[f64]) -> Option<SteadyState> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Chance;
     use super::*;
+    use crate::SplitMix64;
     use proptest::prelude::*;
 
     #[test]
     fn a_warm_up_is_cut_where_it_ends() {
-        let mut chance = Chance(1);
+        let mut chance = SplitMix64(1);
         let series: Vec<f64> = (0..200)
             .map(|k| if k < 30 { 200.0 - 3.0 * f64::from(k) } else { 100.0 } + chance.normal())
             .collect();

@@ -296,9 +296,9 @@ fn beginning(series: &[f64], warm_up: WarmUp) -> Option<(f64, f64)> {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
+    use crate::SplitMix64;
     use crate::measure::{Interval, Times};
     use crate::spec::Pacing;
-    use crate::stats::testing::Chance;
     use crate::units::Bytes;
 
     const OF_CHANGE: [&str; 7] = [
@@ -425,10 +425,14 @@ mod tests {
     }
 
     /// Of so many windows with noise of that kind, those in which any change is seen.
-    fn false_alarms(runs: u64, length_ms: u64, values: impl Fn(&mut Chance) -> Vec<f64>) -> u64 {
+    fn false_alarms(
+        runs: u64,
+        length_ms: u64,
+        values: impl Fn(&mut SplitMix64) -> Vec<f64>,
+    ) -> u64 {
         let mut invented = Invented::reads();
         let one = |seed: u64| {
-            let values = values(&mut Chance(seed * 7919 + 3));
+            let values = values(&mut SplitMix64(seed * 7919 + 3));
             let series = values.iter().enumerate().map(|(k, value)| Interval {
                 start: Span::from_ms(k as u64 * length_ms),
                 length: Span::from_ms(length_ms),

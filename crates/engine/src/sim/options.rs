@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fathom_core::facts::Layer;
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Span, SplitMix64};
 
 use super::array::ArrayOptions;
 use super::burst::BurstOptions;
@@ -264,11 +264,8 @@ impl Options {
     /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
     /// seeds together repeat each of them.
     pub fn for_run(&self, seed: u64) -> Self {
-        // SplitMix64's finaliser, so that neighboring seeds have nothing in common.
-        let mut z = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(seed);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self { seed: z ^ (z >> 31), ..self.clone() }
+        let own = self.seed.wrapping_mul(SplitMix64::STEP);
+        Self { seed: SplitMix64::mix(own.wrapping_add(seed)), ..self.clone() }
     }
 
     /// The same device at a later time of its session: drift and foreign load go on from there.

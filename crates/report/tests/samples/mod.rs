@@ -19,7 +19,7 @@ use fathom_core::spec::{
 };
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
-use fathom_core::{Bytes, Rate, Span};
+use fathom_core::{Bytes, Rate, Span, SplitMix64};
 use fathom_report::document::{
     self, Command, Conclusion, Document, Ended, Header, HeaderInput, Line,
 };
@@ -27,20 +27,16 @@ use fathom_report::document::{
 /// 2026-11-21 09:30:00 UTC.
 const CREATED_NS: u64 = 1_795_253_400_000_000_000;
 
-/// SplitMix64, and only sums and products of it: the same on every machine.
-struct Chance(u64);
+/// Only sums and products of chance: the same on every machine.
+struct Chance(SplitMix64);
 
 impl Chance {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.draw()
     }
 
     fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.share()
     }
 
     /// A service time around `base`, with a tail.
@@ -237,9 +233,8 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
 fn run(point: Point, speed: Speed, window: Span) -> Record {
     let stream = &point.streams[0];
     let open = stream.pacing.is_open();
-    let mut chance = Chance(
-        point.seed ^ stream.block_sizes().largest().0 ^ u64::from(stream.pacing.queue_depth()),
-    );
+    let seed = point.seed ^ stream.block_sizes().largest().0;
+    let mut chance = Chance(SplitMix64(seed ^ u64::from(stream.pacing.queue_depth())));
     let mut workers = idle_workers(&point);
     let mut stretches = Vec::new();
     for place in 0..window.0 / point.interval.0 {

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn every_falling_staircase_is_found_exactly() {
-        let mut chance = crate::stats::testing::Chance(7);
+        let mut chance = crate::SplitMix64(7);
         for _ in 0..500 {
             let mut ends: Vec<usize> =
                 (0..21).map(|_| (chance.uniform() * 22.0) as usize).collect();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::frontier::{self, Frontier};
 use super::grid::{Reading, Shape, Spot};
 use super::surface::{self, Known};
+use crate::SplitMix64;
 use crate::experiment::{CellKind, MapCell, Validation};
 use crate::stats::Estimate;
 use crate::trial::Role;
@@ -605,14 +606,9 @@ fn median(values: &mut [f64]) -> Option<f64> {
 
 /// In an order by chance that the seed repeats (SplitMix64, Fisher and Yates).
 fn shuffled<T>(mut items: Vec<T>, seed: u64) -> VecDeque<T> {
-    let mut state = seed;
+    let mut chance = SplitMix64(seed);
     for last in (1..items.len()).rev() {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        items.swap(last, (mixed % (last as u64 + 1)) as usize);
+        items.swap(last, (chance.draw() % (last as u64 + 1)) as usize);
     }
     VecDeque::from(items)
 }
@@ -620,8 +616,8 @@ fn shuffled<T>(mut items: Vec<T>, seed: u64) -> VecDeque<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitMix64;
     use crate::experiment::map::doubts;
-    use crate::stats::testing::Chance;
 
     fn options(writes: usize, reads: usize) -> Options {
         let shape = Shape { writes, reads, first_read: 0 };
@@ -675,7 +671,7 @@ mod tests {
         (asked, search)
     }
 
-    fn noisy(chance: &mut Chance, value: f64) -> [f64; 2] {
+    fn noisy(chance: &mut SplitMix64, value: f64) -> [f64; 2] {
         [0.04, 0.08].map(|noise| value * (noise * chance.normal()).exp() * (1.0 + 10.0 * noise))
     }
 
@@ -687,7 +683,7 @@ mod tests {
     fn a_queue_is_mapped_well_on_grids_of_all_sizes() {
         for (writes, reads) in [(1, 1), (1, 5), (2, 2), (5, 21), (11, 11), (21, 21), (41, 31)] {
             let options = options(writes, reads);
-            let mut chance = Chance(11);
+            let mut chance = SplitMix64(11);
             let (asked, search) = searched(options.clone(), |ask, _| {
                 queue(&options, ask.spot).map(|value| noisy(&mut chance, value))
             });
@@ -752,7 +748,7 @@ mod tests {
 
     #[test]
     fn response_times_that_do_not_follow_from_the_load_are_doubted() {
-        let mut chance = Chance(5);
+        let mut chance = SplitMix64(5);
         let (_, search) = searched(options(21, 21), |_, _| {
             let value = 100_000.0 * (1.5 * chance.uniform()).exp();
             Some([value, 2.0 * value])

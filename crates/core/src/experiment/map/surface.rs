@@ -279,7 +279,7 @@ fn offset(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::Chance;
+    use crate::SplitMix64;
 
     const SHAPE: Shape = Shape { writes: 21, reads: 21, first_read: 0 };
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn noise_is_taken_out_and_a_cliff_is_not() {
-        let mut chance = Chance(3);
+        let mut chance = SplitMix64(3);
         let frontier = frontier();
         let noisy = lattice(|_| Known { ln: 12.0, error: 0.08 })
             .into_iter()

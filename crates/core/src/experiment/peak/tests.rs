@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::highest::Highest;
 use super::knee::{Knee, KneeAnswer, PROBES_MAX, REPEATS_MAX};
 use super::{Objective, Peak, Search, Vary};
+use crate::SplitMix64;
 use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Step};
 use crate::spec::{Pacing, Point, Workers};
-use crate::stats::testing::Chance;
 use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 use crate::verdict::testing::Invented;
@@ -86,7 +86,7 @@ fn access_mix() -> Vec<Curve> {
 
 /// Searches on a curve, each probe of which is off by chance, as runs are: no probe tells by how much.
 fn search(mut knee: Knee, curve: impl Fn(f64) -> f64, noise: f64, seed: u64) -> (KneeAnswer, Knee) {
-    let mut chance = Chance(seed);
+    let mut chance = SplitMix64(seed);
     let mut asked: Vec<u32> = Vec::new();
     while let Some(setting) = knee.next() {
         asked.push(setting);
@@ -186,7 +186,7 @@ proptest! {
     ) {
         let limits = (lowest, lowest * span);
         let mut search = Highest::new(limits, start, 1e6, tolerance);
-        let mut chance = Chance(seed);
+        let mut chance = SplitMix64(seed);
         while let Some(load) = search.next() {
             prop_assert!(limits.0 <= load && load <= limits.1, "{load} outside of {limits:?}");
             prop_assert!(search.probes() < PROBES_MAX);
@@ -218,7 +218,7 @@ fn the_highest_load_that_meets_an_objective_is_found() {
         let truth = capacity - 100f64.ln() / (bound_ms * 1e-3);
         for (noise, seed) in [(0.0, 1), (0.05, 2), (0.05, 3), (0.1, 4)] {
             let mut search = Highest::new((1.0, 1e9), 1000.0, bound_ms * 1e6, 0.05);
-            let mut chance = Chance(seed);
+            let mut chance = SplitMix64(seed);
             while let Some(load) = search.next() {
                 let time = mm1(load, capacity, 0.99) * (noise * chance.normal()).exp();
                 search.observe(load, time, time * noise, capacity < load);

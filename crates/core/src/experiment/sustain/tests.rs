@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::presets::test_plan;
 use super::steady::{Lack, Rule, change, gradual, scatter, standing};
 use super::*;
+use crate::SplitMix64;
 use crate::measure::{Direction, WorkerRecord};
 use crate::spec::{Limit, Pacing, Region, Workers};
-use crate::stats::testing::Chance;
 use crate::verdict::testing::Invented;
 
 const MINUTE: Span = Span::from_secs(60);
@@ -30,7 +30,7 @@ fn snia_after(series: &[f64]) -> Option<usize> {
 }
 
 fn noisy(seed: u64, share: f64, rounds: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
-    let mut chance = Chance(seed);
+    let mut chance = SplitMix64(seed);
     (0..rounds).map(|round| level(round) * (1.0 + share * chance.normal())).collect()
 }
 
@@ -346,7 +346,7 @@ fn what_follows_the_rounds_concludes_nothing_from_noise() {
     let base = base(1 << 30, 1);
     let (mut told, mut open, mut unsettled) = (0, 0, 0);
     for seed in 1..=20 {
-        let chance = std::cell::RefCell::new(Chance(seed));
+        let chance = std::cell::RefCell::new(SplitMix64(seed));
         let noisy = |_| (100.0 * (0.05 * chance.borrow_mut().normal()).exp()) as u64;
         let (_, conclusion) = run(test_plan(Test::HostIdleRecovery, &base, settings), noisy);
         let bursts = conclusion.sentences.iter().filter(|one| one.starts_with("After pauses "));

@@ -2,6 +2,7 @@
 //! run once beside what it is compared with.
 
 use super::{Candidate, PassOrder, SweepSettings};
+use crate::SplitMix64;
 
 /// Everything that is run, in its order: places, and which of its repeats each is. A pass for each
 /// repeat. What is run once is spread over the passes and stands beside the candidate that it differs
@@ -62,26 +63,12 @@ pub(in crate::experiment) fn order(
 ) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     if order == PassOrder::Shuffled {
-        let mut chance = Chance(seed ^ (u64::from(pass) + 1).wrapping_mul(GOLDEN));
+        let pass = (u64::from(pass) + 1).wrapping_mul(SplitMix64::STEP);
+        let mut chance = SplitMix64(seed ^ pass);
         for left in (1..count).rev() {
-            let other = (u128::from(chance.next()) * (left as u128 + 1)) >> 64;
+            let other = (u128::from(chance.draw()) * (left as u128 + 1)) >> 64;
             places.swap(left, other as usize);
         }
     }
     places
-}
-
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// SplitMix64: a seed gives the same order on every machine, for ever.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::SplitMix64;
 use crate::experiment::Scale;
 use crate::spec::BlockSizes;
-use crate::stats::testing::Chance;
 use crate::units::Bytes;
 use crate::verdict::testing::Invented;
 
@@ -156,7 +156,7 @@ fn the_published_study_comes_to_its_known_answers() {
         let depths: Vec<&str> = curve.iter().map(|one| one.0).collect();
         let mut sweep = grid(&[(label, size)], &depths, SETTINGS);
         let device: BTreeMap<&str, f64> = curve.iter().copied().collect();
-        let mut chance = Chance(1);
+        let mut chance = SplitMix64(1);
         let (_, conclusion) = run(&mut sweep, |place| {
             let rate = device[place.coordinates[1].label.as_str()];
             rate * 1e6 * (1.0 + 0.005 * chance.normal())
@@ -339,7 +339,7 @@ fn said_of_zeros(
 fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data() {
     let depths = ["1", "2", "4", "8", "16", "32", "64", "128", "256"];
     for (factor, verdict) in [(1.0, "are not written much faster"), (2.0, "are written 2.0")] {
-        let mut chance = Chance(3);
+        let mut chance = SplitMix64(3);
         let mut sweep = against_zeros(&depths, SETTINGS);
         let (said, void, left_out) = said_of_zeros(&mut sweep, |place| {
             let own = if labels(place).0 == "zeros" { factor } else { 1.0 };
@@ -385,7 +385,7 @@ fn noisy<'d>(
     trials: usize,
     truth: &'d dyn Fn(&Place) -> f64,
 ) -> impl FnMut(&Place) -> f64 + 'd {
-    let mut chance = Chance(seed);
+    let mut chance = SplitMix64(seed);
     let hit = (chance.uniform() * trials as f64) as usize;
     let mut nth = 0;
     move |place| {
@@ -470,7 +470,7 @@ fn a_point_that_falls_out_of_its_curve_is_measured_again_before_anything_is_conc
         let mut sweep = grid(&[("1m", 1 << 20)], &NINE, settings);
         let ahead = sweep.forecast();
         assert_eq!((ahead.points, ahead.points_at_most), (9 * repeats, 9 * repeats + 18));
-        let mut chance = Chance(5);
+        let mut chance = SplitMix64(5);
         let (ran, conclusion) = run(&mut sweep, |place| {
             let is_low = labels(place).1 == "128" && (stays || place.repeat == 0);
             let level = if is_low { 1.25e8 } else { 1e9 };
