@@ -16,7 +16,7 @@ use fathom_core::measure::Tally;
 use fathom_core::spec::{BackendKind, Kind, Point, Region, Stream};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
-use fathom_core::{Bytes, Span};
+use fathom_core::{Bytes, Span, SplitMix64};
 use fathom_engine::replay;
 use fathom_report::document::{self, Header, HeaderInput, Line};
 use fathom_report::page::Level;
@@ -72,7 +72,7 @@ fn table(folder: &Path, seconds: u64) -> Result<String, String> {
 fn child(part: &[&str], result: &Path) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(program)
-        .args(["bench", "memory"])
+        .arg("memory")
         .args(part)
         .arg(result)
         .output()
@@ -117,28 +117,9 @@ fn peak() -> Result<u64, String> {
     kib.map(|kib| kib * 1024).ok_or_else(|| "the kernel tells no VmHWM".to_owned())
 }
 
-/// SplitMix64: enough for this, and the same on every run.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Lognormal around 100 us, nine in ten between 44 and 228 us.
-    fn service_time(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();
-        100_000.0 * (0.5 * normal).exp()
-    }
+/// Lognormal around 100 us, nine in ten between 44 and 228 us.
+fn service_time(chance: &mut SplitMix64) -> f64 {
+    100_000.0 * (0.5 * chance.normal()).exp()
 }
 
 fn point(seconds: u64, read_share: f64) -> Point {
@@ -158,15 +139,15 @@ fn point(seconds: u64, read_share: f64) -> Point {
 
 /// A run of so many seconds, from its tallies to its document.
 fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
-    let mut chance = Chance(1);
-    let drawn: Vec<f64> = (0..DRAWN).map(|_| chance.service_time()).collect();
+    let mut chance = SplitMix64(1);
+    let drawn: Vec<f64> = (0..DRAWN).map(|_| service_time(&mut chance)).collect();
     let reads = (IOS as f64 * read_share) as usize;
     let fill = &mut |_: usize, _: Span, tally: &mut Tally| {
         let scale = 1.0 + 0.2 * chance.uniform();
-        let ios = IOS - (chance.next() % 50) as usize;
+        let ios = IOS - (chance.draw() % 50) as usize;
         for number in 0..ios {
             let flow = &mut tally.flows[usize::from(reads <= number)];
-            flow.service_time.record((drawn[chance.next() as usize % DRAWN] * scale) as u64);
+            flow.service_time.record((drawn[chance.draw() as usize % DRAWN] * scale) as u64);
             flow.bytes.0 += 4096;
         }
     };

@@ -15,7 +15,7 @@ use fathom_engine::{Devices, bench, run_point};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
 use crate::bare_loop::{alternate, worker_cpu_ns};
-use crate::bench::{Nobody, ZEROS, open_device, random_reads};
+use crate::engine::{Nobody, ZEROS, open_device, random_reads};
 use crate::peers::{median, spread};
 
 /// The most that the unique payload may cost, as a multiple of the constant one.
@@ -27,14 +27,14 @@ const QUEUE_DEPTH: u32 = 32;
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct PayloadSize {
     /// Pairs of runs for each row.
     pairs: u32,
     /// How long each run is.
     run: Span,
 }
 
-impl Size {
+impl PayloadSize {
     /// Long enough for figures.
     pub const FULL: Self = Self { pairs: 41, run: Span::from_ms(300) };
     /// Just enough to run every row.
@@ -44,14 +44,14 @@ impl Size {
 
 /// What is written to.
 #[derive(Clone, Copy, Debug)]
-enum StandIn {
+enum WriteTarget {
     /// The kernel looks at nothing: no write can cost less.
     Zero,
     /// The kernel copies the block to its place.
     Memory,
 }
 
-impl StandIn {
+impl WriteTarget {
     fn name(self) -> &'static str {
         match self {
             Self::Zero => "/dev/zero, which drops what is written",
@@ -82,7 +82,7 @@ fn file_in_memory() -> std::io::Result<OpenTarget> {
 }
 
 /// Runs every comparison and gives the table in Markdown.
-pub fn all(size: Size) -> Result<String, String> {
+pub fn all(size: PayloadSize) -> Result<String, String> {
     let mut text = format!(
         "Medians of {} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n\
          | random writes of 4 KiB to | queue depth | CPU per I/O: unique payload | constant | \
@@ -90,8 +90,8 @@ pub fn all(size: Size) -> Result<String, String> {
         size.pairs,
         size.run.0 as f64 / 1e9
     );
-    for stand_in in [StandIn::Zero, StandIn::Memory] {
-        eprintln!("xtask: payload, {}", stand_in.name());
+    for stand_in in [WriteTarget::Zero, WriteTarget::Memory] {
+        eprintln!("bench: payload, {}", stand_in.name());
         let target = stand_in.open()?;
         let point = writes(target.size, size.run);
         let pairs =
@@ -101,7 +101,7 @@ pub fn all(size: Size) -> Result<String, String> {
     Ok(text)
 }
 
-fn row(text: &mut String, stand_in: StandIn, pairs: &[[f64; 2]]) {
+fn row(text: &mut String, stand_in: WriteTarget, pairs: &[[f64; 2]]) {
     let of = |index: usize| median(pairs.iter().map(|pair| pair[index]).collect());
     let mut ratios: Vec<f64> = pairs.iter().map(|[unique, constant]| unique / constant).collect();
     ratios.sort_by(f64::total_cmp);
@@ -150,7 +150,7 @@ mod tests {
             return;
         }
         // On a busy machine a worker may get no CPU in a window as short as this.
-        let text = (0..20).find_map(|_| all(Size::SMOKE).ok()).expect("the writes run");
+        let text = (0..20).find_map(|_| all(PayloadSize::SMOKE).ok()).expect("the writes run");
         assert_eq!(text.lines().count(), 6, "{text}");
         assert!(!text.contains("NaN"), "{text}");
     }
@@ -186,7 +186,7 @@ mod tests {
         let table = |unique: f64| {
             let mut text = String::new();
             let pairs = [[unique, 100.0], [500.0, 100.0], [100.0, 100.0]];
-            row(&mut text, StandIn::Zero, &pairs);
+            row(&mut text, WriteTarget::Zero, &pairs);
             text
         };
         assert!(table(110.0).contains("| at most 1.10: met |"));

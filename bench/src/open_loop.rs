@@ -14,8 +14,10 @@ use fathom_core::measure::{Record, StartDelay};
 use fathom_core::spec::{Arrivals, BackendKind, Loop, OfferedLoad, Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::{Devices, run_point};
 use serde_json::Value;
+
+use crate::engine::Nobody;
 
 /// I/Os per second.
 const RATES: [f64; 4] = [1e3, 1e4, 5e4, 1.5e5];
@@ -26,7 +28,7 @@ const DEPTH: u32 = 32;
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct OpenLoopSize {
     /// How long each run is measured.
     window: Span,
     /// Load before it.
@@ -35,7 +37,7 @@ pub struct Size {
     peers: bool,
 }
 
-impl Size {
+impl OpenLoopSize {
     /// Long enough for figures.
     pub const FULL: Self =
         Self { window: Span::from_secs(5), warm_up: Span::from_ms(500), peers: true };
@@ -65,7 +67,7 @@ impl Generator {
 
 /// What one run came to.
 #[derive(Debug)]
-pub struct Row {
+pub struct OpenLoopRow {
     generator: Generator,
     arrivals: Arrivals,
     asked: f64,
@@ -81,7 +83,7 @@ pub struct Row {
 }
 
 /// Runs every row that this machine allows.
-pub fn all(size: Size) -> Result<Vec<Row>, String> {
+pub fn all(size: OpenLoopSize) -> Result<Vec<OpenLoopRow>, String> {
     let name = "/dev/zero".to_owned();
     let file = File::open(&name).map_err(|error| format!("{name}: {error}"))?;
     let target =
@@ -107,20 +109,13 @@ pub fn all(size: Size) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _: &Progress) {}
-}
-
 fn fathom(
     target: &OpenTarget,
     generator: Generator,
     arrivals: Arrivals,
     asked: f64,
-    size: Size,
-) -> Result<Row, String> {
+    size: OpenLoopSize,
+) -> Result<OpenLoopRow, String> {
     let stream = Stream {
         pacing: Pacing::of(Loop::Open {
             load: OfferedLoad::Steady(Rate(asked)),
@@ -151,13 +146,13 @@ fn of_record(
     arrivals: Arrivals,
     asked: f64,
     time: Span,
-) -> Row {
+) -> OpenLoopRow {
     let mut lateness = StartDelay::default();
     let delays = record.workers.iter().filter_map(|worker| worker.start_delay.as_ref());
     delays.for_each(|delay| lateness.merge(delay));
     let cpu: f64 =
         record.workers.iter().filter_map(|worker| worker.cpu).map(Span::as_secs_f64).sum();
-    Row {
+    OpenLoopRow {
         generator,
         arrivals,
         asked,
@@ -170,7 +165,7 @@ fn of_record(
 
 /// fio with the same load. Its linear process starts I/Os at equal distances as long as completions
 /// keep up.
-fn fio(arrivals: Arrivals, asked: f64, size: Size) -> Result<Row, String> {
+fn fio(arrivals: Arrivals, asked: f64, size: OpenLoopSize) -> Result<OpenLoopRow, String> {
     let process = match arrivals {
         Arrivals::Uniform => "linear",
         Arrivals::Poisson => "poisson",
@@ -191,7 +186,7 @@ fn fio(arrivals: Arrivals, asked: f64, size: Size) -> Result<Row, String> {
     })
 }
 
-fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<Row, String> {
+fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<OpenLoopRow, String> {
     // fio writes its warnings ahead of the document, to the same place.
     let begin = text.find('{').ok_or("no JSON")?;
     let read: Value = serde_json::from_str(&text[begin..]).map_err(|error| error.to_string())?;
@@ -199,7 +194,7 @@ fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<Row, String> {
     let number = |value: &Value, name: &str| {
         value[name].as_f64().ok_or_else(|| format!("its JSON has no number {name:?}"))
     };
-    Ok(Row {
+    Ok(OpenLoopRow {
         generator: Generator::Fio,
         arrivals,
         asked,
@@ -210,7 +205,7 @@ fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<Row, String> {
     })
 }
 
-impl Row {
+impl OpenLoopRow {
     /// How far what was offered lies from what was asked, in percent.
     fn deviation(&self) -> f64 {
         (self.offered as f64 / (self.asked * self.seconds) - 1.0) * 100.0
@@ -254,7 +249,7 @@ fn time(ns: Option<u64>) -> String {
 }
 
 /// The rows as a table in Markdown.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[OpenLoopRow]) -> String {
     let mut text = String::from(
         "| generator | arrivals | asked per second | offered against asked | standard errors \
          | late: p50 | p99 | p99.9 | max | target behind | CPU |\n\
@@ -275,7 +270,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let rows = all(Size::SMOKE).expect("the rows run");
+        let rows = all(OpenLoopSize::SMOKE).expect("the rows run");
         let plain = rows.iter().filter(|row| row.generator == Generator::Fathom);
         assert_eq!(plain.count(), 2 * RATES.len());
         for row in &rows {

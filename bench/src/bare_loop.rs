@@ -21,7 +21,7 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::bench::{Nobody, ZEROS, random_reads, zeros};
+use crate::engine::{Nobody, ZEROS, random_reads, zeros};
 use crate::peers::{median, spread};
 
 /// Bytes of an I/O.
@@ -33,14 +33,14 @@ const LOOK: u32 = 64;
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct RingSize {
     /// Pairs of runs for each row.
     pairs: u32,
     /// How long each run is.
     run: Span,
 }
 
-impl Size {
+impl RingSize {
     /// Long enough for figures.
     pub const FULL: Self = Self { pairs: 41, run: Span::from_ms(300) };
     /// Just enough to run every row.
@@ -76,7 +76,7 @@ const ROWS: [(Work, u32, Option<f64>); 4] = [
 
 /// A comparison that was made.
 #[derive(Debug)]
-struct Row {
+struct RingRow {
     work: Work,
     queue_depth: u32,
     goal: Option<f64>,
@@ -86,25 +86,25 @@ struct Row {
 
 /// Everything that was measured.
 #[derive(Debug)]
-pub struct Outcome {
-    rows: Vec<Row>,
-    size: Size,
+pub struct RingComparisons {
+    rows: Vec<RingRow>,
+    size: RingSize,
 }
 
 /// Runs every comparison.
-pub fn all(size: Size) -> Result<Outcome, String> {
+pub fn all(size: RingSize) -> Result<RingComparisons, String> {
     let mut rows = Vec::new();
     for (work, queue_depth, goal) in ROWS {
-        eprintln!("xtask: {}, queue depth {queue_depth}", work.name());
+        eprintln!("bench: {}, queue depth {queue_depth}", work.name());
         let mut bare = None;
         let pairs = alternate(
             size.pairs,
             || engine(work, queue_depth, size.run),
             || bare_loop(&mut bare, work, queue_depth, size.run),
         )?;
-        rows.push(Row { work, queue_depth, goal, pairs });
+        rows.push(RingRow { work, queue_depth, goal, pairs });
     }
-    Ok(Outcome { rows, size })
+    Ok(RingComparisons { rows, size })
 }
 
 /// Runs two things alternately as A B B A, so that a drift of the machine favors neither, on a thread
@@ -279,10 +279,10 @@ fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-impl Outcome {
+impl RingComparisons {
     /// The outcome as a table in Markdown.
     pub fn table(&self) -> String {
-        let Size { pairs, run } = self.size;
+        let RingSize { pairs, run } = self.size;
         let mut text = format!(
             "Medians of {pairs} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n\
              | stand-in | queue depth | CPU per I/O: engine | bare loop | engine / bare loop | goal |\n\
@@ -326,7 +326,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let outcome = all(Size::SMOKE).expect("the loops run");
+        let outcome = all(RingSize::SMOKE).expect("the loops run");
         assert_eq!(outcome.rows.len(), ROWS.len());
         let costs = outcome.rows.iter().flat_map(|row| row.pairs.iter().flatten());
         assert!(costs.copied().all(|cost| cost > 0.0), "{outcome:?}");
@@ -338,8 +338,8 @@ mod tests {
     fn the_goal_is_a_limit_for_the_median_of_the_ratios() {
         let table = |engine: f64| {
             let pairs = Vec::from([[engine, 100.0], [500.0, 100.0], [100.0, 100.0]]);
-            let row = Row { work: Work::Nothing, queue_depth: 32, goal: Some(1.08), pairs };
-            Outcome { rows: Vec::from([row]), size: Size::SMOKE }.table()
+            let row = RingRow { work: Work::Nothing, queue_depth: 32, goal: Some(1.08), pairs };
+            RingComparisons { rows: Vec::from([row]), size: RingSize::SMOKE }.table()
         };
         assert!(table(108.0).contains("| 1.08 (1.00 to 5.00) | at most 1.08: met |"));
         assert!(table(109.0).contains("| at most 1.08: missed |"));

@@ -153,7 +153,7 @@ impl Drop for Made {
                 Undo::Detach(path) => output_of("losetup", &["--detach", &path.to_string_lossy()]),
             };
             if let Err(why) = outcome {
-                eprintln!("xtask: left behind: {undo:?}: {why}");
+                eprintln!("bench: left behind: {undo:?}: {why}");
             }
         }
     }
@@ -185,7 +185,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.folder) {
-            eprintln!("xtask: left behind: {}: {error}", self.folder.display());
+            eprintln!("bench: left behind: {}: {error}", self.folder.display());
         }
     }
 }

@@ -7,13 +7,13 @@ mod grids;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fathom_core::Quantile;
 use fathom_core::experiment::CellKind;
 use fathom_core::experiment::map::{
     CellSearch, Reading, SearchOptions, Spot, Surface, cells_at_most, doubts,
 };
 use fathom_core::stats::Estimate;
 use fathom_core::trial::Role;
+use fathom_core::{Quantile, SplitMix64};
 
 use grids::Grid;
 
@@ -184,7 +184,7 @@ impl Run {
             seed,
         };
         let mut search = CellSearch::new(options);
-        let mut chance = Chance(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
+        let mut chance = SplitMix64(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
         let (carried_s, refused_s) = if grid.rotates() { HDD_S } else { SSD_S };
         let (mut cells, mut seconds) = (0, 0.0);
         while let Some(ask) = search.ask() {
@@ -219,7 +219,7 @@ impl Run {
 }
 
 /// What a cell of 5 s would have told: the stored value with noise.
-fn measured(grid: &Grid, spot: Spot, chance: &mut Chance) -> Reading {
+fn measured(grid: &Grid, spot: Spot, chance: &mut SplitMix64) -> Reading {
     let cell = grid.at(spot);
     if !cell.admissible {
         return Reading::default();
@@ -239,24 +239,6 @@ fn percentile(mut values: Vec<f64>, q: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().saturating_sub(1) as f64;
     values.get((q * last).round() as usize).copied().unwrap_or(0.0)
-}
-
-/// Chance that a seed repeats: SplitMix64, and Box and Muller for the normal distribution.
-struct Chance(u64);
-
-impl Chance {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 + f64::EPSILON / 4.0
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
 }
 
 #[cfg(test)]

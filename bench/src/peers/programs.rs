@@ -13,7 +13,7 @@ use fathom_core::Span;
 use fathom_report::document;
 use serde_json::Value;
 
-use crate::bench;
+use crate::engine;
 
 /// How fathom is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Programs {
 
     /// Runs a program with all of its threads on one CPU. Gives its CPU time as well.
     fn pinned(&self, program: &str, arguments: &[&str]) -> Result<(Output, f64), String> {
-        let before = bench::children_cpu_ns();
+        let before = engine::children_cpu_ns();
         let output = Command::new("taskset")
             .args(["--cpu-list", &self.cpu, program])
             .args(arguments)
@@ -149,7 +149,7 @@ impl Programs {
             .map_err(|error| {
                 format!("taskset could not be started: {error}; apt-get install util-linux")
             })?;
-        let used = bench::children_cpu_ns().zip(before).map(|(after, before)| after - before);
+        let used = engine::children_cpu_ns().zip(before).map(|(after, before)| after - before);
         let used = used.ok_or("/proc/self/stat does not tell the CPU time of children")?;
         Ok((output, used as f64))
     }

@@ -12,7 +12,7 @@ const PAGE: &str = "docs/performance.md";
 /// A bench: its name in the command and in the marks, and what makes its table.
 #[derive(Clone, Copy, Debug)]
 pub struct Bench {
-    /// What stands behind `cargo xtask bench`.
+    /// What stands behind `cargo run --release -p fathom-bench --`.
     pub name: &'static str,
     /// Gives its table in Markdown.
     pub run: fn() -> Result<String, String>,

@@ -21,7 +21,7 @@ use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
 use fathom_report::document;
 
-use crate::bench::random_reads;
+use crate::engine::random_reads;
 use crate::peers::{Profile, Scratch, StandIn, build, folder, median, said, stops_on_signals};
 
 /// From the start of the program to the first I/O, in milliseconds.
@@ -33,7 +33,7 @@ const WORKERS: [u32; 2] = [1, 64];
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct StartSize {
     /// Starts of the program for each row.
     starts: u32,
     /// Points that follow each other, by the number of workers.
@@ -44,7 +44,7 @@ pub struct Size {
     file_mib: u32,
 }
 
-impl Size {
+impl StartSize {
     /// Long enough for figures.
     pub const FULL: Self = Self { starts: 51, points: [500, 50], portraits: 40, file_mib: 64 };
     /// Just enough to run every row.
@@ -61,7 +61,7 @@ const WINDOW: Span = Span::from_ms(100);
 
 /// One line of a table.
 #[derive(Debug)]
-struct Row {
+struct StartRow {
     what: String,
     stand_in: StandIn,
     workers: u32,
@@ -71,14 +71,14 @@ struct Row {
 
 /// Everything that was measured, and what could not be.
 #[derive(Debug)]
-pub struct Outcome {
-    starts: Vec<Row>,
-    between: Vec<Row>,
+pub struct StartTimes {
+    starts: Vec<StartRow>,
+    between: Vec<StartRow>,
     left_out: Vec<String>,
 }
 
 /// Runs every row that this machine allows.
-pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
+pub fn all(size: StartSize, profile: Profile) -> Result<StartTimes, String> {
     let fathom = build("fathom", profile)?;
     let stopped = stops_on_signals()?;
     let scratch = Scratch::new(folder(), size.file_mib)?;
@@ -92,27 +92,28 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
             }
         };
         let result = scratch.folder().join("result.jsonl");
-        let job = Job { fathom: &fathom, target: made.path(), result: &result, stopped: &stopped };
+        let job =
+            StartJob { fathom: &fathom, target: made.path(), result: &result, stopped: &stopped };
         for (workers, points) in WORKERS.into_iter().zip(size.points) {
             let what = "fathom run, to its first I/O".to_owned();
             let times = (0..size.starts).map(|_| job.start(workers)).collect::<Result<_, _>>()?;
-            starts.push(Row { what, stand_in, workers, times });
+            starts.push(StartRow { what, stand_in, workers, times });
             let what = format!("{points} points of 100 ms");
             let times = job.points(workers, points)?;
-            between.push(Row { what, stand_in, workers, times });
+            between.push(StartRow { what, stand_in, workers, times });
         }
         if stand_in == StandIn::Ext4 {
             let times =
                 (0..size.portraits).map(|_| job.portrait()).collect::<Result<Vec<_>, _>>()?;
             let what = format!("fathom quick, 6 steps of 100 ms, {} times", size.portraits);
-            between.push(Row { what, stand_in, workers: 1, times: times.concat() });
+            between.push(StartRow { what, stand_in, workers: 1, times: times.concat() });
         }
     }
-    Ok(Outcome { starts, between, left_out })
+    Ok(StartTimes { starts, between, left_out })
 }
 
 /// What every row needs.
-struct Job<'a> {
+struct StartJob<'a> {
     fathom: &'a Path,
     target: &'a Path,
     /// Where a result file may be, for a moment.
@@ -120,7 +121,7 @@ struct Job<'a> {
     stopped: &'a AtomicBool,
 }
 
-impl Job<'_> {
+impl StartJob<'_> {
     /// Milliseconds from before the program is started to the moment at which its workers start.
     fn start(&self, workers: u32) -> Result<f64, String> {
         let workers = workers.to_string();
@@ -174,7 +175,7 @@ impl Job<'_> {
         let length = Bytes(facts.size.0.min(1 << 30));
         let mut point = random_reads(32.max(workers), length, WINDOW);
         point.streams[0].workers = Workers::Total(workers);
-        let session = Session {
+        let session = StartSession {
             host: host::host(),
             facts: [facts],
             open: [Vec::from([open])],
@@ -201,7 +202,7 @@ impl Job<'_> {
 }
 
 /// What a session has.
-struct Session {
+struct StartSession {
     host: Host,
     facts: [Target; 1],
     open: [Vec<OpenTarget>; 1],
@@ -209,7 +210,7 @@ struct Session {
     backend_reason: String,
 }
 
-impl Session {
+impl StartSession {
     /// Runs a point, judges it, and writes it to the disk.
     fn trial(
         &self,
@@ -281,7 +282,7 @@ fn unix_ns() -> Result<u64, String> {
     Ok(since.as_nanos() as u64)
 }
 
-impl Outcome {
+impl StartTimes {
     /// The outcome as two tables in Markdown.
     pub fn table(&self) -> String {
         let mut text = String::from(
@@ -333,7 +334,7 @@ fn met(goal: f64, value: f64) -> &'static str {
     if value < goal { "met" } else { "missed" }
 }
 
-impl Row {
+impl StartRow {
     /// The cells that all tables begin with.
     fn begin(&self) -> String {
         let Self { what, stand_in, workers, times } = self;
@@ -364,7 +365,7 @@ mod tests {
 
     #[test]
     fn every_start_and_every_point_is_timed_at_the_smoke_size() {
-        let outcome = all(Size::SMOKE, Profile::Debug).expect("the program runs");
+        let outcome = all(StartSize::SMOKE, Profile::Debug).expect("the program runs");
         for why in &outcome.left_out {
             eprintln!("skipped: {why}");
         }
@@ -372,8 +373,8 @@ mod tests {
         assert_eq!(outcome.starts.len(), WORKERS.len() * made);
         for row in &outcome.between {
             let count = match row.what.starts_with("fathom quick") {
-                true => 5 * Size::SMOKE.portraits,
-                false => Size::SMOKE.points[usize::from(row.workers > 1)],
+                true => 5 * StartSize::SMOKE.portraits,
+                false => StartSize::SMOKE.points[usize::from(row.workers > 1)],
             };
             assert_eq!(row.times.len(), count as usize, "{row:?}");
         }
@@ -384,7 +385,7 @@ mod tests {
     #[test]
     fn shares_are_of_the_windows_and_what_is_beyond_them() {
         let times = Vec::from([10.0, 30.0, 25.0, 10.0, 50.0]);
-        let row = Row { what: String::new(), stand_in: StandIn::Zero, workers: 1, times };
+        let row = StartRow { what: String::new(), stand_in: StandIn::Zero, workers: 1, times };
         assert_eq!(row.shares(), (20.0, 20.0));
     }
 }

@@ -22,7 +22,7 @@ pub use stand_in::{Scratch, StandIn};
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct PeerSize {
     /// Pairs of runs for each row.
     pairs: u32,
     /// How long each run is.
@@ -31,7 +31,7 @@ pub struct Size {
     file_mib: u32,
 }
 
-impl Size {
+impl PeerSize {
     /// Long enough for figures.
     pub const FULL: Self = Self { pairs: 11, run: Span::from_secs(2), file_mib: 256 };
     /// Just enough to run every row.
@@ -84,7 +84,7 @@ const COMPARISONS: [Comparison; 10] = [
 
 /// A comparison that was made.
 #[derive(Debug)]
-struct Row {
+struct PeerRow {
     comparison: Comparison,
     /// fathom's and fio's costs, of runs that lay next to each other.
     pairs: Vec<[Cost; 2]>,
@@ -92,15 +92,15 @@ struct Row {
 
 /// Everything that was measured, and what could not be.
 #[derive(Debug)]
-pub struct Outcome {
-    rows: Vec<Row>,
+pub struct PeerComparisons {
+    rows: Vec<PeerRow>,
     left_out: Vec<String>,
-    size: Size,
+    size: PeerSize,
     setting: String,
 }
 
 /// Runs every comparison that this machine allows. Refuses where fio is missing.
-pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
+pub fn all(size: PeerSize, profile: Profile) -> Result<PeerComparisons, String> {
     let programs = Programs::find(profile)?;
     let stopped = stops_on_signals()?;
     let scratch = Scratch::new(folder(), size.file_mib)?;
@@ -117,7 +117,7 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
         };
         for &comparison in group {
             eprintln!(
-                "xtask: {}, queue depth {}, fio {}",
+                "bench: {}, queue depth {}, fio {}",
                 stand_in.name(),
                 comparison.queue_depth,
                 comparison.peer.name()
@@ -131,11 +131,11 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
                 scratch: scratch.folder(),
             };
             let pairs = pairs(&programs, &job, comparison.peer, size.pairs, &stopped)?;
-            rows.push(Row { comparison, pairs });
+            rows.push(PeerRow { comparison, pairs });
         }
     }
     let setting = format!("{}, pinned to CPU {}", programs.fio_version(), programs.cpu());
-    Ok(Outcome { rows, left_out, size, setting })
+    Ok(PeerComparisons { rows, left_out, size, setting })
 }
 
 /// Runs that alternate as A B B A, so that a drift of the machine favors neither.
@@ -186,10 +186,10 @@ pub fn load_average() -> String {
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
-impl Outcome {
+impl PeerComparisons {
     /// The outcome as a table in Markdown, with what belongs to it.
     pub fn table(&self) -> String {
-        let Size { pairs, run, .. } = self.size;
+        let PeerSize { pairs, run, .. } = self.size;
         let mut text = format!(
             "{}; medians of {pairs} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n",
             self.setting,
@@ -213,7 +213,7 @@ const HEAD: &str = "\
 | --- | --: | --- | --: | --: | --- | --- | --: | --: | --- | --: | --: |
 ";
 
-impl Row {
+impl PeerRow {
     fn write(&self, text: &mut String) {
         let Comparison { stand_in, queue_depth, peer, goal } = self.comparison;
         let of = |index: usize, figure: fn(&Cost) -> f64| {
@@ -292,7 +292,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let outcome = all(Size::SMOKE, Profile::Debug).expect("the programs run");
+        let outcome = all(PeerSize::SMOKE, Profile::Debug).expect("the programs run");
         for why in &outcome.left_out {
             eprintln!("skipped: {why}");
         }
@@ -318,7 +318,7 @@ mod tests {
         let pairs = pairs.map(|(fathom, fio)| [cost(fathom, 1e6), cost(fio, 1.25e6)]);
         let zero = comparison(StandIn::Zero, 32, Peer::Defaults);
         let goal = Some(Goal { cpu: 2.5, iops: Some(1.0) });
-        let row = Row { comparison: Comparison { goal, ..zero }, pairs: pairs.to_vec() };
+        let row = PeerRow { comparison: Comparison { goal, ..zero }, pairs: pairs.to_vec() };
         let mut text = String::new();
         row.write(&mut text);
         assert!(text.contains("| 200 ns | 400 ns | 3.00 (2.00 to 4.00) |"), "{text}");

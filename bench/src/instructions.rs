@@ -16,12 +16,12 @@ use fathom_core::spec::{Arrivals, BackendKind, Kind, Pacing, Pattern, Point, Reg
 use fathom_core::{Bytes, Rate, Span};
 use fathom_engine::{Devices, run_point};
 
-use crate::bench::{Nobody, ZEROS, zeros};
+use crate::engine::{Nobody, ZEROS, zeros};
 use crate::peers::{Profile, build, median, output_of, said};
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct InstructionSize {
     /// The shorter and the longer window, in milliseconds. Valgrind makes the engine some ten times
     /// slower.
     windows_ms: [u64; 2],
@@ -29,7 +29,7 @@ pub struct Size {
     repeats: usize,
 }
 
-impl Size {
+impl InstructionSize {
     /// Long enough for figures that repeat within 1 %.
     pub const FULL: Self = Self { windows_ms: [500, 2500], repeats: 3 };
     /// Just enough to run every row.
@@ -106,7 +106,7 @@ impl Load {
 
 /// What a load came to.
 #[derive(Debug)]
-struct Row {
+struct InstructionRow {
     load: Load,
     /// Instructions for each I/O, one figure for each repeat.
     instructions: Vec<f64>,
@@ -114,17 +114,17 @@ struct Row {
 
 /// Everything that was counted.
 #[derive(Debug)]
-pub struct Outcome {
-    rows: Vec<Row>,
+pub struct InstructionCounts {
+    rows: Vec<InstructionRow>,
     valgrind: String,
     /// Where the longest run of each load left its profile.
     profiles: PathBuf,
 }
 
 /// Counts every load. Refuses where valgrind is missing.
-pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
+pub fn all(size: InstructionSize, profile: Profile) -> Result<InstructionCounts, String> {
     let valgrind = valgrind()?;
-    let program = build("xtask", profile)?;
+    let program = build("fathom-bench", profile)?;
     let profiles = match program.parent() {
         Some(folder) => folder.join("instructions"),
         None => return Err(format!("{} is in no folder", program.display())),
@@ -132,13 +132,13 @@ pub fn all(size: Size, profile: Profile) -> Result<Outcome, String> {
     fs::create_dir_all(&profiles).map_err(|error| format!("{}: {error}", profiles.display()))?;
     let mut rows = Vec::new();
     for (index, load) in LOADS.into_iter().enumerate() {
-        eprintln!("xtask: {}", load.name);
+        eprintln!("bench: {}", load.name);
         let out = profiles.join(format!("{index}.callgrind"));
         let once = |_| difference(&program, index, size.windows_ms, &out);
         let instructions = (0..size.repeats).map(once).collect::<Result<_, String>>()?;
-        rows.push(Row { load, instructions });
+        rows.push(InstructionRow { load, instructions });
     }
-    Ok(Outcome { rows, valgrind, profiles })
+    Ok(InstructionCounts { rows, valgrind, profiles })
 }
 
 /// Valgrind's version, or what to do where there is none.
@@ -187,7 +187,7 @@ fn count(program: &Path, index: usize, window_ms: u64, out: &Path) -> Result<Cou
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", &format!("--callgrind-out-file={}", out.display())])
         .arg(program)
-        .args(["bench", CHILD, &index.to_string(), &window_ms.to_string()])
+        .args([CHILD, &index.to_string(), &window_ms.to_string()])
         .output()
         .map_err(|error| format!("valgrind could not be started: {error}"))?;
     let whole = || {
@@ -202,7 +202,7 @@ fn count(program: &Path, index: usize, window_ms: u64, out: &Path) -> Result<Cou
     }
 }
 
-impl Outcome {
+impl InstructionCounts {
     /// The outcome as a table in Markdown.
     pub fn table(&self) -> String {
         let mut text = format!(
@@ -210,7 +210,7 @@ impl Outcome {
              | --- | --: | --- |\n",
             self.valgrind
         );
-        for Row { load, instructions } in &self.rows {
+        for InstructionRow { load, instructions } in &self.rows {
             let counted = median(instructions.clone());
             let goal = load.goal.map_or("-".to_owned(), |goal| {
                 let word = if counted <= goal { "met" } else { "missed" };
@@ -266,7 +266,7 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        let outcome = all(Size::SMOKE, Profile::Debug).expect("the loads run");
+        let outcome = all(InstructionSize::SMOKE, Profile::Debug).expect("the loads run");
         assert_eq!(outcome.rows.len(), LOADS.len());
         assert!(outcome.rows.iter().all(|row| row.instructions[0] > 10.0), "{outcome:?}");
         let text = outcome.table();
@@ -276,8 +276,11 @@ mod tests {
 
     #[test]
     fn the_goal_is_compared_with_the_median() {
-        let outcome = |instructions: [f64; 3]| Outcome {
-            rows: Vec::from([Row { load: LOADS[0].clone(), instructions: instructions.to_vec() }]),
+        let outcome = |instructions: [f64; 3]| InstructionCounts {
+            rows: Vec::from([InstructionRow {
+                load: LOADS[0].clone(),
+                instructions: instructions.to_vec(),
+            }]),
             valgrind: "valgrind-3.19.0".to_owned(),
             profiles: PathBuf::new(),
         };

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use fathom_core::SplitMix64;
+
 use super::{Heard, Judged, between};
 use crate::conclusions::lab::Noise;
 
@@ -41,15 +43,8 @@ fn p95(reads: f64, writes: f64, served: f64) -> f64 {
 /// Lindley's recursion over as many reads.
 fn draw(reads: f64, writes: f64, served: f64) -> f64 {
     const READS: usize = 300_000;
-    let mut state = 1u64;
-    let mut exponential = |rate: f64| {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let uniform = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
-        -(1.0 - uniform).ln() / rate
-    };
+    let mut chance = SplitMix64(1);
+    let mut exponential = |rate: f64| -(1.0 - chance.share()).ln() / rate;
     let (mut next_read, mut next_write) = (0.0, if writes > 0.0 { 0.0 } else { f64::INFINITY });
     let mut free = 0.0;
     let mut times = Vec::with_capacity(READS);

@@ -25,7 +25,7 @@ use fathom_report::document::{self, Line};
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct EngineSize {
     /// The window of a run in virtual time.
     simulated: Span,
     /// The window of a run in real time.
@@ -34,7 +34,7 @@ pub struct Size {
     repeats: u32,
 }
 
-impl Size {
+impl EngineSize {
     /// Long enough for figures.
     pub const FULL: Self =
         Self { simulated: Span::from_secs(10), real: Span::from_secs(3), repeats: 2_000 };
@@ -46,7 +46,7 @@ impl Size {
 
 /// One line of the table.
 #[derive(Debug)]
-pub struct Row {
+pub struct EngineRow {
     /// What was done.
     pub what: String,
     /// Nanoseconds of real time for one of them.
@@ -58,7 +58,7 @@ pub struct Row {
 }
 
 /// Runs every bench.
-pub fn all(size: Size) -> Result<Vec<Row>, String> {
+pub fn all(size: EngineSize) -> Result<Vec<EngineRow>, String> {
     let mut rows = Vec::new();
     for (name, depth) in [("queue depth 1", 1), ("queue depth 32", 32)] {
         rows.push(simulated(&format!("engine, simulated null device, {name}"), depth, size)?.0);
@@ -80,7 +80,7 @@ pub fn all(size: Size) -> Result<Vec<Row>, String> {
 }
 
 /// The rows as a table in Markdown.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[EngineRow]) -> String {
     let mut text =
         String::from("| what | real time | CPU time | repeated |\n| --- | --: | --: | --: |\n");
     for row in rows {
@@ -124,7 +124,7 @@ fn cpu_ns(fields: [usize; 2]) -> Option<u64> {
 const CPU_WORTH_TELLING_NS: f64 = 200e6;
 
 /// Does something and says what one of `count` took.
-fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (Row, T) {
+fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (EngineRow, T) {
     let (cpu, wall) = (process_cpu_ns(), WallInstant::now());
     let (count, result) = work();
     let wall_ns = wall.elapsed().as_nanos() as f64;
@@ -133,7 +133,15 @@ fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (Row, T) {
         .map(|(end, start)| end.saturating_sub(start) as f64)
         .filter(|&cpu_ns| cpu_ns >= CPU_WORTH_TELLING_NS);
     let each = |total: f64| total / count.max(1) as f64;
-    (Row { what: what.to_owned(), wall_ns: each(wall_ns), cpu_ns: cpu_ns.map(each), count }, result)
+    (
+        EngineRow {
+            what: what.to_owned(),
+            wall_ns: each(wall_ns),
+            cpu_ns: cpu_ns.map(each),
+            count,
+        },
+        result,
+    )
 }
 
 /// Nobody looks while a bench runs.
@@ -155,7 +163,11 @@ pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
 }
 
 /// The engine alone: the device answers in virtual time and costs a heap operation.
-fn simulated(what: &str, depth: u32, size: Size) -> Result<(Row, (Point, Record)), String> {
+fn simulated(
+    what: &str,
+    depth: u32,
+    size: EngineSize,
+) -> Result<(EngineRow, (Point, Record)), String> {
     // As many servers as I/Os: each takes 1 us of virtual time, so that a second has enough of them.
     let options: sim::Options = format!("queue,servers={depth},service-time={depth}us").parse()?;
     let point = random_reads(depth, options.size, size.simulated);
@@ -190,7 +202,12 @@ pub fn open_device(name: &str) -> Result<OpenTarget, String> {
 pub const ZEROS: Bytes = Bytes(1 << 30);
 
 /// The engine, a backend and the kernel's shortest path.
-fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Result<Row, String> {
+fn real(
+    target: &OpenTarget,
+    backend: BackendKind,
+    depth: u32,
+    size: EngineSize,
+) -> Result<EngineRow, String> {
     let what = format!("engine, {} on /dev/zero, queue depth {depth}", backend.name());
     let point = random_reads(depth, ZEROS, size.real);
     let targets = std::slice::from_ref(target);
@@ -204,7 +221,7 @@ fn real(target: &OpenTarget, backend: BackendKind, depth: u32, size: Size) -> Re
 }
 
 /// The parts of the loop that can be taken out of it.
-fn parts(size: Size) -> Vec<Row> {
+fn parts(size: EngineSize) -> Vec<EngineRow> {
     let count = u64::from(size.repeats) * 1000;
     let mut rows = Vec::new();
     let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
@@ -242,7 +259,7 @@ fn parts(size: Size) -> Vec<Row> {
     rows
 }
 
-fn histogram(size: Size) -> Vec<Row> {
+fn histogram(size: EngineSize) -> Vec<EngineRow> {
     let values: Vec<u64> =
         (0..1000_u64).map(|n| 50_000 + n.wrapping_mul(2_654_435_761) % 200_000).collect();
     let mut one = Histogram::default();
@@ -271,7 +288,7 @@ fn histogram(size: Size) -> Vec<Row> {
 }
 
 /// A trial as long as a usual one, written and read.
-fn documents(size: Size) -> Result<Vec<Row>, String> {
+fn documents(size: EngineSize) -> Result<Vec<EngineRow>, String> {
     let (_, (point, record)) = simulated("", 32, size)?;
     let trial = Trial {
         point,
@@ -320,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_bench_runs_at_its_smoke_size() {
-        let rows = all(Size::SMOKE).expect("the benches run");
+        let rows = all(EngineSize::SMOKE).expect("the benches run");
         assert!(rows.iter().all(|row| row.count > 0 && row.wall_ns > 0.0), "{rows:?}");
         let text = table(&rows);
         assert_eq!(text.lines().count(), rows.len() + 2);
