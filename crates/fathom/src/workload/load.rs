@@ -29,14 +29,14 @@ const OWN_KEYS: [&str; 10] =
     ["about", "extends", "map", "name", "peak", "stream", "sustain", "sweep", "targets", "vars"];
 
 /// A value and where it is.
-type Written = (Value, At);
+type ValueAt = (Value, At);
 
 /// A stream's own part of a file.
 #[derive(Clone, Debug)]
 struct Section {
     name: String,
-    keys: BTreeMap<String, Written>,
-    targets: Option<Written>,
+    keys: BTreeMap<String, ValueAt>,
+    targets: Option<ValueAt>,
 }
 
 /// What a file says of a sweep.
@@ -62,8 +62,8 @@ pub struct Loaded {
     sources: Vec<Source>,
     name: Option<String>,
     vars: BTreeMap<String, (String, At)>,
-    keys: BTreeMap<String, Written>,
-    targets: Option<Written>,
+    keys: BTreeMap<String, ValueAt>,
+    targets: Option<ValueAt>,
     streams: Vec<Section>,
     sweep: Option<SweepTable>,
     /// What it says of other experiments, as words of the command line by their keys.
@@ -492,7 +492,7 @@ impl Loaded {
         match value {
             Value::Text(text) => self.expand(text, at).map(Value::Text),
             Value::List(list) => {
-                let each = |(value, at): &Written| Ok((self.substitute(value, at)?, at.clone()));
+                let each = |(value, at): &ValueAt| Ok((self.substitute(value, at)?, at.clone()));
                 list.iter().map(each).collect::<Result<_, _>>().map(Value::List)
             }
             other => Ok(other.clone()),
@@ -531,7 +531,7 @@ impl Loaded {
     }
 
     /// The targets that a value names: a string, a table with a region, or a list of these.
-    fn aims(&self, (value, at): &Written) -> Result<Vec<Aim>, Problem> {
+    fn aims(&self, (value, at): &ValueAt) -> Result<Vec<Aim>, Problem> {
         match value {
             Value::Text(text) => Ok(Vec::from([Aim::at(self.expand(text, at)?.into())])),
             Value::Table(entries) => self.aim(entries, at).map(|aim| Vec::from([aim])),
