@@ -12,7 +12,7 @@ use fathom_engine::{Choice, choose};
 use fathom_report::document::{self, CalibrationInput};
 use fathom_report::{page, terminal};
 
-use super::shared;
+use super::{outputs, this_machine};
 use crate::cli::args::Calibrate;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
@@ -52,9 +52,9 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
             format!("give from {SHORTEST} to {LONGEST}"),
         ));
     }
-    args.out.iter().try_for_each(|path| shared::free(path))?;
+    args.out.iter().try_for_each(|path| outputs::free(path))?;
     let created_unix_ns = session::unix_ns();
-    let host = shared::this_host();
+    let host = this_machine::this_host();
     let found = measure(args.duration, &choice, &host);
     if found.rows.is_empty() {
         let why = found.left_out.first().map_or("nothing to run", |one| one.why.as_str());
@@ -80,7 +80,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
         output::print(line.as_bytes())?;
     }
     output::say_text(
-        terminal::page(&page::calibration(&document), &shared::style()).trim_end_matches('\n'),
+        terminal::page(&page::calibration(&document), &outputs::style()).trim_end_matches('\n'),
     )?;
     Ok(exit::MEASURED)
 }

@@ -11,9 +11,11 @@ use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
 
+use super::measure;
+use super::opened::{self, Opened};
+use super::outputs::{self, Outputs};
 use super::place::Place;
 use super::probe::Probing;
-use super::shared::{self, Opened, Outputs};
 use super::{preview, rehearsal, report};
 use crate::cli::options::{Consent, Results, StartArgs};
 use crate::error::{Error, exit};
@@ -90,7 +92,7 @@ impl Prepared {
                 "use `fathom run`, or have a stream that reads or writes beside it",
             ));
         }
-        self.grounds.iter().try_for_each(|ground| shared::judge(&ground.place, &ground.spec))
+        self.grounds.iter().try_for_each(|ground| opened::judge(&ground.place, &ground.spec))
     }
 }
 
@@ -245,7 +247,7 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     // Each point opens what it needs by itself: a device that is claimed can be open only once.
     drop(first);
     if let Err(error) = probe(&mut prepared) {
-        shared::after_failure(journal);
+        outputs::after_failure(journal);
         return Err(error);
     }
     let points = prepared.experiment.forecast().points;
@@ -318,13 +320,13 @@ fn finish(
             if outcome.signal.is_some() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
-            shown.map(|()| shared::exit_code(&outcome))
+            shown.map(|()| measure::exit_code(&outcome))
         }
         Err(error) => {
             if journal.holds_results() && journal.is_saved() {
                 resumable(&journal, consent, outputs)?;
             }
-            shared::after_failure(journal);
+            outputs::after_failure(journal);
             Err(error)
         }
     }
@@ -345,9 +347,9 @@ fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Resul
 /// the first ground, open.
 fn open_each(grounds: &[Ground]) -> Result<Opened, Error> {
     for ground in grounds.iter().skip(1) {
-        shared::open(&ground.place, &ground.spec)?;
+        opened::open(&ground.place, &ground.spec)?;
     }
-    shared::open(&grounds[0].place, &grounds[0].spec)
+    opened::open(&grounds[0].place, &grounds[0].spec)
 }
 
 /// Opens what each point needs, one ground at a time.
@@ -364,7 +366,7 @@ impl Carrier for Opener<'_> {
         let kept = self.open.take().filter(|(open, _)| *open == place);
         let opened = match kept {
             Some((_, opened)) => opened,
-            None => shared::open(&self.grounds[place].place, &self.grounds[place].spec)?,
+            None => opened::open(&self.grounds[place].place, &self.grounds[place].spec)?,
         };
         let (_, opened) = self.open.insert((place, opened));
         Ok(opened.carried())
@@ -417,7 +419,7 @@ fn announce_writes_to(prepared: &Prepared, targets: &str) -> Result<(), Error> {
     if prepared.is_simulated() {
         return Ok(());
     }
-    shared::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
+    opened::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
     output::say_folded(&match &prepared.writes {
         Some(writes) => format!("OVERWRITES {targets}: {}", writes.in_words()),
         None => "writes   nothing".to_owned(),
@@ -502,7 +504,7 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
     }
     output::say("doubts that can be foreseen")?;
     let findings: Vec<document::Finding> = found.iter().map(document::Finding::from).collect();
-    output::say_text(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+    output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
 }
 
 /// Asks whether it may start, if there is somebody to ask.

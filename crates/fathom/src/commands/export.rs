@@ -2,7 +2,7 @@
 
 use fathom_report::export;
 
-use super::shared;
+use super::read_result;
 use crate::cli::args::{Export, ExportFormat};
 use crate::error::{Error, exit};
 use crate::{journal, output};
@@ -14,7 +14,7 @@ use crate::{journal, output};
 /// When the result cannot be read, has nothing that the format has a place for, or the file cannot be
 /// written.
 pub fn perform(args: &Export) -> Result<u8, Error> {
-    let document = shared::read(&args.result)?;
+    let document = read_result::read(&args.result)?;
     let text = match args.format {
         ExportFormat::Diskplorer => export::diskplorer::diskplorer(&document),
     };

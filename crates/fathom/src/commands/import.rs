@@ -3,8 +3,8 @@
 use fathom_core::{Bytes, typed_path};
 use fathom_report::document::{Conclusion, Ended, Header, Line};
 
+use super::outputs::Outputs;
 use super::report;
-use super::shared::Outputs;
 use crate::cli::args::Import;
 use crate::cli::options::Results;
 use crate::error::{Error, exit};

@@ -9,7 +9,7 @@ use fathom_report::{page, terminal};
 
 use super::place::{self, Place};
 use super::probe::Probing;
-use super::shared;
+use super::{outputs, this_machine};
 use crate::cli::args::Inspect;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
@@ -49,7 +49,7 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
         advice.extend(found.map(|found| format!("{} {}", found.evidence, found.advice)));
         facts.reduction = Some(reduction);
     }
-    let shown = terminal::page(&page::target(&facts, &advice), &shared::style());
+    let shown = terminal::page(&page::target(&facts, &advice), &outputs::style());
     output::say_text(shown.trim_end_matches('\n'))?;
     Ok(exit::MEASURED)
 }
@@ -87,7 +87,7 @@ fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reductio
     }
     let region = Region { target: 0, offset, length };
     let place = Place::find(std::slice::from_ref(&args.target))?;
-    let probing = Probing::new(region, place, Backend::Auto, shared::fresh_seed())?;
+    let probing = Probing::new(region, place, Backend::Auto, this_machine::fresh_seed())?;
     output::say_folded(&probing.announcement())?;
     let is_simulated = facts.kind == TargetKind::Simulated;
     if let Some(option) = args.consent.first().filter(|_| is_simulated) {

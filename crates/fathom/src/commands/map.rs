@@ -14,7 +14,7 @@ use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::place::{self, Place};
-use super::shared;
+use super::this_machine;
 use crate::cli::args::Map as Args;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::options::{AccessArgs, LoadArgs};
@@ -83,13 +83,13 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
 ///
 /// When an option contradicts another one, or the target is not there.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
-    let host = shared::this_host();
+    let host = this_machine::this_host();
     let place = Place::find(std::slice::from_ref(&args.target))?;
     let mut described = describe(args, &place);
     for stream in &mut described.streams {
         stream.load.seed = seed.or(stream.load.seed);
     }
-    let spec = resolve::settle(&described, place.facts(), shared::machine(&host))
+    let spec = resolve::settle(&described, place.facts(), this_machine::machine(&host))
         .map_err(|blame| blame.error)?;
     let (spec, refusal) = resolve::consent::permitted(spec, &described);
     let refusal = refusal.map(in_words_of_a_map);

@@ -13,7 +13,7 @@ use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::{probe, shared};
+use super::{probe, settled, this_machine};
 
 use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
@@ -90,8 +90,8 @@ pub fn prepare_best_practice(
     if args.search.vary.is_some() {
         return refuse("--vary", "the guide's procedure raises the queue depth");
     }
-    let host = shared::this_host();
-    let cpus = shared::machine(&host).cpus;
+    let host = this_machine::this_host();
+    let cpus = this_machine::machine(&host).cpus;
     if let [stream] = asked.described.streams.as_mut_slice()
         && !is_typed(args, "workers")
     {
@@ -145,7 +145,7 @@ fn settle(
     for stream in &mut asked.described.streams {
         stream.load.seed = seed.or(stream.load.seed);
     }
-    let (place, host, spec) = shared::settle(&mut asked)?;
+    let (place, host, spec) = settled::settle(&mut asked)?;
     let (mut spec, refusal) = resolve::consent::permitted(spec, &asked.described);
     let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
     if small_steps && !is_typed(args, "workers") {
@@ -156,7 +156,7 @@ fn settle(
     if let Some(window) = official {
         resolve::times::interval("--official", window, None)?;
     }
-    let holds = Holds { backend: spec.backend, machine: shared::machine(&host) };
+    let holds = Holds { backend: spec.backend, machine: this_machine::machine(&host) };
     let search = search(&args.search, &base, official, &holds)?;
     let peak = Peak::new(base.clone(), search, official);
     let peak = if small_steps { peak.by_small_steps() } else { peak };

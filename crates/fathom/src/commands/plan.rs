@@ -12,7 +12,7 @@ use fathom_report::terminal;
 
 use super::place;
 use super::preview;
-use super::shared;
+use super::{opened, outputs, settled};
 use crate::cli::options::Request;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
@@ -34,13 +34,13 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
         return Ok(exit::MEASURED);
     }
     let mut asked = Asked::read(args)?;
-    let (place, host, spec) = shared::settle(&mut asked)?;
+    let (place, host, spec) = settled::settle(&mut asked)?;
     show(&asked, &spec, &host)?;
     // Shown before it is refused: this is how one sees what there is to consent to.
     let spec =
         resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
-    shared::judge(&place, &spec)?;
-    shared::tell_users([(&place, &spec)]);
+    opened::judge(&place, &spec)?;
+    opened::tell_users([(&place, &spec)]);
     output::say("nothing was opened for writing, and nothing started: `fathom run` would begin")?;
     Ok(exit::MEASURED)
 }
@@ -110,5 +110,5 @@ fn foreseen(spec: &Spec, host: &Host) -> Result<(), Error> {
     }
     output::say("doubts that can be foreseen")?;
     let findings = judgement.findings.iter().map(document::Finding::from).collect::<Vec<_>>();
-    output::say_text(terminal::findings(&findings, &shared::style()).trim_end_matches('\n'))
+    output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
 }

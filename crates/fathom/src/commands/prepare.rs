@@ -20,7 +20,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::place;
-use super::{fill, shared};
+use super::{fill, leftovers, opened, this_machine};
 use crate::cli::args::Prepare;
 use crate::error::{Error, exit};
 use crate::hanging::{Role, patiently};
@@ -49,7 +49,7 @@ pub fn perform(args: &Prepare) -> Result<u8, Error> {
 pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>, Error> {
     check(args)?;
     leftovers(args)?;
-    let seed = args.seed.unwrap_or_else(shared::fresh_seed);
+    let seed = args.seed.unwrap_or_else(this_machine::fresh_seed);
     let options = prefill::Prefilling {
         writers: args.writers,
         block: args.block_size,
@@ -146,7 +146,7 @@ fn leftovers(args: &Prepare) -> Result<(), Error> {
     let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let prefix = growing_prefix(&name.to_string_lossy());
     let found = scratch::growing_leftovers(folder.unwrap_or(Path::new(".")), &prefix);
-    shared::offer_to_remove(&found, args.remove_leftovers)
+    leftovers::offer_to_remove(&found, args.remove_leftovers)
 }
 
 /// What an interruption means for the file that was being written.
@@ -249,7 +249,7 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> R
             "name another file, or allow writing all of it anew with --overwrite",
         ));
     }
-    shared::no_result_at_work(&facts.path, &name)?;
+    opened::no_result_at_work(&facts.path, &name)?;
     let folder = args.file.parent().map_or(PathBuf::from("/"), Path::to_owned);
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
     let written = facts.extents.as_ref().map_or(facts.size, |extents| extents.written);

@@ -7,7 +7,7 @@ use fathom_core::spec::{Point, Region, Stream};
 use fathom_core::{Bytes, Span};
 use fathom_report::{document, figures};
 
-use super::shared::Opened;
+use super::opened::Opened;
 use crate::live::clock;
 use crate::resolve::Spec;
 

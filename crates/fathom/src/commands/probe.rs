@@ -7,7 +7,7 @@ use fathom_core::spec::{Access, Cache, Point, Region, Stream};
 use fathom_engine::target::{Overwrite, check_region};
 
 use super::place::Place;
-use super::shared;
+use super::{opened, this_machine};
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::live::{Live, clock};
@@ -67,9 +67,9 @@ impl Probing {
     /// When the target must not be written to, or does not take its I/Os.
     pub fn perform(mut self, consent: Overwrite) -> Result<Reduction, Error> {
         self.spec.consent = consent;
-        let opened = shared::open(&self.place, &self.spec)?;
+        let opened = opened::open(&self.place, &self.spec)?;
         let mut live = Live::new(1, self.probe.takes_about());
-        let (host, targets) = (shared::this_host(), &self.spec.targets);
+        let (host, targets) = (this_machine::this_host(), &self.spec.targets);
         let found = perform(&mut self.probe, (&host, targets), &mut &opened, &mut live);
         live.finish();
         found

@@ -11,9 +11,12 @@ use fathom_engine::target::OpenTarget;
 use fathom_report::document::Command;
 
 use super::fill::{self, Limit};
+use super::measure::{self, Work};
+use super::opened::{self, Opened};
+use super::outputs::{self, Outputs};
 use super::place::{self, Place};
 use super::probe;
-use super::shared::{self, Opened, Outputs, Work};
+use super::{leftovers, this_machine};
 use crate::cli::args::Quick;
 use crate::commands::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
 use crate::error::Error;
@@ -34,8 +37,8 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
     if args.results.json {
         output::leave_stdout_to_the_document();
     }
-    let host = shared::this_host();
-    let machine = shared::machine(&host);
+    let host = this_machine::this_host();
+    let machine = this_machine::machine(&host);
     let folder = place::simulated(&args.path).is_none()
         && patiently(&args.path, Role::Target, || args.path.is_dir());
     portrait::fits_the_place(args, folder)?;
@@ -48,9 +51,9 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let target = place.facts().remove(0);
     let portrait = portrait::portrait(args, target, Owner::User, machine)?;
     let name = portrait.spec.targets[0].name.clone();
-    shared::tell_users([(&place, &portrait.spec)]);
+    opened::tell_users([(&place, &portrait.spec)]);
     // What must not be written to is refused before anything is said of overwriting it.
-    let opened = shared::open(&place, &portrait.spec)?;
+    let opened = opened::open(&place, &portrait.spec)?;
     let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
     let outcome = announce(&portrait, &[])
@@ -71,7 +74,7 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let owner = Owner::Scratch { start: REGION_START };
     let plan = portrait::portrait(args, planned, owner, machine)?;
 
-    shared::check_outputs("quick", &folder.path, &args.results, true)?;
+    outputs::check_outputs("quick", &folder.path, &args.results, true)?;
     signals::be_orderly();
     let mut live = Live::new(plan.spec.points.len(), plan.spec.time());
     let ran = in_scratch(args, host, machine, (&plan, size), &folder.path, &mut live);
@@ -106,7 +109,7 @@ fn in_scratch(
         Limit::Time { .. } => format!("up to {size}, as much as {WRITING_TIME} allow"),
     };
     // A folder that lets nobody create a file is refused before a portrait is announced.
-    let scratch = Scratch::create(&args.path, shared::fresh_seed())?;
+    let scratch = Scratch::create(&args.path, this_machine::fresh_seed())?;
     announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
     let seed = plan.spec.points[0].seed;
     live.preparation("writing the scratch file");
@@ -115,7 +118,7 @@ fn in_scratch(
     let owner = Owner::Scratch { start: REGION_START };
     let seeded = Quick { seed: Some(seed), ..args.clone() };
     let portrait = portrait::portrait(&seeded, place.facts().remove(0), owner, machine)?;
-    let opened = shared::open(&place, &portrait.spec)?;
+    let opened = opened::open(&place, &portrait.spec)?;
     still_ours(&scratch, &opened)?;
     let (mut outputs, mut journal) = Outputs::create("quick", name, &args.results, true)?;
     let outcome = measure(&portrait, &opened, host, (&mut journal, &mut outputs), live);
@@ -162,7 +165,7 @@ fn measure(
         experiment: &mut PointSequence::new(points),
         trace: outputs.trace(),
     };
-    shared::measure(work, journal, live)
+    measure::measure(work, journal, live)
 }
 
 fn conclude(
@@ -183,10 +186,10 @@ fn conclude(
                     portrait.left_out
                 ))?;
             }
-            Ok(shared::exit_code(&outcome))
+            Ok(measure::exit_code(&outcome))
         }
         Err(error) => {
-            shared::after_failure(journal);
+            outputs::after_failure(journal);
             Err(error)
         }
     }
@@ -220,5 +223,5 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
 
 /// Names what killed runs have left, and removes it if the user agrees.
 fn leftovers(folder: &Path, remove: bool) -> Result<(), Error> {
-    shared::offer_to_remove(&scratch::leftovers(folder), remove)
+    leftovers::offer_to_remove(&scratch::leftovers(folder), remove)
 }

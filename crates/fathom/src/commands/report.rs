@@ -7,7 +7,7 @@ use fathom_report::document::Document;
 use fathom_report::page::Level;
 use fathom_report::{csv, figures, image, markdown, terminal};
 
-use super::shared;
+use super::{outputs, read_result};
 use crate::cli::args::Report;
 use crate::cli::options::Reports;
 use crate::error::{Error, exit};
@@ -30,8 +30,8 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     let files: Vec<&Path> = written.paths().chain(others).collect();
     let writes = !files.is_empty();
     check(args, writes)?;
-    shared::distinct(files)?;
-    let document = shared::read(&args.result)?;
+    outputs::distinct(files)?;
+    let document = read_result::read(&args.result)?;
     let images = images(args, &document)?;
     let cells = cells(args, &document)?;
     let level = if args.details { Level::Full } else { Level::usual(&document) };
@@ -47,7 +47,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     if markdown.is_some_and(Option::is_none) {
         output::say_text(markdown::document(&document, level).trim_end_matches('\n'))?;
     } else if !writes {
-        let mut style = shared::style();
+        let mut style = outputs::style();
         if let Some(width) = args.width {
             style.width = usize::from(width);
         }
@@ -182,7 +182,7 @@ fn subtitle(document: &Document) -> String {
 
 /// The terminal report that the command which wrote the document shows.
 pub fn render(document: &Document) -> String {
-    terminal::document(document, Level::usual(document), &shared::style())
+    terminal::document(document, Level::usual(document), &outputs::style())
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};
 use serde_json::Value;
 
 use super::experiment::{self, Prepared};
-use super::shared::{self, Outputs};
+use super::outputs::Outputs;
+use super::read_result;
 use super::{map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Resume};
 use crate::cli::options::{Consent, Results};
@@ -47,7 +48,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     })?;
     let claimed = patiently(&path, Role::Input, || Journal::claim(&path))?;
     // Not by its name, which may lead to another file by now.
-    let document = shared::read_claimed(&path, &claimed)?;
+    let document = read_result::read_claimed(&path, &claimed)?;
     resumable(&document, &refuse)?;
     if let Some(folder) = &document.header.working_directory {
         let enter = || std::env::set_current_dir(folder);

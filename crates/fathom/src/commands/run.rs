@@ -4,8 +4,10 @@ use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;
 use fathom_report::document::Command;
 
+use super::measure::{self, Work};
+use super::outputs::{self, Outputs};
 use super::place;
-use super::shared::{self, Outputs, Work};
+use super::{opened, settled};
 use super::{preview, rehearsal, report};
 use crate::cli::args::Run;
 use crate::error::{Error, exit};
@@ -28,11 +30,11 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         output::leave_stdout_to_the_document();
     }
     let mut asked = Asked::read(&args.request)?;
-    let (place, host, spec) = shared::settle(&mut asked)?;
+    let (place, host, spec) = settled::settle(&mut asked)?;
     let spec =
         resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
-    shared::tell_users([(&place, &spec)]);
-    let opened = shared::open(&place, &spec)?;
+    opened::tell_users([(&place, &spec)]);
+    let opened = opened::open(&place, &spec)?;
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
     for line in preview::announcement(&spec, &opened) {
@@ -51,13 +53,13 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         seed: spec.points[0].seed,
         trace: outputs.trace(),
     };
-    match shared::measure(work, &mut journal, &mut live) {
+    match measure::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {
             outputs.finish(&mut journal, &report::render)?;
-            Ok(shared::exit_code(&outcome))
+            Ok(measure::exit_code(&outcome))
         }
         Err(error) => {
-            shared::after_failure(journal);
+            outputs::after_failure(journal);
             Err(error)
         }
     }

@@ -11,7 +11,7 @@ use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::place::Place;
-use super::shared;
+use super::{settled, this_machine};
 use crate::cli::described::Described;
 use crate::cli::searches::{Sustain as Args, SustainArgs};
 use crate::error::Error;
@@ -66,13 +66,13 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
             stream.load.read_share = 0.0;
         }
     }
-    let (place, host, spec) = shared::settle(&mut asked)?;
+    let (place, host, spec) = settled::settle(&mut asked)?;
     let settings = settings(&args.course, &spec);
     let base = spec.points[0].clone();
     let course = test_plan(test, &base, settings);
     let sustain = Sustain::new(course);
     let points = sustain.points();
-    let machine = shared::machine(&host);
+    let machine = this_machine::machine(&host);
     for point in &points {
         resolve::fits(point, spec.backend, machine)?;
     }

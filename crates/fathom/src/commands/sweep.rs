@@ -19,7 +19,7 @@ use fathom_report::document::{self, Command};
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::folder;
 use super::place::Place;
-use super::shared;
+use super::{opened, settled, this_machine};
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
 use crate::cli::described::{Described, Folder};
@@ -84,8 +84,8 @@ pub fn settle(
     if let Some(slowest) = slowest.filter(|own| axes.iter().all(|axis| axis.name != own.name)) {
         axes.insert(0, slowest);
     }
-    let host = shared::this_host();
-    let machine = shared::machine(&host);
+    let host = this_machine::this_host();
+    let machine = this_machine::machine(&host);
     let machine = Machine { fresh_seed: seed.unwrap_or(machine.fresh_seed), ..machine };
     let mut sites = Sites::default();
     let mut settled = Vec::new();
@@ -496,9 +496,9 @@ impl Sites {
         let facts = self.list[site].place.facts();
         let spec = resolve::settle(&asked.described, facts, machine);
         let spec = spec.map_err(|blame| asked.explain(blame))?;
-        let written = shared::written_targets(&spec);
+        let written = opened::written_targets(&spec);
         folder::no_names_outside(&asked.described, &self.list[site].place, &written)?;
-        shared::readable(&spec)?;
+        settled::readable(&spec)?;
         Ok(Settled { site, spec, described: asked.described })
     }
 

@@ -10,7 +10,7 @@ use clap::{CommandFactory as _, Parser as _};
 use fathom_core::Refusal;
 use fathom_core::{Bytes, printable, typed_word};
 
-use super::shared;
+use super::this_machine;
 use crate::cli::args::{DiskspdOwn, answer};
 use crate::dialect::diskspd::model::{Profile, ResultFormat};
 use crate::dialect::diskspd::{self, linux, point, text, xml};
@@ -39,7 +39,7 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     }
     let paths = PathMap::new(&own.map)?;
     let request =
-        diskspd::read(&theirs, shared::fresh_seed() as u32, &mut |path| load(path, &paths))?;
+        diskspd::read(&theirs, this_machine::fresh_seed() as u32, &mut |path| load(path, &paths))?;
     let stderr = Stderr::of(&request.profile);
     let profile = &request.profile;
     if request.profile_only {
@@ -51,8 +51,8 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
         output::print(described(profile, &theirs, indent).as_bytes())?;
         return Ok(exit::MEASURED);
     }
-    let host = shared::this_host();
-    let mut refusals = tell(&request, &paths, shared::machine(&host), stderr);
+    let host = this_machine::this_host();
+    let mut refusals = tell(&request, &paths, this_machine::machine(&host), stderr);
     if !refusals.is_empty() {
         let first = refusals.remove(0);
         for refusal in refusals.iter().rev() {

@@ -14,9 +14,10 @@ use fathom_report::export::diskspd as export;
 use super::Stderr;
 use crate::cli::args::{DiskspdOwn, Prepare};
 use crate::cli::options::Consent;
+use crate::commands::outputs::{self, Outputs};
 use crate::commands::place::Place;
 use crate::commands::prepare;
-use crate::commands::shared::{self, Outputs};
+use crate::commands::{measure, opened, read_result, settled, this_machine};
 use crate::created;
 use crate::dialect::diskspd::Invocation;
 use crate::dialect::diskspd::draft::Speech;
@@ -41,7 +42,7 @@ pub(super) fn perform(
     (own, stderr): (&DiskspdOwn, Stderr),
     host: &Host,
 ) -> Result<u8, Error> {
-    let machine = shared::machine(host);
+    let machine = this_machine::machine(host);
     let (profile, speech) = (&request.profile, &request.speech);
     if own.results.json {
         return Err(Error::option(
@@ -70,12 +71,12 @@ pub(super) fn perform(
     };
     let (specs, time_spans) = specs(request, (&files, paths), &place.facts(), (machine, &consent))?;
     let name = &specs[0].targets[0].name;
-    shared::tell_users(specs.iter().map(|spec| (&place, spec)));
+    opened::tell_users(specs.iter().map(|spec| (&place, spec)));
     let (mut outputs, mut journal) = Outputs::create("diskspd", name, &own.results, false)?;
     let time = specs.iter().fold(Span(0), |sum, spec| sum + spec.time());
     let mut live = Live::new(specs.len(), time);
     let into = (&mut journal, outputs.trace());
-    let outcome = shared::measure_each(Command::Run, host, (&place, &specs), into, &mut live);
+    let outcome = measure::measure_each(Command::Run, host, (&place, &specs), into, &mut live);
     for (file, made) in files.iter().zip(&made).filter(|(file, _)| file.written) {
         let remember = |made: &FileIdentity| created::remember(&file.place, *made);
         patiently(&file.place, Role::Target, || made.iter().for_each(remember));
@@ -83,7 +84,7 @@ pub(super) fn perform(
     match outcome {
         Ok(outcome) => {
             let as_asked = export::Profile { description: description.to_owned(), time_spans };
-            let document = shared::document(&mut journal)?;
+            let document = read_result::document(&mut journal)?;
             verdicts(&document, stderr);
             let printed = match profile.result_format {
                 ResultFormat::Text => export::text(&document, &as_asked),
@@ -91,11 +92,11 @@ pub(super) fn perform(
             };
             let printed = output::print(printed.as_bytes());
             outputs.write(&mut journal, &document).and(printed)?;
-            Ok(shared::exit_code(&outcome))
+            Ok(measure::exit_code(&outcome))
         }
         Err(error) => {
             live.finish();
-            shared::after_failure(journal);
+            outputs::after_failure(journal);
             Err(error)
         }
     }
@@ -250,7 +251,7 @@ fn specs(
             point.name = format!("time span {}: {}", index + 1, point.name);
         }
         let spec = Spec { consent: consent.clone(), ..spec };
-        shared::readable(&spec)?;
+        settled::readable(&spec)?;
         specs.push(spec);
         results.push(result);
     }

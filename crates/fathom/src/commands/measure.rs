@@ -1,0 +1,107 @@
+//! From a spec whose targets are open to an outcome, and to the exit code.
+
+use fathom_core::experiment::{Conclusion, Experiment, PointSequence};
+use fathom_core::facts::Host;
+use fathom_core::verdict::Verdict;
+use fathom_report::document::{self, Ended};
+
+use super::opened::{self, Opened};
+use super::place::Place;
+use crate::error::{Error, exit};
+use crate::journal::Journal;
+use crate::live::Live;
+use crate::resolve::Spec;
+use crate::session::{self, Course, Outcome, Session};
+use crate::trace::TraceFile;
+use crate::{contents, signals};
+
+/// Everything that a session needs.
+pub struct Work<'a> {
+    /// The command, for the document.
+    pub command: document::Command,
+    /// The machine.
+    pub host: &'a Host,
+    /// What is to be done.
+    pub spec: &'a Spec,
+    /// On what.
+    pub opened: &'a Opened,
+    /// In which order.
+    pub experiment: &'a mut dyn Experiment,
+    /// Repeats it.
+    pub seed: u64,
+    /// Where every I/O goes, if that was asked for.
+    pub trace: Option<&'a mut TraceFile>,
+}
+
+/// Measures: from the header to the conclusion.
+///
+/// # Errors
+///
+/// When the machine or the result file does not allow it.
+pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
+    let Work { command, host, spec, mut opened, experiment, seed, trace } = work;
+    signals::be_orderly();
+    let host = Host { ceiling: opened.ceiling(), ..host.clone() };
+    let points = experiment.forecast().points;
+    let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
+    session::begin(journal, command, (&host, &targets), seed, points, None)?;
+    let mut session = Session { host: &host, targets: &targets, carrier: &mut opened };
+    let outcome = session.run(experiment, Course::new(trace), journal, live);
+    live.finish();
+    outcome
+}
+
+/// Measures one spec after the other into one result, each on targets that are opened for it.
+///
+/// # Errors
+///
+/// When the machine or the result file does not allow it.
+pub fn measure_each(
+    command: document::Command,
+    host: &Host,
+    (place, specs): (&Place, &[Spec]),
+    (journal, trace): (&mut Journal, Option<&mut TraceFile>),
+    live: &mut Live,
+) -> Result<Outcome, Error> {
+    signals::be_orderly();
+    let mut course = Course::new(trace);
+    let mut ended = (Ended::Completed, Conclusion::default());
+    for (index, spec) in specs.iter().enumerate() {
+        let opened = match opened::open(place, spec) {
+            Ok(opened) => opened,
+            Err(error) if index == 0 => return Err(error),
+            Err(error) => {
+                let sentences = Vec::from([error.to_string()]);
+                let concluded = Conclusion { sentences, found: None };
+                session::conclude(journal, Ended::Failed, &concluded)?;
+                return Err(error);
+            }
+        };
+        let seed = spec.points[0].seed;
+        let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
+        if index == 0 {
+            let host = Host { ceiling: opened.ceiling(), ..host.clone() };
+            let points = specs.len() as u32;
+            session::begin(journal, command, (&host, &targets), seed, points, None)?;
+        }
+        let mut carrier = &opened;
+        let mut session = Session { host, targets: &targets, carrier: &mut carrier };
+        let mut experiment = PointSequence::new(spec.points.clone());
+        ended = session.trials(&mut experiment, None, &mut course, journal, live)?;
+        if ended.0 != Ended::Completed {
+            break;
+        }
+    }
+    live.finish();
+    let (ended, concluded) = ended;
+    course.conclude(ended, &concluded, journal)
+}
+
+/// How a process ends that has measured.
+pub fn exit_code(outcome: &Outcome) -> u8 {
+    match (outcome.signal, outcome.verdict) {
+        (Some(signal), _) => exit::SIGNAL + signal as u8,
+        (None, Verdict::Void) => exit::VOID,
+        (None, Verdict::Suspect | Verdict::Sound) => exit::MEASURED,
+    }
+}

@@ -1,0 +1,242 @@
+//! Where results go: their names, settled before anything is measured, and what is written to them at
+//! the end.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_core::typed_path;
+use fathom_report::document::Document;
+use fathom_report::page::Level;
+use fathom_report::terminal;
+
+use super::read_result;
+use crate::cli::options::{Reports, Results};
+use crate::error::Error;
+use crate::hanging::{Role, patiently};
+use crate::journal::{self, Journal};
+use crate::output;
+use crate::session;
+use crate::trace::TraceFile;
+
+/// How the terminal report looks here.
+pub fn style() -> terminal::Style {
+    terminal::Style { width: output::width(), color: output::color() }
+}
+
+/// Where the results go, settled before anything is measured.
+#[derive(Debug)]
+pub struct Outputs {
+    written: Reports,
+    trace: Option<TraceFile>,
+}
+
+/// Refuses results that cannot be written, long before there are any.
+///
+/// # Errors
+///
+/// When a file exists or cannot be created.
+pub fn check_outputs(
+    command: &str,
+    target: &str,
+    typed: &Results,
+    html_beside: bool,
+) -> Result<(), Error> {
+    let (_, journal) = Outputs::create(command, target, typed, html_beside)?;
+    journal.discard();
+    Ok(())
+}
+
+impl Outputs {
+    /// Settles the names and creates the result file.
+    ///
+    /// # Errors
+    ///
+    /// When a file exists or cannot be created.
+    pub fn create(
+        command: &str,
+        target: &str,
+        typed: &Results,
+        html_beside: bool,
+    ) -> Result<(Self, Journal), Error> {
+        let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
+        let html = typed.written.html.clone().or(beside);
+        let written = Reports { html, ..typed.written.clone() };
+        let others = typed.out.iter().chain(&typed.trace).map(PathBuf::as_path);
+        distinct(written.paths().chain(others))?;
+        written.paths().try_for_each(free)?;
+        let (out, journal) = match &typed.out {
+            Some(path) => (path.clone(), Journal::create(path, typed.json)?),
+            None => create_named(command, target, typed.json)?,
+        };
+        let html = written.html.or_else(|| html_beside.then(|| html_name(&out)));
+        let written = Reports { html, ..written };
+        let html = written.html.as_deref();
+        let trace = html
+            .map_or(Ok(()), free)
+            .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
+        match trace {
+            Ok(trace) => Ok((Self { written, trace }, journal)),
+            Err(taken) => {
+                journal.discard();
+                Err(taken)
+            }
+        }
+    }
+
+    /// Where every I/O goes, if that was asked for.
+    pub fn trace(&mut self) -> Option<&mut TraceFile> {
+        self.trace.as_mut()
+    }
+
+    /// Where the results of a run go on that was interrupted. Its result file is there; of a report
+    /// that is there too it is said how to write it anew.
+    pub fn resumed(typed: &Results) -> Self {
+        let free = |path: &Path| {
+            if free(path).is_ok() {
+                return Ok::<_, Infallible>(Some(path.to_owned()));
+            }
+            output::note(&format!(
+                "{} cannot be written anew: `fathom report` writes it to another place",
+                path.display()
+            ));
+            Ok(None)
+        };
+        let written = typed.written.each_as(free).unwrap_or_default();
+        Self { written, trace: None }
+    }
+
+    /// The options that ask for the reports, as they are typed, each with a space before it.
+    pub fn in_words(&self) -> String {
+        self.written.in_words()
+    }
+
+    /// Shows and writes what was measured. Each output gets it whatever has become of the others.
+    ///
+    /// # Errors
+    ///
+    /// When the result is not where it was to be, or a report cannot be written.
+    pub fn finish(
+        &self,
+        journal: &mut Journal,
+        render: &dyn Fn(&Document) -> String,
+    ) -> Result<(), Error> {
+        let document = read_result::document(journal)?;
+        let shown = output::say_text(render(&document).trim_end_matches('\n'));
+        self.write(journal, &document).and(shown)
+    }
+
+    /// Says where the result file is, and writes what was asked for beside it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::finish`].
+    pub fn write(&self, journal: &mut Journal, document: &Document) -> Result<(), Error> {
+        let result = format!("result  {}", journal.path().display());
+        let said = match journal.is_saved() {
+            true => output::say("").and_then(|()| output::say(&result)),
+            false => Ok(()),
+        };
+        let reports = self.written.write(document, Level::usual(document));
+        let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
+        journal.outcome().and(said).and(reports).and(trace)
+    }
+}
+
+/// Says where what was measured before a failure is to be found, or removes a file without a result.
+pub fn after_failure(journal: Journal) {
+    if !journal.holds_results() {
+        journal.discard();
+    } else if journal.is_saved() {
+        let path = journal.path().display().to_string();
+        output::note(&format!(
+            "what was measured until then is in {}: show it with `fathom report {}`",
+            path,
+            typed_path(&path)
+        ));
+    }
+}
+
+/// Refuses two results in the same file, however its name is written.
+///
+/// # Errors
+///
+/// When there are two.
+pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        // A folder that is not there is refused when the file is created.
+        let found = patiently(path, Role::Output, || folder.canonicalize());
+        let folder = found.unwrap_or(folder.to_owned());
+        (folder, path.file_name().map(ToOwned::to_owned))
+    };
+    let paths: Vec<&Path> = paths.into_iter().collect();
+    let twice = paths.iter().enumerate().find(|(index, path)| {
+        let before = &paths[..*index];
+        before.iter().any(|earlier| place(earlier) == place(path))
+    });
+    let Some((_, path)) = twice else { return Ok(()) };
+    Err(Error::option(
+        path.display().to_string(),
+        "two of --out, --html, --csv and the others name this file",
+        "give each a file of its own",
+    ))
+}
+
+/// Refuses a file that exists before a measurement is wasted on it.
+///
+/// # Errors
+///
+/// When it exists, or its folder does not.
+pub fn free(path: &Path) -> Result<(), Error> {
+    match patiently(path, Role::Output, || path.symlink_metadata()) {
+        Ok(_) => Err(Error::write(
+            path,
+            io::ErrorKind::AlreadyExists.into(),
+            "choose another name: results are never overwritten",
+        )),
+        Err(_) => {
+            let folder = match path.parent() {
+                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+                Some(folder) => folder,
+                None => Path::new("/"),
+            };
+            match patiently(path, Role::Output, || folder.metadata()) {
+                Ok(metadata) if metadata.is_dir() => Ok(()),
+                Ok(_) => Err(Error::write(
+                    path,
+                    io::ErrorKind::NotADirectory.into(),
+                    "name a file in a folder",
+                )),
+                Err(cause) => Err(Error::write(path, cause, "create its folder first")),
+            }
+        }
+    }
+}
+
+/// Creates a result file under its default name; two of one second are told apart by a number.
+fn create_named(command: &str, target: &str, echo: bool) -> Result<(PathBuf, Journal), Error> {
+    let name = journal::default_name(command, target, session::unix_ns() / 1_000_000_000);
+    let stem = name.trim_end_matches(journal::SUFFIX).to_owned();
+    let mut path = PathBuf::from(&name);
+    for number in 2.. {
+        match Journal::create(&path, echo) {
+            Ok(journal) => return Ok((path, journal)),
+            Err(error) => match patiently(&path, Role::Output, || path.symlink_metadata()) {
+                Ok(_) if number < 1000 => {
+                    path = PathBuf::from(format!("{stem}-{number}{}", journal::SUFFIX));
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+    unreachable!("the last number returns")
+}
+
+/// The HTML report beside a result file.
+fn html_name(out: &Path) -> PathBuf {
+    let text = out.to_string_lossy();
+    let stem = text.strip_suffix(journal::SUFFIX).or_else(|| text.strip_suffix(".jsonl"));
+    PathBuf::from(format!("{}.html", stem.unwrap_or(&text)))
+}
