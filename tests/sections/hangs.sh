@@ -8,16 +8,50 @@ require jq
 # The 256 samples of what will be read come before.
 AFTER=2000
 # A loop device that hangs cannot be asked what it shows, and fathom rightly refuses to write to any file
-# of just its size: no other section has one of this size.
+# of just its size: no other section has one of this size, and no two attempts here have the same.
 SIZE=71303168
-result=$FATHOM_BED/hangs.jsonl
 process=
+# How many attempts wait beside each other: each has a shell, a folder and a server of its own.
+BESIDE=24
+attempts=0
+declare -A logs=()
+
+# Makes an attempt beside others. What it prints comes at the end.
+beside() { # COMMAND...
+  attempts=$((attempts + 1))
+  SIZE=$((SIZE + 1048576))
+  while [[ $(jobs -rp | wc -l) -ge $BESIDE ]]; do sleep 0.1; done
+  local log=$FATHOM_BED/attempt-$attempts.log
+  (
+    undo=()
+    trap undo_all EXIT
+    trap 'exit 143' TERM INT HUP
+    mkdir "$FATHOM_BED/attempt-$attempts"
+    cd "$FATHOM_BED/attempt-$attempts"
+    out=$FATHOM_BED/attempt-$attempts.out
+    hanging=$FATHOM_BED/attempt-$attempts.hangs
+    result=$FATHOM_BED/attempt-$attempts.jsonl
+    "$@"
+  ) >"$log" 2>&1 &
+  logs[$!]=$log
+}
+# Waits for all of them.
+end_attempts() {
+  local pid status
+  for pid in "${!logs[@]}"; do
+    status=0
+    wait "$pid" || status=$?
+    cat "${logs[$pid]}"
+    [[ $status -eq 0 ]] || fail "an attempt of this section" "its shell ended with $status, see ${logs[$pid]}"
+  done
+  logs=()
+}
 # Whether the target is a loop device over the file that hangs, instead of that file.
 on_loop=0
 
 lines() { [[ -f $result ]] && [[ $(wc -l <"$result") -ge $1 ]]; }
 of_trial() { sed -n 2p "$result" | jq -r "$1"; }
-it_hangs() { grep -q hangs "$FATHOM_BED/hangs.log"; }
+it_hangs() { grep -q hangs "$hanging"; }
 
 # Starts fathom on a file that hangs after a while.
 hang() { # NAME FAULTS -- OPTIONS...
@@ -25,8 +59,7 @@ hang() { # NAME FAULTS -- OPTIONS...
   shift
   while [[ $1 != -- ]]; do faults+=("$1"); shift; done
   shift
-  serve_faults "$folder" "size=$SIZE" "${faults[@]}" 2>"$FATHOM_BED/hangs.log"
-  rm -f "$result"
+  serve_faults "$folder" "size=$SIZE" "${faults[@]}" 2>"$hanging"
   local target=$folder/data
   if [[ $on_loop -eq 1 ]]; then
     make_loop "$target" --direct-io=on || make_loop "$target"
@@ -76,57 +109,143 @@ twice() { # NAME LOST FAULTS... -- OPTIONS...
   let_go "$name" 130
 }
 
-twice sync-1 1 hang-at=$AFTER -- -q 1 --backend sync
-twice sync-4 4 hang-at=$AFTER -- -q 4 --backend sync
-twice uring 4 hang-at=$AFTER -- -q 4 --backend uring
-twice uring-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend uring --buffered
-twice aio 4 hang-at=$AFTER -- -q 4 --backend aio
-twice aio-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend aio --buffered
-twice mmap 1 hang-at=600 cached=1 -- -q 1 --mmap
-twice fsync 1 hang-fsync=1 -- -q 1 --backend sync --read-share 0% --overwrite --fsync 200
+beside twice sync-1 1 hang-at=$AFTER -- -q 1 --backend sync
+beside twice sync-4 4 hang-at=$AFTER -- -q 4 --backend sync
+beside twice uring 4 hang-at=$AFTER -- -q 4 --backend uring
+beside twice uring-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend uring --buffered
+beside twice aio 4 hang-at=$AFTER -- -q 4 --backend aio
+beside twice aio-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend aio --buffered
+beside twice mmap 1 hang-at=600 cached=1 -- -q 1 --mmap
+beside twice fsync 1 hang-fsync=1 -- -q 1 --backend sync --read-share 0% --overwrite --fsync 200
 
 # A block device: there the kernel lets go of nothing until the device does.
 if [[ $EUID -eq 0 ]] && command -v losetup >/dev/null; then
   on_loop=1
-  twice loop-sync 1 hang-at=4000 -- -q 1 --backend sync
-  twice loop-uring 4 hang-at=4000 -- -q 4 --backend uring
+  beside twice loop-sync 1 hang-at=4000 -- -q 1 --backend sync
+  beside twice loop-uring 4 hang-at=4000 -- -q 4 --backend uring
   on_loop=0
 else
   skip "a block device that hangs" "loop devices need root and losetup"
 fi
 
 # Patience: as long as any I/O in flight at the end is waited for, and nobody touches the keyboard.
-hang patience hang-at=$AFTER -- -q 1 --backend sync -d 1s
-wait_until 90 lines 3 || true
-kept patience 1
-let_go patience 4
+patience() { # NAME LOST FAULT -- OPTIONS...
+  local name=$1 lost=$2
+  shift 2
+  hang "$name" "$@" -d 1s
+  wait_until 120 lines 3 || true
+  kept "$name" "$lost"
+  let_go "$name" 4
+}
+beside patience patience 1 hang-at=$AFTER -- -q 1 --backend sync
 
 # What cannot be opened is no trial, and an error in words.
-hang opening hang-open=1 -- -q 1 -d 1s
-wait_until 90 grep -q error: "$out.err" || true
-check "a file whose opening hangs: an error says so" grep -q "the kernel did not answer" "$out.err"
-let_go opening 3
+opening() {
+  hang opening hang-open=1 -- -q 1 -d 1s
+  wait_until 120 grep -q error: "$out.err" || true
+  check "a file whose opening hangs: an error says so" grep -q "the kernel did not answer" "$out.err"
+  let_go opening 3
+}
+beside opening
 
 # A server that is gone as a whole answers no question either: not the one whether the target is still
 # the same file, nor that of its end.
-twice gone-uring 4 hang-all-at=$AFTER -- -q 4 --backend uring
-twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
-hang gone hang-all-at=$AFTER -- -q 4 --backend aio -d 1s
-wait_until 90 lines 3 || true
-kept gone 4
-let_go gone 4
+beside twice gone-uring 4 hang-all-at=$AFTER -- -q 4 --backend uring
+beside twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
+beside patience gone 4 hang-all-at=$AFTER -- -q 4 --backend aio
+
+# Where a thread hangs in the kernel, the process is there until its server lets it go.
+has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
+
+# Whether the fault is there only once the result file has a header.
+late=0
+# A call hangs that is no I/O to the target: one that closes, looks, removes or writes a result. The command
+# ends by itself, or after so many Ctrl-C, while the server still hangs.
+ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that hangs
+  local name=$1 codes=$2 signals=$3 fault=$4 folder=$FATHOM_BED/hangs-$1 status=0
+  shift 5
+  ln -s ../here here
+  cp ../begun.jsonl here.jsonl
+  serve_faults "$folder" "size=$SIZE" armed=0 "$fault" 2>"$hanging"
+  cp here.jsonl "$folder/begun.jsonl"
+  [[ $late -eq 1 || ! -e $folder/arm ]]
+  env --default-signal=INT "$fathom" "${@//@/$folder}" >"$out" 2>&1 &
+  process=$!
+  if [[ $late -eq 1 ]]; then
+    wait_until 60 test -s r.jsonl || true
+    [[ ! -e $folder/arm ]]
+    # So that there is something to keep.
+    sleep 1
+  fi
+  if [[ $signals -gt 0 && $late -eq 0 ]]; then
+    wait_until 60 it_hangs || true
+    sleep 0.3
+  fi
+  for ((; signals > 0; signals--)); do
+    kill -INT "$process" || true
+    sleep 0.2
+  done
+  check "$name: it ends while its server hangs" wait_until 120 has_ended "$process"
+  umount -l "$folder" 2>/dev/null || true
+  kill "$server" 2>/dev/null || true
+  wait "$process" || status=$?
+  sed 's/^/  /' "$out"
+  check "$name: the exit code $status is one of $codes" test -z "${codes##*" $status "*}"
+  check "$name: no panic" test "$(grep -c panicked "$out")" -eq 0
+}
+# The same, and what was measured is in this file, whose name may be a pattern.
+keeps() { # NAME TRIALS FILE CODES SIGNALS FAULT -- ARGUMENTS
+  local name=$1 trials=$2 file=$3
+  shift 3
+  ends "$name" "$@"
+  check "$name: $trials trials are kept" test "$(cat $file | grep -c '"line":"trial"')" -ge "$trials"
+}
+head -c 4M /dev/urandom >here
+"$fathom" sweep here --axis queue-depth=1,2 -d 100ms --warm-up 0s --seed 1 --yes --out begun.whole >"$out" 2>&1
+head -n 2 begun.whole >begun.jsonl
+brief=(-d 300ms --warm-up 0s)
+# The target. While it is written before anything is measured only Ctrl-C ends a wait.
+late=1
+beside keeps close-run 1 r.jsonl " 0 4 " 0 hang-close=1 -- run @/data "${brief[@]}" --out r.jsonl
+beside keeps close-run-signals 1 r.jsonl " 130 " 2 hang-close=1 -- run @/data -d 10m --warm-up 0s --out r.jsonl
+beside keeps unlink-quick 1 r.jsonl " 0 4 " 0 hang-unlink=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
+late=0
+beside ends close-look " 3 " 0 hang-close=1 -- run @/data "${brief[@]}" --out r.jsonl
+beside ends close-prepare " 0 130 " 2 hang-close=1 -- prepare @/new --size 1m
+beside ends close-quick " 130 " 2 hang-close=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
+beside ends write-prepare " 3 5 130 " 2 hang-kept-at=1 -- prepare @/new --size 1m
+for time in 1 3 6; do
+  beside ends "stat-run-$time" " 0 3 4 " 0 "hang-stat=$time" -- run @/data "${brief[@]}" --out r.jsonl
+  beside ends "stat-quick-$time" " 0 3 4 130 " 2 "hang-stat=$time" -- quick @ --size 8m "${brief[@]}" --out r.jsonl
+  beside ends "stat-prepare-$time" " 0 3 130 " 2 "hang-stat=$time" -- prepare @/new --size 1m
+  beside ends "stat-result-$time" " 0 4 5 " 0 "hang-stat=$time" -- run here "${brief[@]}" --out @/r.jsonl
+  beside ends "stat-resume-$time" " 0 3 4 5 130 " 2 "hang-stat=$time" -- resume @/begun.jsonl
+done
+# The result: its header is worth nothing, and a trial goes to another place.
+beside ends header " 5 " 0 hang-kept-at=1 -- run here "${brief[@]}" --out @/r.jsonl
+beside ends header-signal " 5 130 " 1 hang-kept-at=1 -- run here "${brief[@]}" --out @/r.jsonl
+beside ends header-fsync " 5 130 " 2 hang-fsync=1 -- run here "${brief[@]}" --out @/r.jsonl
+beside keeps trial 1 r.jsonl.saved-1 " 5 " 0 hang-kept-at=2 -- run here "${brief[@]}" --out @/r.jsonl
+beside keeps trial-signals 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- run here -d 2s --warm-up 0s --out @/r.jsonl
+beside keeps trial-quick 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- quick here "${brief[@]}" --out @/r.jsonl
+beside keeps resumed 1 '../begun.jsonl.saved-*' " 5 130 " 2 hang-kept-at=1 -- resume @/begun.jsonl
+beside ends result-close " 0 4 " 0 hang-close=1 -- run here "${brief[@]}" --out @/r.jsonl
+# Reports.
+beside ends read-close " 0 " 0 hang-close=1 -- report @/begun.jsonl
+beside ends svg-close " 0 " 0 hang-close=1 -- report here.jsonl --svg @/new.svg --chart iops
+beside ends svg-write " 5 " 0 hang-kept-at=1 -- report here.jsonl --svg @/new.svg --chart iops
+beside ends svg-stat " 0 5 " 0 hang-stat=2 -- report here.jsonl --svg @/new.svg --chart iops
 
 # Nothing is answered from the first question on, whatever the command asks.
 asked=$FATHOM_BED/asked
-serve_faults "$asked" hang-all-at=0 2>"$FATHOM_BED/hangs.log"
+serve_faults "$asked" hang-all-at=0
 servers=("$server")
 # Here only the opening, or only what is read, is not answered.
 opens=$FATHOM_BED/opens reads=$FATHOM_BED/reads
-serve_faults "$opens" hang-open=1 2>"$FATHOM_BED/hangs.log"
+serve_faults "$opens" hang-open=1
 servers+=("$server")
-serve_faults "$reads" hang-at=0 2>"$FATHOM_BED/hangs.log"
+serve_faults "$reads" hang-at=0
 servers+=("$server")
-head -c 4M /dev/urandom >here
 declare -A asks=() codes=()
 ask() { # NAME CODE ARGUMENTS...
   local name=$1
@@ -144,8 +263,6 @@ ask samples 3 inspect "$reads/data"
 ask report 5 report "$asked/data"
 ask result 5 run here -d 1s --warm-up 0s --out "$asked/new.jsonl"
 ask page 5 run here -d 1s --warm-up 0s --out page.jsonl --html "$asked/new.html"
-# Where a thread hangs in the kernel, the process is there until its server lets it go.
-has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
 for name in "${!asks[@]}"; do
   check "$name, which hangs at the first look: it ends" wait_until 60 has_ended "${asks[$name]}"
 done
@@ -183,3 +300,4 @@ kill -INT "$process"
 check "Ctrl-C twice where nobody reads what is said" wait_until 30 has_ended "$process"
 wait "$process" || true
 exec 5>&-
+end_attempts

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 
 use crate::error::plain;
 use crate::hanging::{Role, patiently};
+use crate::signals::Closing;
 
 /// How long a pipe may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Foreign {
     path: PathBuf,
-    file: File,
+    file: Closing<File>,
     is_pipe: bool,
     /// Whether anything came.
     began: bool,
@@ -66,7 +67,7 @@ impl Foreign {
         }
         let left = if is_pipe { most.0 } else { now.len() };
         let path = path.to_owned();
-        Ok(Self { path, file, is_pipe, began: false, left, most })
+        Ok(Self { path, file: file.into(), is_pipe, began: false, left, most })
     }
 
     /// All of it.
@@ -101,7 +102,8 @@ impl Read for Foreign {
         let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let since = Instant::now();
         loop {
-            let read = || self.file.read(&mut buffer[..room]);
+            let mut file = &*self.file;
+            let read = || file.read(&mut buffer[..room]);
             let length = match patiently(&self.path, Role::Input, read) {
                 // Its writer may be late, or there is none.
                 Ok(0) if self.is_pipe && !self.began && room > 0 => None,

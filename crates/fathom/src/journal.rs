@@ -6,13 +6,15 @@ use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_core::Utc;
 use fathom_report::document;
 
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
-use crate::{output, signals};
+use crate::signals::Closing;
+use crate::{hanging, output, signals};
 
 /// How a result file's default name ends.
 pub const SUFFIX: &str = ".fathom.jsonl";
@@ -24,7 +26,10 @@ type Line<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
+    /// Asked on threads of their own: its file system may hang.
+    file: Arc<Closing<File>>,
+    /// The file system that it is on; 0 if unknown.
+    device: u64,
     /// The first line, which makes any later one readable: of a file that somebody cut off it is the
     /// only one that can be written again.
     header: Vec<u8>,
@@ -34,6 +39,8 @@ pub struct Journal {
     memory: Option<Vec<u8>>,
     /// Whether one of them is a result.
     results: bool,
+    /// Whether one is, or is about to be.
+    keeps: bool,
     /// Whether stdout gets every line too.
     echo: bool,
     /// What is not where the user wanted it, and where it is.
@@ -48,6 +55,14 @@ enum Harm {
     Gone,
     /// Somebody else has cut it off or written to it.
     Changed,
+    /// It does not answer.
+    Hangs(io::Error),
+}
+
+impl Harm {
+    fn of(cause: io::Error) -> Self {
+        if hanging::is_hang(&cause) { Self::Hangs(cause) } else { Self::Full(cause) }
+    }
 }
 
 impl Journal {
@@ -62,20 +77,25 @@ impl Journal {
         let create = || signals::create_doomed(path, &mut options());
         let file = patiently(path, Role::Output, create)
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
-        patiently(path, Role::Output, || keep_name(path));
         // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
-        let _ = file.try_lock();
+        let _ = patiently(path, Role::Output, || {
+            keep_name(path);
+            file.try_lock()
+        });
         Ok(Self { echo, ..Self::of(path, file) })
     }
 
     fn of(path: &Path, file: File) -> Self {
+        let device = patiently(path, Role::Output, || file.metadata());
         Self {
+            device: device.map_or(0, |own| own.dev()),
             path: path.to_owned(),
-            file,
+            file: Arc::new(file.into()),
             header: Vec::new(),
             ends: Vec::new(),
             memory: None,
             results: false,
+            keeps: false,
             echo: false,
             trouble: None,
         }
@@ -113,8 +133,8 @@ impl Journal {
     pub fn reopen(path: &Path, file: File, lines: usize) -> Result<Self, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
         // What it holds is not ours to remove.
-        let mut journal = Self { results: true, ..Self::of(path, file) };
-        journal.cut(lines).map_err(failed)?;
+        let mut journal = Self { results: true, keeps: true, ..Self::of(path, file) };
+        patiently(path, Role::Output, || journal.cut(lines)).map_err(failed)?;
         Ok(journal)
     }
 
@@ -123,7 +143,7 @@ impl Journal {
         self.ends = ends;
         self.file.set_len(self.whole())?;
         if !is_ended {
-            (&self.file).write_all(b"\n")?;
+            (&**self.file).write_all(b"\n")?;
             self.ends.iter_mut().rev().take(1).for_each(|end| *end += 1);
         }
         self.file.sync_all()?;
@@ -154,8 +174,8 @@ impl Journal {
         if let Some(memory) = &self.memory {
             return Ok(Box::new(memory.as_slice()));
         }
-        (&self.file).seek(SeekFrom::Start(0))?;
-        let lines = (&self.file).take(self.whole());
+        (&**self.file).seek(SeekFrom::Start(0))?;
+        let lines = (&**self.file).take(self.whole());
         Ok(Box::new(BufReader::with_capacity(BUFFER, lines)))
     }
 
@@ -193,8 +213,9 @@ impl Journal {
     }
 
     fn keep(&mut self, line: Line<'_>) {
+        self.keeps = true;
         let lines = self.ends.len();
-        let harm = self.harm().or_else(|| self.write(line).err().map(Harm::Full));
+        let harm = self.harm().or_else(|| self.write(line).err().map(Harm::of));
         // Once more, because somebody may have cut it off at that very moment.
         match harm.or_else(|| self.harm()) {
             Some(harm) => {
@@ -223,13 +244,17 @@ impl Journal {
         if let Some(memory) = &mut self.memory {
             return write_line(memory, line).map(|_| ());
         }
-        let written = write_line(&self.file, line).and_then(|length| {
-            self.file.sync_data()?;
+        let out = Patient { file: &self.file, keeps: self.keeps };
+        let written = write_line(&out, line).and_then(|length| {
+            out.ask(|file| file.sync_data())?;
             Ok(length)
         });
-        let length = written.inspect_err(|_| {
+        let whole = self.whole();
+        let length = written.inspect_err(|cause| {
             // If even this fails the line stays torn, which every reader accepts.
-            let _ = self.file.set_len(self.whole());
+            if !hanging::is_hang(cause) {
+                let _ = out.ask(move |file| file.set_len(whole));
+            }
         })?;
         if self.ends.is_empty() {
             write_line(&mut self.header, line)?;
@@ -249,22 +274,34 @@ impl Journal {
         if self.memory.is_some() {
             return None;
         }
-        let Ok(own) = self.file.metadata() else { return Some(Harm::Gone) };
-        let is_ours = |there: Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
-        match std::fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
-            true => (own.len() != self.whole()).then_some(Harm::Changed),
-            false => Some(Harm::Gone),
+        let path = self.path.clone();
+        let ask = move |file: &File| {
+            let own = file.metadata()?;
+            let is_ours = |there: Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
+            Ok((own.len(), std::fs::symlink_metadata(path).is_ok_and(is_ours)))
+        };
+        match (Patient { file: &self.file, keeps: self.keeps }).ask(ask) {
+            Ok((length, true)) => (length != self.whole()).then_some(Harm::Changed),
+            Err(cause) if hanging::is_hang(&cause) => Some(Harm::Hangs(cause)),
+            Ok((_, false)) | Err(_) => Some(Harm::Gone),
         }
     }
 
     /// Saves what was measured, and the line that follows, in another file, or in memory where there is
     /// room in none, and says so.
     fn save_elsewhere(&mut self, harm: Harm, line: Option<Line<'_>>) {
-        let kept = self.remains();
-        let lost = self.ends.len().max(1) - kept.len().max(1);
+        let hangs = matches!(harm, Harm::Hangs(_));
+        // What does not answer has what it took, and may answer one day.
+        let kept = if hangs { &[] } else { self.remains() };
+        let lost = if hangs { 0 } else { self.ends.len().max(1) - kept.len().max(1) };
         let (old, had_results) = (self.path.clone(), self.results);
         let copy = |out: &mut dyn Write| self.copy(kept, line, out);
-        let saved = places(&self.path).find_map(|folder| copied(&folder, &old, &copy).ok());
+        let usable = |folder: &PathBuf| !hangs || is_elsewhere(folder, self.device);
+        // Where the file itself is need not be asked.
+        let saved = places(&old)
+            .skip(usize::from(hangs))
+            .filter(usable)
+            .find_map(|folder| copied(&folder, &old, &copy).ok());
         let mut memory = Vec::new();
         let ends = match &saved {
             Some((_, _, ends)) => ends.clone(),
@@ -277,10 +314,10 @@ impl Journal {
         match harm {
             // A file without a result is of no use, and ours.
             Harm::Full(_) if !had_results => signals::remove(&old),
-            Harm::Full(_) | Harm::Gone | Harm::Changed => signals::spare(&old),
+            Harm::Full(_) | Harm::Gone | Harm::Changed | Harm::Hangs(_) => signals::spare(&old),
         }
         match saved {
-            Some((path, file, _)) => (self.path, self.file) = (path, file),
+            Some((path, file, _)) => (self.path, self.file) = (path, Arc::new(file.into())),
             None => self.memory = Some(memory),
         }
         self.ends = ends;
@@ -305,8 +342,8 @@ impl Journal {
         let mut ends = kept.to_vec();
         match kept.last() {
             Some(end) => {
-                (&self.file).seek(SeekFrom::Start(0))?;
-                io::copy(&mut (&self.file).take(*end), out)?;
+                (&**self.file).seek(SeekFrom::Start(0))?;
+                io::copy(&mut (&**self.file).take(*end), out)?;
             }
             None => {
                 out.write_all(&self.header)?;
@@ -325,6 +362,41 @@ impl Journal {
         assert!(!self.results, "what was measured is kept");
         signals::remove(&self.path);
     }
+}
+
+/// Writes to a result file, and asks it, on threads of their own.
+struct Patient<'a> {
+    file: &'a Arc<Closing<File>>,
+    /// Whether there is something to keep.
+    keeps: bool,
+}
+
+impl Patient<'_> {
+    fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let file = Arc::clone(self.file);
+        hanging::answered(self.keeps, move || ask(&file))
+    }
+}
+
+impl Write for &Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let own = bytes.to_vec();
+        self.ask(move |mut file| file.write_all(&own))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a folder is on another file system than this one, which hangs.
+fn is_elsewhere(folder: &Path, hangs: u64) -> bool {
+    let own = folder.to_owned();
+    hanging::answered(true, move || own.metadata()).is_ok_and(|found| found.dev() != hangs)
 }
 
 /// Whether a file is a result of fathom, by its name or by what it begins with. What cannot be read is
@@ -393,6 +465,7 @@ fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
         Harm::Full(cause) => io::Error::new(cause.kind(), plain(cause)),
         Harm::Gone => io::Error::other("somebody has removed, moved or replaced it"),
         Harm::Changed => io::Error::other("somebody else has cut it off or written to it"),
+        Harm::Hangs(cause) => io::Error::other(cause.to_string()),
     };
     let lines = if lost == 1 { "line that was in it is" } else { "lines that were in it are" };
     let lost = if lost == 0 { String::new() } else { format!("{lost} {lines} lost; ") };
@@ -400,6 +473,10 @@ fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
         old,
         cause,
         match saved {
+            Some(path) if matches!(harm, Harm::Hangs(_)) => format!(
+                "what it took until then is in it; what is measured from then on is saved in {}",
+                path.display()
+            ),
             Some(path) => format!("{lost}what was measured is saved in {}", path.display()),
             None => format!(
                 "{lost}neither its folder nor the current nor the temporary one takes what was measured, so \
@@ -486,7 +563,10 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
     let create = || signals::create_doomed(path, OpenOptions::new().write(true));
     let mut file = patiently(path, Role::Output, create)
         .map_err(|cause| not_created(path, cause, "another place"))?;
-    let written = file.write_all(content.as_ref()).and_then(|()| file.sync_all());
+    let written = patiently(path, Role::Output, || {
+        file.write_all(content.as_ref()).and_then(|()| file.sync_all())
+    });
+    signals::close(file);
     match written {
         Ok(()) => signals::spare(path),
         // Half a report is worth less than none.
@@ -728,7 +808,8 @@ mod tests {
     fn a_line_that_does_not_fit_is_an_error() {
         let mut journal =
             Journal::create(&tempfile::tempdir().unwrap().keep().join("journal"), false).unwrap();
-        journal.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        journal.file = Arc::new(full.into());
         let error = journal.append("{}").unwrap_err();
         assert_eq!(error.exit_code(), crate::error::exit::OUTPUT);
         assert!(error.to_string().contains("--out"), "{error}");

@@ -14,6 +14,7 @@ use fathom_core::Bytes;
 use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::signals;
+use crate::signals::Closing;
 
 /// How every scratch file's name begins.
 const PREFIX: &str = ".fathom-scratch-";
@@ -27,7 +28,7 @@ pub const REGION_START: Bytes = Bytes(Bytes::MIB);
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    file: File,
+    file: Closing<File>,
 }
 
 impl Scratch {
@@ -46,8 +47,8 @@ impl Scratch {
         options.read(true).write(true).mode(0o600);
         let file = patiently(&path, Role::Target, || signals::create_doomed(&path, &mut options))?;
         // From here on dropping removes it.
-        let mut scratch = Self { path, file };
-        match scratch.file.try_lock() {
+        let scratch = Self { path, file: file.into() };
+        match scratch.file().try_lock() {
             Ok(()) => {}
             // A file system without locks: a leftover cannot be told from a file in use there, and
             // `leftovers` does not call it one.
@@ -56,8 +57,11 @@ impl Scratch {
         }
         let mut first = vec![0u8; REGION_START.0 as usize];
         first[..MARKER.len()].copy_from_slice(MARKER);
-        scratch.file.write_all(&first)?;
-        scratch.file.sync_all()?;
+        patiently(&scratch.path, Role::Target, || {
+            let mut file = scratch.file();
+            file.write_all(&first)?;
+            file.sync_all()
+        })?;
         Ok(scratch)
     }
 
@@ -72,7 +76,7 @@ impl Scratch {
     ///
     /// When one of them cannot be looked at.
     pub fn is(&self, other: &File) -> io::Result<bool> {
-        let (own, other) = (self.file.metadata()?, other.metadata()?);
+        let (own, other) = (self.file().metadata()?, other.metadata()?);
         Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
     }
 
@@ -87,8 +91,8 @@ impl Scratch {
     ///
     /// When the file system does not let us.
     pub fn cut(&self, region: Bytes) -> io::Result<()> {
-        self.file.set_len(REGION_START.0 + region.0)?;
-        self.file.sync_all()
+        self.file().set_len(REGION_START.0 + region.0)?;
+        self.file().sync_all()
     }
 }
 

@@ -5,11 +5,13 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -102,19 +104,62 @@ fn end(signal: i32) {
 /// The same with another code.
 pub fn end_with(code: i32) {
     // Without a thread it is removed by the next run.
-    within(REMOVING, "removes", remove_doomed);
+    within(REMOVING, "removes", || remove_each(REMOVING));
     signal_hook::low_level::exit(code);
 }
 
-/// Does something on a thread of its own, and waits for it no longer than this.
-fn within(limit: Duration, name: &str, act: impl FnOnce() + Send + 'static) {
-    let (done, waits) = std::sync::mpsc::sync_channel(1);
+/// Does something on a thread of its own, and waits for it no longer than this. Says whether it hangs.
+fn within(limit: Duration, name: &str, act: impl FnOnce() + Send + 'static) -> bool {
+    let (done, waits) = sync_channel(1);
     let work = move || {
         act();
         let _ = done.try_send(());
     };
-    if std::thread::Builder::new().name(name.to_owned()).spawn(work).is_ok() {
-        let _ = waits.recv_timeout(limit);
+    let begun = std::thread::Builder::new().name(name.to_owned()).spawn(work).is_ok();
+    begun && waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
+}
+
+/// Threads that hang with what was to be closed or removed.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+
+/// How many there are.
+pub fn left() -> usize {
+    LEFT.load(Ordering::Relaxed)
+}
+
+/// Closes files, or what has some open. Whoever serves one may never answer, and then there is nothing to
+/// wait for.
+pub fn close<T: Send + 'static>(files: T) {
+    close_after(move || drop(files));
+}
+
+/// What is closed so once it is dropped.
+#[derive(Debug)]
+pub struct Closing<T: Send + 'static>(Option<T>);
+
+impl<T: Send> From<T> for Closing<T> {
+    fn from(file: T) -> Self {
+        Self(Some(file))
+    }
+}
+
+impl<T: Send> Deref for Closing<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl<T: Send> Drop for Closing<T> {
+    fn drop(&mut self) {
+        close(self.0.take());
+    }
+}
+
+fn close_after(act: impl FnOnce() + Send + 'static) {
+    if within(REMOVING, "closes", act) {
+        LEFT.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -166,13 +211,15 @@ pub fn remove(path: &Path) {
     let mut doomed = doomed();
     if let Some(place) = doomed.iter().position(|(other, _)| other == path) {
         let (path, file) = doomed.remove(place);
-        remove_ours(&path, &file);
+        let act = move || remove_ours(&path, file);
+        drop(doomed);
+        close_after(act);
     }
 }
 
 /// Removes a file that we created, unless it has another name by now, or none: what took its name is
 /// somebody's.
-fn remove_ours(path: &Path, file: &File) {
+fn remove_ours(path: &Path, file: File) {
     let there = std::fs::symlink_metadata(path).ok().zip(file.metadata().ok());
     let same =
         |(one, other): &(Metadata, Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
@@ -184,14 +231,34 @@ fn remove_ours(path: &Path, file: &File) {
 
 /// This file stays, or is gone already.
 pub fn spare(path: &Path) {
-    doomed().retain(|(other, _)| other != path);
+    let spared: Vec<_> = doomed().extract_if(.., |(other, _)| other == path).collect();
+    if !spared.is_empty() {
+        close(spared);
+    }
 }
 
 /// Removes every doomed file.
 pub fn remove_doomed() {
-    for (path, file) in doomed().drain(..) {
-        remove_ours(&path, &file);
+    remove_each(REMOVING);
+}
+
+/// Each on a thread of its own: one that hangs keeps no other from being removed.
+fn remove_each(limit: Duration) {
+    let (done, comes) = channel();
+    let list: Vec<_> = doomed().drain(..).collect();
+    for (path, file) in list {
+        let done = done.clone();
+        let act = move || {
+            remove_ours(&path, file);
+            let _ = done.send(());
+        };
+        // Without a thread it is removed by the next run.
+        let _ = std::thread::Builder::new().name("removes".to_owned()).spawn(act);
     }
+    drop(done);
+    let begun = Instant::now();
+    // Until the last of them has ended.
+    while comes.recv_timeout(limit.saturating_sub(begun.elapsed())).is_ok() {}
 }
 
 #[cfg(test)]

@@ -17,21 +17,22 @@ use crate::{hanging, output};
 static TOLD: Mutex<BTreeSet<(String, u32)>> = Mutex::new(BTreeSet::new());
 
 /// The open targets that are written to.
-#[derive(Clone)]
-pub struct Written(Arc<Files>);
+#[derive(Clone, Default)]
+pub struct Overwritten(Arc<Files>);
 
+#[derive(Default)]
 struct Files {
     targets: Vec<(Target, OpenTarget)>,
     consent: Overwrite,
 }
 
-impl fmt::Debug for Written {
+impl fmt::Debug for Overwritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.targets.iter().map(|(target, _)| &target.name)).finish()
     }
 }
 
-impl Written {
+impl Overwritten {
     /// Of what was opened for these streams: for each a target for each of its regions.
     pub fn of(
         facts: &[Target],

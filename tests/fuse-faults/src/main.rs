@@ -2,7 +2,10 @@
 //! where the command line says so. It is real to the kernel and to fathom: the errors come through
 //! the same system calls as those of a failing disk.
 //!
-//! It never stores anything: what is written is counted and dropped.
+//! What is written to `data` is counted and dropped. Other files can be created, and are kept in memory
+//! (`kept.rs`).
+
+mod kept;
 
 use std::ffi::OsStr;
 use std::mem;
@@ -10,14 +13,15 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    WriteFlags,
+    BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
+use kept::Kept;
 
 const USAGE: &str = "\
 usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
@@ -40,6 +44,12 @@ usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
   hang-all-at=N      from the Nth I/O on nothing at all is ever answered; 0: nothing of the file is
   hang-open=N        from the Nth open on none is ever answered
   hang-fsync=1       no fsync is ever answered
+  hang-close=1       no close is ever answered
+  hang-stat=N        from the Nth time on that attributes are asked for, none are ever told
+  hang-unlink=1      nothing that is removed is ever answered
+  hang-kept-at=N     from the Nth write to a created file on none is ever answered
+  armed=0            none of hang-close, hang-stat, hang-unlink and hang-kept-at counts or hangs
+                     before somebody has looked for a file `arm`
   cached=1           the file can be mapped, and what was read stays in memory
   die-after=N        the server ends itself at the Nth I/O, without an answer
 ";
@@ -68,6 +78,11 @@ struct Faults {
     hang_all_at: u64,
     hang_open: u64,
     hang_fsync: bool,
+    hang_close: bool,
+    hang_stat: u64,
+    hang_unlink: bool,
+    hang_kept_at: u64,
+    armed: bool,
     cached: bool,
     die_after: u64,
 }
@@ -93,6 +108,11 @@ impl Default for Faults {
             hang_all_at: u64::MAX,
             hang_open: u64::MAX,
             hang_fsync: false,
+            hang_close: false,
+            hang_stat: u64::MAX,
+            hang_unlink: false,
+            hang_kept_at: u64::MAX,
+            armed: true,
             cached: false,
             die_after: u64::MAX,
         }
@@ -124,6 +144,11 @@ impl Faults {
                 "hang-all-at" => faults.hang_all_at = value,
                 "hang-open" => faults.hang_open = value,
                 "hang-fsync" => faults.hang_fsync = value == 1,
+                "hang-close" => faults.hang_close = value == 1,
+                "hang-stat" => faults.hang_stat = value,
+                "hang-unlink" => faults.hang_unlink = value == 1,
+                "hang-kept-at" => faults.hang_kept_at = value,
+                "armed" => faults.armed = value == 1,
                 "cached" => faults.cached = value == 1,
                 "die-after" => faults.die_after = value,
                 _ => return Err(format!("{option}: no such option")),
@@ -155,9 +180,15 @@ impl Faults {
 struct Faulty {
     faults: Faults,
     hangs: AtomicBool,
+    armed: AtomicBool,
     ios: AtomicU64,
     opens: AtomicU64,
+    /// How often attributes were asked for.
+    stats: AtomicU64,
+    /// How often a created file was written to.
+    kept_writes: AtomicU64,
     written: AtomicU64,
+    kept: Kept,
     first: OnceLock<Instant>,
     /// When the I/O before this one is answered, where they are served one at a time.
     free: Mutex<Option<Instant>>,
@@ -209,13 +240,13 @@ impl Faulty {
         let (kind, size, perm) = match node {
             INodeNo::ROOT => (FileType::Directory, 0, 0o755),
             DATA => (FileType::RegularFile, self.faults.size, 0o666),
-            _ => return None,
+            _ => (FileType::RegularFile, self.kept.length(node)?, 0o666),
         };
         Some(FileAttr {
             ino: node,
             size,
             // All of it is allocated, so that nobody takes it for a sparse file.
-            blocks: size / 512,
+            blocks: size.div_ceil(512),
             atime: UNIX_EPOCH,
             mtime: UNIX_EPOCH,
             ctime: UNIX_EPOCH,
@@ -229,6 +260,53 @@ impl Faulty {
             blksize: 4096,
             flags: 0,
         })
+    }
+
+    /// Answers a request about attributes, or never does.
+    fn tell_attributes(&self, node: INodeNo, reply: ReplyAttr) {
+        let counts = node != INodeNo::ROOT && self.is_armed();
+        let asked = self.stats.fetch_add(u64::from(counts), Ordering::Relaxed) + 1;
+        let hangs = counts && self.faults.hang_stat <= asked;
+        if hangs {
+            self.say_that_it_hangs();
+        }
+        if hangs || node != INodeNo::ROOT && self.is_gone() {
+            return mem::forget(reply);
+        }
+        match self.attributes(node) {
+            Some(attributes) => reply.attr(&self.ttl(), &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::Relaxed)
+    }
+
+    /// How long the kernel may remember attributes: not at all where asking for them hangs.
+    fn ttl(&self) -> Duration {
+        if self.faults.hang_stat == u64::MAX { TTL } else { Duration::ZERO }
+    }
+
+    /// How every file is opened.
+    fn flags(&self) -> FopenFlags {
+        match self.faults.cached {
+            true => FopenFlags::empty(),
+            false => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
+        }
+    }
+
+    /// Takes a write to a file that was created.
+    fn keep(&self, node: INodeNo, (offset, data): (u64, &[u8]), reply: ReplyWrite) {
+        let writes = self.kept_writes.fetch_add(u64::from(self.is_armed()), Ordering::Relaxed) + 1;
+        if self.is_armed() && self.faults.hang_kept_at <= writes {
+            self.say_that_it_hangs();
+            return mem::forget(reply);
+        }
+        match self.kept.write(node, offset, data) {
+            true => reply.written(data.len() as u32),
+            false => reply.error(Errno::ENOENT),
+        }
     }
 }
 
@@ -256,22 +334,79 @@ impl Filesystem for Faulty {
         if self.is_gone() {
             return mem::forget(reply);
         }
-        match self.attributes(DATA) {
-            Some(data) if parent == INodeNo::ROOT && name == "data" => {
-                reply.entry(&TTL, &data, Generation(0));
-            }
-            _ => reply.error(Errno::ENOENT),
+        if name == "arm" {
+            self.armed.store(true, Ordering::Relaxed);
+        }
+        let node = match name.to_str() {
+            _ if parent != INodeNo::ROOT => None,
+            Some("data") => Some(DATA),
+            _ => self.kept.find(name),
+        };
+        match node.and_then(|node| self.attributes(node)) {
+            Some(found) => reply.entry(&self.ttl(), &found, Generation(0)),
+            None => reply.error(Errno::ENOENT),
         }
     }
 
-    fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        if node != INodeNo::ROOT && self.is_gone() {
+    fn create(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        _: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        if self.is_gone() {
             return mem::forget(reply);
         }
-        match self.attributes(node) {
-            Some(attributes) => reply.attr(&TTL, &attributes),
-            None => reply.error(Errno::ENOENT),
+        let node = if parent == INodeNo::ROOT { self.kept.create(name) } else { None };
+        match node.and_then(|node| self.attributes(node)) {
+            Some(new) => {
+                reply.created(&self.ttl(), &new, Generation(0), FileHandle(0), self.flags());
+            }
+            None => reply.error(Errno::EEXIST),
         }
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if self.faults.hang_unlink && self.is_armed() || self.is_gone() {
+            self.say_that_it_hangs();
+            return mem::forget(reply);
+        }
+        match self.kept.remove(name) {
+            true => reply.ok(),
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        node: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        if let Some(size) = size {
+            self.kept.truncate(node, size);
+        }
+        self.tell_attributes(node, reply);
+    }
+
+    fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.tell_attributes(node, reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -282,17 +417,13 @@ impl Filesystem for Faulty {
             self.say_that_it_hangs();
             return mem::forget(reply);
         }
-        let flags = match self.faults.cached {
-            true => FopenFlags::empty(),
-            false => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
-        };
-        reply.opened(FileHandle(0), flags);
+        reply.opened(FileHandle(0), self.flags());
     }
 
     fn read(
         &self,
         _: &Request,
-        _: INodeNo,
+        node: INodeNo,
         _: FileHandle,
         offset: u64,
         size: u32,
@@ -300,6 +431,9 @@ impl Filesystem for Faulty {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if node != DATA {
+            return reply.data(&self.kept.read(node, offset, size));
+        }
         // A reply that is dropped is an error.
         let Some(delay) = self.begin() else { return mem::forget(reply) };
         let asked = u64::from(size).min(self.faults.size.saturating_sub(offset));
@@ -321,7 +455,7 @@ impl Filesystem for Faulty {
     fn write(
         &self,
         _: &Request,
-        _: INodeNo,
+        node: INodeNo,
         _: FileHandle,
         offset: u64,
         data: &[u8],
@@ -330,6 +464,9 @@ impl Filesystem for Faulty {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        if node != DATA {
+            return self.keep(node, (offset, data), reply);
+        }
         let Some(delay) = self.begin() else { return mem::forget(reply) };
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let broken = self.faults.breaks(offset, u64::from(length));
@@ -351,7 +488,11 @@ impl Filesystem for Faulty {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        if self.is_gone() {
+        let hangs = self.faults.hang_close && self.is_armed();
+        if hangs {
+            self.say_that_it_hangs();
+        }
+        if hangs || self.is_gone() {
             return mem::forget(reply);
         }
         reply.ok();
@@ -403,10 +544,14 @@ fn main() -> ExitCode {
         }
     };
     let faulty = Faulty {
-        faults,
         hangs: AtomicBool::new(false),
+        armed: AtomicBool::new(faults.armed),
+        faults,
         ios: AtomicU64::new(0),
         opens: AtomicU64::new(0),
+        stats: AtomicU64::new(0),
+        kept_writes: AtomicU64::new(0),
+        kept: Kept::default(),
         written: AtomicU64::new(0),
         first: OnceLock::new(),
         free: Mutex::new(None),

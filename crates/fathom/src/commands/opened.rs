@@ -19,7 +19,7 @@ use crate::hanging::{Role, patiently};
 use crate::journal;
 use crate::resolve::Spec;
 use crate::session::{Carried, Carrier};
-use crate::users::{self, Written};
+use crate::users::{self, Overwritten};
 use crate::{hanging, room};
 
 /// Open targets, and what carries the I/Os to them.
@@ -36,8 +36,18 @@ pub enum Opened {
         /// Whether io_uring is asked for no more than it does by itself.
         usual: bool,
         /// Those that are written to.
-        written: Written,
+        written: Overwritten,
+        /// Whether none of them is a device.
+        are_files: bool,
     },
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Self::Real { streams, written, are_files, .. } = self {
+            hanging::let_go((std::mem::take(streams), std::mem::take(written)), *are_files);
+        }
+    }
 }
 
 impl Opened {
@@ -130,8 +140,9 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     let choice = with_trims(described, &ways, choice)?;
     room(choice.kind)?;
     let usual = described.iter().all(|stream| stream.access.ring == RingMode::USUAL);
-    let written = Written::of(facts, (described, &streams), spec.consent.clone());
-    Ok(Opened::Real { streams, choice, usual, written })
+    let written = Overwritten::of(facts, (described, &streams), spec.consent.clone());
+    let are_files = facts.iter().all(|target| target.kind == TargetKind::File);
+    Ok(Opened::Real { streams, choice, usual, written, are_files })
 }
 
 /// Sees that what carries the I/Os can trim where a stream does.

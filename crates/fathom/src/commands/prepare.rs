@@ -105,9 +105,11 @@ fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, 
     let outcome = fill_all((&args.file, &file), args.size, options)
         .and_then(|()| still_ours(&file, &growing, &args.file))
         .and_then(|()| publish(&growing, &args.file));
+    let made = patiently(&args.file, Role::Target, || found::identity(&file));
+    signals::close(file);
     signals::remove(&growing);
     outcome.map_err(|error| interrupted(error, format!("{name} was not made")))?;
-    let made = found::identity(&file).map_err(|cause| fill::failed(&args.file, &cause))?;
+    let made = made.map_err(|cause| fill::failed(&args.file, &cause))?;
     output::say(&format!(
         "created {name}: {}, every byte written with {}, seed {}",
         args.size,
@@ -264,7 +266,9 @@ fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> R
     let file = open_for_writing(&facts, &opening)?;
     users::tell(&[&facts]);
     signals::be_orderly();
-    fill_all((&args.file, &file), size, options).map_err(|error| {
+    let filled = fill_all((&args.file, &file), size, options);
+    signals::close(file);
+    filled.map_err(|error| {
         interrupted(error, format!("{name} is overwritten in part: prepare it once more"))
     })?;
     output::say(&format!(

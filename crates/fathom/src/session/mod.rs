@@ -29,7 +29,7 @@ use crate::live::{Live, bandwidth, grouped};
 use crate::room;
 use crate::signals;
 use crate::trace::{TraceFile, TrialTrace};
-use crate::users::Written;
+use crate::users::Overwritten;
 use ahead::{Ahead, Runner, Task};
 
 /// How soon a rest ends after somebody asked to stop.
@@ -52,7 +52,7 @@ pub struct Carried<'a> {
     /// Why their backend carries its I/Os.
     pub backend_reason: &'a str,
     /// Those that are written to; none where nothing real is.
-    pub written: Option<&'a Written>,
+    pub written: Option<&'a Overwritten>,
 }
 
 /// What a session works with.
@@ -273,7 +273,7 @@ impl Session<'_> {
         let (io_wq, trace, ahead) = means;
         let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
         let Carried { devices, backend_reason, written } = self.carrier.carry(&planned)?;
-        written.map_or(Ok(()), Written::look_again)?;
+        written.map_or(Ok(()), Overwritten::look_again)?;
         let backend = match devices {
             Devices::Real { backend, .. } => backend,
             Devices::Simulated(_) => BackendKind::Sim,
