@@ -2,6 +2,7 @@
 //! leaves every finished trial readable. Never overwrites anything; what the file does not take, or what
 //! somebody else has done to it, costs no more than cannot be helped: the rest is saved elsewhere.
 
+use std::cell::Cell;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -244,7 +245,7 @@ impl Journal {
         if let Some(memory) = &mut self.memory {
             return write_line(memory, line).map(|_| ());
         }
-        let out = Patient { file: &self.file, keeps: self.keeps };
+        let out = Patient::new(self);
         let written = write_line(&out, line).and_then(|length| {
             out.ask(|file| file.sync_data())?;
             Ok(length)
@@ -280,7 +281,7 @@ impl Journal {
             let is_ours = |there: Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
             Ok((own.len(), std::fs::symlink_metadata(path).is_ok_and(is_ours)))
         };
-        match (Patient { file: &self.file, keeps: self.keeps }).ask(ask) {
+        match Patient::new(self).ask(ask) {
             Ok((length, true)) => (length != self.whole()).then_some(Harm::Changed),
             Err(cause) if hanging::is_hang(&cause) => Some(Harm::Hangs(cause)),
             Ok((_, false)) | Err(_) => Some(Harm::Gone),
@@ -369,6 +370,14 @@ struct Patient<'a> {
     file: &'a Arc<Closing<File>>,
     /// Whether there is something to keep.
     keeps: bool,
+    /// Whether it was given up: what is left of a buffer must not be waited for once more.
+    hangs: Cell<bool>,
+}
+
+impl<'a> Patient<'a> {
+    fn new(journal: &'a Journal) -> Self {
+        Self { file: &journal.file, keeps: journal.keeps, hangs: Cell::new(false) }
+    }
 }
 
 impl Patient<'_> {
@@ -376,8 +385,13 @@ impl Patient<'_> {
         &self,
         ask: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
+        if self.hangs.get() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let file = Arc::clone(self.file);
-        hanging::answered(self.keeps, move || ask(&file))
+        let answer = hanging::answered(self.keeps, move || ask(&file));
+        self.hangs.set(answer.as_ref().is_err_and(hanging::is_hang));
+        answer
     }
 }
 
