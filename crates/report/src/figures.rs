@@ -9,9 +9,9 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Access, Arrivals, BackendKind, Cache, Clock, Coordinate, Counters, Document, Failure, Finding,
-    Host, IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream,
-    SubmissionThread, SyncMode, Target, Trial, Worker, Workers,
+    Arrivals, BackendKind, Clock, Coordinate, Counters, Document, Failure, Finding, Host,
+    IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, Target, Trial,
+    Worker, Workers,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -575,35 +575,6 @@ fn in_a_row(numbers: &[u32]) -> String {
     rows.map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// "direct I/O", "buffered I/O, write-through", "direct I/O, polled", "mapped I/O".
-pub fn access(access: Access) -> String {
-    let cache = match access.cache {
-        Cache::Direct => "direct I/O",
-        Cache::Buffered if access.mapped => "mapped I/O",
-        Cache::Buffered => "buffered I/O",
-    };
-    let through = match access.sync {
-        _ if access.mapped && access.write_through => ", each write flushed (msync)",
-        _ if access.mapped => "",
-        None | Some(SyncMode::Dsync) if access.write_through => ", write-through",
-        None | Some(SyncMode::Dsync) => "",
-        Some(SyncMode::Sync) => ", write-through with metadata (O_SYNC)",
-        Some(SyncMode::RwfDsync) => ", write-through of each write (RWF_DSYNC)",
-        Some(SyncMode::RwfSync) => ", write-through of each write with metadata (RWF_SYNC)",
-    };
-    let hint = access.hint.map_or_else(String::new, |hint| format!(", fadvise {}", hint.name()));
-    let uncached = if access.uncached { ", leaving the cache at once (RWF_DONTCACHE)" } else { "" };
-    let polled = if access.polled { ", polled" } else { "" };
-    let thread = match access.submission_thread {
-        None => String::new(),
-        Some(SubmissionThread { cpu: None }) => ", submitted by a kernel thread".to_owned(),
-        Some(SubmissionThread { cpu: Some(cpu) }) => {
-            format!(", submitted by a kernel thread on CPU {cpu}")
-        }
-    };
-    format!("{cache}{hint}{uncached}{through}{polled}{thread}")
-}
-
 /// What the length of the window is followed by where it is not what was asked for:
 /// " of 30 s, interrupted", " of at most 30 s".
 pub fn asked(trial: &Trial) -> String {
@@ -650,14 +621,14 @@ pub fn way(trial: &Trial) -> String {
 pub fn same_access(trial: &Trial) -> Option<String> {
     let streams = &trial.point.streams;
     let first = streams.first()?.access;
-    streams.iter().all(|stream| stream.access == first).then(|| access(first))
+    streams.iter().all(|stream| stream.access == first).then(|| first.to_string())
 }
 
 /// What a stream does and how, in a sentence; its access only where it differs from the others'.
 pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
     let access = match same_access(trial) {
         Some(_) => String::new(),
-        None => format!("; {}", access(stream.access)),
+        None => format!("; {}", stream.access),
     };
     let place = workplace(stream).map(|place| format!("; {place}")).unwrap_or_default();
     format!("{}; {}; {}{access}{place}", load(stream), pacing(stream), workers(stream))

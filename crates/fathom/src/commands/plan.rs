@@ -61,11 +61,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
         say(format!("stream   {}", stream.name))?;
         let document = document::Stream::of(stream, point.window);
         say(format!("         {}; {}", figures::load(&document), figures::pacing(&document)))?;
-        say(format!(
-            "         {}; {}",
-            preview::workers(stream),
-            figures::access(document.access)
-        ))?;
+        say(format!("         {}; {}", preview::workers(stream), document.access))?;
         if let Some(workplace) = figures::workplace(&document) {
             say(format!("         {workplace}"))?;
         }

@@ -1,8 +1,11 @@
 //! What was typed of how data reaches the targets becomes what it means: contradictions and options
 //! without an effect are refused here.
 
-use fathom_core::spec::{Access, BackendKind, Cache, RingMode, SyncMode};
+use fathom_core::Bytes;
+use fathom_core::facts::Target;
+use fathom_core::spec::{Access, BackendKind, Cache, Kind, RingMode, Stream, SyncMode};
 
+use super::regions::aligned;
 use crate::cli::options::AccessArgs;
 use crate::cli::values::Backend;
 use crate::error::Error;
@@ -24,6 +27,34 @@ pub fn settle(typed: &AccessArgs, writes: bool) -> Result<Access, Error> {
         uncached: typed.dontcache,
         ring: RingMode { polled: typed.polled, submission_thread: typed.sqpoll },
     })
+}
+
+/// Refuses an access that a target of the stream has no way for: with direct I/O distances have to be
+/// multiples of what the target needs.
+///
+/// # Errors
+///
+/// When there is such a target.
+pub fn fits(stream: &Stream, targets: &[Target]) -> Result<(), Error> {
+    if stream.access.cache == Cache::Buffered {
+        return Ok(());
+    }
+    let distances = |kind: &Kind| {
+        [
+            ("--align", kind.align),
+            ("--pattern with a stride of", kind.pattern.stride()),
+            ("--start-distance", kind.pattern.start_distance()),
+        ]
+    };
+    let distances: Vec<_> = stream.ios.kinds().into_iter().flat_map(distances).collect();
+    for region in &stream.regions {
+        let target = &targets[region.target as usize];
+        let alignment = target.direct_alignment.unwrap_or(Bytes(1));
+        for &(option, distance) in &distances {
+            aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
+        }
+    }
+    Ok(())
 }
 
 fn sync_mode(typed: &AccessArgs, writes: bool) -> Result<SyncMode, Error> {

@@ -191,7 +191,8 @@ fn stream(
         stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
     }
     stream.name = args.name.clone().unwrap_or_else(|| stream.description(times.window));
-    pattern::fits_pattern(&stream, targets, access)?;
+    pattern::fits_pattern(&stream)?;
+    access::fits(&stream, targets)?;
     workers::enough_depth(&stream)?;
     pacing::rests_fit(&stream)?;
     let backend = if simulated { Backend::Named(BackendKind::Sim) } else { args.access.backend };

@@ -1,12 +1,8 @@
 //! Where the I/Os of a stream go within its regions, and how large they are.
 
 use fathom_core::Bytes;
-use fathom_core::facts::Target;
-use fathom_core::spec::{
-    Access, BlockSizes, Cache, Kind, Pattern, Sequence, Starts, Stream, check_pattern,
-};
+use fathom_core::spec::{BlockSizes, Kind, Pattern, Sequence, Starts, Stream, check_pattern};
 
-use super::regions::aligned;
 use crate::cli::described::StreamArgs;
 use crate::cli::options::LoadArgs;
 use crate::error::Error;
@@ -46,33 +42,9 @@ pub(super) fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
     }
 }
 
-/// Refuses a pattern that the rest of the stream leaves no room for, and distances that direct I/O
-/// cannot keep.
-pub(super) fn fits_pattern(
-    stream: &Stream,
-    targets: &[Target],
-    access: Access,
-) -> Result<(), Error> {
-    check_pattern(stream)?;
-    if access.cache == Cache::Buffered {
-        return Ok(());
-    }
-    let distances = |kind: &Kind| {
-        [
-            ("--align", kind.align),
-            ("--pattern with a stride of", kind.pattern.stride()),
-            ("--start-distance", kind.pattern.start_distance()),
-        ]
-    };
-    let distances: Vec<_> = stream.ios.kinds().into_iter().flat_map(distances).collect();
-    for region in &stream.regions {
-        let target = &targets[region.target as usize];
-        let alignment = target.direct_alignment.unwrap_or(Bytes(1));
-        for &(option, distance) in &distances {
-            aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
-        }
-    }
-    Ok(())
+/// Refuses a pattern that the rest of the stream leaves no room for.
+pub(super) fn fits_pattern(stream: &Stream) -> Result<(), Error> {
+    Ok(check_pattern(stream)?)
 }
 
 /// The block sizes that were typed, for both directions.

@@ -6,6 +6,7 @@
 //! rate in `_iops`; what is not known is `null`. Distributions are kept whole: whoever reads
 //! chooses the percentile, and no percentile is ever stored.
 
+mod access;
 mod calibration;
 mod experiment;
 mod import;
@@ -23,6 +24,7 @@ use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use access::{Access, Cache, Hint, SubmissionThread, SyncMode};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
@@ -52,8 +54,7 @@ pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, START, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
 pub use spec::{
-    Access, Arrivals, Cache, Hint, Kind, Limit, Pacing, Payload, Point, Region, Rests, Stage,
-    Stream, SubmissionThread, SyncMode, Workers,
+    Arrivals, Kind, Limit, Pacing, Payload, Point, Region, Rests, Stage, Stream, Workers,
 };
 pub use write::write_trial;
 
