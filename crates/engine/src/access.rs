@@ -1,12 +1,14 @@
 //! What an access is to the kernel: the flags that a target is opened with, the flags of each read
-//! and write, and the advice that it is given. All three real backends take theirs from here, so that
-//! a mode means the same whatever carries the I/Os.
+//! and write, the advice that it is given, and what it tells of direct I/O. All three real backends take
+//! theirs from here, so that a mode means the same whatever carries the I/Os.
 
 use std::fs::File;
 use std::io;
 
+use fathom_core::Bytes;
+use fathom_core::facts::Target;
 use fathom_core::spec::{Access, Cache, Hint, SyncMode};
-use rustix::fs::{Advice, FileType};
+use rustix::fs::{Advice, AtFlags, CWD, FileType, StatxFlags, statx};
 use rustix::io::{Errno, ReadWriteFlags};
 
 /// The kernel's `RWF_DSYNC`, `RWF_SYNC` (both Linux 4.7) and `RWF_DONTCACHE` (Linux 6.14).
@@ -32,6 +34,19 @@ pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
         _ => 0,
     };
     cache | sync
+}
+
+/// Asks the file or device at a target's path what it tells of direct I/O. What it does not tell stays
+/// unknown.
+pub(crate) fn ask(target: &mut Target) {
+    let path = target.path.as_str();
+    let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN) else { return };
+    // Since Linux 6.1.
+    let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    let alignment = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
+    if told && 0 < found.stx_dio_offset_align {
+        target.direct_alignment = Some(Bytes(u64::from(alignment)));
+    }
 }
 
 /// Flags of each read and of each write (RWF_*), by direction as an index.

@@ -35,8 +35,8 @@ use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags, fgetxattr, ioctl_getflags, st
 use self::cgroup::Groups;
 use self::mounts::{Mount, mount_of, mounts};
 use self::system::{DeviceFolder, System, split_number};
-use crate::found;
 use crate::target_error::TargetError;
+use crate::{access, found};
 
 pub use advice::advice;
 pub use content::{ByteRange, contents, of_pool};
@@ -200,21 +200,9 @@ fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
         return Err(TargetError::Open { name: shown, cause });
     };
     let target = Target {
-        name: shown,
         path: path.to_owned(),
         kind: TargetKind::File,
-        identity: None,
-        disk_sequence: None,
-        size: Bytes(0),
-        direct_alignment: None,
-        file_system: None,
-        extents: None,
-        content: None,
-        reduction: None,
-        layers: Vec::new(),
-        in_use: Vec::new(),
-        namespace: None,
-        limits: Vec::new(),
+        ..Target::simulated(&shown, Bytes(0))
     };
     Ok((target, found, metadata))
 }
@@ -250,7 +238,8 @@ fn block_device(
     target.size = device.size();
     target.disk_sequence = sequence::of_device(&device);
     target.layers = stack::of_device(system, &device);
-    target.direct_alignment = statx_alignment(path).or_else(|| sector(&target.layers));
+    access::ask(&mut target);
+    target.direct_alignment = target.direct_alignment.or_else(|| sector(&target.layers));
     target.in_use = usage::of_device(system, &device, path);
     target.limits = Groups::read(system).io_limits(&target.layers);
     Ok(target)
@@ -271,7 +260,8 @@ fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata
             fs.overlay = Some(layer);
         }
     }
-    target.direct_alignment = statx_alignment(path).or_else(|| {
+    access::ask(target);
+    target.direct_alignment = target.direct_alignment.or_else(|| {
         let own = match mount.map(|mount| mount.kind.as_str()) {
             Some("btrfs" | "bcachefs" | "zfs") => 4096,
             _ => 512,
@@ -294,14 +284,6 @@ fn refuse_pseudo(target: &Target) -> Result<(), TargetError> {
 /// The largest logical sector of the layers.
 fn sector(layers: &[Layer]) -> Option<Bytes> {
     layers.iter().filter_map(|layer| layer.queue.as_ref()?.logical_sector).max()
-}
-
-/// What the file itself says, since Linux 6.1.
-fn statx_alignment(path: &Path) -> Option<Bytes> {
-    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
-    let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    let alignment = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
-    (told && 0 < found.stx_dio_offset_align).then_some(Bytes(u64::from(alignment)))
 }
 
 fn file_system(mount: &Mount, path: &Path) -> FileSystem {
