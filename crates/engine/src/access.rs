@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 
 use fathom_core::Bytes;
-use fathom_core::facts::Target;
+use fathom_core::facts::{AtomicWrites, Target};
 use fathom_core::spec::{Access, Cache, Hint, SyncMode};
 use rustix::fs::{Advice, AtFlags, CWD, FileType, StatxFlags, statx};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -15,6 +15,9 @@ use rustix::io::{Errno, ReadWriteFlags};
 const RWF_DSYNC: u32 = 0x02;
 const RWF_SYNC: u32 = 0x04;
 const RWF_DONTCACHE: u32 = 0x80;
+/// The kernel's `RWF_ATOMIC` and `STATX_WRITE_ATOMIC` (both Linux 6.11).
+const RWF_ATOMIC: u32 = 0x40;
+const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 
 /// The first kernel that knows RWF_DONTCACHE.
 const DONTCACHE_SINCE: (u32, u32) = (6, 14);
@@ -40,12 +43,20 @@ pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
 /// unknown.
 pub(crate) fn ask(target: &mut Target) {
     let path = target.path.as_str();
-    let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN) else { return };
+    let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN | WRITE_ATOMIC) else {
+        return;
+    };
     // Since Linux 6.1.
     let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
     let alignment = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
     if told && 0 < found.stx_dio_offset_align {
         target.direct_alignment = Some(Bytes(u64::from(alignment)));
+    }
+    if found.stx_mask & WRITE_ATOMIC.bits() != 0 {
+        let [smallest, largest] =
+            [found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max];
+        target.atomic_writes =
+            AtomicWrites::of(Bytes(u64::from(smallest)), Bytes(u64::from(largest)));
     }
 }
 
@@ -62,8 +73,15 @@ impl CallFlags {
             SyncMode::RwfSync => RWF_SYNC,
             SyncMode::None | SyncMode::Dsync | SyncMode::Sync => 0,
         };
-        Self([both, both | sync])
+        let atomic = if access.atomic { RWF_ATOMIC } else { 0 };
+        Self([both, both | sync | atomic])
     }
+}
+
+/// Whether a call with these flags may take its data from registered memory: the kernel refuses an
+/// atomic write that does.
+pub(crate) fn takes_registered(flags: u32) -> bool {
+    flags & RWF_ATOMIC == 0
 }
 
 /// Whether targets that are opened for one access serve the other too: what is said with each call,
@@ -170,6 +188,13 @@ mod tests {
     fn what_leaves_the_cache_at_once_is_said_with_reads_and_writes() {
         let access = Access { uncached: true, sync: SyncMode::RwfSync, ..Access::BUFFERED };
         assert_eq!(CallFlags::of(access).0, [RWF_DONTCACHE, RWF_DONTCACHE | RWF_SYNC]);
+    }
+
+    #[test]
+    fn an_atomic_write_says_so_and_takes_no_registered_memory() {
+        let [reads, writes] = CallFlags::of(Access { atomic: true, ..Access::DIRECT }).0;
+        assert_eq!((reads, writes), (0, RWF_ATOMIC));
+        assert!(takes_registered(reads) && !takes_registered(writes));
     }
 
     #[test]

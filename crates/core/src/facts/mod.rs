@@ -155,6 +155,9 @@ pub struct Target {
     /// What offsets, lengths and memory of direct I/O have to be multiples of.
     #[serde(rename = "direct_alignment_bytes")]
     pub direct_alignment: Option<Bytes>,
+    /// Which writes to it can be atomic; none where no write can, or where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_writes: Option<AtomicWrites>,
     /// The file system it is on, if it is a file.
     pub file_system: Option<FileSystem>,
     /// What of the file was ever written, if it is a file and its file system can tell.
@@ -296,6 +299,30 @@ impl Host {
     }
 }
 
+/// Which writes can be atomic, as the file system or the device tells it (STATX_WRITE_ATOMIC): those of
+/// a size that is a power of two from the smallest to the largest, at a multiple of that size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AtomicWrites {
+    /// The smallest size.
+    #[serde(rename = "smallest_bytes")]
+    pub smallest: Bytes,
+    /// The largest size.
+    #[serde(rename = "largest_bytes")]
+    pub largest: Bytes,
+}
+
+impl AtomicWrites {
+    /// The limits that the kernel tells; none where it says that there are no such writes.
+    pub fn of(smallest: Bytes, largest: Bytes) -> Option<Self> {
+        (Bytes(0) < smallest && smallest <= largest).then_some(Self { smallest, largest })
+    }
+
+    /// Whether a write of this size can be atomic.
+    pub fn allow(&self, size: Bytes) -> bool {
+        size.0.is_power_of_two() && self.smallest <= size && size <= self.largest
+    }
+}
+
 impl Target {
     /// A simulated device: nothing below it.
     pub fn simulated(name: &str, size: Bytes) -> Self {
@@ -307,6 +334,7 @@ impl Target {
             disk_sequence: None,
             size,
             direct_alignment: None,
+            atomic_writes: None,
             file_system: None,
             extents: None,
             content: None,
@@ -1051,6 +1079,19 @@ fn difference(now: Option<Span>, then: Option<Span>) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_atomic_write_has_a_power_of_two_within_the_limits() {
+        let limits = AtomicWrites::of(Bytes(4096), Bytes(65_536)).unwrap();
+        for (size, allowed) in
+            [(2048, false), (4096, true), (12_288, false), (65_536, true), (131_072, false)]
+        {
+            assert_eq!(limits.allow(Bytes(size)), allowed, "{size}");
+        }
+        // What ext4 tells of a disk that has none, and what makes no sense.
+        assert_eq!(AtomicWrites::of(Bytes(0), Bytes(0)), None);
+        assert_eq!(AtomicWrites::of(Bytes(8192), Bytes(4096)), None);
+    }
 
     #[test]
     fn what_never_was_written_is_counted_where_it_is_asked_for() {

@@ -15,6 +15,9 @@ pub struct Access {
     pub hint: Option<Hint>,
     /// Whether what was read or written leaves the page cache at once (RWF_DONTCACHE).
     pub uncached: bool,
+    /// Whether each write is atomic: if power fails, its place holds all of it or nothing of it
+    /// (RWF_ATOMIC).
+    pub atomic: bool,
     /// What io_uring is asked for beyond its habits.
     pub ring: RingMode,
 }
@@ -27,6 +30,7 @@ impl Access {
         sync: SyncMode::None,
         hint: None,
         uncached: false,
+        atomic: false,
         ring: RingMode::USUAL,
     };
 

@@ -331,6 +331,7 @@ fn target() -> Target {
         disk_sequence: None,
         size: SIZE,
         direct_alignment: Some(Bytes(512)),
+        atomic_writes: None,
         file_system: Some(FileSystem { kind: "ext4".to_owned(), ..FileSystem::default() }),
         extents: Some(Extents { written: SIZE, count: 800, ..Extents::default() }),
         content: Some(Content { samples: 128, block: Bytes(4096), ..Content::default() }),

@@ -12,7 +12,7 @@ use fathom_core::measure::Direction;
 use io_uring::{IoUring, cqueue, opcode, squeue, types::Fixed};
 
 use super::Facts;
-use crate::access::TrimWay;
+use crate::access::{self, TrimWay};
 use crate::backend::{Io, Task};
 use crate::open_target::OpenTarget;
 
@@ -163,7 +163,8 @@ impl Entries for Files {
     fn prepare(buffer: &Buffer, facts: Facts) -> PreparedFile {
         let &Buffer { direction, address, length, area, rw_flags, .. } = buffer;
         let file = Fixed(0);
-        let entry = match (direction, facts.registered_buffers) {
+        let registered = facts.registered_buffers && access::takes_registered(rw_flags);
+        let entry = match (direction, registered) {
             (Direction::Read, true) => opcode::ReadFixed::new(file, address, length, area).build(),
             (Direction::Write, true) => {
                 opcode::WriteFixed::new(file, address, length, area).build()

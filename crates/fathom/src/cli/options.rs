@@ -280,6 +280,11 @@ pub struct AccessArgs {
     /// Linux 6.14)
     #[arg(long)]
     pub dontcache: bool,
+    /// Make each write atomic: after a power failure its place holds all of it or nothing of it
+    /// (RWF_ATOMIC, Linux 6.11). It needs direct I/O and one block size, a power of two that the
+    /// target allows
+    #[arg(long)]
+    pub atomic: bool,
     /// The backend that carries the I/Os: auto, uring, aio or sync
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
     pub backend: Backend,

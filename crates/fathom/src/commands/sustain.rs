@@ -67,6 +67,13 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         }
     }
     let (place, host, spec) = settled::settle(&mut asked)?;
+    if spec.streams().any(|stream| stream.access.atomic) {
+        return Err(Error::option(
+            "--atomic",
+            "writes beforehand and the rounds of a test have blocks of other sizes",
+            "drop it, or measure with `fathom run`",
+        ));
+    }
     let settings = settings(&args.course, &spec);
     let base = spec.points[0].clone();
     let course = test_plan(test, &base, settings);

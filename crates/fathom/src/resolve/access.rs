@@ -3,9 +3,9 @@
 
 use fathom_core::Bytes;
 use fathom_core::facts::Target;
-use fathom_core::spec::{Access, BackendKind, Cache, Kind, RingMode, Stream, SyncMode};
+use fathom_core::spec::{Access, BackendKind, Cache, Kind, Region, RingMode, Stream, SyncMode};
 
-use super::regions::aligned;
+use super::regions::{aligned, exactly};
 use crate::cli::options::AccessArgs;
 use crate::cli::values::Backend;
 use crate::error::Error;
@@ -25,6 +25,7 @@ pub fn settle(typed: &AccessArgs, writes: bool) -> Result<Access, Error> {
         sync: sync_mode(typed, writes)?,
         hint: typed.fadvise,
         uncached: typed.dontcache,
+        atomic: atomic(typed, writes)?,
         ring: RingMode { polled: typed.polled, submission_thread: typed.sqpoll },
     })
 }
@@ -47,8 +48,15 @@ pub fn fits(stream: &Stream, targets: &[Target]) -> Result<(), Error> {
         ]
     };
     let distances: Vec<_> = stream.ios.kinds().into_iter().flat_map(distances).collect();
-    for region in &stream.regions {
+    for (place, region) in stream.regions.iter().enumerate() {
         let target = &targets[region.target as usize];
+        if stream.access.atomic {
+            let own = stream.of_region(place).ios;
+            let writes = own.kinds().into_iter().filter(|kind| kind.read_share < 1.0);
+            for kind in writes {
+                allows_atomic(kind, target, region)?;
+            }
+        }
         let alignment = target.direct_alignment.unwrap_or(Bytes(1));
         for &(option, distance) in &distances {
             aligned(option, distance.unwrap_or(Bytes(0)), alignment, &target.name)?;
@@ -78,6 +86,87 @@ fn sync_mode(typed: &AccessArgs, writes: bool) -> Result<SyncMode, Error> {
         ));
     }
     Ok(mode)
+}
+
+/// Whether each write is atomic.
+fn atomic(typed: &AccessArgs, writes: bool) -> Result<bool, Error> {
+    let refuse = |problem: &str, remedy: &str| Err(Error::option("--atomic", problem, remedy));
+    match typed.atomic {
+        false => Ok(false),
+        true if !writes => refuse(
+            "all I/Os are reads, so this has no effect",
+            "drop it, or ask for writes with --read-share",
+        ),
+        true if typed.buffered => refuse(
+            "the page cache writes whole pages at a time of its own: only direct I/O is atomic",
+            "drop it, or drop --buffered",
+        ),
+        true if typed.mmap => refuse(
+            "it is said with system calls, and with --mmap there are none",
+            "drop one of them",
+        ),
+        true => Ok(true),
+    }
+}
+
+/// Refuses atomic writes that a target does not allow, or that would lie across two of its places.
+fn allows_atomic(kind: &Kind, target: &Target, region: &Region) -> Result<(), Error> {
+    let refuse = |problem: String, remedy: String| Err(Error::option("--atomic", problem, remedy));
+    if let Some(namespace) = &target.namespace {
+        return refuse(
+            format!("a command to {} does not say that it is atomic", target.name),
+            format!("measure {}, or drop it", namespace.block_device),
+        );
+    }
+    let Some(limits) = target.atomic_writes else {
+        return refuse(
+            format!("{} allows no atomic writes, or this kernel does not tell", target.name),
+            "drop it, or name a target that allows them, such as an NVMe disk with a power-fail \
+             atomic write unit, or a file on XFS or ext4 on one"
+                .to_owned(),
+        );
+    };
+    let Some(block) = kind.block_sizes.only() else {
+        return refuse(
+            format!(
+                "I/Os of {} begin at places that only some of them may be at",
+                kind.block_sizes
+            ),
+            "give reads and writes one --block-size".to_owned(),
+        );
+    };
+    if !limits.allow(block) {
+        return refuse(
+            format!(
+                "{} allows atomic writes of a power of two from {} to {}, not of {}",
+                target.name,
+                limits.smallest,
+                limits.largest,
+                exactly(block)
+            ),
+            "choose such a --block-size".to_owned(),
+        );
+    }
+    let distances = [
+        ("--offset", Some(region.offset)),
+        ("--align", kind.align),
+        ("--pattern with a stride of", kind.pattern.stride()),
+        ("--start-distance", kind.pattern.start_distance()),
+    ];
+    for (option, distance) in distances {
+        let distance = distance.unwrap_or(Bytes(0));
+        if !distance.0.is_multiple_of(block.0) {
+            return refuse(
+                format!(
+                    "an atomic write begins at a multiple of its size, {block}, and {option} {} is \
+                     none",
+                    exactly(distance)
+                ),
+                format!("choose {} bytes", distance.0.next_multiple_of(block.0)),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what is said of the page cache where it is not in between.
@@ -166,6 +255,7 @@ pub fn without_effect_in_simulation(typed: &AccessArgs) -> Result<(), Error> {
         ("--mmap", typed.mmap),
         ("--fadvise", typed.fadvise.is_some()),
         ("--dontcache", typed.dontcache),
+        ("--atomic", typed.atomic),
         ("--backend", typed.backend != Backend::Auto),
         ("--polled", typed.polled),
         ("--sqpoll", typed.sqpoll.is_some()),

@@ -2,7 +2,7 @@
 //! a row here fails a test.
 
 use clap::{CommandFactory, Parser};
-use fathom_core::facts::{CpuPlace, Target, TargetKind};
+use fathom_core::facts::{AtomicWrites, CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
@@ -35,6 +35,7 @@ fn target(name: &str) -> Target {
     if !name.starts_with("sim:") {
         target.kind = TargetKind::File;
         target.direct_alignment = Some(Bytes(512));
+        target.atomic_writes = AtomicWrites::of(Bytes(4096), Bytes(65_536));
     }
     target
 }
@@ -386,6 +387,9 @@ const RUN: &[Row] = &[
         |s| stream(s).access.is_durable() && stream(s).access.hint == Some(Hint::Random),
     ),
     ("dontcache", &["f", "--buffered", "--dontcache"], |s| stream(s).access.uncached),
+    ("atomic", &["f", "--read-share", "50%", "-b", "16k", "--atomic", "--overwrite"], |s| {
+        stream(s).access.atomic
+    }),
     ("write-through", &["f", "--write-through", "--read-share", "0", "--overwrite"], |s| {
         stream(s).access.is_durable()
     }),
@@ -528,6 +532,25 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "--buffered", "--fadvise", "willneed"], &["--fadvise", "about 1 MiB", "sequential"]),
     (&["f", "--buffered", "--fadvise", "often"], &["--fadvise", "noreuse and dontneed"]),
     (&["f", "--dontcache"], &["--dontcache", "no effect", "--buffered"]),
+    (&["f", "--atomic"], &["--atomic", "all I/Os are reads"]),
+    (&["f", "--atomic", "--read-share", "0", "--buffered"], &["--atomic", "direct I/O"]),
+    (&["f", "--atomic", "--read-share", "0", "--mmap"], &["--atomic", "--mmap"]),
+    (&["f", "--atomic", "--read-share", "0", "-b", "12k"], &["--atomic", "64 KiB, not of 12 KiB"]),
+    (&["f", "--atomic", "--read-share", "0", "-b", "2k"], &["--atomic", "from 4 KiB"]),
+    (&["f", "--atomic", "--read-share", "0", "-b", "128k"], &["--atomic", "not of 128 KiB"]),
+    (
+        &["f", "--atomic", "--read-share", "50%", "-b", "4k", "--write-block-size", "16k"],
+        &["--atomic", "one --block-size"],
+    ),
+    (
+        &["f", "--atomic", "--read-share", "0", "-b", "16k", "--align", "4k"],
+        &["--atomic", "--align 4 KiB", "choose 16384 bytes"],
+    ),
+    (
+        &["f", "--atomic", "--read-share", "0", "-b", "16k", "--offset", "4k"],
+        &["--atomic", "--offset 4 KiB"],
+    ),
+    (&["sim:queue", "--atomic"], &["--atomic", "simulated", "drop it"]),
     (&["f", "--mmap", "--backend", "uring"], &["--mmap", "copies", "--backend sync"]),
     (&["f", "--mmap", "--dontcache"], &["--dontcache", "--mmap"]),
     (&["f", "--mmap", "--sqpoll"], &["--sqpoll", "--mmap"]),

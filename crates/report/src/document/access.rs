@@ -27,6 +27,9 @@ pub struct Access {
     /// Whether what was read or written left the page cache at once (RWF_DONTCACHE).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncached: bool,
+    /// Whether each write was atomic (RWF_ATOMIC).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub atomic: bool,
     /// Whether completions were looked for in the device's own queue (IOPOLL).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub polled: bool,
@@ -140,6 +143,7 @@ impl From<spec::Access> for Access {
             sync: SyncMode::of(access.sync),
             hint: access.hint.map(Hint::of),
             uncached: access.uncached,
+            atomic: access.atomic,
             polled: access.ring.polled,
             submission_thread: access
                 .ring
@@ -169,6 +173,7 @@ impl fmt::Display for Access {
         let hint = self.hint.map_or_else(String::new, |hint| format!(", fadvise {}", hint.name()));
         let uncached =
             if self.uncached { ", leaving the cache at once (RWF_DONTCACHE)" } else { "" };
+        let atomic = if self.atomic { ", each write atomic (RWF_ATOMIC)" } else { "" };
         let polled = if self.polled { ", polled" } else { "" };
         let thread = match self.submission_thread {
             None => String::new(),
@@ -177,6 +182,6 @@ impl fmt::Display for Access {
                 format!(", submitted by a kernel thread on CPU {cpu}")
             }
         };
-        write!(f, "{cache}{hint}{uncached}{through}{polled}{thread}")
+        write!(f, "{cache}{hint}{uncached}{through}{atomic}{polled}{thread}")
     }
 }

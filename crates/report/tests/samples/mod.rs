@@ -149,6 +149,7 @@ pub fn file(name: &str) -> Target {
         disk_sequence: None,
         size: Bytes(8 << 30),
         direct_alignment: Some(Bytes(512)),
+        atomic_writes: None,
         file_system: Some(FileSystem {
             kind: "ext4".to_owned(),
             source: "/dev/nvme0n1p2".to_owned(),
