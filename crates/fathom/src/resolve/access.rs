@@ -101,10 +101,9 @@ fn atomic(typed: &AccessArgs, writes: bool) -> Result<bool, Error> {
             "the page cache writes whole pages at a time of its own: only direct I/O is atomic",
             "drop it, or drop --buffered",
         ),
-        true if typed.mmap => refuse(
-            "it is said with system calls, and with --mmap there are none",
-            "drop one of them",
-        ),
+        true if typed.mmap => {
+            refuse("it applies to system calls, and --mmap makes none", "drop one of them")
+        }
         true => Ok(true),
     }
 }
