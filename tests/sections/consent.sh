@@ -289,7 +289,7 @@ head -c 4M /dev/urandom >long
 sweeping() { # RESULT OPTIONS...: a sweep of which a trial is in the file, as $process
   local result=$1
   shift
-  "$fathom" sweep "$@" --axis queue-depth=1,2,3,4,5,6 --read-share 0% -d 500ms --warm-up 0s --yes \
+  "$fathom" sweep "$@" --axis queue-depth=1,2,3,4,5,6 --read-share 0% -d 1s --warm-up 0s --yes \
     --out "$result" >"$out" 2>&1 &
   process=$!
   wait_until 60 bash -c "[[ \$(grep -c '\"line\":\"trial\"' $result) -ge 1 ]]"

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use fathom_core::facts::Target;
 use fathom_core::spec::Stream;
@@ -13,8 +14,19 @@ use fathom_engine::target::{self, OpenTarget, Overwrite};
 use crate::error::Error;
 use crate::{hanging, output};
 
-/// Who was told of, by the target's path and the process, so that nobody is told of twice.
-static TOLD: Mutex<BTreeSet<(String, u32)>> = Mutex::new(BTreeSet::new());
+/// What was told, and when processes are looked through again.
+static TOLD: Mutex<Told> = Mutex::new(Told { users: BTreeSet::new(), next: None });
+
+struct Told {
+    /// By the target's path and the process, so that nobody is told of twice.
+    users: BTreeSet<(String, u32)>,
+    next: Option<Instant>,
+}
+
+/// To look through all processes takes seconds where there are thousands. A pause of this many times as
+/// long, and at least of a second, lets it take at most a twentieth of a session of short trials.
+const PAUSE: u32 = 20;
+const PAUSE_MIN: Duration = Duration::from_secs(1);
 
 /// The open targets that are written to.
 #[derive(Clone, Default)]
@@ -49,7 +61,8 @@ impl Overwritten {
         Self(Arc::new(Files { targets, consent }))
     }
 
-    /// Looks who uses them now, and tells of those who have come.
+    /// Looks whether somebody uses them now who forbids to write to them; and every now and then who
+    /// else has them open, to tell of those who have come.
     ///
     /// # Errors
     ///
@@ -62,7 +75,10 @@ impl Overwritten {
             for (facts, open) in &files.targets {
                 target::judge_again(facts, open, &files.consent)?;
             }
-            tell(&files.targets.iter().map(|(facts, _)| facts).collect::<Vec<_>>());
+            let is_due = told().next.is_none_or(|next| next <= Instant::now());
+            if is_due {
+                tell(&files.targets.iter().map(|(facts, _)| facts).collect::<Vec<_>>());
+            }
             Ok(())
         })
     }
@@ -74,14 +90,20 @@ pub fn tell(written: &[&Target]) {
     if written.is_empty() {
         return;
     }
+    let begun = Instant::now();
     let found = host::users(written);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = told();
+    told.next = Some(Instant::now() + PAUSE_MIN.max(begun.elapsed() * PAUSE));
     for (target, mut users) in written.iter().zip(found) {
-        users.retain(|user| told.insert((target.path.clone(), user.process)));
+        users.retain(|user| told.users.insert((target.path.clone(), user.process)));
         if !users.is_empty() {
             output::complain(&in_words(target, &users));
         }
     }
+}
+
+fn told() -> MutexGuard<'static, Told> {
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn in_words(target: &Target, users: &[User]) -> String {
