@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::{hanging, output};
 
 /// What was told, and when processes are looked through again.
-static TOLD: Mutex<Told> = Mutex::new(Told { users: BTreeSet::new(), next: None });
+static TOLD: Mutex<UsersTold> = Mutex::new(UsersTold { users: BTreeSet::new(), next: None });
 
-struct Told {
+struct UsersTold {
     /// By the target's path and the process, so that nobody is told of twice.
     users: BTreeSet<(String, u32)>,
     next: Option<Instant>,
@@ -102,7 +102,7 @@ pub fn tell(written: &[&Target]) {
     }
 }
 
-fn told() -> MutexGuard<'static, Told> {
+fn told() -> MutexGuard<'static, UsersTold> {
     TOLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

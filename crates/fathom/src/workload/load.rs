@@ -222,7 +222,7 @@ impl Loaded {
             return Err(unknown(&entry, &all));
         }
         let words = keys::sweep_words(&entry.key, &entry.value).map_err(|why| {
-            Problem::new(format!("{} cannot be so", entry.key), Some(entry.at.clone()), why)
+            Problem::new(format!("{} is refused", entry.key), Some(entry.at.clone()), why)
         })?;
         sweep.words.insert(entry.key, words);
         Ok(())
@@ -237,7 +237,7 @@ impl Loaded {
             return Err(unknown(&entry, &all));
         }
         let words = table.words(&entry.key, &entry.value).map_err(|why| {
-            Problem::new(format!("{} cannot be so", entry.key), Some(entry.at.clone()), why)
+            Problem::new(format!("{} is refused", entry.key), Some(entry.at.clone()), why)
         })?;
         keys.insert(entry.key, words);
         Ok(())
@@ -479,7 +479,7 @@ impl Loaded {
         for (key, (value, at)) in of_all.chain(own) {
             let value = self.substitute(value, at)?;
             words.extend(keys::words(key, &value).map_err(|why| {
-                let title = format!("{key} cannot be so");
+                let title = format!("{key} is refused");
                 Problem::new(title, Some(at.clone()), why)
             })?);
             origin.insert(key.clone(), at.clone());
@@ -627,7 +627,7 @@ impl Loaded {
         };
         let title = format!("{whose}{}", spoken(&option));
         let problem = match at {
-            Some(at) => Problem::new(format!("{title} cannot be so"), Some(at), spoken(&problem)),
+            Some(at) => Problem::new(format!("{title} is refused"), Some(at), spoken(&problem)),
             None => {
                 let title = format!("{}: {title}: {}", self.name(), spoken(&problem));
                 Problem::new(title, None, "")
@@ -714,7 +714,7 @@ fn as_keys(text: &str, names: &[String]) -> String {
 }
 
 fn wrong(at: &At, why: &str) -> Problem {
-    Problem::new("this cannot be so", Some(at.clone()), why)
+    Problem::new("this is refused", Some(at.clone()), why)
 }
 
 fn string(entry: &Entry) -> Result<&str, Problem> {

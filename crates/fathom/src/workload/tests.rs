@@ -204,7 +204,7 @@ const REFUSALS: &[(&str, &[&str], &[&str])] = &[
         &["f"],
         &["no key 'block_size'", "w.toml:1:1", "'block-size'", "^^^^^^^^^^"],
     ),
-    ("block-size = '4x'", &["f"], &["block-size cannot be so", "w.toml:1:14", "4x"]),
+    ("block-size = '4x'", &["f"], &["block-size is refused", "w.toml:1:14", "4x"]),
     ("pattern = 'zigzag'", &["f"], &["w.toml:1:11", "random, sequential"]),
     ("sync = 'dsinc'", &["f"], &["w.toml:1:8", "its nearest is 'dsync'", "rwf-dsync"]),
     ("arrivals = 'poison'", &["f"], &["w.toml:1:12", "its nearest is 'poisson'"]),
@@ -242,7 +242,7 @@ const REFUSALS: &[(&str, &[&str], &[&str])] = &[
     (
         "block-size = '4k'\nwrite-through = true",
         &["f"],
-        &["write-through cannot be so", "w.toml:2:17", "all I/Os are reads", "read-share"],
+        &["write-through is refused", "w.toml:2:17", "all I/Os are reads", "read-share"],
     ),
     ("offset = 100", &["f"], &["w.toml:1:10", "offset 100", "choose 512 bytes", "buffered"]),
     ("[stream.a]\n[stream.b]\nsize = '2t'", &["f"], &["w.toml:3:8", "only 1 TiB"]),
@@ -448,8 +448,8 @@ fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
         ("[peak]\nup-to = 64\n", "run it with `fathom peak`"),
         ("[sustain]\nrounds = 9\n", "run it with `fathom sustain`"),
         ("[peak]\nup-two = 64\n", "its nearest is 'up-to'"),
-        ("[peak]\nenough = 'much'\n", "enough cannot be so"),
-        ("[sustain]\nrounds = 2\n", "rounds cannot be so"),
+        ("[peak]\nenough = 'much'\n", "enough is refused"),
+        ("[sustain]\nrounds = 2\n", "rounds is refused"),
     ] {
         let said = Files::one(text).refusal(&["f"]);
         assert!(said.contains(why), "{said}");
@@ -466,7 +466,7 @@ fn a_sweep_is_no_run_and_its_keys_are_known() {
     assert!(sweep.refusal(&["f"]).contains("run it with `fathom sweep`"));
     for (text, why) in [
         ("[sweep]\nrepeat = 3\n", "its nearest is 'repeats'"),
-        ("[sweep]\nrepeats = 'many'\n", "repeats cannot be so"),
+        ("[sweep]\nrepeats = 'many'\n", "repeats is refused"),
         ("[sweep]\naxes.queue-depth = 4\n", "an axis is a list of values"),
         ("[sweep]\naxes.queue-depth = '4..1'\n", "does not rise"),
     ] {
