@@ -23,6 +23,7 @@ mod room;
 mod scratch;
 mod session;
 mod signals;
+mod spoken;
 mod trace;
 mod users;
 mod workload;

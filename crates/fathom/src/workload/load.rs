@@ -19,6 +19,7 @@ use crate::error::{Error, plain};
 use crate::foreign::Foreign;
 use crate::hanging::{Role, patiently};
 use crate::resolve::Blame;
+use crate::spoken;
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;
@@ -696,21 +697,11 @@ const TARGET: &str =
 
 /// Options in a sentence as the keys that they are in a file.
 fn as_keys(text: &str, names: &[String]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("--") {
-        let after = &rest[start + 2..];
-        let end = after.find(|c: char| !(c.is_ascii_lowercase() || c == '-'));
-        let word = after[..end.unwrap_or(after.len())].trim_end_matches('-');
-        out.push_str(&rest[..start]);
-        if !names.iter().any(|name| name == word) {
-            out.push_str("--");
-        }
-        out.push_str(word);
-        rest = &after[word.len()..];
-    }
-    out.push_str(rest);
-    out
+    let key = |option: &str| match names.iter().any(|name| name == option) {
+        true => option.to_owned(),
+        false => format!("--{option}"),
+    };
+    spoken::renamed(text, &|option| Some(key(option))).unwrap_or_else(|| text.to_owned())
 }
 
 fn wrong(at: &At, why: &str) -> Problem {

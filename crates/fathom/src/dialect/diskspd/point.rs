@@ -25,6 +25,7 @@ use crate::dialect::Notes;
 use crate::error::Error;
 use crate::limits::{MOST_BUCKET_BYTES, MOST_INTERVALS, SHORTEST_INTERVAL};
 use crate::resolve::{self, Blame, Machine, Spec};
+use crate::spoken;
 
 /// A time span that can run.
 #[derive(Clone, Debug, PartialEq)]
@@ -261,25 +262,11 @@ fn in_diskspds_words(
         Some(_) => format!("{}: {thing}", target.path),
         None => thing,
     };
-    let clauses = remedy.split_inclusive([',', ';']).filter_map(|clause| renamed(clause, &bare));
+    let clauses =
+        remedy.split_inclusive([',', ';']).filter_map(|clause| spoken::renamed(clause, &bare));
     let remedy = clauses.collect::<String>();
-    let problem = renamed(&problem, &bare).unwrap_or(problem);
+    let problem = spoken::renamed(&problem, &bare).unwrap_or(problem);
     Error::option(thing, problem, remedy.trim_end_matches([',', ';']))
-}
-
-/// A text in which each option has another name; none where one has none.
-fn renamed(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let mut words = Vec::new();
-    for word in text.split(' ') {
-        let Some(option) = word.strip_prefix("--") else {
-            words.push(word.to_owned());
-            continue;
-        };
-        let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-');
-        let (option, rest) = option.split_at(end.unwrap_or(option.len()));
-        words.push(format!("{}{rest}", name(option)?));
-    }
-    Some(words.join(" "))
 }
 
 /// What DiskSpd has for an option of fathom's: its own option, its element, and the value that was given
