@@ -281,7 +281,7 @@ score() {
   named=$(count_of named lie) effect=$(count_of effect lie) passed=$(count_of passed lie)
   wrong=$(count_of wrong lie) unmade=$(count_of unmade lie)
   all=$((named + effect + passed + wrong))
-  echo "$all lies were made: $named were caught by name, of $effect only an effect was told, $passed passed, $wrong were explained wrongly; $unmade could not be made here. Of $(($(count_of named truth) + $(count_of passed truth) + $(count_of effect truth) + $(count_of wrong truth))) honest runs $(($(count_of wrong truth))) had a false alarm."
+  echo "$all lies were made: $named were caught by name, $effect only by an effect, $passed not at all, $wrong were explained wrongly; $unmade could not be made here. Of $(($(count_of named truth) + $(count_of passed truth) + $(count_of effect truth) + $(count_of wrong truth))) honest runs, $(($(count_of wrong truth))) had a false alarm."
 }
 
 # At least 90 are caught by name; where some could not be made, as without a guest, three quarters.
@@ -302,7 +302,7 @@ page_rows() { # GROUP
       for (i = 1; i <= n; i++) { gsub(/\|/, "` or `", list[i]); out = out (i > 1 ? ", " : "") "`" list[i] "`" }
       return out
     }
-    BEGIN { said["named"] = "by name"; said["wrong"] = "wrongly"; said["passed"] = "not told" }
+    BEGIN { said["named"] = "by name"; said["wrong"] = "wrongly"; said["passed"] = "not reported" }
     $1 == group {
       outcome = $6 == "effect" ? "an effect: " $7 : $6 == "unmade" ? "not made: " $7 : said[$6]
       sub(/ $/, "", outcome)
@@ -323,7 +323,7 @@ page() {
     if [[ $title = truths ]]; then
       echo "Runs in which nothing is wrong: none may be void, and none may be explained by its storage."
       echo
-      echo '| run | what it is | told |'
+      echo '| run | what it is | reported |'
       echo '| --- | --- | --- |'
     else
       echo '| lie | what is not as it seems | code | caught |'
