@@ -1,4 +1,5 @@
-//! A moment as a date and a time of day: the name of a result file and what stands in it have the same.
+//! A moment as a date and a time of day. A result file has the same date in its name and in its
+//! content.
 
 /// A moment in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct Utc {
 }
 
 impl Utc {
-    /// The moment so many seconds after 1970 began. By Howard Hinnant's `civil_from_days`: years
-    /// begin in March, so that the leap day is the last of its year.
+    /// The moment this many seconds after the start of 1970. By Howard Hinnant's `civil_from_days`:
+    /// years begin in March, so that the leap day is the last of its year.
     pub fn from_unix(seconds: u64) -> Self {
         let shifted = seconds / 86_400 + 719_468;
         let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

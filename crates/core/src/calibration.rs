@@ -1,5 +1,5 @@
-//! What the load generator itself can do on a host, as plain data, and how that compares with what a
-//! trial did: a generator that is the bottleneck measures itself.
+//! The ceiling of the load generator on a host, as plain data, and its comparison with a trial: a
+//! generator that is the bottleneck measures itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use crate::measure::Histogram;
 use crate::spec::BackendKind;
 use crate::units::Span;
 
-/// What the I/Os of a calibration go to: as little as can be behind the real loop.
+/// The target of a calibration: as little as possible behind the real loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NullTarget {
-    /// Entries that io_uring completes at once: what fathom and the ring cost, and nothing else.
+    /// Entries that io_uring completes at once: only the cost of fathom and the ring.
     NopRing,
-    /// /dev/zero through the page cache's path: the shortest way through the kernel that clears the
-    /// memory that was read into.
+    /// /dev/zero through the page cache's path: the shortest path through the kernel that clears
+    /// the memory of the read.
     Zeros,
 }
 
@@ -29,21 +29,21 @@ impl NullTarget {
     }
 }
 
-/// All that `fathom calibrate` finds.
+/// The results of `fathom calibrate`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration {
-    /// What was run, in this order.
+    /// The runs, in their order.
     pub rows: Vec<Row>,
     /// How late short sleeps end; none if that could not be measured.
     pub wake_up: Option<WakeUp>,
-    /// What could not be run here.
+    /// The runs that could not be made here.
     pub left_out: Vec<LeftOut>,
 }
 
 /// One run of the engine on next to nothing: a closed loop of random reads of 4 KiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was read.
+    /// The target of the reads.
     pub target: NullTarget,
     /// I/Os in flight for each worker.
     pub queue_depth: u32,
@@ -64,12 +64,12 @@ impl Row {
     }
 }
 
-/// What could not be run, and why.
+/// A run that could not be made, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// What.
+    /// The run.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -78,22 +78,22 @@ pub struct LeftOut {
 pub struct WakeUp {
     /// How long each sleep should have been.
     pub asked: Span,
-    /// From when each should have ended to when it did.
+    /// From the moment when each sleep should have ended to the moment when it did.
     pub late: Histogram,
 }
 
-/// What one worker can do at most: what an I/O costs it when nothing is behind the backend.
+/// The ceiling of one worker: the cost of an I/O with nothing behind the backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// What carried the I/Os.
+    /// The backend that carried the I/Os.
     pub backend: BackendKind,
-    /// What they went to.
+    /// The target of the I/Os.
     pub target: NullTarget,
-    /// The cost at some queue depths, which rise.
+    /// The cost at some queue depths, in rising order.
     pub costs: Vec<Cost>,
 }
 
-/// What an I/O costs a worker.
+/// The cost of an I/O for a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// I/Os in flight for the worker.
@@ -102,18 +102,18 @@ pub struct Cost {
     pub per_io_ns: f64,
 }
 
-/// What a stream asks of the generator.
+/// The part of a stream's load that the generator's ceiling depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Its workers.
     pub workers: u32,
     /// Its I/Os in flight, all workers together.
     pub queue_depth: u32,
-    /// Whether a schedule starts its I/Os. They are then started one by one as they fall due,
-    /// however many are in flight.
+    /// Whether a schedule starts its I/Os. Then they start one by one as they fall due, with any
+    /// number in flight.
     pub open: bool,
-    /// CPU time that its workers spent on each I/O, in nanoseconds, where that is known. What they
-    /// did they can do, even if the calibration found them slower: CPUs may have been asleep.
+    /// CPU time that its workers spent on each I/O, in nanoseconds, if it is known. This cost
+    /// counts even if the calibration found a higher one: the CPUs may have been asleep.
     pub spent_ns: Option<f64>,
 }
 
@@ -128,12 +128,12 @@ impl Demand {
 }
 
 impl Ceiling {
-    /// What an I/O costs a worker with so many in flight; none where that was not measured.
+    /// The cost of an I/O for a worker with this many in flight; none if it was not measured.
     ///
-    /// A call into the kernel is shared by all I/Os that it starts and reaps, so the cost is
-    /// `a + b / depth`: between two depths that were measured this line is followed. Beyond them the
-    /// nearest one stands, except for calls that block a thread: more in flight is then another way
-    /// of working.
+    /// All I/Os that a call into the kernel starts and reaps share its cost, so the cost is `a + b
+    /// / depth`. Between two measured depths this line gives the cost. Beyond them the nearest
+    /// depth gives it, except for calls that block a thread: with more in flight the work is done
+    /// in another way.
     pub fn per_io_ns(&self, queue_depth: u32) -> Option<f64> {
         let inverse = |depth: u32| 1.0 / f64::from(depth.max(1));
         let (first, last) = (self.costs.first()?, self.costs.last()?);
@@ -151,8 +151,8 @@ impl Ceiling {
         Some(deep.per_io_ns + part * (shallow.per_io_ns - deep.per_io_ns))
     }
 
-    /// I/Os per second that these streams' workers can do at most together, on so many CPUs' worth
-    /// of time: more workers than CPUs do no more. None where it is not known.
+    /// The most I/Os per second that the workers of these streams can do together, on this many
+    /// CPUs' worth of time: more workers than CPUs do no more. None if it is not known.
     pub fn iops(&self, streams: &[Demand], cpus: f64) -> Option<f64> {
         let workers: f64 = streams.iter().map(|stream| f64::from(stream.workers)).sum();
         if workers <= 0.0 || cpus <= 0.0 {

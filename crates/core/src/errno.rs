@@ -1,15 +1,16 @@
-//! What the kernel's error numbers mean for an I/O, in words, with what to do: one table, for the
-//! verdict and for every report, which is read on other systems too. The numbers are those
-//! of Linux on every architecture that Rust's Linux targets share them on; this crate asks no system.
+//! The meaning of the kernel's error numbers for an I/O, in words, with a remedy: one table for the
+//! verdict and for every report, which may be read on other systems too. The numbers are those of
+//! Linux, on every architecture of Rust's Linux targets that shares them; this crate asks no
+//! system.
 
 /// An error number in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
-    /// The number's name, such as "EIO"; none for one that storage does not give.
+    /// The number's name, such as "EIO"; none for a number that storage does not return.
     pub name: Option<&'static str>,
-    /// What it says about the I/O.
+    /// Its meaning for the I/O.
     pub words: &'static str,
-    /// What to do.
+    /// The remedy.
     pub advice: &'static str,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: performs no I/O and reads no clock, environment or random source. A fact about the host
 //! enters as a value of [`facts`], time as an [`Instant`], chance as a seed. So everything here is
-//! tested without a device, and gives the same answer for the same input for ever.
+//! tested without a device, and always gives the same answer for the same input.
 
 mod calendar;
 pub mod calibration;

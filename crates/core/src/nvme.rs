@@ -1,14 +1,14 @@
-//! What the status of an NVMe command means, in words, with what to do: what a device answers itself
-//! where commands reach it as they are. Elsewhere the kernel makes an errno of it.
+//! The meaning of an NVMe command's status, in words, with a remedy: the device's own answer, if
+//! commands reach it directly. Otherwise the kernel turns it into an errno.
 //!
 //! The numbers are those of the NVM Express base and NVM command set specifications.
 
 /// A status in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusMeaning {
-    /// What the specification calls it; none for one that reads and writes do not give.
+    /// Its name in the specification; none for a status that reads and writes do not return.
     pub name: Option<&'static str>,
-    /// What to do.
+    /// The remedy.
     pub advice: &'static str,
 }
 

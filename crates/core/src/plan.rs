@@ -1,11 +1,11 @@
-//! How a point is divided among its workers. Pure, so that what each thread does is known before
+//! How a point is divided among its workers. Pure, so that the work of each thread is known before
 //! any of them starts.
 
 use crate::SplitMix64;
 use crate::spec::{Flush, Limit, Loop, Point, Region, Stream, Workers};
 use crate::units::Bytes;
 
-/// What one worker does.
+/// The work of one worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerPlan {
     /// The stream's place in the point.
@@ -18,7 +18,7 @@ pub struct WorkerPlan {
     pub sharers: u32,
     /// Its place among those that share these regions, from 0: sequential starts are spread by it.
     pub share: u32,
-    /// Where it reads and writes, in turn.
+    /// The regions that it reads and writes, one after the other.
     pub regions: Vec<Region>,
     /// The place in the stream's regions of the first of these.
     pub first_region: u32,
@@ -30,24 +30,24 @@ pub struct WorkerPlan {
     pub trims: bool,
     /// Its own seed.
     pub seed: u64,
-    /// The seed of what all workers of the stream have to agree on.
+    /// The seed that all workers of the stream share.
     pub stream_seed: u64,
 }
 
-/// How much one worker does. What is divided beforehand needs no agreement while it runs, and is the
-/// same in every run.
+/// How much work one worker has. A limit that is divided beforehand needs no agreement during the
+/// run, and is the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quota {
-    /// So many I/Os.
+    /// This many I/Os.
     Ios(u64),
-    /// So many bytes: it is done with the I/O that reaches them.
+    /// This many bytes: it is done with the I/O that reaches them.
     Bytes(u64),
 }
 
 impl WorkerPlan {
-    /// The worker's part of its stream's limit, if it has one. Where all blocks have one size, the parts
-    /// of all workers make up the whole to the I/O; where sizes differ, each worker is done with the I/O
-    /// that reaches its part.
+    /// The worker's part of its stream's limit, if it has one. If all blocks have one size, the
+    /// parts of all workers add up exactly; if sizes differ, each worker is done with the I/O that
+    /// reaches its part.
     pub fn quota(&self, stream: &Stream) -> Option<Quota> {
         let part = |total: u64, of: u32, nth: u32| {
             total / u64::from(of) + u64::from(u64::from(nth) < total % u64::from(of))
@@ -79,8 +79,8 @@ pub fn worker_count(stream: &Stream) -> u32 {
     }
 }
 
-/// Divides every stream of a point among its workers: queue depth as evenly as it can be, offered
-/// load evenly, and where they have zones the regions too.
+/// Divides every stream of a point among its workers: queue depth as evenly as possible, offered
+/// load evenly, and with zones the regions too.
 ///
 /// # Panics
 ///
@@ -124,9 +124,9 @@ pub fn divide(point: &Point) -> Vec<WorkerPlan> {
     plans
 }
 
-/// The part of a region that one of several sharers has for itself. Parts are whole units of so many
-/// bytes, but for what is left at the region's end, and differ in length by at most one of them (and
-/// what is left).
+/// The part of a region that belongs to one of several sharers. Parts are whole units of this many
+/// bytes, except for the remainder at the region's end, and differ in length by at most one unit
+/// (and the remainder).
 pub fn zone(region: &Region, unit: Bytes, share: u32, sharers: u32) -> Region {
     let units = u128::from(region.length.0 / unit.0);
     let begin = |share: u32| (units * u128::from(share) / u128::from(sharers)) as u64 * unit.0;

@@ -1,36 +1,36 @@
 //! What fathom refuses, in the words that its user reads.
 //!
-//! Every refusal names the thing, the problem and the remedy. What only the authors can mend is no
-//! refusal: it is an assertion.
+//! Every refusal names the thing, the problem and the remedy. A problem that only the authors can
+//! fix is not a refusal: it is an assertion.
 
 use std::fmt;
 
-/// What is wrong with something that a user can mend.
+/// A problem that the user can fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The thing, as the user named it: an option with its value, a target, a file.
     pub about: String,
-    /// What is wrong with it: a clause that reads well after the thing and a colon.
+    /// The problem: a clause that reads well after the thing and a colon.
     pub problem: String,
-    /// What to do: an imperative.
+    /// The remedy: an imperative.
     pub remedy: String,
-    /// Which kind of thing it is, which decides the exit code.
+    /// The kind of the thing, which decides the exit code.
     pub kind: RefusalKind,
 }
 
-/// Which kind of thing is refused.
+/// The kind of thing that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// What was asked for: an option, or a key of a file. Nothing was touched.
+    /// The request: an option, or a key of a file. No target was touched.
     Usage,
-    /// A target, or what the load needs of this machine.
+    /// A target, or a resource of this machine that the load needs.
     Denied,
     /// A file that is read or written for the user: a result, a report.
     File,
 }
 
 impl Refusal {
-    /// An option or a key that cannot be as it is.
+    /// An option or a key with a value that cannot be used.
     pub fn usage(
         about: impl Into<String>,
         problem: impl Into<String>,

@@ -1,15 +1,15 @@
-//! A source of chance that a seed repeats on every machine, for ever.
+//! A source of random numbers that a seed repeats on every machine.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), from this state on. For orders, simulations and tests; the
-/// offsets of I/Os are drawn from a generator of the engine.
+/// SplitMix64 (Steele, Lea and Flood, 2014), from this state on. For orders, simulations and tests;
+/// a generator of the engine draws the offsets of I/Os.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// What the state grows by: 2^64 over the golden ratio, odd.
+    /// The increment of the state: 2^64 over the golden ratio, odd.
     pub const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-    /// Mixes all bits of a number, so that neighboring numbers have nothing in common.
+    /// Mixes all bits of a number, so that neighboring numbers become unrelated.
     pub const fn mix(number: u64) -> u64 {
         let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,5 +1,5 @@
-//! What one execution of a point came to, and where it stands in its experiment: what experiments
-//! decide by, verdicts judge, and reports show.
+//! The result of one execution of a point, and its place in its experiment: experiments decide from
+//! it, verdicts judge it, reports show it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,58 +11,59 @@ use crate::spec::{BackendKind, Point};
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// What was to be measured.
+    /// The point that was to be measured.
     pub point: Point,
-    /// Where it stands in the experiment.
+    /// Its place in the experiment.
     pub place: Place,
-    /// What carried the I/Os.
+    /// The backend that carried the I/Os.
     pub backend: BackendKind,
-    /// Why that one.
+    /// The reason for this backend.
     pub backend_reason: String,
     /// When the window began, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// What every I/O did.
+    /// The record of all I/Os.
     pub record: Record,
-    /// What the host counted during the window; absent for a simulated target.
+    /// The host's counts during the window; absent for a simulated target.
     pub counters: Option<Counters>,
-    /// Where every I/O is to be found, if that was asked for.
+    /// The trace of its I/Os, if one was requested.
     pub traced: Option<Traced>,
-    /// Whether the verdict on it was void: its figures do not measure what was asked. False until it was
-    /// judged.
+    /// Whether its verdict was void: its figures do not measure what was asked for. False until it
+    /// is judged.
     pub is_void: bool,
 }
 
-/// A trace of a trial: what is in it, and what is not.
+/// A trace of a trial: how much of it is there, and how much is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traced {
     /// The file, as it was named.
     pub file: String,
     /// I/Os of the trial in it, those of the warm-up and those after the window included.
     pub ios: u64,
-    /// I/Os of the trial that are not, because it could not be written as fast, or at all.
+    /// I/Os of the trial that are missing, because the trace could not be written fast enough, or
+    /// at all.
     pub left_out: u64,
 }
 
-/// Where a trial stands in its experiment: what charts and tables arrange it by.
+/// The place of a trial in its experiment: charts and tables arrange trials by it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
-    /// Where it lies on the axes of the experiment, in their order; empty without any.
+    /// Its coordinates on the axes of the experiment, in their order; empty without any.
     pub coordinates: Vec<Coordinate>,
-    /// Which of the trials at the same place it is, from 0.
+    /// Its number among the trials at the same place, from 0.
     #[serde(default)]
     pub repeat: u32,
 }
 
 impl Place {
-    /// Whether it says nothing: a run of one point has no place to tell.
+    /// Whether it is empty: a run of one point has no place to record.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(
     Clone,
     Copy,
@@ -82,15 +83,15 @@ pub enum Role {
     /// It is one of the results.
     #[default]
     Result,
-    /// It brings the target into the state that the results are about.
+    /// It prepares the state of the target for the results.
     Preparation,
-    /// A short one that a search is decided by.
+    /// A short trial that guides a search.
     Probe,
-    /// The long one at what a search has found.
+    /// The long trial at the answer of a search.
     Official,
     /// It checks a value that was filled in.
     Validation,
-    /// It repeats an earlier one, to see whether the target has changed meanwhile.
+    /// It repeats an earlier trial, to see whether the target has changed meanwhile.
     Sentinel,
 }
 
@@ -115,6 +116,6 @@ pub struct Coordinate {
     pub axis: String,
     /// The value as it was typed or is typed, such as `4k`.
     pub label: String,
-    /// The value as a number, where it is one: bytes, I/Os per second, a share from 0 to 1.
+    /// The value as a number, if it has one: bytes, I/Os per second, a share from 0 to 1.
     pub value: Option<f64>,
 }

@@ -1,19 +1,19 @@
-//! Names as people see them and type them. A name may hold anything but a zero: newlines, and what
-//! steers a terminal. In a message it is shown so that it cannot do either; in advice that contains a
-//! command it is quoted so that it can be copied from the screen.
+//! Names as people see them and type them. A name may hold any byte but zero: newlines, and control
+//! sequences of a terminal. In a message it is shown so that neither has an effect; in advice that
+//! contains a command it is quoted so that the command can be copied from the screen.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether it would steer a terminal, end a line, or change the order in which the letters after it
-/// are shown.
+/// Whether it would control a terminal, end a line, or change the order in which the letters after
+/// it are shown.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text in one line, with escapes such as `\n` and `\x1b` for what would steer a terminal. Letters of
-/// all languages stay as they are.
+/// A text in one line, with escapes such as `\n` and `\x1b` for control characters. Letters of all
+/// languages stay unchanged.
 pub fn printable(text: &str) -> Cow<'_, str> {
     printable_but(text, |_| false)
 }
@@ -41,8 +41,9 @@ fn printable_but(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text for an element or an attribute of HTML, SVG or XML. What these do not allow is replaced; what
-/// would steer a terminal or be changed by a reader is written as a number.
+/// Text for an element or an attribute of HTML, SVG or XML. Characters that these do not allow are
+/// replaced; characters that would control a terminal or that a reader would change are written as
+/// numbers.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -64,7 +65,7 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// A word of a command line, quoted where a shell would take it for something else.
+/// A word of a command line, quoted if a shell would change its meaning.
 pub fn typed_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -76,13 +77,13 @@ pub fn typed_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What cannot be shown as it is, as bash, zsh, ksh and now POSIX read it.
+/// A word with unprintable characters, as bash, zsh, ksh and now POSIX read it.
 fn dollar_quoted(text: &str) -> String {
     let mut word = "$'".to_owned();
     for c in text.chars() {
         match c {
             '\'' | '\\' => word.extend(['\\', c]),
-            // Three digits always: what follows may be a digit too.
+            // Always three digits, because the next character may be a digit too.
             c if steers(c) => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| {
                 let _ = write!(word, "\\{byte:03o}");
             }),
@@ -93,7 +94,7 @@ fn dollar_quoted(text: &str) -> String {
     word
 }
 
-/// The name of a file, quoted, and never to be taken for an option.
+/// The name of a file, quoted, and in a form that is never an option.
 pub fn typed_path(name: &str) -> String {
     match name.starts_with('-') {
         true => typed_word(&format!("./{name}")),

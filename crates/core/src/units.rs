@@ -1,4 +1,4 @@
-//! Quantities are types, so that a bandwidth cannot be taken for a rate or a time for a size.
+//! Quantities are types, so that a bandwidth cannot be mistaken for a rate or a time for a size.
 //!
 //! Each reads what people type and shows itself the way people read it. Powers of two are written
 //! KiB, MiB, powers of ten kB, MB; a bare `k` or `m` is a power of two, as in every storage tool.
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a quantity that was typed, with what would be right.
+/// The problem of a quantity that was typed, with a correct example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError(String);
 
@@ -40,8 +40,8 @@ impl std::error::Error for ParseUnitError {}
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// A point in time, in nanoseconds from an origin that the clock chose. Only differences mean
-/// anything.
+/// A point in time, in nanoseconds from an origin that the clock chose. Only differences have a
+/// meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(pub u64);
 
@@ -94,7 +94,7 @@ impl Bytes {
     /// 1024 MiB.
     pub const GIB: u64 = 1 << 30;
 
-    /// Whether there is nothing.
+    /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
@@ -201,7 +201,7 @@ impl fmt::Display for Bytes {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // Nobody thinks of nothing in nanoseconds.
+            // Nobody gives a time of zero in nanoseconds.
             0 => f.write_str("0 s"),
             1..1_000 => write!(f, "{} ns", self.0),
             1_000..1_000_000 => write!(f, "{} us", trimmed(self.0 as f64 / 1e3)),

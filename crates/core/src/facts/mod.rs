@@ -1,5 +1,5 @@
-//! What is known about the host and the targets, as plain data. The engine's `host` fills it in;
-//! the verdict and the document read it. What could not be found out is `None`, never zero.
+//! The facts about the host and the targets, as plain data. The engine's `host` fills them in; the
+//! verdict and the document read them. A fact that could not be found out is `None`, never zero.
 
 mod reduction;
 
@@ -25,7 +25,7 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// CPUs that this process may run on.
     pub cpus: u32,
-    /// Which they are, by their numbers; empty if that is not known.
+    /// The numbers of these CPUs; empty if they are not known.
     #[serde(default)]
     pub cpu_places: Vec<CpuPlace>,
     /// NUMA nodes.
@@ -33,39 +33,40 @@ pub struct Host {
     /// Memory of the machine.
     #[serde(rename = "memory_bytes")]
     pub memory: Bytes,
-    /// Memory that the cgroup allows, if less.
+    /// The memory that the cgroup allows, if that is less.
     #[serde(rename = "memory_limit_bytes")]
     pub memory_limit: Option<Bytes>,
     /// CPUs' worth of time that the cgroup allows, if limited.
     pub cpu_limit: Option<f64>,
-    /// The hypervisor or container that we seem to run in.
+    /// The hypervisor or container in which fathom seems to run.
     pub virtualization: Option<String>,
     /// Whether the process runs as root.
     pub root: bool,
     /// The clock that stamps I/Os.
     pub clock: Clock,
-    /// What the load generator can do here at most; none where it was not measured.
+    /// The load generator's ceiling on this host; none if it was not measured.
     pub ceiling: Option<Ceiling>,
-    /// How this process ranks against others; as usual in results of versions that did not look.
+    /// The rank of this process among others; the usual one in results of versions that did not
+    /// record it.
     #[serde(default)]
     pub rank: Rank,
 }
 
-/// How this process ranks against others where they want the same CPU or disk.
+/// The rank of this process among others that want the same CPU or disk.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// Its nice value: 0 unless somebody chose another one, 19 is the last.
+    /// Its nice value: 0 unless it was changed, 19 is the lowest rank.
     pub nice: i32,
-    /// The policy of the scheduler, if it is one that gives way to others: "batch", "idle".
+    /// The scheduling policy, if it yields to others: "batch", "idle".
     pub policy: Option<String>,
     /// The priority of its I/Os, if one was set.
     #[serde(rename = "io_priority", with = "priority_as_text")]
     #[schemars(with = "Option<String>")]
     pub io: Option<IoPriority>,
-    /// The nice value of its session, where the kernel groups the sessions (autogroup).
+    /// The nice value of its session, if the kernel groups the sessions (autogroup).
     pub session_nice: Option<i32>,
-    /// The least weight of its cgroups for CPU time, as a share of the default; none if it is the
-    /// default or not told.
+    /// The smallest weight of its cgroups for CPU time, as a share of the default; none if it is
+    /// the default or unknown.
     pub cpu_weight: Option<f64>,
 }
 
@@ -74,17 +75,17 @@ pub struct Rank {
 pub struct CpuPlace {
     /// Its number.
     pub number: u32,
-    /// Its package, which is its socket; none where that is not told, as below.
+    /// Its package, which is its socket; none if it is unknown.
     pub package: Option<u32>,
     /// Its core in the package: CPUs that share both are siblings on one core.
     pub core: Option<u32>,
-    /// Its NUMA node; none where that is not told.
+    /// Its NUMA node; none if it is unknown.
     pub node: Option<u32>,
 }
 
 impl CpuPlace {
-    /// Its package and its core there: CPUs with the same are siblings on one core. None where that is
-    /// not told.
+    /// Its package and its core there: CPUs with the same pair are siblings on one core. None if
+    /// they are unknown.
     pub fn whole_core(&self) -> Option<(u32, u32)> {
         self.package.zip(self.core)
     }
@@ -95,13 +96,13 @@ impl CpuPlace {
 pub struct Clock {
     /// "tsc" or "CLOCK_MONOTONIC".
     pub source: String,
-    /// The smallest step that was seen, in nanoseconds.
+    /// The smallest step that was observed, in nanoseconds.
     pub resolution_ns: f64,
-    /// What one reading costs, in nanoseconds.
+    /// The cost of one reading, in nanoseconds.
     pub cost_ns: f64,
 }
 
-/// What kind of thing a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -113,9 +114,9 @@ pub enum TargetKind {
     Simulated,
     /// A character device such as /dev/zero, for calibration.
     CharacterDevice,
-    /// A folder: the place of files that do not exist yet. It can be inspected, not measured.
+    /// A folder, for files that do not exist yet. It can be inspected, not measured.
     Folder,
-    /// An NVMe generic device such as /dev/ng0n1, which takes NVMe commands as they are.
+    /// An NVMe generic device such as /dev/ng0n1, which takes NVMe commands directly.
     NvmeGeneric,
 }
 
@@ -140,84 +141,89 @@ pub struct Target {
     pub name: String,
     /// With every link resolved.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: TargetKind,
-    /// Which file it is, if it is one.
+    /// The file's identity, if it is a file.
     #[serde(skip)]
     pub identity: Option<FileIdentity>,
-    /// The number that the kernel gave the disk as it came, which no other gets before the machine is
-    /// started again; none where it tells none, as before Linux 5.15.
+    /// The sequence number that the kernel gave the disk when it appeared. No other disk gets the
+    /// same number before the next boot. None if the kernel gives none, as before Linux 5.15.
     #[serde(skip)]
     pub disk_sequence: Option<u64>,
-    /// How large it is. Of a folder, what is free; of a character device, a nominal size.
+    /// Its size. For a folder, the free space; for a character device, a nominal size.
     #[serde(rename = "size_bytes")]
     pub size: Bytes,
-    /// What offsets, lengths and memory of direct I/O have to be multiples of.
+    /// Offsets, lengths and memory of direct I/O have to be multiples of these.
     #[serde(rename = "direct_alignment_bytes")]
     pub direct_alignment: Option<Bytes>,
-    /// Which writes to it can be atomic; none where no write can, or where the kernel does not tell.
+    /// The writes to it that can be atomic; none if no write can, or if the kernel does not report
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_writes: Option<AtomicWrites>,
-    /// The file system it is on, if it is a file.
+    /// The file system that holds it, if it is a file.
     pub file_system: Option<FileSystem>,
-    /// What of the file was ever written, if it is a file and its file system can tell.
+    /// The parts of the file that were ever written, if it is a file and its file system reports
+    /// them.
     pub extents: Option<Extents>,
-    /// What samples of what is read are like; none where none were taken, or none could be read.
+    /// What samples of the data that the run reads look like; none if no samples were taken, or
+    /// none could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// What a probe of writes has told of what it makes of data of which something can be saved; none
-    /// where there was no probe.
+    /// The result of a probe with writes: how the target treats data of which something can be
+    /// saved; none without a probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
-    /// The devices below, from the top to the bottom; a layer comes before what it consists of.
+    /// The devices below, from the top to the bottom; a layer comes before its members.
     pub layers: Vec<Layer>,
-    /// Who uses the target, what forbids writing to it, and the marks found on a device. Of a file it
-    /// names swap and loop devices.
+    /// The users of the target, anything else that forbids writing to it, and the signatures found
+    /// on a device. For a file these are swap and loop devices.
     pub in_use: Vec<InUse>,
-    /// What its commands have to know, if it is an NVMe generic device.
+    /// What its commands need to know, if it is an NVMe generic device.
     #[serde(skip)]
     pub namespace: Option<Namespace>,
-    /// What the control groups of this process allow it at the devices below.
+    /// The limits that control groups of this process set on the devices below.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<IoLimit>,
 }
 
-/// What makes a file itself: another one that takes its name differs.
+/// The identity of a file: another file that takes its name has another identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
     /// The number of its file system.
     pub device: u64,
-    /// The number of its inode, which comes again once the file is removed.
+    /// The number of its inode, which may be reused once the file is removed.
     pub inode: u64,
-    /// When the inode was made, in nanoseconds since 1970; none where the file system does not tell.
+    /// The inode's time of birth, in nanoseconds since 1970; none if the file system does not
+    /// record it.
     pub born_ns: Option<u64>,
-    /// What tells it from those that had its inode's number before; none where the file system does not
-    /// tell, or has none.
+    /// The inode's generation, which distinguishes it from earlier inodes with its number; none if
+    /// the file system does not report one.
     pub generation: Option<u32>,
 }
 
 impl FileIdentity {
-    /// What no other file with its number has; none where its file system tells nothing like it.
+    /// What distinguishes this file from all others with its number; none if the file system
+    /// reports nothing of the kind.
     pub fn birth(&self) -> Option<String> {
         let born = self.born_ns.map(|born| format!("born {born} ns after 1970"));
         born.or_else(|| self.generation.map(|generation| format!("generation {generation}")))
     }
 }
 
-/// What a control group of this process allows it at a device.
+/// A limit that a control group of this process sets on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoLimit {
     /// The kernel's name of the device, such as "sda".
     pub device: String,
-    /// What is limited.
+    /// The quantity that is limited.
     pub kind: IoLimitKind,
     /// The figure, in the unit of its kind.
     pub value: u64,
-    /// The file that says so.
+    /// The file that contains the limit.
     pub file: String,
 }
 
-/// What a control group can limit at a device.
+/// The quantities that a control group can limit at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IoLimitKind {
@@ -229,12 +235,11 @@ pub enum IoLimitKind {
     ReadIops,
     /// Writes per second.
     WriteIops,
-    /// The response time, in microseconds, that others are held back for when it is missed
+    /// The response time in microseconds: if this group misses it, others are held back
     /// (io.latency).
     #[serde(rename = "latency")]
     TargetTime,
-    /// The share of the device beside other groups, of which 100 is the usual one (io.weight,
-    /// io.bfq.weight).
+    /// The share of the device relative to other groups, usually 100 (io.weight, io.bfq.weight).
     Weight,
 }
 
@@ -252,7 +257,7 @@ impl IoLimitKind {
     }
 }
 
-/// An NVMe namespace, as commands that pass by the block layer have to know it.
+/// An NVMe namespace, with the facts that commands need which bypass the block layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
     /// Major and minor number of the generic device.
@@ -265,11 +270,11 @@ pub struct Namespace {
     pub logical_block: Bytes,
     /// The most that one command may move.
     pub largest: Bytes,
-    /// Which of the kernel's limits that is: "queue/max_hw_sectors_kb".
+    /// The kernel's limit that sets this: "queue/max_hw_sectors_kb".
     pub limit: &'static str,
 }
 
-/// A priority of I/Os as people write it, such as "idle" or "best-effort:7".
+/// An I/O priority as people write it, such as "idle" or "best-effort:7".
 mod priority_as_text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -292,15 +297,16 @@ mod priority_as_text {
 }
 
 impl Host {
-    /// The CPUs' worth of time that this process can have at most.
+    /// The most CPUs' worth of time that this process can have.
     pub fn cpu_time(&self) -> f64 {
         let cpus = f64::from(self.cpus);
         self.cpu_limit.map_or(cpus, |limit| limit.min(cpus))
     }
 }
 
-/// Which writes can be atomic, as the file system or the device tells it (STATX_WRITE_ATOMIC): those of
-/// a size that is a power of two from the smallest to the largest, at a multiple of that size.
+/// The writes that can be atomic, as the file system or the device reports them
+/// (STATX_WRITE_ATOMIC): those with a size that is a power of two from the smallest to the largest,
+/// at a multiple of that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtomicWrites {
     /// The smallest size.
@@ -312,7 +318,7 @@ pub struct AtomicWrites {
 }
 
 impl AtomicWrites {
-    /// The limits that the kernel tells; none where it says that there are no such writes.
+    /// The limits that the kernel reports; none if it reports that no write can be atomic.
     pub fn of(smallest: Bytes, largest: Bytes) -> Option<Self> {
         (Bytes(0) < smallest && smallest <= largest).then_some(Self { smallest, largest })
     }
@@ -324,7 +330,7 @@ impl AtomicWrites {
 }
 
 impl Target {
-    /// A simulated device: nothing below it.
+    /// A simulated device: it has no layers below.
     pub fn simulated(name: &str, size: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -346,7 +352,8 @@ impl Target {
         }
     }
 
-    /// Who uses it, or may do so unseen; without what was found on it, which nobody need use.
+    /// The users of the target, including users that cannot be seen, but not the signatures that
+    /// were found on it, because data need not be in use.
     pub fn uses(&self) -> impl Iterator<Item = &InUse> {
         self.in_use.iter().filter(|one| !matches!(one, InUse::Signature { .. }))
     }
@@ -356,12 +363,12 @@ impl Target {
         self.layers.iter().find(|layer| 1 < layer.members.len())
     }
 
-    /// How many drives it is spread over, as far as can be seen from here: at least one.
+    /// The number of drives that it is spread over, as far as can be seen from here: at least one.
     pub fn drives(&self) -> u32 {
         self.array().map_or(1, |array| array.members.len() as u32)
     }
 
-    /// Whether all disks at its bottom are known to turn.
+    /// Whether all disks at its bottom are known to be rotating disks.
     pub fn turns(&self) -> bool {
         let mut disks = self.disks().peekable();
         disks.peek().is_some() && disks.all(|disk| disk.turns() == Some(true))
@@ -373,12 +380,12 @@ impl Target {
     }
 }
 
-/// The file system that a file is on.
+/// The file system that holds a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// "ext4", "xfs", "btrfs", "tmpfs", "fuse" ...
     pub kind: String,
-    /// What is mounted.
+    /// The source of the mount.
     pub source: String,
     /// Where it is mounted.
     pub mount_point: String,
@@ -387,7 +394,7 @@ pub struct FileSystem {
     /// Its size.
     #[serde(rename = "size_bytes")]
     pub size: Bytes,
-    /// What an unprivileged process may still use.
+    /// The space that an unprivileged process may still use.
     #[serde(rename = "available_bytes")]
     pub available: Bytes,
     /// Whether it was mounted read-only.
@@ -396,7 +403,8 @@ pub struct FileSystem {
     pub copy_on_write: bool,
     /// The compression that is switched on, if one is.
     pub compression: Option<String>,
-    /// In which layer of an overlay the file lies; none where that cannot be seen, or it is no overlay.
+    /// The layer of an overlay that holds the file; none if the layers cannot be seen, or it is not
+    /// an overlay.
     #[serde(skip)]
     pub overlay: Option<OverlayLayer>,
 }
@@ -404,46 +412,48 @@ pub struct FileSystem {
 /// A layer of an overlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverlayLayer {
-    /// The one that takes writes.
+    /// The layer that takes writes.
     Upper,
-    /// One that is never written: the file is copied up before it is first written to.
+    /// A layer that is never written to: a file in it is copied up before the first write to it.
     Lower,
 }
 
-/// What of a file was ever written.
+/// Which parts of a file were ever written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// Written bytes.
     #[serde(rename = "written_bytes")]
     pub written: Bytes,
-    /// Bytes that are reserved and never were written: they read as zeros without the medium.
+    /// Bytes that are reserved but were never written: they read as zeros without reaching the
+    /// medium.
     #[serde(rename = "unwritten_bytes")]
     pub unwritten: Bytes,
     /// Bytes that are not even reserved.
     #[serde(rename = "holes_bytes")]
     pub holes: Bytes,
-    /// How many extents there are.
+    /// The number of extents.
     pub count: u64,
-    /// Bytes in which other files, snapshots or other places of the file have a part: a write puts
+    /// Bytes that are shared with other files, snapshots or other places of the file: a write puts
     /// them elsewhere.
     #[serde(rename = "shared_bytes", default, skip_serializing_if = "Bytes::is_zero")]
     pub shared: Bytes,
-    /// Where it never was written, from offset to offset, in order; none where that is not known.
+    /// The ranges that were never written, from offset to offset, in order; none if they are not
+    /// known.
     #[serde(skip)]
     pub never_written: Option<Vec<(u64, u64)>>,
-    /// Where it is shared; none where that is not known.
+    /// The ranges that are shared; none if they are not known.
     #[serde(skip)]
     pub shared_at: Option<Vec<(u64, u64)>>,
 }
 
 impl Extents {
-    /// Bytes of these ranges, which are in order and do not overlap, that never were written; none
-    /// where it is not known where those are.
+    /// How many bytes of these ranges, which are in order and do not overlap, were never written;
+    /// none if those places are not known.
     pub fn never_written_of(&self, ranges: &[(u64, u64)]) -> Option<Bytes> {
         Some(common(self.never_written.as_ref()?, ranges))
     }
 
-    /// Bytes of these ranges that are shared; none where it is not known where those are.
+    /// How many bytes of these ranges are shared; none if those places are not known.
     pub fn shared_of(&self, ranges: &[(u64, u64)]) -> Option<Bytes> {
         Some(common(self.shared_at.as_ref()?, ranges))
     }
@@ -462,21 +472,21 @@ fn common(some: &[(u64, u64)], others: &[(u64, u64)]) -> Bytes {
     Bytes(sum)
 }
 
-/// What samples of a target's content are like, taken before a run.
+/// What samples of a target's content look like, taken before a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
-    /// Blocks that were read, each at another place.
+    /// Blocks that were read, each at a different place.
     pub samples: u32,
-    /// How large each was.
+    /// The size of each.
     #[serde(rename = "block_bytes")]
     pub block: Bytes,
-    /// Those of zeros alone.
+    /// Those that are all zeros.
     pub zeros: u32,
-    /// Those full of a pattern of at most 512 bytes that is not zeros.
+    /// Those that consist of a pattern of at most 512 bytes that is not zeros.
     pub patterned: u32,
-    /// Those of the others that equal another one.
+    /// Those of the others that equal another block.
     pub equal: u32,
-    /// The share of what is neither that an entropy coder saves, in the mean: from 0 to 1.
+    /// The share of the remaining blocks that an entropy coder saves, on average: from 0 to 1.
     pub compressible: f64,
 }
 
@@ -492,26 +502,26 @@ impl Content {
 pub struct Layer {
     /// The kernel's name, such as "md0" or "nvme0n1".
     pub name: String,
-    /// Major and minor number; none for what has no device of its own.
+    /// Major and minor number; none for a layer without its own device.
     pub device: Option<(u32, u32)>,
-    /// What it is.
+    /// Its kind.
     pub kind: LayerKind,
-    /// How large it is.
+    /// Its size.
     #[serde(rename = "size_bytes")]
     pub size: Bytes,
-    /// The places, in the target's list of layers, of what this one consists of.
+    /// Its members, by their places in the target's list of layers.
     pub members: Vec<usize>,
     /// How it spreads data over its members, if it does.
     pub stripe: Option<Stripe>,
-    /// Free words on the kind, such as "raid6" or "crypt" or a loop device's file.
+    /// A free-text detail of the kind, such as "raid6" or "crypt" or a loop device's file.
     pub detail: Option<String>,
-    /// Where it begins on what it consists of, if it is a partition or a loop device.
+    /// Where it begins on the layer below, if it is a partition or a loop device.
     #[serde(rename = "begins_at_bytes", default, skip_serializing_if = "Option::is_none")]
     pub begins_at: Option<Bytes>,
-    /// Whether a loop device goes past the page cache to its file.
+    /// Whether a loop device accesses its file without the page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<bool>,
-    /// Whether an array is whole and at rest.
+    /// Whether an array is complete and idle.
     #[serde(skip)]
     pub array: Option<ArrayState>,
     /// The request queue, for every whole device.
@@ -521,7 +531,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Whether it is a disk that a hypervisor presents, as far as it tells.
+    /// Whether it is a disk that a hypervisor presents, as far as it reports that.
     pub fn is_virtual(&self) -> bool {
         let Some(disk) = &self.disk else { return false };
         let model = disk.model.as_deref().unwrap_or_default();
@@ -531,19 +541,19 @@ impl Layer {
             || marks.iter().any(|mark| model.contains(mark))
     }
 
-    /// Whether it is a disk that turns; none where nobody knows. What a virtual disk, a loop device and
-    /// the like say about it is the kernel's default and no fact.
+    /// Whether it is a rotating disk; none if this is unknown. For a virtual disk, a loop device
+    /// and the like the kernel's flag is only a default and not a fact.
     pub fn turns(&self) -> Option<bool> {
         let is_real = self.kind == LayerKind::Disk && !self.is_virtual();
         self.disk.as_ref().filter(|_| is_real)?.rotational
     }
 }
 
-/// What a layer is.
+/// The kind of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// A whole disk, or what looks like one from here.
+    /// A whole disk, or a device that looks like one from here.
     #[default]
     Disk,
     /// A partition.
@@ -578,10 +588,10 @@ impl LayerKind {
 /// How an array spreads data over its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stripe {
-    /// What goes to one member before the next one's turn.
+    /// The amount that goes to one member before the next one follows.
     #[serde(rename = "chunk_bytes")]
     pub chunk: Bytes,
-    /// The data of one full stripe: a write of less may have to read first.
+    /// The data of one full stripe: a write of less may need reads first.
     #[serde(rename = "full_bytes")]
     pub full: Bytes,
 }
@@ -598,25 +608,25 @@ pub struct Queue {
     /// The smallest addressable unit.
     #[serde(rename = "logical_sector_bytes")]
     pub logical_sector: Option<Bytes>,
-    /// What the medium writes at once.
+    /// The smallest unit that the medium writes.
     #[serde(rename = "physical_sector_bytes")]
     pub physical_sector: Option<Bytes>,
     /// The size below which the device asks not to be written.
     #[serde(rename = "minimum_io_bytes")]
     pub minimum_io: Option<Bytes>,
-    /// The size that the device likes best; none if it does not say.
+    /// The size that the device prefers; none if it does not report one.
     #[serde(rename = "optimal_io_bytes")]
     pub optimal_io: Option<Bytes>,
-    /// The largest request the kernel will send.
+    /// The largest request that the kernel sends.
     #[serde(rename = "max_request_bytes")]
     pub max_request: Option<Bytes>,
-    /// The most pieces of memory that a request may consist of.
+    /// The largest number of memory segments in a request.
     #[serde(skip)]
     pub max_segments: Option<u32>,
-    /// Whether there is a volatile write cache ("write back"), by what the kernel was told last.
+    /// Whether there is a volatile write cache ("write back"), by the kernel's setting.
     pub volatile_write_cache: Option<bool>,
-    /// Whether there is one by what the device itself or its driver says, where that can be seen beside
-    /// what the kernel was told.
+    /// Whether there is one according to the device itself or its driver, if that can be seen
+    /// besides the kernel's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_cache_told: Option<bool>,
     /// Whether writes can be made durable one by one (FUA), which the kernel counts as no flushes.
@@ -645,7 +655,7 @@ pub struct Disk {
     pub numa_node: Option<u32>,
     /// How it is attached: "nvme", "virtio", "scsi" ...
     pub transport: Option<String>,
-    /// Commands the device itself holds at once, where it says so.
+    /// The number of commands that the device itself holds at once, if it reports it.
     pub device_queue_depth: Option<u32>,
 }
 
@@ -657,90 +667,92 @@ pub enum InUse {
     Mounted {
         /// The device that is.
         device: String,
-        /// Where.
+        /// The mount point.
         mount_point: String,
     },
-    /// It, or a partition of it, is swap that is switched on.
+    /// It, or a partition of it, is active swap.
     Swap {
         /// The device that is.
         device: String,
     },
-    /// Another device is made of it: md, LVM, device mapper.
+    /// Another device is built on it: md, LVM, device mapper.
     Holder {
         /// The device that is held.
         device: String,
         /// The device that holds it.
         holder: String,
     },
-    /// It carries the mark of a file system, a RAID member, LVM, swap, a partition table.
+    /// It carries the signature of a file system, a RAID member, LVM, swap, a partition table.
     Signature {
-        /// The device that does.
+        /// The device that carries it.
         device: String,
-        /// What the mark stands for.
+        /// The meaning of the signature.
         kind: String,
     },
-    /// Somebody has it open for himself alone.
+    /// A program has opened it exclusively.
     Exclusive {
         /// The device.
         device: String,
     },
-    /// Whether it holds data, or is used, cannot be seen: it may be anybody's.
+    /// fathom cannot see whether it holds data or is in use: it may be anybody's.
     Unknown {
         /// The device, or the file.
         device: String,
-        /// What stands in the way.
+        /// The obstacle.
         why: String,
     },
 }
 
-/// Counters of the host at one moment. Only differences mean anything.
+/// Counters of the host at one moment. Only differences have a meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// How long after an end of the window they were read at most; of a difference, both together.
+    /// The longest delay with which they were read after an end of the window; in a difference, the
+    /// sum of both delays.
     pub late: Span,
     /// One for each CPU that is online, by its number.
     pub cpus: Vec<(u32, CpuTime)>,
-    /// One for each disk at the bottom of a target and each device that the target itself is or,
-    /// if it is a file, lies on.
+    /// One for each disk at the bottom of a target, and for each device that is a target or holds a
+    /// file that is one.
     pub devices: Vec<DeviceCounters>,
     /// User CPU time of this process, all threads together, those of io_uring included.
     pub process_user: Span,
     /// Kernel CPU time of this process.
     pub process_kernel: Span,
-    /// Time that the cgroup kept us off the CPUs.
+    /// Time for which the cgroup kept the process off the CPUs.
     pub throttled: Option<Span>,
-    /// What io_uring's own threads did for us; only looked at where io_uring carries the I/Os.
+    /// The work of io_uring's own threads for this process; only recorded if io_uring carries the
+    /// I/Os.
     pub io_wq: Option<IoWq>,
-    /// What memory cost.
+    /// The cost of memory.
     pub memory: Memory,
-    /// Who traces the process, such as "gdb (4711)".
+    /// The program that traces the process, such as "gdb (4711)".
     pub tracer: Option<String>,
-    /// When the process or the machine did not run; known of a window alone, and none where nobody
-    /// watched.
+    /// Times in which the process or the machine did not run; known only for a window, and none if
+    /// they were not recorded.
     pub pauses: Option<Pauses>,
     /// The software RAID arrays below the targets, as they are at that moment.
     pub arrays: Vec<ArrayState>,
     /// The journals of the file systems that the targets are on.
     pub journals: Vec<Journal>,
-    /// What is seen of each target, by its place; none of one that was not looked at.
+    /// The observed state of each target, by its place; none for a target that was not examined.
     pub targets: Vec<Option<Seen>>,
 }
 
-/// What is seen of a target at one moment, or, of a difference, what became of it.
+/// The observed state of a target at one moment or, in a difference, how it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Whether its path names something else than what was opened, or nothing.
+    /// Whether its path names another file than the one that was opened, or none.
     pub replaced: bool,
-    /// When what is in it was changed last, in nanoseconds since 1970; of a difference by how much
-    /// that moved.
+    /// The time of the last change of its content, in nanoseconds since 1970; in a difference, by
+    /// how much it moved.
     pub modified_ns: u64,
-    /// Its size; of a difference by how much that changed. None of a device has one here: it is zero.
+    /// Its size; in a difference, by how much it changed. A device has no size here: it is zero.
     pub size: Bytes,
-    /// Other fathoms that have it open; none where that cannot be told.
+    /// Other fathom processes that have it open; none if this is unknown.
     pub others: Option<Others>,
 }
 
-/// Other fathoms at a target.
+/// Other fathom processes at a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
     /// Whether there is one.
@@ -750,7 +762,7 @@ pub struct Others {
 }
 
 impl Seen {
-    /// What became of it from `earlier` to this.
+    /// The change from `earlier` to this.
     pub fn since(&self, earlier: &Self) -> Self {
         let either = |(now, then): (Others, Others)| Others {
             present: now.present || then.present,
@@ -765,19 +777,19 @@ impl Seen {
     }
 }
 
-/// Whether a software RAID array is whole and at rest.
+/// Whether a software RAID array is complete and idle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayState {
     /// The kernel's name, such as "md0".
     pub name: String,
-    /// Disks that it lacks.
+    /// The number of missing disks.
     pub missing: u32,
-    /// What it is busy with by itself, such as "resync" or "recover"; none if it is idle.
+    /// Its own activity, such as "resync" or "recover"; none if it is idle.
     pub action: Option<String>,
 }
 
 impl ArrayState {
-    /// What is said of an array over some time: what it lacked or did at either end of it.
+    /// The state of an array over some time: missing disks and activity at either end of it.
     fn since(&self, earlier: &Self) -> Self {
         Self {
             name: self.name.clone(),
@@ -787,8 +799,8 @@ impl ArrayState {
     }
 }
 
-/// What the journal of a file system has done. Only differences mean anything, but for the size of
-/// what is mean.
+/// The work of a file system's journal. Only differences have a meaning, except for the size, which
+/// is a mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
     /// The file system: "ext4", "xfs".
@@ -797,7 +809,8 @@ pub struct Journal {
     pub device: String,
     /// Transactions that were committed, or writes of the log.
     pub commits: u64,
-    /// What the journal wrote for them: of ext4 by the mean of all transactions since it was mounted.
+    /// The bytes that the journal wrote for them: for ext4 by the mean of all transactions since it
+    /// was mounted.
     pub bytes: Bytes,
 }
 
@@ -812,35 +825,36 @@ impl Journal {
     }
 }
 
-/// What io_uring's own threads (io-wq) did for this process. The kernel hands them every I/O that
-/// it cannot start without waiting.
+/// The work of io_uring's own threads (io-wq) for this process. The kernel hands them every I/O
+/// that it cannot start without waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoWq {
-    /// I/Os that they were handed, where we may count them.
+    /// I/Os that were handed to them, if fathom may count them.
     pub handed_over: Option<u64>,
-    /// Each thread's number and the CPU time that it used. `None` where the kernel does not show
-    /// them as threads of ours, before Linux 5.12.
+    /// Each thread's number and the CPU time that it used. `None` if the kernel does not show them
+    /// as threads of the process, before Linux 5.12.
     pub threads: Option<Vec<(u32, Span)>>,
-    /// The number of each thread of the rings, those that submit (SQPOLL) among them, and for how
-    /// long it was ready to run and did not. `None` where the kernel does not show them.
+    /// For each thread of the rings, submission threads (SQPOLL) included: its number, and how long
+    /// it was ready to run and did not run. `None` if the kernel does not show them.
     pub waits: Option<Vec<(u32, Span)>>,
 }
 
 impl IoWq {
-    /// CPU time of all of them.
+    /// The CPU time of all of them.
     pub fn cpu(&self) -> Option<Span> {
         let threads = self.threads.as_ref()?;
         Some(threads.iter().fold(Span(0), |sum, (_, cpu)| sum + *cpu))
     }
 
-    /// How long all threads of the rings were ready to run and did not.
+    /// How long all threads of the rings together were ready to run and did not run.
     pub fn wait(&self) -> Option<Span> {
         let waits = self.waits.as_ref()?;
         Some(waits.iter().fold(Span(0), |sum, (_, wait)| sum + *wait))
     }
 
-    /// From `earlier` to this. A thread that only this has began in between; what one used that
-    /// only the other has, because it ended, is not known and left out.
+    /// The difference from `earlier` to this. A thread that only this one has began in between. The
+    /// time of a thread that only the earlier one has is unknown, because it ended, and is left
+    /// out.
     fn since(&self, earlier: &Self) -> Self {
         let handed_over = match (self.handed_over, earlier.handed_over) {
             (Some(now), Some(then)) => Some(now.saturating_sub(then)),
@@ -867,21 +881,22 @@ impl IoWq {
 pub struct Pauses {
     /// The first of them.
     pub found: Vec<Pause>,
-    /// How long all others were together.
+    /// The total length of all others.
     pub others: Span,
-    /// Whether the kernel tells how long a thread waits for a CPU; where not, a machine that stood
+    /// Whether the kernel reports how long a thread waits for a CPU; if not, a machine that stood
     /// still cannot be told from a busy one.
     pub tells_waiting: bool,
 }
 
-/// A time in which nothing of the process ran, though it did not wait for a CPU.
+/// A time in which no thread of the process ran, although it did not wait for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Whose it was.
+    /// What stood still.
     pub kind: PauseKind,
-    /// When it began at the earliest, from the start of the window; at most 50 ms before it did.
+    /// The earliest time at which it began, from the start of the window; at most 50 ms before it
+    /// did.
     pub after: Span,
-    /// How long it was at least; at most 50 ms less than it was.
+    /// Its shortest possible length; at most 50 ms less than the true one.
     pub length: Span,
 }
 
@@ -892,21 +907,21 @@ pub enum PauseKind {
     Process,
     /// The machine, or a CPU of it, did not run: a virtual machine that was paused.
     Machine,
-    /// The machine slept, which the kernel tells itself.
+    /// The machine was suspended, which the kernel itself reports.
     Suspended,
 }
 
-/// What memory cost in the window.
+/// The cost of memory in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Pages of this process that had to be read before it could go on; none if not told.
+    /// Pages of this process that had to be read before it could go on; none if this is unknown.
     pub major_faults: Option<u64>,
-    /// What the machine read from swap.
+    /// Bytes that the machine read from swap.
     pub swapped_in: Option<Bytes>,
-    /// What it wrote there.
+    /// Bytes that it wrote there.
     pub swapped_out: Option<Bytes>,
-    /// Time in which some thread of our cgroup, or of the machine where that is not told, waited for
-    /// memory.
+    /// Time in which some thread of the cgroup, or of the machine if the cgroup's time is unknown,
+    /// waited for memory.
     pub stalled: Option<Span>,
 }
 
@@ -933,7 +948,7 @@ pub struct CpuTime {
     pub kernel: Span,
     /// Idle, or waiting for I/O.
     pub idle: Span,
-    /// Taken by the hypervisor for somebody else.
+    /// Taken by the hypervisor for other guests.
     pub steal: Span,
 }
 
@@ -948,12 +963,12 @@ impl CpuTime {
         }
     }
 
-    /// All of it.
+    /// The sum of all.
     pub fn total(&self) -> Span {
         self.user + self.kernel + self.idle + self.steal
     }
 
-    /// What others used, of a process that used so much itself.
+    /// The time that other programs used, if the process used this much.
     pub fn others(&self, own: Span) -> Span {
         self.user + self.kernel - own
     }
@@ -968,22 +983,22 @@ pub struct DeviceCounters {
     pub device: (u32, u32),
     /// Reads that completed.
     pub reads: u64,
-    /// What they read.
+    /// The bytes of these reads.
     pub read_bytes: Bytes,
     /// Writes that completed.
     pub writes: u64,
-    /// What they wrote.
+    /// The bytes of these writes.
     pub written_bytes: Bytes,
-    /// For how long its reads and its writes were under way in the block layer, each added up; the
-    /// kernel tells it in milliseconds. None where nobody has looked.
+    /// The time that its reads, and its writes, spent in the block layer, added up; the kernel
+    /// reports it in milliseconds. None if it was not recorded.
     pub under_way: Option<[Span; 2]>,
-    /// Reads and writes that the block layer joined to a neighbor, so that they are counted with it as
-    /// one. None where nobody has looked.
+    /// Reads and writes that the block layer merged with a neighbor, so that both count as one.
+    /// None if they were not recorded.
     pub merged: Option<[u64; 2]>,
-    /// Flushes that completed, where the kernel counts them.
+    /// Flushes that completed, if the kernel counts them.
     pub flushes: u64,
-    /// What it needs for all that it holds, if it is memory that compresses (zram): of a window, at its
-    /// end.
+    /// The memory that it needs for its data, if it is compressed memory (zram): for a window, at
+    /// its end.
     pub held: Option<Bytes>,
 }
 
@@ -993,7 +1008,7 @@ impl Counters {
         self.process_user + self.process_kernel
     }
 
-    /// The time of the chosen CPUs together; none where there is none.
+    /// The time of the chosen CPUs together; none if no CPU is chosen.
     pub fn cpu_time(&self, chosen: impl Fn(u32) -> bool) -> Option<CpuTime> {
         let cpus = self.cpus.iter().filter(|(cpu, _)| chosen(*cpu));
         let sum = cpus.fold(CpuTime::default(), |sum, (_, cpu)| CpuTime {
@@ -1005,8 +1020,8 @@ impl Counters {
         (sum.total() > Span(0)).then_some(sum)
     }
 
-    /// What was counted from `earlier` to this; devices and CPUs that only one of them has are
-    /// left out.
+    /// The counts from `earlier` to this; devices and CPUs that only one of the two has are left
+    /// out.
     pub fn since(&self, earlier: &Self) -> Self {
         let cpus = self
             .cpus
@@ -1064,14 +1079,14 @@ impl Counters {
     }
 }
 
-/// What became of everything that both moments have, by its name.
+/// The difference of everything that both moments have, by its name.
 fn paired<T>(now: &[T], then: &[T], name: fn(&T) -> &String, since: fn(&T, &T) -> T) -> Vec<T> {
     now.iter()
         .filter_map(|one| Some(since(one, then.iter().find(|other| name(other) == name(one))?)))
         .collect()
 }
 
-/// What passed, where both ends are known.
+/// The difference, if both ends are known.
 fn difference(now: Option<Span>, then: Option<Span>) -> Option<Span> {
     Some(now? - then?)
 }

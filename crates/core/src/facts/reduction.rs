@@ -1,9 +1,9 @@
-//! What a target makes of data of which something can be saved, as a probe of writes has seen it: what
-//! compresses, deduplicates or leaves out zeros moves less than it was asked to, and its figures are
-//! then not those of unique data.
+//! How a target treats data of which something can be saved, as found by a probe with writes. A
+//! target that compresses, deduplicates or leaves out zeros moves less data than requested, and its
+//! figures are then not those of unique data.
 //!
-//! Two things give it away: less of such data reaches the devices, where the kernel counts that, or it is
-//! written faster. Neither is needed for the other.
+//! Two signs show it: less of such data reaches the devices, if the kernel counts that, or it is
+//! written faster. Either sign is enough.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::spec::Payload;
 use crate::stats::Ratio;
 
-/// Faster by this factor in the mean, at the lower end of its interval, is much; so is so much less that
-/// reaches the devices, at the upper end.
+/// This factor is large if data is faster by it on average, at the lower end of its interval, or if
+/// fewer bytes reach the devices by it, at the upper end.
 pub const MUCH: f64 = 1.2;
 
-/// What can be known of an effect.
+/// How certain an effect is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It is there.
+    /// The effect is there.
     Yes,
-    /// It is not, or too small to matter.
+    /// The effect is not there, or too small to matter.
     No,
     /// It cannot be told.
     Unknown,
@@ -38,14 +38,14 @@ impl Answer {
     }
 }
 
-/// How one kind of data compares with another, all else alike.
+/// The comparison of one kind of data with another, all else being equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Saving {
     /// How many times as fast it was written.
     pub speed: Option<Ratio>,
-    /// What of it reached the devices below, of what did of the other; none where nobody counts that.
-    /// Where a device tells all that it needs for what it holds, this is all there is to know, and the
-    /// speed is none.
+    /// The bytes that reached the devices below, divided by those of the other kind; none if they
+    /// are not counted. If a device reports all that it needs for its data, this is all there is to
+    /// know, and there is no speed.
     pub reached: Option<Ratio>,
 }
 
@@ -54,14 +54,14 @@ impl Saving {
     pub fn answer(self) -> Answer {
         let by_bytes = Answer::is_much(self.reached.map(Ratio::inverse));
         match self.speed {
-            // What is below the last device that counts may still save.
+            // The layers below the last device that counts may still save.
             Some(_) if by_bytes != Answer::Yes => Answer::is_much(self.speed),
             _ => by_bytes,
         }
     }
 
-    /// "took 25 % (24 to 26 %) of the bytes that unique data takes", "was written 2.00 times as fast as
-    /// unique data (1.90 to 2.10)": what tells more of it.
+    /// "took 25 % (24 to 26 %) of the bytes that unique data takes", "was written 2.00 times as
+    /// fast as unique data (1.90 to 2.10)": the figure that shows more of it.
     fn in_words(self, was: &str) -> String {
         let by_bytes = Answer::is_much(self.reached.map(Ratio::inverse)) == Answer::Yes;
         match (self.reached.filter(|_| by_bytes || self.speed.is_none()), self.speed) {
@@ -83,12 +83,12 @@ impl Saving {
     }
 }
 
-/// What a probe of writes has told of a target.
+/// The result of a probe of a target with writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "Written")]
 #[schemars(with = "Written")]
 pub struct Reduction {
-    /// How often each kind of data was written, in turns by chance.
+    /// How often each kind of data was written, in random alternation.
     pub passes: u32,
     /// Unique blocks of which a compressor saves three quarters, against unique data.
     pub compressible: Saving,
@@ -100,10 +100,10 @@ pub struct Reduction {
     pub zeros_to_repeated: Saving,
 }
 
-/// What the result file has of it: the answers besides.
+/// The same as the result file has it: with the answers in addition.
 #[derive(Serialize, JsonSchema)]
 struct Written {
-    /// How often each kind of data was written, in turns by chance.
+    /// How often each kind of data was written, in random alternation.
     passes: u32,
     /// Whether the target compresses.
     compresses: Answer,
@@ -150,7 +150,8 @@ impl Reduction {
         self.repeated.answer()
     }
 
-    /// Whether it leaves out zeros: saves on them by more than by what it does to other data.
+    /// Whether the target leaves out zeros: whether it saves more on them than its treatment of
+    /// other data explains.
     pub fn skips_zeros(&self) -> Answer {
         let beside = self.zeros_to_repeated.answer();
         match (self.zeros.answer(), self.deduplicates()) {
@@ -166,7 +167,7 @@ impl Reduction {
 
     /// Whether it does any of that.
     pub fn reduces(&self) -> Answer {
-        // Whatever it is: who saves on zeros alone cannot be told to compress, but saves.
+        // A target that saves on zeros alone may not compress, but it saves.
         let all = [self.compressible, self.repeated, self.zeros].map(Saving::answer);
         if all.contains(&Answer::Yes) {
             return Answer::Yes;
@@ -174,8 +175,8 @@ impl Reduction {
         if all.contains(&Answer::Unknown) { Answer::Unknown } else { Answer::No }
     }
 
-    /// How much of what is written with this payload the target saves, as far as is known: a share from 0
-    /// to 1. Unknown where what it does to such data could not be told, and of a pool.
+    /// How much of the data of this payload the target saves, as far as is known: a share from 0 to
+    /// 1. Unknown if the probe could not tell for such data, and for a pool.
     pub fn saves(&self, payload: &Payload) -> Option<f64> {
         let whether = |answer: Answer| match answer {
             Answer::Yes => Some(1.0),
@@ -202,7 +203,8 @@ impl Reduction {
         }
     }
 
-    /// What it does, in a few words: "compresses", "deduplicates and skips zeros".
+    /// The target's treatment of data, in a few words: "compresses", "deduplicates and skips
+    /// zeros".
     pub fn deeds(&self) -> String {
         let mut deeds: Vec<&str> = Vec::new();
         for (answer, deed) in self.answers() {
@@ -226,8 +228,8 @@ impl Reduction {
         ]
     }
 
-    /// What shows that it saves, with its figures: "zeros took 1 % (1 to 1 %) of the bytes that unique data
-    /// takes". Of the data that it saves most plainly on.
+    /// The evidence for a saving, with its figures: "zeros took 1 % (1 to 1 %) of the bytes that
+    /// unique data takes". It is about the data on which the target saves most clearly.
     pub fn evidence(&self) -> Option<String> {
         let saved = |(_, _, saving): &&(&str, &str, Saving)| saving.answer() == Answer::Yes;
         let kinds = self.kinds();
@@ -237,7 +239,7 @@ impl Reduction {
             .map(|(data, was, saving)| format!("{data} {}", saving.in_words(was)))
     }
 
-    /// What was compared with unique data: its name, its verb, and what that came to.
+    /// A kind of data that was compared with unique data: its name, its verb, and the result.
     fn kinds(&self) -> [(&'static str, &'static str, Saving); 3] {
         [
             ("data of which a compressor saves three quarters", "was", self.compressible),
@@ -246,7 +248,7 @@ impl Reduction {
         ]
     }
 
-    /// What was found, a sentence each.
+    /// The results, in one sentence each.
     pub fn sentences(&self) -> Vec<String> {
         if self.reduces() == Answer::No {
             return Vec::from([format!(
@@ -274,7 +276,7 @@ impl Reduction {
         sentences
     }
 
-    /// By how much anything that could be saved may be faster than unique data, as a share.
+    /// By how much any data that could be saved may be faster than unique data, as a share.
     fn at_most(&self) -> f64 {
         let all = [self.compressible, self.repeated, self.zeros];
         let highest = all.iter().filter_map(|one| match (one.speed, one.reached) {

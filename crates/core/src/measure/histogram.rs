@@ -3,9 +3,9 @@
 //! Each power of two is cut into 128 buckets, so a bucket is at most 1/128 of its lower bound wide
 //! and its middle is within 0.4 % of every value in it. Below 256 ns every value has its own bucket.
 //!
-//! There is memory for the powers of two that hold something, and no more: of a folder with thousands of
-//! files each has distributions of its own. Where nothing may be allocated there is memory for all of
-//! them from the start.
+//! There is memory only for the powers of two that hold a value: with a folder of thousands of
+//! files, each file has its own distributions. Where allocation is not allowed there is memory for
+//! all of them from the start.
 
 use super::SparseHistogram;
 use crate::units::Quantile;
@@ -19,9 +19,9 @@ const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
 /// addition, so the order in which histograms are merged does not matter.
 #[derive(Clone)]
 pub struct Histogram {
-    /// The first bucket that there is memory for.
+    /// The first bucket that has memory.
     first: usize,
-    /// Those from there on; all others hold nothing.
+    /// The counts from this bucket on; all other buckets are empty.
     buckets: Vec<u64>,
     count: u64,
     sum: u128,
@@ -36,7 +36,7 @@ impl Default for Histogram {
 }
 
 impl PartialEq for Histogram {
-    /// How much memory they have is no difference.
+    /// Two histograms with different amounts of memory may be equal.
     fn eq(&self, other: &Self) -> bool {
         let figures = |one: &Self| (one.count, one.sum, one.min, one.max);
         figures(self) == figures(other)
@@ -81,12 +81,12 @@ fn middle(index: usize) -> u64 {
 }
 
 impl Histogram {
-    /// An empty one that never allocates again: 58 KiB.
+    /// An empty histogram that never allocates again: 58 KiB.
     pub fn roomy() -> Self {
         Self { buckets: vec![0; BUCKETS], ..Self::default() }
     }
 
-    /// What a bucket holds.
+    /// The count of a bucket.
     fn at(&self, index: usize) -> u64 {
         self.buckets.get(index.wrapping_sub(self.first)).copied().unwrap_or(0)
     }
@@ -122,7 +122,7 @@ impl Histogram {
         self.add(index_of(value), 1);
         self.count += 1;
         self.sum += u128::from(value);
-        // Branches, because they are rarely taken: the usual value is neither.
+        // Branches, because they are rarely taken: most values change neither.
         if value < self.min {
             self.min = value;
         }
@@ -131,7 +131,7 @@ impl Histogram {
         }
     }
 
-    /// Adds the same value so many times, at the price of once.
+    /// Adds the same value this many times, at the cost of one.
     #[inline]
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
@@ -175,10 +175,10 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything. Touches only the buckets between the smallest and the largest value.
+    /// Removes all values. Touches only the buckets between the smallest and the largest value.
     pub fn clear(&mut self) {
         let occupied = self.occupied();
-        // Only what was read from a file can have a largest value without a bucket.
+        // Only a histogram that was read from a file can have a largest value without a bucket.
         let end = self.buckets.len();
         let place = |index: usize| index.saturating_sub(self.first).min(end);
         let range = place(occupied.start)..place(occupied.end);
@@ -189,7 +189,7 @@ impl Histogram {
         self.max = 0;
     }
 
-    /// The buckets that can hold something.
+    /// The buckets that may hold values.
     fn occupied(&self) -> std::ops::Range<usize> {
         match self.count {
             0 => 0..0,
@@ -197,7 +197,7 @@ impl Histogram {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -235,8 +235,8 @@ impl Histogram {
         Some((squares / self.count as f64).sqrt())
     }
 
-    /// The smallest value whose cumulative count is at least q of all, within 0.4 %; whether
-    /// enough values lie beyond it to trust it is for the caller (see `stats`).
+    /// The smallest value whose cumulative count is at least q of all, within 0.4 %. The caller has
+    /// to check whether enough values lie beyond it (see `stats`).
     pub fn quantile(&self, quantile: Quantile) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -258,7 +258,7 @@ impl Histogram {
         index.map(|index| middle(index).clamp(self.min, self.max))
     }
 
-    /// The buckets that hold something.
+    /// The buckets that hold values.
     pub fn to_sparse(&self) -> SparseHistogram {
         let holds = self.occupied().filter(|&index| self.at(index) > 0);
         let buckets = holds.map(|index| (lower_bound(index), self.at(index)));

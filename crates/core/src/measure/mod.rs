@@ -1,5 +1,5 @@
-//! What was measured: full distributions that merge by addition, over workers, intervals and
-//! trials. No percentile is ever averaged.
+//! The measurement: full distributions that merge by addition, over workers, intervals and trials.
+//! No percentile is ever averaged.
 
 mod histogram;
 mod record;

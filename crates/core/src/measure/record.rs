@@ -1,5 +1,5 @@
-//! What a run of a point left: for each worker and target the full distributions, for each stream
-//! the series, and ledgers in which every I/O is accounted for.
+//! The record of a run of a point: the full distributions of each worker and target, the series of
+//! each stream, and ledgers in which every I/O is accounted for.
 
 use super::{Histogram, Interval, Stretch};
 use crate::units::{Bytes, Instant, Span};
@@ -26,10 +26,10 @@ impl Direction {
     }
 }
 
-/// An I/O that moves no data: it has its own distributions, and is in no sum of reads and writes.
+/// An I/O that moves no data. It has separate distributions, and is in no sum of reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Upkeep {
-    /// Makes what was written durable.
+    /// Makes earlier writes durable.
     Flush,
     /// Tells the target that a range is no longer needed.
     Trim,
@@ -55,8 +55,8 @@ pub struct Flow {
     pub bytes: Bytes,
     /// Completed minus submitted, for each I/O that completed in the window.
     pub service_time: Histogram,
-    /// Completed minus intended start. Absent in a closed loop, which has no intended start of
-    /// its own: there it equals the service time.
+    /// Completed minus intended start. Absent in a closed loop, which has no separate intended
+    /// start: there it equals the service time.
     pub response_time: Option<Histogram>,
 }
 
@@ -82,7 +82,8 @@ impl Flow {
         self.response_time.as_ref().unwrap_or(&self.service_time)
     }
 
-    /// Adds everything that `other` holds. The sum has response times of its own only if both do.
+    /// Adds everything that `other` holds. The sum has separate response times only if both have
+    /// them.
     pub fn merge(&mut self, other: &Self) {
         match (&mut self.response_time, &other.response_time) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
@@ -98,7 +99,7 @@ impl Flow {
         self.bytes.0 += other.bytes.0;
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.bytes = Bytes(0);
         self.service_time.clear();
@@ -108,7 +109,7 @@ impl Flow {
     }
 }
 
-/// What one worker did to one target.
+/// The I/Os of one worker at one target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// The target's place in the list of targets of the run.
@@ -117,23 +118,23 @@ pub struct Cell {
     pub flows: [Flow; 2],
     /// How unevenly its I/Os were spread over the intervals, or over the buckets if its point has them.
     pub spread: Spread,
-    /// Flushes and trims, by [`Upkeep`] as an index; none where its stream has neither.
+    /// Flushes and trims, by [`Upkeep`] as an index; none if its stream has neither.
     pub upkeep: Option<Box<[Flow; 2]>>,
 }
 
-/// How unevenly I/Os were spread over the intervals or buckets of the window: what a standard deviation of the
-/// IOPS needs, in as much memory for a day as for a second.
+/// How unevenly I/Os were spread over the intervals or buckets of the window: all that a standard
+/// deviation of the IOPS needs, in the same memory for a day as for a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Intervals that there were.
+    /// The number of intervals.
     pub intervals: u64,
     /// The squares of the I/Os of each interval, added up: of reads, of writes, and of both.
     pub squares: [f64; 3],
 }
 
 impl Spread {
-    /// Adds the reads and the writes of so many intervals. Where a worker could not tell of each by
-    /// itself, they are taken to be alike.
+    /// Adds the reads and the writes of this many intervals. If a worker could not tell them apart,
+    /// they are taken to be alike.
     pub fn add(&mut self, intervals: u64, [reads, writes]: [u64; 2]) {
         let intervals = intervals.max(1);
         self.intervals += intervals;
@@ -143,7 +144,7 @@ impl Spread {
     }
 }
 
-/// What one worker did in one interval: filled by the hot loop, handed over whole, merged by the
+/// The I/Os of one worker in one interval: filled by the hot loop, handed over whole, merged by the
 /// collector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
@@ -155,7 +156,7 @@ pub struct Tally {
     pub in_window: bool,
     /// Reads, then writes, of each region of the worker's plan, in its order.
     pub flows: Vec<Flow>,
-    /// Flushes, then trims, of each region; nothing where the worker does neither.
+    /// Flushes, then trims, of each region; empty if the worker does neither.
     pub upkeep: Vec<Flow>,
     /// I/Os that failed in the interval.
     pub failed: u64,
@@ -163,20 +164,20 @@ pub struct Tally {
     pub depth_ns: u128,
     /// Submitted minus intended start; none in a closed loop, which has no intended start.
     pub start_delay: Option<StartDelay>,
-    /// What the worker's ledger would be if the window had ended with the interval.
+    /// The worker's ledger as it would be if the window had ended with the interval.
     pub ledger: Ledger,
     /// How long the oldest I/O that was due and not started had been due at the interval's end; none
     /// in a closed loop, which is never behind.
     pub lag: Option<Span>,
-    /// What it was when the last of a limited number of I/Os started, if that was in the interval.
+    /// The state when the last of a limited number of I/Os started, if that was in the interval.
     pub last_start: Option<LastStart>,
 }
 
-/// What an interval had come to when a worker had started the last of its I/Os: from then on fewer
-/// and fewer are in flight.
+/// The state of an interval when a worker had started the last of its I/Os: from then on fewer and
+/// fewer are in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastStart {
-    /// When.
+    /// The time of this start.
     pub at: Instant,
     /// I/Os that had completed, by direction.
     pub ios: [u64; 2],
@@ -186,8 +187,8 @@ pub struct LastStart {
     pub depth_ns: u128,
 }
 
-/// What a worker did while its load was whole: until it started the last of a limited number of I/Os.
-/// What follows is the drain, in which ever fewer are in flight.
+/// The work of a worker while its load was complete: until it started the last of a limited number
+/// of I/Os. After that comes the drain, in which fewer and fewer are in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Whole {
     /// How long that was, from the start of the window.
@@ -200,7 +201,7 @@ pub struct Whole {
     pub queue_depth: f64,
 }
 
-/// How late I/Os of an open loop started, by whose fault it was.
+/// How late I/Os of an open loop started, by cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StartDelay {
     /// A slot was free when the I/O fell due: the generator was late.
@@ -216,7 +217,7 @@ impl StartDelay {
         self.target.merge(&other.target);
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.generator.clear();
         self.target.clear();
@@ -224,15 +225,15 @@ impl StartDelay {
 }
 
 impl Tally {
-    /// An empty tally for a worker with so many regions, and whether it flushes or trims.
+    /// An empty tally for a worker with this many regions, which may flush or trim.
     pub fn new(regions: usize, open_loop: bool, upkeep: bool) -> Self {
         Self::of(regions, open_loop, upkeep, Flow::new)
     }
 
-    /// The same for the hot loop, which must not allocate: there is memory for every distribution from
-    /// the start. With more than [`Self::ROOMY`] regions that would be gigabytes, and one that no I/O
-    /// goes to would take as much as any: then a distribution grows at the first time of its
-    /// magnitude, and keeps what it has.
+    /// The same for the hot loop, which must not allocate: there is memory for every distribution
+    /// from the start. With more than [`Self::ROOMY`] regions this would take gigabytes, and a
+    /// distribution without I/Os would take as much as any other. Then a distribution grows at the
+    /// first time of a new magnitude, and keeps its memory.
     pub fn ready(regions: usize, open_loop: bool, upkeep: bool) -> Self {
         let flow = if regions <= Self::ROOMY { Flow::roomy } else { Flow::new };
         let delay = || StartDelay { generator: Histogram::roomy(), target: Histogram::roomy() };
@@ -240,7 +241,7 @@ impl Tally {
         Self { start_delay, ..Self::of(regions, open_loop, upkeep, flow) }
     }
 
-    /// As many regions have their memory before the run begins.
+    /// This many regions have their memory before the run begins.
     pub const ROOMY: usize = 16;
 
     fn of(regions: usize, open_loop: bool, upkeep: bool, flow: fn(bool) -> Flow) -> Self {
@@ -266,7 +267,7 @@ impl Tally {
         self.last_start = Some(self.sums(at));
     }
 
-    /// What it has come to at that time.
+    /// The state of the interval at that time.
     pub fn sums(&self, at: Instant) -> LastStart {
         let sums = |of: &dyn Fn(&Flow) -> u64| {
             let own = |direction| self.flows.iter().skip(direction).step_by(2).map(of).sum();
@@ -289,7 +290,7 @@ impl Tally {
         }
     }
 
-    /// Forgets everything but its shape.
+    /// Removes everything but keeps the shape.
     pub fn clear(&mut self) {
         self.flows.iter_mut().chain(&mut self.upkeep).for_each(Flow::clear);
         self.failed = 0;
@@ -311,10 +312,10 @@ pub struct Ledger {
     pub completed: u64,
     /// I/Os that failed before the window's end.
     pub failed: u64,
-    /// I/Os that were in flight at the window's end and came back later, well or not. Not counted
-    /// in any distribution.
+    /// I/Os that were in flight at the window's end and came back later, whether they succeeded or
+    /// not. They are in no distribution.
     pub in_flight: u64,
-    /// I/Os that never came back while we waited for them.
+    /// I/Os that did not come back while the worker waited for them.
     pub lost: u64,
     /// I/Os that were due and never started.
     pub unstarted: u64,
@@ -351,11 +352,11 @@ impl Ledger {
 pub enum ErrorKind {
     /// The kernel answered with this errno.
     Errno(i32),
-    /// The device answered with this NVMe status, where commands reach it as they are.
+    /// The device answered with this NVMe status, if commands reach it directly.
     Nvme(u16),
-    /// Fewer bytes moved than asked: this many. Zero is what an unplugged device gives.
+    /// Fewer bytes moved than requested: this many. An unplugged device moves zero bytes.
     Short(u32),
-    /// The I/O did not come back while we waited for it.
+    /// The I/O did not come back while the worker waited for it.
     Lost,
 }
 
@@ -366,21 +367,21 @@ pub struct IoError {
     pub target: u32,
     /// Whether it was a read or a write.
     pub direction: Direction,
-    /// What it was instead, if it moved no data.
+    /// The kind of upkeep, if it moved no data.
     pub upkeep: Option<Upkeep>,
-    /// Where.
+    /// Its offset.
     pub offset: Bytes,
-    /// How many bytes were asked.
+    /// The number of bytes requested.
     pub length: Bytes,
-    /// How it failed.
+    /// The failure.
     pub kind: ErrorKind,
-    /// When it came back, or started if it never did, from the start of the window; negative in the
-    /// warm-up. Nanoseconds.
+    /// When it came back, or when it started if it never did, from the start of the window;
+    /// negative in the warm-up. Nanoseconds.
     pub at_ns: i64,
 }
 
 impl IoError {
-    /// What it was, in one word.
+    /// Its kind, in one word.
     pub fn what(&self) -> &'static str {
         self.upkeep.map_or(self.direction.name(), Upkeep::name)
     }
@@ -391,7 +392,7 @@ impl IoError {
 pub struct Errors {
     /// The first [`Errors::KEPT`] of them.
     pub first: Vec<IoError>,
-    /// How many there were in all, those of the warm-up and those after the window included.
+    /// The number of all failures, including those of the warm-up and those after the window.
     pub count: u64,
 }
 
@@ -399,7 +400,7 @@ impl Errors {
     /// How many are kept in full.
     pub const KEPT: usize = 64;
 
-    /// Room for all that will be kept, so that adding never allocates.
+    /// Room for all failures that will be kept, so that adding never allocates.
     pub fn with_room() -> Self {
         Self { first: Vec::with_capacity(Self::KEPT), count: 0 }
     }
@@ -413,34 +414,34 @@ impl Errors {
     }
 }
 
-/// How a worker passed the time until something completed or fell due.
+/// How a worker spent the time until an I/O completed or fell due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How long before a due time it stopped sleeping and spun, as it was at the end: what it had
-    /// learned of how late this host's sleeps end.
+    /// The margin at the end: how long before a due time it stopped sleeping and spun, as learned
+    /// from the wake-ups of this host.
     pub margin: Span,
     /// How long it spun while I/Os were in flight before it slept; zero if it slept at once.
     pub spin_in_flight: Span,
 }
 
-/// How a thread waited for a CPU: it was ready to run and was not on one, because others were, or
-/// because the way to it takes its time.
+/// The time for which a thread waited for a CPU: it was ready to run and not running, because
+/// others were, or because its wake-up takes time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuWait {
-    /// How long, all together.
+    /// The total time.
     pub time: Span,
     /// How often it was put on a CPU.
     pub runs: u64,
 }
 
 impl CpuWait {
-    /// What passed since `earlier`.
+    /// The difference since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self { time: self.time - earlier.time, runs: self.runs.saturating_sub(earlier.runs) }
     }
 }
 
-/// What one worker did, over the whole window.
+/// The work of one worker over the whole window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerRecord {
     /// The stream's place in the point.
@@ -449,7 +450,7 @@ pub struct WorkerRecord {
     pub worker: u32,
     /// One for each target that it served.
     pub cells: Vec<Cell>,
-    /// Every I/O it had to do with.
+    /// The account of all its I/Os.
     pub ledger: Ledger,
     /// Those that failed.
     pub errors: Errors,
@@ -459,43 +460,43 @@ pub struct WorkerRecord {
     pub start_delay: Option<StartDelay>,
     /// CPU time that the worker's own thread used in the window, where the backend can tell.
     pub cpu: Option<Span>,
-    /// How that thread waited for a CPU in the window; none where the kernel or the backend does not
-    /// say.
+    /// The time for which that thread waited for a CPU in the window; none if the kernel or the
+    /// backend does not report it.
     pub cpu_wait: Option<CpuWait>,
-    /// It stopped early because every one of a long row of I/Os failed.
+    /// It stopped early because a long series of I/Os failed without a success.
     pub gave_up: bool,
-    /// How it waited; none of a simulated device, whose time needs no waiting.
+    /// How it waited; none on a simulated device, whose time needs no waiting.
     pub waits: Option<Waits>,
     /// How long the oldest I/O that was due and not started had been due at the window's end; none in
     /// a closed loop.
     pub lag: Option<Span>,
-    /// What it did until it had started all that it was to do; none where its load went on until the
-    /// window's end, or had ended before the window began.
+    /// Its work until it had started all of a limited number of I/Os; none if its load went on
+    /// until the window's end, or had ended before the window began.
     pub whole: Option<Whole>,
 }
 
-/// How far a stream is behind its schedule at the end of what was recorded.
+/// How far a stream is behind its schedule at the end of the recorded time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backlog {
     /// I/Os that were due and not started, all its workers together.
     pub unstarted: u64,
     /// How long the oldest of them had been due, of the worker that is furthest behind.
     pub lag: Span,
-    /// By how much the lag grew in each second since the window was half over, in seconds; below zero
-    /// where it shrank. A target that serves a share s of what is offered makes it 1 - s.
+    /// By how much the lag grew in each second of the second half of the window, in seconds; below
+    /// zero if it shrank. If a target serves a share s of the offered load, this is 1 - s.
     pub growth: f64,
 }
 
-/// What a run of a point left.
+/// The record of a run of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The window as it was; shorter than asked when the run was interrupted, ended early, or done
-    /// before.
+    /// The actual window; shorter than requested if the run was interrupted, ended early, or was
+    /// done before.
     pub window: Span,
-    /// Whether it ended before its time without having come to what it was for.
+    /// Whether it ended before its time without having reached its goal.
     pub interrupted: bool,
-    /// Whether it ended before its time because whoever watched it had seen enough: what there is
-    /// is complete for the window as it was.
+    /// Whether it ended before its time because its observer had seen enough: the record is
+    /// complete for the actual window.
     pub ended_early: bool,
     /// One for each worker, by stream and worker.
     pub workers: Vec<WorkerRecord>,
@@ -567,7 +568,7 @@ impl Record {
         self.workers.iter().fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
     }
 
-    /// How far a stream is behind its schedule; none of a closed loop.
+    /// How far a stream is behind its schedule; none for a closed loop.
     pub fn backlog(&self, stream: u32) -> Option<Backlog> {
         let workers = || self.workers.iter().filter(|worker| worker.stream == stream);
         let lag = workers().filter_map(|worker| worker.lag).max()?;
@@ -587,8 +588,8 @@ impl Record {
         })
     }
 
-    /// For how long the load was whole, from the start of the window: until the first of the workers
-    /// that `keep` names had started all that it was to do. None where one of them went on until the
+    /// For how long the load was complete, from the start of the window: until the first of the
+    /// workers that `keep` names had started all its I/Os. None if one of them went on until the
     /// window's end.
     pub fn whole(&self, keep: impl Fn(&WorkerRecord) -> bool) -> Option<Span> {
         let own = self.workers.iter().filter(|worker| keep(worker) && worker.ledger.due > 0);

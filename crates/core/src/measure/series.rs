@@ -1,17 +1,18 @@
-//! The series of a run: what happened over time, in bounded memory.
+//! The series of a run: the figures over time, in bounded memory.
 //!
-//! Every interval that was asked for keeps its plain numbers for ever. Full distributions are kept
-//! for at most [`STRETCHES_MAX`] stretches of the window: when there are more, neighbors are added
-//! up, which loses nothing but resolution in time. A run of a day therefore needs as much for its
-//! distributions as one of ten minutes, and no percentile is ever averaged.
+//! Every requested interval keeps its plain numbers. Full distributions are kept for at most
+//! [`STRETCHES_MAX`] stretches of the window: when there are more, neighbors are merged, which
+//! loses only resolution in time. So a run of a day needs as much memory for its distributions as a
+//! run of ten minutes, and no percentile is ever averaged.
 
 use std::collections::BTreeMap;
 
 use super::SparseHistogram;
 use crate::units::{Bytes, Span};
 
-/// The most stretches that a stream has. Windows below a minute have that many intervals of 100 ms,
-/// and windows of ten minutes that many of a second: until there each interval is a stretch.
+/// The most stretches that a stream has. Windows below a minute have at most this many intervals of
+/// 100 ms, and windows of ten minutes have this many intervals of a second: up to there each
+/// interval is a stretch.
 pub const STRETCHES_MAX: usize = 600;
 
 /// One interval of a stream's series in plain numbers, all its workers together.
@@ -36,7 +37,7 @@ pub struct Interval {
     pub lag: Option<Span>,
 }
 
-/// What can be told of times without their distribution; all zero where there is none.
+/// The figures about times that need no distribution; all zero if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// The smallest.
@@ -103,12 +104,12 @@ impl Stretch {
 /// Collects a series.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// How long an interval usually is.
+    /// The usual length of an interval.
     interval: Span,
     /// How many of them a stretch holds: a power of two, so that pairs of stretches are stretches.
     together: u64,
     intervals: Vec<Interval>,
-    /// By place in the window, in lengths of a stretch, and by stream.
+    /// By place in the window, in units of a stretch, and by stream.
     stretches: BTreeMap<(u64, u32), Stretch>,
     /// How many of them each stream has.
     counts: Vec<usize>,
@@ -141,8 +142,8 @@ impl Series {
         }
     }
 
-    /// Puts a stretch where it belongs. Intervals of a stream do not overlap; a long one, of a time
-    /// in which they could not be told apart, lies where it begins.
+    /// Puts a stretch in its place. Intervals of a stream do not overlap; a long one, in which
+    /// intervals could not be told apart, has the place of its beginning.
     fn insert(&mut self, stretch: Stretch) {
         let stream = stretch.stream;
         let place = stretch.start.0 / (self.interval.0.saturating_mul(self.together));
@@ -158,8 +159,8 @@ impl Series {
         }
     }
 
-    /// Makes one stretch of each two neighbors, for all streams alike, so that theirs stay side by
-    /// side.
+    /// Merges each two neighbors into one stretch, for all streams alike, so that the streams stay
+    /// aligned.
     fn coarsen(&mut self) {
         self.together *= 2;
         self.counts.fill(0);

@@ -1,8 +1,8 @@
-//! A histogram as the buckets that hold something, packed: what a series keeps for each of its
-//! stretches, thousands of which are in memory at once.
+//! A histogram as its occupied buckets, packed: a series keeps one for each of its stretches, of
+//! which thousands are in memory at once.
 
-/// The buckets that hold something, each as the distance of its lower bound from the one before it
-/// and its count, seven bits a byte: 3 to 4 bytes for most, where two numbers would take 16.
+/// The occupied buckets, each as the distance of its lower bound from the one before it and its
+/// count, in bytes of seven bits: 3 to 4 bytes for most, instead of 16 for two numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
     packed: Box<[u8]>,
@@ -32,8 +32,7 @@ impl SparseHistogram {
         Self { packed: packed.into_boxed_slice(), min, max, sum }
     }
 
-    /// The lower bound of each bucket that holds something and how many values it holds, in rising
-    /// order.
+    /// The lower bound of each occupied bucket and its count, in rising order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut rest, mut lower) = (&*self.packed, 0);
         std::iter::from_fn(move || {
@@ -47,7 +46,7 @@ impl SparseHistogram {
         self.packed.is_empty()
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.buckets().map(|(_, n)| n).sum()
     }
@@ -63,7 +62,7 @@ impl SparseHistogram {
         };
     }
 
-    /// The sum of two that both hold something.
+    /// The sum of two histograms that are not empty.
     fn plus(&self, other: &Self) -> Self {
         let (mut mine, mut theirs) = (self.buckets().peekable(), other.buckets().peekable());
         let both = std::iter::from_fn(|| {

@@ -1,9 +1,9 @@
 //! Half-widths from batches of contiguous intervals.
 //!
-//! Intervals next to each other resemble each other, and a half-width that takes them for
-//! independent is far too small. The values of long enough batches are nearly independent (batch
-//! means: Conway 1963; Law, Simulation Modeling and Analysis, section 9.5.3); where they are still
-//! seen to be correlated, neighbours are merged.
+//! Neighboring intervals resemble each other, and a half-width that treats them as independent is
+//! far too small. The values of long enough batches are nearly independent (batch means: Conway
+//! 1963; Law, Simulation Modeling and Analysis, section 9.5.3); if they are still correlated,
+//! neighbors are merged.
 
 use super::series::grouped;
 use super::{Estimate, carries, t_95};
@@ -13,13 +13,13 @@ use crate::units::{Quantile, Span};
 /// How many batches a series is cut into; a shorter one has one batch for each interval.
 pub const BATCHES: usize = 20;
 
-/// Fewer batches than this say nothing about their spread.
+/// Fewer batches than this do not show their spread.
 pub const BATCHES_MIN: usize = 4;
 
-/// Above this lag-1 correlation of the batches, neighbours are merged.
+/// Above this lag-1 correlation of the batches, neighbors are merged.
 pub const CORRELATION_MAX: f64 = 0.3;
 
-/// A correlation above this is taken for this: a few batches cannot tell it from 1.
+/// A correlation above this counts as this: a few batches cannot tell it from 1.
 const LEFT_MAX: f64 = 0.9;
 
 /// The normal distribution's two-sided 95 % quantile.
@@ -28,7 +28,7 @@ const Z_95: f64 = 1.96;
 /// The histogram's buckets are at most 1/128 of their value wide.
 const RESOLUTION: f64 = 1.0 / 256.0;
 
-/// What a batch says, and how many intervals it says it for.
+/// The value of a batch, and the number of intervals that it stands for.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     weight: f64,
@@ -77,11 +77,11 @@ pub fn quantile(
 
 /// Quantiles of the response time of one direction or of both, in nanoseconds.
 ///
-/// The value is the whole histogram's, and is withheld where the tail holds too few samples. The
+/// The value is that of the whole histogram, and is withheld if the tail holds too few samples. The
 /// half-width is the larger of the batches' (on the logarithm of their quantiles) and the binomial
 /// one (the values at the ranks np +- 1.96 sqrt(np(1-p))), and never below the histogram's
-/// resolution. It is absent where the series has fewer than [`BATCHES_MIN`] stretches: the binomial
-/// one alone takes the I/Os for independent, which on real devices they are not.
+/// resolution. It is absent if the series has fewer than [`BATCHES_MIN`] stretches: the binomial
+/// one alone treats the I/Os as independent, which they are not on real devices.
 ///
 /// `series` holds the stretches that `whole` is the sum of, of one stream or of several.
 pub fn quantiles(
@@ -129,7 +129,8 @@ fn estimate(
         return None;
     }
     let value = whole.quantile(quantile)? as f64;
-    // A level with an empty batch has no quantile there: its neighbours' merger may have.
+    // A level with an empty batch has no quantile there: the level above, where neighbors are
+    // merged, may have one.
     let logarithms: Vec<Vec<Batch>> = levels
         .iter()
         .filter_map(|batches| {
@@ -159,7 +160,7 @@ fn binomial(whole: &Histogram, quantile: Quantile, value: f64) -> f64 {
     (value - at((rank - spread).floor())).max(at((rank + spread).ceil()) - value)
 }
 
-/// Half a bucket, where the values differ at all.
+/// Half a bucket, if the values differ at all.
 fn resolution(whole: &Histogram, value: f64) -> f64 {
     let range = whole.max().unwrap_or(0) - whole.min().unwrap_or(0);
     match value < 256.0 {
@@ -168,13 +169,14 @@ fn resolution(whole: &Histogram, value: f64) -> f64 {
     }
 }
 
-/// Cuts so many intervals into at most [`BATCHES`] contiguous batches of nearly the same length.
+/// Divides this many intervals into at most [`BATCHES`] contiguous batches of nearly the same
+/// length.
 fn cut(intervals: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let batches = intervals.min(BATCHES);
     (0..batches).map(move |k| k * intervals / batches..(k + 1) * intervals / batches)
 }
 
-/// The batches, then pairs of them, then pairs of those, while enough are left.
+/// The batches, then pairs of them, then pairs of those, while enough remain.
 fn levels<T>(batches: Vec<T>, merge: impl Fn(&T, &T) -> T) -> Vec<Vec<T>> {
     let mut levels = Vec::from([batches]);
     while levels[levels.len() - 1].len() >= 2 * BATCHES_MIN {
@@ -191,12 +193,12 @@ fn levels<T>(batches: Vec<T>, merge: impl Fn(&T, &T) -> T) -> Vec<Vec<T>> {
     levels
 }
 
-/// The half-width of the first level whose batches are not correlated, or of the last.
+/// The half-width of the first level with uncorrelated batches, or of the last level.
 ///
-/// What correlation is left widens it: the mean of a first-order autoregressive series has
-/// (1 + r) / (1 - r) times the variance that independent values would give it. In simulations this
-/// brings the coverage of strongly correlated series from 0.91 to 0.94 and costs independent ones
-/// 0.01 of theirs.
+/// The remaining correlation widens it: the mean of a first-order autoregressive series has (1 + r)
+/// / (1 - r) times the variance that independent values would give. In simulations this raises the
+/// coverage of strongly correlated series from 0.91 to 0.94 and costs independent ones 0.01 of
+/// theirs.
 fn half_width(levels: &[Vec<Batch>]) -> Option<f64> {
     let independent = levels.iter().find(|batches| lag_1(batches) <= CORRELATION_MAX);
     let batches = independent.or(levels.last())?;

@@ -1,27 +1,27 @@
-//! What changed over the window of one stream: stalls, and levels between them.
+//! Changes over the window of one stream: stalls, and levels between them.
 
 use super::levels::{Noise, Plateau, SeriesPiece, plateaus, plateaus_beyond};
 use super::stalls::{Stalls, stalls};
 use super::{Slice, slices};
 use crate::measure::{Histogram, Interval};
 
-/// Response times differ by no less than this from level to level, in logarithms: twice as long.
-/// They move more than rates do, and close to what a target carries much more.
+/// From level to level, response times differ by at least this, in logarithms: twice as long. They
+/// change more than rates do, and much more close to the limit of a target.
 const TIMES_LEVEL_MIN: f64 = std::f64::consts::LN_2;
-/// And they wander so many times as much as a rate does.
+/// They also wander this many times as much as a rate does.
 const TIMES_NOISE: f64 = 3.0;
 
-/// What changed over the window of a stream.
+/// The changes over the window of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// The times in which nothing completed.
+    /// The times in which no I/O completed.
     pub stalls: Stalls,
     /// The series without the intervals that stalls touched.
     pub kept: Vec<Slice>,
-    /// The levels of the IOPS, stalls left out; one alone where they did not change by steps.
+    /// The levels of the IOPS without the stalls; only one if they did not change by steps.
     pub levels: Vec<Plateau>,
-    /// The levels of the mean response time in nanoseconds, in an open loop whose IOPS have none: there
-    /// the schedule sets the rate, and a slower target shows in the times. Empty elsewhere.
+    /// The levels of the mean response time in nanoseconds, in an open loop whose IOPS have none:
+    /// there the schedule sets the rate, and a slower target shows in the times. Empty otherwise.
     pub times: Vec<Plateau>,
 }
 
@@ -52,8 +52,8 @@ impl Changes {
         Noise::of(&self.kept.iter().map(SeriesPiece::ios).collect::<Vec<SeriesPiece>>())
     }
 
-    /// The last of two levels that is what is left of the first, when a credit was used up: the rate
-    /// falls once, by a third or more, and stays there.
+    /// The second of two levels, if the change looks like a credit that ran out: the rate falls
+    /// once, by a third or more, and stays low.
     pub fn is_credit(&self) -> bool {
         match &self.levels[..] {
             [before, after] => after.mean * 1.5 <= before.mean,

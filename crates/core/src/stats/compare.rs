@@ -1,12 +1,11 @@
-//! Settings that were measured several times, compared with each other: how well each is known, and
-//! which of their differences chance can make.
+//! Comparison of settings that were measured several times: how well each is known, and which of
+//! their differences chance can explain.
 //!
-//! What noise makes looks like an effect as soon as the highest of many figures is taken, or the lowest,
-//! or the largest difference. So all differences of one conclusion are known together: each interval
-//! is as wide as is needed for all of them to hold at once in 95 of 100 experiments (Dunn, "Multiple
-//! comparisons among means", Journal of the American Statistical Association 56, 1961). Whatever is
-//! chosen from them after the fact is then covered, too. The formulas are in
-//! docs/method/estimates.md.
+//! If one takes the highest of many figures, the lowest, or the largest difference, noise looks
+//! like an effect. So the intervals of all differences in one conclusion hold at once in 95 of 100
+//! experiments (Dunn, "Multiple comparisons among means", Journal of the American Statistical
+//! Association 56, 1961). This covers any choice that is made from them afterwards. The formulas
+//! are in docs/method/estimates.md.
 
 use std::collections::BTreeMap;
 
@@ -16,28 +15,28 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 use super::Estimate;
 
-/// What trials are taken to differ by, as a standard deviation, where none was repeated: a share. That
-/// is runs that differ by 10 % by themselves while the target drifts by 20 % beneath them.
+/// How much trials are assumed to differ if none was repeated: a standard deviation, as a share. It
+/// stands for runs that differ by 10 % by themselves while the target drifts by 20 %.
 pub const UNREPEATED: f64 = 0.12;
 
-/// What may be wrong: 1 of 20.
+/// The share of conclusions that may be wrong: 1 of 20.
 const ALPHA: f64 = 0.05;
 
 /// The normal distribution's two-sided 95 % quantile, of which half-widths are made.
 const Z_95: f64 = 1.96;
 
-/// What the trials of one setting come to.
+/// The result of the trials of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The mean of its trials, as it is shown.
     pub estimate: Estimate,
-    /// How many there are.
+    /// The number of trials.
     pub trials: u32,
-    /// Whether they lie significantly further apart than those of the other settings do.
+    /// Whether they lie significantly further apart than those of the other settings.
     pub is_restless: bool,
     /// The standard error of the mean, as a share of it, for comparisons.
     error: f64,
-    /// The degrees of freedom of that; none where it was not estimated but taken for granted.
+    /// The degrees of freedom of the standard error; none if it was assumed and not estimated.
     degrees: Option<usize>,
 }
 
@@ -56,7 +55,7 @@ impl Level {
     }
 }
 
-/// What the trials of a setting scatter by.
+/// The scatter of the trials of a setting.
 #[derive(Clone, Copy, Debug)]
 struct RepeatSpread {
     /// The sum of the squares of their relative deviations from their mean.
@@ -64,15 +63,16 @@ struct RepeatSpread {
     degrees: usize,
 }
 
-/// The level of each setting, from the figures of its trials; none without a trial, or where nothing
-/// was reached.
+/// The level of each setting, from the figures of its trials; none without a trial, or if the
+/// figures are zero.
 ///
-/// What repeats scatter by is taken from all settings together, because few repeats of one say little
-/// about it. A setting whose own repeats lie significantly further apart than those of the others is
-/// known by its own alone, so that one stall makes this setting uncertain, and not all.
+/// The scatter of repeats comes from all settings together, because few repeats of one setting say
+/// little about it. If the repeats of a setting lie significantly further apart than those of the
+/// others, only its own repeats count for it, so that one stall makes this setting uncertain, and
+/// not all.
 ///
-/// The half-widths hold for all settings at once in 95 of 100 experiments, because it is the highest or
-/// the lowest of them that is looked at.
+/// The half-widths hold for all settings at once in 95 of 100 experiments, because readers pick the
+/// highest or the lowest of them.
 pub fn levels(settings: &[Vec<Estimate>]) -> Vec<Option<Level>> {
     let means: Vec<Option<f64>> = settings.iter().map(|trials| mean(trials)).collect();
     let spreads: Vec<Option<RepeatSpread>> =
@@ -99,8 +99,8 @@ fn spread(trials: &[Estimate], mean: f64) -> Option<RepeatSpread> {
     (1 < trials.len()).then(|| RepeatSpread { squares, degrees: trials.len() - 1 })
 }
 
-/// What all settings scatter by together, and which of them are left out of it: those that F says
-/// scatter by more than the others, at 5 % for all of them.
+/// The common scatter of all settings, and the settings that are left out of it: those that scatter
+/// by more than the others by an F test, at 5 % for all of them.
 fn pooled(spreads: &[Option<RepeatSpread>]) -> (Option<RepeatSpread>, Vec<bool>) {
     let mut restless = vec![false; spreads.len()];
     let count = spreads.iter().flatten().count().max(1) as f64;
@@ -130,9 +130,9 @@ fn sum(spreads: impl Iterator<Item = RepeatSpread>) -> RepeatSpread {
     })
 }
 
-/// Whether a variance is larger than that of the others by more than chance makes it.
+/// Whether a variance exceeds that of the others by more than chance explains.
 fn exceeds(own: RepeatSpread, others: RepeatSpread, alpha: f64) -> bool {
-    // Rounding is no scatter.
+    // Rounding is not scatter.
     const NOTHING: f64 = 1e-18;
     if others.degrees == 0 || own.squares < NOTHING {
         return false;
@@ -148,8 +148,8 @@ impl RepeatSpread {
     }
 }
 
-/// The half-width is the larger of what the repeats and what the trials themselves say, of one of so many
-/// settings.
+/// The half-width is the larger of those from the repeats and from the trials themselves, for one
+/// of this many settings.
 fn level(
     (trials, mean): (&[Estimate], f64),
     spread: Option<RepeatSpread>,
@@ -168,7 +168,7 @@ fn level(
     };
     let mut scatter = spread.map_or(0.0, |spread| spread.variance().sqrt());
     if trials.len() == 1 {
-        // A setting that was not repeated may be the one at which something went wrong.
+        // A setting that was not repeated may be the one that was disturbed.
         scatter = scatter.max(UNREPEATED);
     }
     Level {
@@ -180,15 +180,15 @@ fn level(
     }
 }
 
-/// A ratio of two throughputs with the ends of its interval: from 0 up, and infinite where nothing is
+/// A ratio of two throughputs with the ends of its interval: from 0 up, and infinite if nothing is
 /// known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// What was measured.
+    /// The measured ratio.
     pub value: f64,
-    /// The least that it may be.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The most that it may be.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -198,32 +198,34 @@ impl Ratio {
         Self { value: value.exp(), low: (value - half).exp(), high: (value + half).exp() }
     }
 
-    /// The same the other way round.
+    /// The inverse ratio.
     #[must_use]
     pub fn inverse(self) -> Self {
         Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// Whether it is below 1, and that is no chance.
+    /// Whether it is below 1, beyond chance.
     pub fn is_less(self) -> bool {
         self.high < 1.0
     }
 
-    /// Whether it is above 1, and that is no chance.
+    /// Whether it is above 1, beyond chance.
     pub fn is_more(self) -> bool {
         1.0 < self.low
     }
 
-    /// Whether chance could make the difference.
+    /// Whether chance could explain the difference.
     pub fn may_be_nothing(self) -> bool {
         !self.is_less() && !self.is_more()
     }
 }
 
-/// Levels that one conclusion compares, all differences between two of them known at once.
+/// The levels that one conclusion compares; the intervals of all differences between two of them
+/// hold at once.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The logarithm of each, its standard error, and by how many of those it may be off.
+    /// The logarithm of each, its standard error, and the number of standard errors by which it may
+    /// be off.
     levels: Vec<(f64, f64, f64)>,
 }
 
@@ -235,8 +237,8 @@ impl Comparison {
         Self::for_so_many(levels, pairs)
     }
 
-    /// Of these levels, of which only so many pairs are looked at: their number has to be settled before
-    /// what they come to is known.
+    /// Of these levels, if only this many pairs are compared: their number has to be settled before
+    /// the results are known.
     pub fn for_so_many(levels: impl IntoIterator<Item = Level>, pairs: usize) -> Self {
         let mut known: BTreeMap<Option<usize>, f64> = BTreeMap::new();
         let mut critical = |degrees| *known.entry(degrees).or_insert_with(|| t(pairs, degrees));
@@ -245,14 +247,14 @@ impl Comparison {
         Self { levels: levels.into_iter().map(level).collect() }
     }
 
-    /// What the best of these reaches of the best of those. A level may be among both.
+    /// The ratio of the best of these to the best of those. A level may be among both.
     ///
-    /// That max(a) - max(b) is the largest over a of the smallest over b of a - b holds for the ends of
-    /// their intervals as well, because these hold all at once.
+    /// The identity max(a) - max(b) = the largest over a of the smallest over b of a - b also holds
+    /// for the ends of their intervals, because these hold all at once.
     ///
     /// # Panics
     ///
-    /// When there is nothing on a side.
+    /// When one side is empty.
     pub fn ratio(&self, these: &[usize], those: &[usize]) -> Ratio {
         assert!(!these.is_empty() && !those.is_empty(), "there is something to compare");
         let best = |of: &dyn Fn(f64, f64) -> f64| {
@@ -272,7 +274,7 @@ impl Comparison {
         }
     }
 
-    /// What the best of these reaches of a figure that is known beforehand, such as a rating.
+    /// The ratio of the best of these to a figure that is known beforehand, such as a rating.
     ///
     /// # Panics
     ///
@@ -300,8 +302,8 @@ impl Comparison {
         (one - other, t.max(others_t) * error.hypot(others_error))
     }
 
-    /// The difference, as a share, from which two of these can be told apart that are known as well as
-    /// the two that are known best; none with fewer than two.
+    /// The smallest difference, as a share, that can be told between two levels that are known as
+    /// well as the best-known two; none with fewer than two.
     pub fn resolution(&self) -> Option<f64> {
         let mut halves: Vec<f64> = self.levels.iter().map(|(_, error, t)| error * t).collect();
         halves.sort_by(f64::total_cmp);
@@ -312,10 +314,10 @@ impl Comparison {
     }
 }
 
-/// What one value of a setting gives of another in the mean over the same other settings, from the levels
-/// at both: one of so many comparisons. None without a pair.
+/// The mean ratio of one value of a setting to another over the same other settings, from the
+/// levels at both: one of this many comparisons. None without a pair.
 ///
-/// Where trials were not in an order by chance, a drift of the target is in all pairs alike, and their
+/// If trials were not in random order, a drift of the target affects all pairs alike, and their
 /// mean is known no better than each of them.
 pub fn contrast(pairs: &[(Level, Level)], comparisons: usize, by_chance: bool) -> Option<Ratio> {
     let count = pairs.len() as f64;
@@ -331,9 +333,9 @@ pub fn contrast(pairs: &[(Level, Level)], comparisons: usize, by_chance: bool) -
     (!pairs.is_empty()).then(|| Ratio::of_logarithm(sum / count, t(comparisons, least) * error))
 }
 
-/// The ratio that pairs of trials have in the mean, from the logarithms of their ratios, with an
-/// interval from what these scatter by; none of fewer than two pairs, which do not show that. It is
-/// one of so many that are looked at.
+/// The mean ratio of pairs of trials, from the logarithms of their ratios, with an interval from
+/// their scatter; none for fewer than two pairs, which do not show the scatter. It is one of this
+/// many comparisons.
 pub fn of_pairs(logarithms: &[f64], looks: usize) -> Option<Ratio> {
     let count = logarithms.len();
     if count < 2 {
@@ -345,11 +347,11 @@ pub fn of_pairs(logarithms: &[f64], looks: usize) -> Option<Ratio> {
     mean.is_finite().then(|| Ratio::of_logarithm(mean, t(looks, Some(count - 1)) * error))
 }
 
-/// Student's two-sided quantile that so many comparisons pass all together in 95 of 100 experiments
-/// (Bonferroni's inequality); the normal distribution's where the error is not estimated.
+/// Student's two-sided quantile that all of this many comparisons stay within in 95 of 100
+/// experiments (Bonferroni's inequality); the normal distribution's if the error is not estimated.
 pub(crate) fn t(comparisons: usize, degrees: Option<usize>) -> f64 {
     let beyond = ALPHA / 2.0 / comparisons.max(1) as f64;
-    // The lower tail, because what is next to 1 is rounded.
+    // The lower tail, because values next to 1 are rounded.
     let lower = match degrees {
         Some(degrees) => StudentsT::new(0.0, 1.0, degrees as f64).map(|t| t.inverse_cdf(beyond)),
         None => Ok(Normal::standard().inverse_cdf(beyond)),

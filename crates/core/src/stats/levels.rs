@@ -1,62 +1,62 @@
 //! Levels of a rate over the window, with the instants at which it went from one to the next.
 //!
-//! A change is found where two parts of the window differ by more than noise makes parts of these
-//! lengths differ. Neighboring intervals resemble each other, so the noise is that of a first-order
-//! autoregressive series, estimated from differences of neighbors, which a few steps hardly touch
+//! A change is found if two parts of the window differ by more than noise explains for parts of
+//! these lengths. Neighboring intervals resemble each other, so the noise is that of a first-order
+//! autoregressive series, estimated from differences of neighbors, which a few steps hardly affect
 //! (Chakar, Lebarbier, Levy-Leduc and Robin, "A robust approach for estimating change-points in the
 //! mean of an AR(1) process", Bernoulli 23 (2), 2017). The places are those of circular binary
-//! segmentation: the part of the series that differs most from all else of it, wherever it begins and
-//! ends, then the same within the parts (Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5 (4),
-//! 2004). How many places there were to choose from is in [`CHOSEN`].
+//! segmentation: the part of the series that differs most from the rest, wherever it begins and
+//! ends, then the same within the parts (Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5
+//! (4), 2004). [`CHOSEN`] allows for the number of places to choose from.
 
 use super::Slice;
 use crate::units::Span;
 
-/// A level differs from the next one by no less than this, in logarithms: 10 %.
+/// Neighboring levels differ by at least this, in logarithms: 10 %.
 pub const LEVEL_MIN: f64 = 0.1;
 
-/// How many standard errors apart two levels are at least: what the largest of all pairs of places
-/// in a window reaches by chance in less than one of a hundred windows.
+/// The least number of standard errors between two levels: the largest difference between all pairs
+/// of places in a window reaches it by chance in less than one of a hundred windows.
 const CHOSEN: f64 = 4.3;
 
-/// The noise that is taken for granted: the standard deviation of ln(rate) over a second. A short
-/// window does not show how much a device's speed differs from second to second, and 10 % is common.
-/// It is as well what a series of tenths of a second with a standard deviation of 10 % and a
-/// correlation of 0.8 comes to.
+/// The noise that is always assumed: the standard deviation of ln(rate) over a second. A short
+/// window does not show how much a device's speed differs from second to second, and 10 % is
+/// common. It also equals the noise of a series of tenths of a second with a standard deviation of
+/// 10 % and a correlation of 0.8.
 const NOISE_MIN: f64 = 0.1;
 
-/// No series is compared in more points than this: neighbors are added up.
+/// The most points in which a series is compared: beyond that, neighbors are merged.
 const POINTS_MAX: usize = 400;
 
-/// Neighbors are added up until a point has so many I/Os in the mean: the logarithm of fewer is no
-/// more symmetric.
+/// Neighbors are merged until a point has this many I/Os on average: the logarithm of fewer is no
+/// longer symmetric.
 const IOS_MIN: f64 = 10.0;
 
-/// Fewer points than this are no level.
+/// The least number of points in a level.
 const POINTS_MIN: usize = 3;
 
-/// A correlation above this is taken for this.
+/// A correlation above this counts as this.
 const CORRELATION_MAX: f64 = 0.8;
 
-/// Of a hundred points the correlation is known to a few hundredths; of n it is taken to be larger
-/// than it seems by this over sqrt(n).
+/// With a hundred points the correlation is known to a few hundredths; with n points it is assumed
+/// to be larger than estimated by this over sqrt(n).
 const CORRELATION_MARGIN: f64 = 2.5;
 
-/// Points that are looked at together, ...
+/// Points that form a group, ...
 const GROUP: usize = 10;
-/// ... where there are so many groups of them.
+/// ... if there are this many groups.
 const GROUPS_MIN: usize = 20;
 
-/// The share of the differences that count, the smallest: the others may be steps.
+/// The share of the differences that count, the smallest ones: the others may be steps.
 const COUNTED: f64 = 0.8;
 
 /// The mean square of the smallest four fifths of standard normal values, without their signs:
 /// (0.8 - 2 x 1.2816 x 0.17550) / 0.8.
 const SQUARE_OF_COUNTED: f64 = 0.4377;
 
-/// The share of a step that is there next to its place, ...
+/// The share of a step that shows right next to its place, ...
 const AT_ONCE: f64 = 0.6;
-/// ... less what noise takes of it there, at most this share: a slope has a sixth.
+/// ... less the part that noise can hide there, at most this share: a slope shows a sixth.
 const CHANCE_IN_STEP: f64 = 0.25;
 
 /// A stretch of the window over which a rate stayed the same.
@@ -70,14 +70,14 @@ pub struct Plateau {
     pub mean: f64,
 }
 
-/// A piece of a series: what happened in a time.
+/// A slice of a series: the amount in a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesPiece {
     /// From the start of the window to its beginning.
     pub start: Span,
     /// How long it is.
     pub length: Span,
-    /// How much there was.
+    /// The amount.
     pub amount: f64,
 }
 
@@ -105,7 +105,7 @@ impl Noise {
     pub fn of(points: &[SeriesPiece]) -> Self {
         let points = thinned(points);
         let mut variance = variance(&points);
-        // What stays the same for several intervals is not seen between neighbors.
+        // An effect that is the same for several intervals does not show between neighbors.
         let groups = grouped(&points, GROUP);
         if groups.len() >= GROUPS_MIN {
             variance = variance.max(variance_of_groups(&groups));
@@ -113,18 +113,18 @@ impl Noise {
         Self { over_a_second: NOISE_MIN.max(variance.sqrt()) }
     }
 
-    /// The standard error of the difference between the means over so many seconds each.
+    /// The standard error of the difference between the means over this many seconds each.
     pub fn of_difference(&self, one: f64, other: f64) -> f64 {
         self.over_a_second * (1.0 / one + 1.0 / other).sqrt()
     }
 
-    /// The standard error of the excursion of the best-fit line over five rounds of a window of so
-    /// many seconds: slope x 4/5 of the window.
+    /// The standard error of the excursion of the best-fit line over five rounds of a window of
+    /// this many seconds: slope x 4/5 of the window.
     pub fn of_excursion(&self, seconds: f64) -> f64 {
         self.over_a_second * 0.8 * (12.0 / seconds).sqrt()
     }
 
-    /// The standard error of a fifth of so many seconds.
+    /// The standard error of a fifth of this many seconds.
     pub fn of_round(&self, seconds: f64) -> f64 {
         self.over_a_second * (5.0 / seconds).sqrt()
     }
@@ -141,7 +141,7 @@ fn variance(points: &[SeriesPiece]) -> f64 {
     let seconds: f64 = points.iter().map(|point| point.length.as_secs_f64()).sum();
     let each = seconds / points.len() as f64;
     let ios: f64 = points.iter().map(|point| point.amount).sum();
-    // Arrivals by chance are as many as a count's root tells, however alike the intervals look.
+    // Random arrivals vary by the root of their count, even if the intervals look alike.
     let of_counts = match ios > 0.0 {
         true => points.len() as f64 / ios,
         false => 0.0,
@@ -158,15 +158,15 @@ fn variance(points: &[SeriesPiece]) -> f64 {
     long_run.max(of_counts) * each
 }
 
-/// The same of groups of points, whose correlation is taken to be a third, because a few groups cannot
-/// tell it.
+/// The same for groups of points. Their correlation is taken to be a third, because a few groups
+/// cannot show it.
 fn variance_of_groups(groups: &[SeriesPiece]) -> f64 {
     let values: Vec<f64> = groups.iter().map(logarithm).collect();
     let seconds: f64 = groups.iter().map(|group| group.length.as_secs_f64()).sum();
     differences(&values, 1).map_or(0.0, |one| 1.5 * one * seconds / groups.len() as f64)
 }
 
-/// The mean square of the differences at that distance, as the smaller ones tell it.
+/// The mean square of the differences at that distance, estimated from the smaller ones.
 fn differences(values: &[f64], distance: usize) -> Option<f64> {
     let mut squares: Vec<f64> =
         values.iter().zip(values.get(distance..)?).map(|(a, b)| (b - a).powi(2)).collect();
@@ -179,11 +179,11 @@ fn differences(values: &[f64], distance: usize) -> Option<f64> {
 }
 
 fn logarithm(point: &SeriesPiece) -> f64 {
-    // Half of one, where there is none.
+    // Half of one, if the count is zero.
     (point.amount.max(0.5) / point.length.as_secs_f64()).ln()
 }
 
-/// Neighbors added up, so many each.
+/// Neighbors merged, this many into one.
 fn grouped(points: &[SeriesPiece], count: usize) -> Vec<SeriesPiece> {
     let sum = |group: &[SeriesPiece]| SeriesPiece {
         start: group[0].start,
@@ -193,7 +193,7 @@ fn grouped(points: &[SeriesPiece], count: usize) -> Vec<SeriesPiece> {
     points.chunks(count).filter(|group| group.len() * 2 > count).map(sum).collect()
 }
 
-/// As few points as are needed, each with enough in it.
+/// As few points as needed, each with enough I/Os.
 fn thinned(points: &[SeriesPiece]) -> Vec<SeriesPiece> {
     let points: Vec<SeriesPiece> =
         points.iter().filter(|point| point.length > Span(0)).copied().collect();
@@ -203,13 +203,13 @@ fn thinned(points: &[SeriesPiece]) -> Vec<SeriesPiece> {
     grouped(&points, group)
 }
 
-/// The levels of a series whose amounts are counts, in the order of time; one alone where it did not
-/// change by steps, and none of an empty series. What drifts has no levels.
+/// The levels of a series whose amounts are counts, in order of time; only one if it did not change
+/// by steps, and none for an empty series. A drifting series has no levels.
 pub fn plateaus(points: &[SeriesPiece]) -> Vec<Plateau> {
     plateaus_beyond(points, Noise::of(points), LEVEL_MIN)
 }
 
-/// The levels of a series with that noise, which differ by no less than so much in logarithms.
+/// The levels of a series with that noise, which differ by at least this much in logarithms.
 pub(super) fn plateaus_beyond(points: &[SeriesPiece], noise: Noise, least: f64) -> Vec<Plateau> {
     let points = thinned(points);
     if points.is_empty() {
@@ -236,7 +236,7 @@ struct Cumulated {
     seconds: Vec<f64>,
     sums: Vec<f64>,
     noise: Noise,
-    /// What a step is at least.
+    /// The smallest step.
     least: f64,
 }
 
@@ -264,14 +264,14 @@ impl Cumulated {
         sum / seconds
     }
 
-    /// Adds the edges of what differs from the rest between two edges, and of what differs within
-    /// these parts.
+    /// Adds the edges of the part that differs from the rest between two edges, and of the parts
+    /// that differ within these parts.
     fn split(&self, from: usize, to: usize, edges: &mut Vec<usize>) {
         let (whole_seconds, whole_sum) = self.part(from, to);
         let mut best = (0.0, from, to);
         for start in from..to {
             for end in start + POINTS_MIN..=to {
-                // What is left beside it at each end is a level, too.
+                // The remainder at each end is a level, too.
                 let left = [start - from, to - end];
                 if left.iter().any(|&left| left > 0 && left < POINTS_MIN) || left == [0, 0] {
                     continue;
@@ -297,7 +297,7 @@ impl Cumulated {
         }
     }
 
-    /// Takes edges away until each level differs from the next one by enough, the faintest first.
+    /// Removes edges until each level differs enough from the next one, the faintest first.
     fn merge(&self, edges: &mut Vec<usize>) {
         while edges.len() > 2 {
             let strength = |three: &[usize]| {
@@ -317,9 +317,9 @@ impl Cumulated {
         }
     }
 
-    /// Takes away the edges at which it does not jump, the smallest first: the levels beside it become one,
-    /// and where the series drifts none is left. So what a window begins with, as with nothing at all, does
-    /// not hide the step behind it.
+    /// Removes the edges without a jump, the smallest first: the levels on both sides become one.
+    /// In a drifting series none remains. So a window that begins with no completions does not hide
+    /// the step after them.
     fn keep_steps(&self, edges: &mut Vec<usize>) {
         loop {
             let size = |three: &[usize]| {
@@ -332,8 +332,8 @@ impl Cumulated {
         }
     }
 
-    /// Whether the series jumps there from one level to the other, rather than drifting from one to
-    /// the other: a step is there at once, next to its place.
+    /// Whether the series jumps there from one level to the other, rather than drifting: a step
+    /// shows at once, right next to its place.
     fn is_step(&self, three: &[usize]) -> bool {
         let [from, place, to] = *three else { return true };
         let step = self.mean(place, to) - self.mean(from, place);

@@ -1,8 +1,8 @@
-//! Estimates: a value, its half-width, and what it rests on.
+//! Estimates: a value, its half-width, and its basis.
 //!
-//! Everything here is a pure function of what was measured and hands out the figures it judged by.
-//! No function gives NaN: what cannot be told is `None`. The formulas and their sources are in
-//! docs/method/estimates.md and docs/method/steadiness.md.
+//! Everything here is a pure function of the measurement and returns the figures that it is based
+//! on. No function returns NaN: a figure that cannot be told is `None`. The formulas and their
+//! sources are in docs/method/estimates.md and docs/method/steadiness.md.
 
 mod batches;
 mod changes;
@@ -39,8 +39,7 @@ use crate::units::Quantile;
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Half of its 95 % confidence interval, in the same unit; absent when there is too little to
-    /// tell.
+    /// Half of its 95 % confidence interval, in the same unit; absent if there is too little data.
     pub half_width: Option<f64>,
 }
 
@@ -54,7 +53,7 @@ pub fn carries(histogram: &Histogram, quantile: Quantile) -> bool {
     beyond + 0.5 >= TAIL_SAMPLES as f64
 }
 
-/// The two-sided 95 % quantile of Student's t with so many degrees of freedom.
+/// The two-sided 95 % quantile of Student's t with this many degrees of freedom.
 pub(crate) fn t_95(degrees_of_freedom: usize) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
     Some(t.inverse_cdf(0.975))

@@ -1,5 +1,5 @@
-//! What a record tells: rates and quantiles with their half-widths, of one stream or of all together.
-//! Experiments, verdicts and reports show the same figures.
+//! The figures of a record: rates and quantiles with their half-widths, of one stream or of all
+//! together. Experiments, verdicts and reports show the same figures.
 
 use super::Estimate;
 use super::batches;
@@ -7,7 +7,7 @@ use super::series::{Slice, bandwidth_series, iops_series, slices};
 use crate::measure::{Cell, Direction, Interval, Record, Stretch, Whole, WorkerRecord};
 use crate::units::{Quantile, Span};
 
-/// I/Os per second that completed in the window; of a limited load, in the time before its drain.
+/// I/Os per second that completed in the window; for a limited load, in the time before its drain.
 pub fn iops(
     record: &Record,
     stream: Option<u32>,
@@ -22,7 +22,7 @@ pub fn iops(
     batches::rate(total, record.window, &iops_series(&slices, direction))
 }
 
-/// Bytes per second that completed in the window; of a limited load, in the time before its drain.
+/// Bytes per second that completed in the window; for a limited load, in the time before its drain.
 pub fn bandwidth(
     record: &Record,
     stream: Option<u32>,
@@ -42,14 +42,14 @@ fn chosen(pair: [u64; 2], direction: Option<Direction>) -> u64 {
     direction.map_or(pair[0] + pair[1], |direction| pair[direction as usize])
 }
 
-/// Workers whose last starts are this close together, as a share of the time before the first, have
-/// each a rate until its own: they shared the target alike.
+/// If the workers' last starts are this close together, as a share of the time before the first,
+/// each worker has a rate until its own last start: they shared the target evenly.
 const TOGETHER: f64 = 0.05;
-/// Otherwise so many whole intervals have to lie before the first.
+/// Otherwise this many whole intervals have to lie before the first.
 const INTERVALS_MIN: usize = 5;
 
-/// The rate of a limited load while it was whole. None where it went on until the window's end, or was
-/// whole for too short a time to tell.
+/// The rate of a limited load while it was complete. None if it went on until the window's end, or
+/// was complete for too short a time.
 fn while_whole(
     record: &Record,
     stream: Option<u32>,
@@ -76,7 +76,7 @@ fn while_whole(
     of_slices.filter(|_| INTERVALS_MIN <= slices.len())
 }
 
-/// A quantile of the response time in nanoseconds; none where its tail holds too few samples.
+/// A quantile of the response time in nanoseconds; none if its tail holds too few samples.
 pub fn response_time(
     record: &Record,
     stream: Option<u32>,

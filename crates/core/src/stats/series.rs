@@ -1,5 +1,5 @@
-//! The series of a run as plain numbers: every stream keeps an interval of its own for each slice of
-//! time, and what a reader wants is their sum.
+//! The series of a run as plain numbers: every stream has its own interval for each slice of time,
+//! and a reader wants their sum.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::measure::{Direction, Interval, Stretch};
 use crate::units::{Bytes, Span};
 
-/// One slice of time, all the streams that were given together.
+/// One slice of time, the sum of the given streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// From the start of the window to the start of the slice.
@@ -48,8 +48,8 @@ fn per_second(count: u64, length: Span) -> f64 {
     }
 }
 
-/// The stretches that belong to the same slice of time, in the order of time. One without a length
-/// says nothing and is left out.
+/// The stretches that belong to the same slice of time, in order of time. A stretch without a
+/// length is left out.
 pub(super) fn grouped<'a>(
     series: impl IntoIterator<Item = &'a Stretch>,
 ) -> Vec<(Span, Vec<&'a Stretch>)> {
@@ -60,8 +60,8 @@ pub(super) fn grouped<'a>(
     slices.into_iter().collect()
 }
 
-/// Sums the intervals of several streams into one slice for each stretch of time. An interval without
-/// a length says nothing and is left out.
+/// Sums the intervals of several streams into one slice for each stretch of time. An interval
+/// without a length is left out.
 pub fn sums(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Slice> {
     let mut sums: BTreeMap<Span, Slice> = BTreeMap::new();
     for interval in series {
@@ -81,8 +81,8 @@ pub fn sums(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Slic
     sums.into_values().collect()
 }
 
-/// As [`sums`], without a last slice that is less than half as long as most, as an interrupted run
-/// has: its rates would weigh as much as a whole one's.
+/// As [`sums`], without a last slice of less than half of the usual length, as in an interrupted
+/// run: its rates would weigh as much as those of a whole slice.
 pub fn slices(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Slice> {
     let mut slices = sums(series);
     let usual = usual_length(slices.iter().map(|slice| slice.length));
@@ -92,8 +92,8 @@ pub fn slices(series: impl IntoIterator<Item = impl Borrow<Interval>>) -> Vec<Sl
     slices
 }
 
-/// The length that most have: the median. A single one may be much longer, where the intervals could
-/// not be told apart while they were collected.
+/// The usual length: the median. A single slice may be much longer, if its intervals could not be
+/// told apart during collection.
 pub fn usual_length(lengths: impl Iterator<Item = Span>) -> Span {
     let mut lengths: Vec<Span> = lengths.collect();
     lengths.sort_unstable();

@@ -23,24 +23,23 @@ pub const MSER_MIN: usize = 4 * MSER_BATCH;
 /// How much of a series belongs to the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {
-    /// How many observations to leave out at the start.
+    /// The number of observations to leave out at the start.
     pub truncate: usize,
-    /// Whether what is left looks settled: the minimum is not at the last place where it was looked
-    /// for, half of the series.
+    /// Whether the rest looks settled: the minimum is not at the last place of the search, half of
+    /// the series.
     pub settled: bool,
     /// The statistic at its minimum: the sum of squares over the squared number of groups.
     pub statistic: f64,
-    /// The mean of what is left.
+    /// The mean of the rest.
     pub mean: f64,
 }
 
-/// Where the warm-up ends, by MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state
+/// The end of the warm-up, by MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state
 /// truncation heuristics for simulation", 2000): groups of five observations, and the number d of
 /// groups to leave out, at most half of them, for which the sum of squared deviations of the rest
 /// over the square of their number is least. Meant for means over 100 ms.
 ///
-/// None for fewer than twenty observations. Observations after the last whole group are not looked
-/// at.
+/// None for fewer than twenty observations. Observations after the last whole group are ignored.
 pub fn mser5(series: &[f64]) -> Option<WarmUp> {
     let groups: Vec<f64> = series
         .chunks_exact(MSER_BATCH)
@@ -53,7 +52,7 @@ pub fn mser5(series: &[f64]) -> Option<WarmUp> {
     let rests = rests(&groups);
     let mut best = (0, rests[0]);
     for (truncate, &candidate) in rests.iter().enumerate().take(last + 1).skip(1) {
-        // Only what is clearly less: rounding must not cut a constant series.
+        // Only a clearly smaller value counts: rounding must not cut a constant series.
         if candidate.0 < best.1.0 * (1.0 - 1e-9) {
             best = (truncate, candidate);
         }
@@ -82,7 +81,7 @@ fn rests(groups: &[f64]) -> Vec<(f64, f64)> {
 pub struct Trend {
     /// The change from one observation to the next.
     pub slope: f64,
-    /// Half of the slope's 95 % confidence interval; it takes the deviations from the line for
+    /// Half of the slope's 95 % confidence interval; it treats the deviations from the line as
     /// independent. Absent for two observations.
     pub slope_half_width: Option<f64>,
     /// The line at the first observation.
@@ -120,7 +119,7 @@ pub fn linear_trend(series: &[f64]) -> Option<Trend> {
 }
 
 /// The means of [`ROUNDS`] contiguous parts of a series, of nearly the same length; none for a
-/// shorter one.
+/// shorter series.
 pub fn rounds(series: &[f64]) -> Option<[f64; ROUNDS]> {
     if series.len() < ROUNDS {
         return None;
@@ -132,7 +131,7 @@ pub fn rounds(series: &[f64]) -> Option<[f64; ROUNDS]> {
     }))
 }
 
-/// What the steady-state rule was judged by.
+/// The figures of the steady-state rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// The mean of the rounds.

@@ -1,78 +1,78 @@
-//! Times in which nothing completed, from the plain numbers of the intervals.
+//! Times in which no I/O completed, from the plain numbers of the intervals.
 //!
-//! A stall holds everything that is in flight: when it is over, I/Os come back whose longest response
-//! time is as long as the stall. So it is told from a single slow I/O by what all of them waited
-//! together, and it shows however short it is beside the interval.
+//! A stall delays all I/Os in flight. When it is over, I/Os complete with a longest response time
+//! as long as the stall. The total wait of all of them distinguishes a stall from a single slow
+//! I/O, and even a stall that is much shorter than the interval shows.
 
 use crate::measure::{Histogram, Interval};
 use crate::units::{Quantile, Span};
 
-/// A shorter time in which nothing completes is none, ...
+/// A time without completions is not a stall if it is shorter than this, ...
 pub const STALL_MIN: Span = Span::from_ms(50);
-/// ... nor is one below so many medians of the response time, ...
+/// ... or shorter than this many medians of the response time, ...
 const MEDIANS: u64 = 10;
-/// ... or below so many times what the longest of an interval is in most intervals.
+/// ... or shorter than this many times the usual longest response time of an interval.
 const USUAL_LONGEST: u64 = 5;
 
-/// Intervals that hold fewer I/Os than this in the mean may be empty by chance.
+/// Intervals with fewer I/Os than this on average may be empty by chance.
 const IOS_MIN: f64 = 5.0;
 
-/// Fewer stalls than this have no period.
+/// With fewer stalls than this there is no period.
 const PERIODIC_MIN: usize = 4;
 /// How far a distance may be from the period, as a share of it; or one interval, if that is more.
 const PERIOD_TOLERANCE: f64 = 0.1;
-/// Where nothing completes for more than this share of the time, the device is slow: it does not stall.
+/// If no I/O completes for more than this share of the time, the device is slow: it does not stall.
 const STALLED_MAX: f64 = 0.75;
-/// Stalls at any times look as if they had a period in at most this share of cases.
+/// Stalls at random times look periodic in at most this share of cases.
 const CHANCE_MAX: f64 = 0.05;
 
-/// A time in which nothing completed.
+/// A time in which no I/O completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// From the start of the window to its beginning, to half an interval.
     pub start: Span,
-    /// How long it lasted: the longest response time of what it held, or what there was of it until
-    /// the window ended.
+    /// Its length: the longest response time of the I/Os that it delayed, or the time until the
+    /// window ended.
     pub length: Span,
 }
 
-/// What a series has of stalls.
+/// The stalls of a series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stalls {
-    /// Those that can be told apart, in the order of time.
+    /// The stalls that can be told apart, in order of time.
     pub each: Vec<Stall>,
-    /// How many there were, also of those that are too close to each other to be told apart.
+    /// The number of all stalls, including those that are too close to each other to be told apart.
     pub count: u64,
-    /// How long one lasts: the median.
+    /// The length of one stall: the median.
     pub length: Span,
-    /// From the beginning of one to that of the next, where they come at even distances.
+    /// From the beginning of one to the beginning of the next, if the distances are even.
     pub period: Option<Span>,
     /// Whether the last one lasted until the window ended.
     pub to_the_end: bool,
-    /// By interval of the series, whether what it counted is that of a stall or of what caught up
+    /// For each interval of the series, whether its counts are those of a stall or of the catch-up
     /// after it.
     pub touched: Vec<bool>,
 }
 
 impl Stalls {
-    /// How much of the time they took.
+    /// The share of the time that they took.
     pub fn total(&self) -> Span {
         Span(self.length.0.saturating_mul(self.count))
     }
 }
 
-/// What is usual in a stream.
+/// The usual figures of a stream.
 struct Usual {
     open: bool,
     /// The median of the response times.
     median: u64,
-    /// Of the intervals' longest ones.
+    /// The same of the intervals' longest ones.
     longest: u64,
     /// I/Os per second.
     rate: f64,
     /// I/Os in flight.
     depth: f64,
-    /// From this on it is a stall, nanoseconds.
+    /// From this length on it is a stall, nanoseconds.
     least: u64,
 }
 
@@ -98,7 +98,7 @@ impl Piece {
         }
     }
 
-    /// How much longer its I/Os took, all together, than they usually do: nanoseconds.
+    /// How much longer than usual its I/Os took, all together: nanoseconds.
     fn extra(&self, median: u64) -> f64 {
         self.sum - self.ios as f64 * median as f64
     }
@@ -118,7 +118,7 @@ pub fn stalls(series: &[Interval], times: &Histogram, open: bool) -> Stalls {
 }
 
 impl Usual {
-    /// None where too little completes to tell.
+    /// None if too few I/Os complete to tell.
     fn of(pieces: &[Piece], times: &Histogram, open: bool) -> Option<Self> {
         let median = times.quantile(Quantile(0.5))?;
         let middle = |of: &dyn Fn(&Piece) -> f64| {
@@ -141,9 +141,9 @@ impl Usual {
         })
     }
 
-    /// What the I/Os wait together for a stall that long, nanoseconds, at least: half of what the
-    /// arithmetic says. In a closed loop it holds all that is in flight, in an open one all that falls
-    /// due meanwhile, for half as long in the mean.
+    /// The least total wait of the I/Os for a stall of that length, nanoseconds: half of the
+    /// computed one. In a closed loop a stall delays all I/Os in flight; in an open one, all that
+    /// fall due meanwhile, for half of its length on average.
     fn waited(&self, length: u64) -> f64 {
         let length = length as f64;
         match self.open {
@@ -178,7 +178,7 @@ fn told_apart(pieces: &[Piece], usual: &Usual, mut found: Stalls) -> Stalls {
     found
 }
 
-/// The stall of intervals in a row that stand out, if they are one.
+/// The stall that consecutive intervals form which stand out, if they form one.
 fn one_of(pieces: &[Piece], at_the_end: bool, least: u64, usual: &Usual) -> Option<Stall> {
     let (first, last) = (pieces.first()?, pieces.last()?);
     let span = last.start + last.length - first.start;
@@ -189,7 +189,7 @@ fn one_of(pieces: &[Piece], at_the_end: bool, least: u64, usual: &Usual) -> Opti
     }
     let back = pieces.iter().find(|one| one.longest == longest)?;
     let intervals = 2 * pieces.iter().map(|one| one.length).max()?;
-    // What it held comes back at once; what goes on being slow is no stall.
+    // The delayed I/Os complete at once; a device that stays slow does not stall.
     let is_abrupt = back.start - first.start <= longest + intervals;
     let is_short = usual.open || span <= longest + intervals;
     let waited: f64 = pieces.iter().map(|one| one.extra(usual.median)).sum();
@@ -201,10 +201,10 @@ fn one_of(pieces: &[Piece], at_the_end: bool, least: u64, usual: &Usual) -> Opti
     Some(Stall { start: Span(end.saturating_sub(longest)), length: Span(longest) })
 }
 
-/// Stalls that most intervals have, so that none stands out: then nearly no I/O takes a time between
-/// the usual one and that of a stall, as many do where times merely differ; and between two stalls the
-/// device answers as usual. Slow I/Os of a closed loop can complete all at once, again and again, and
-/// are slow I/Os all the same.
+/// Stalls that most intervals have, so that none stands out. Then almost no I/O takes a time
+/// between the usual one and that of a stall, while many do if times merely vary; and between two
+/// stalls the device answers as usual. Slow I/Os of a closed loop can complete all at once, again
+/// and again; they are still slow I/Os and not stalls.
 fn in_most(pieces: &[Piece], times: &Histogram, usual: &Usual) -> Option<Stalls> {
     let length = usual.longest;
     let alike = |one: &Piece| one.longest >= length / 3 * 2 && one.longest / 3 * 2 <= length;
@@ -244,8 +244,8 @@ fn in_most(pieces: &[Piece], times: &Histogram, usual: &Usual) -> Option<Stalls>
     })
 }
 
-/// The distance at which stalls follow each other, if it is even. One that was missed, or one besides
-/// in five, does not hide it.
+/// The distance between stalls, if it is even. A missed stall, or one extra in five, does not hide
+/// it.
 fn period(each: &[Stall], interval: u64) -> Option<Span> {
     if each.len() < PERIODIC_MIN {
         return None;
@@ -261,7 +261,7 @@ fn period(each: &[Stall], interval: u64) -> Option<Span> {
         .map(|gap| (*gap, (gap / period).round().max(1.0)))
         .filter(|(gap, times)| (gap - times * period).abs() <= tolerance)
         .collect();
-    // The gap that is the median agrees by itself.
+    // The gap that is the median agrees in any case.
     let chance = (2.0 * tolerance / period).min(1.0).powi(even.len() as i32 - 1);
     if even.len() * 5 < gaps.len() * 4 || chance > CHANCE_MAX {
         return None;
