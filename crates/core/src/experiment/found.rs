@@ -1,4 +1,4 @@
-//! What experiments found, in figures: what their charts are drawn from beside the trials.
+//! The findings of experiments, in figures: their charts are drawn from these and from the trials.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::stats::{Estimate, SteadyState};
 use crate::units::Quantile;
 
-/// What an experiment found.
+/// The findings of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// By a sweep.
@@ -24,25 +24,25 @@ pub enum Found {
 pub struct Axis {
     /// Its name: an option of `fathom run`, such as `queue-depth`.
     pub name: String,
-    /// How its values lie.
+    /// The spacing of its values.
     pub scale: Scale,
     /// Its values as they are typed, in their order.
     pub labels: Vec<String>,
 }
 
-/// How the values of an axis lie.
+/// The spacing of an axis's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// At distances that are their differences.
+    /// By their differences.
     Linear,
-    /// At distances that are their ratios: 1, 2, 4, 8.
+    /// By their ratios: 1, 2, 4, 8.
     Log2,
-    /// Side by side: names.
+    /// Evenly, as names.
     Categories,
 }
 
-/// What a sweep found. Its figures are the trials' own.
+/// The findings of a sweep. Its figures are the trials' own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepFound {
     /// The axes, the first one varying slowest.
@@ -52,29 +52,29 @@ pub struct SweepFound {
     pub cut_off: Vec<Vec<String>>,
 }
 
-/// What a search for the peak found.
+/// The findings of a search for the peak.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakFound {
     /// What was varied: `queue-depth`, `workers` or `rate`.
     pub axis: String,
-    /// What is called throughput here: `iops` or `bandwidth`.
+    /// What throughput means here: `iops` or `bandwidth`.
     pub measure: String,
     /// The share of the best throughput that is enough, such as 0.95; with an objective there is
     /// none.
     pub enough: Option<f64>,
     /// The objective in words, such as `p99 <= 2 ms`, if there is one.
     pub objective: Option<String>,
-    /// What was probed, by rising value, all probes of a value together.
+    /// The values that were probed, in rising order, all probes of a value together.
     pub probes: Vec<Probe>,
-    /// The answer; none if there is none, because no probe met the objective.
+    /// The answer; none if no probe met the objective.
     pub choice: Option<f64>,
-    /// The values that cannot be told from the answer, itself included.
+    /// The values that cannot be told from the answer, including the answer.
     pub equals: Vec<f64>,
     /// The best throughput of all.
     pub best: Option<Estimate>,
 }
 
-/// What a search knows about one value.
+/// The knowledge of a search about one value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probe {
     /// The value on the axis.
@@ -89,7 +89,7 @@ pub struct Probe {
     pub meets: Option<bool>,
 }
 
-/// What a latency map found.
+/// The findings of a latency map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MapFound {
     /// The quantiles of the surfaces.
@@ -102,10 +102,10 @@ pub struct MapFound {
     pub cells: Vec<MapCell>,
     /// How well the cells that were filled in agree with measurements, for each quantile.
     pub validation: Vec<Validation>,
-    /// How much the first quantile at the cells that were measured again at the end had changed, in the
-    /// mean, as a share; below zero where it became shorter.
+    /// The mean change, as a share, of the first quantile at the cells that were measured again at
+    /// the end; below zero if it became shorter.
     pub drift: Option<f64>,
-    /// Why the map is not to be relied on, one sentence each; empty if it is.
+    /// Why the map is not to be relied on, one sentence each; empty if it can be relied on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }
@@ -119,8 +119,8 @@ pub struct MapCell {
     pub read: u32,
     /// How it is known.
     pub kind: CellKind,
-    /// The response time at each of the map's quantiles, in nanoseconds; none where it is not known,
-    /// because there were too few samples or the cell is inadmissible.
+    /// The response time at each of the map's quantiles, in nanoseconds; none if it is not known,
+    /// because there were too few samples or the target does not carry the cell.
     pub response_time_ns: Vec<Option<Estimate>>,
 }
 
@@ -130,13 +130,13 @@ pub struct MapCell {
 pub enum CellKind {
     /// It was measured.
     Measured,
-    /// It was measured for as long as is allowed, and is still not precise.
+    /// It was measured for the longest allowed time, and is still not precise.
     Imprecise,
     /// It was filled in from its neighbors.
     Filled,
     /// It was measured, and the target could not carry the load.
     Overloaded,
-    /// It was not measured, because the target cannot carry less than that.
+    /// It was not measured, because the target cannot carry a smaller load.
     Beyond,
 }
 
@@ -166,18 +166,18 @@ pub struct Validation {
     pub largest_error: f64,
 }
 
-/// What rounds until a steady state found.
+/// The findings of rounds until a steady state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SustainFound {
     /// The test, such as `write-saturation`.
     pub test: String,
-    /// What was watched, such as `IOPS of random writes 4 KiB`.
+    /// The watched figure, such as `IOPS of random writes 4 KiB`.
     pub watched: String,
     /// The rounds, in their order.
     pub rounds: Vec<Round>,
     /// The first of the rounds that make the steady state; none if there was none.
     pub steady_from: Option<u32>,
-    /// What the steadiness was judged by, of the last rounds.
+    /// The figures of the last rounds that decide whether they are steady.
     pub steadiness: Option<SteadyState>,
 }
 
@@ -186,6 +186,6 @@ pub struct SustainFound {
 pub struct Round {
     /// Its number, from 1.
     pub number: u32,
-    /// What was watched.
+    /// The watched figure.
     pub value: Estimate,
 }

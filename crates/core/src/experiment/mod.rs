@@ -1,5 +1,5 @@
-//! Experiments decide and never act: a state machine says which point to run next, from the trials
-//! so far, and is tested with invented ones.
+//! Experiments decide and never act: a state machine says which point to run next, based on the
+//! trials so far. Tests give it invented trials.
 
 mod found;
 pub mod map;
@@ -35,9 +35,9 @@ use crate::verdict::Finding;
 /// A point that an experiment wants to have run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// What to measure.
+    /// The point to measure.
     pub point: Point,
-    /// Where it stands in the experiment.
+    /// Its place in the experiment.
     pub place: Place,
     /// How long the targets are left alone before it.
     pub rest: Span,
@@ -49,47 +49,47 @@ impl From<Point> for Planned {
     }
 }
 
-/// What an experiment wants next.
+/// The next step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run this point.
     Run(Box<Planned>),
-    /// Nothing more; this is what it found.
+    /// No more points; these are the findings.
     Done(Conclusion),
 }
 
-/// What an experiment found.
+/// The findings of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conclusion {
-    /// In words, one sentence each; empty when the trials speak for themselves.
+    /// In words, one sentence each; empty if the trials need no conclusion.
     pub sentences: Vec<String>,
-    /// In figures, for charts and programs; none when the trials speak for themselves.
+    /// In figures, for charts and programs; none if the trials need no conclusion.
     pub found: Option<Found>,
 }
 
-/// A point that will come whatever the trials before it tell, as far as can be foreseen.
+/// A point that will come independently of the results before it, as far as it can be foreseen.
 pub struct Foreseen {
     /// The point, as `next` will give it.
     pub planned: Planned,
-    /// What `enough` will probably say at its looks, from what is known now.
+    /// The probable answers of `enough` at its looks, from present knowledge.
     pub enough: Box<dyn Fn(&Record) -> bool + Send>,
 }
 
-/// What is still ahead of an experiment, as far as it can know.
+/// The remaining part of an experiment, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
     /// Points that will probably be run.
     pub points: u32,
-    /// The most that there can be.
+    /// The largest possible number of points.
     pub points_at_most: u32,
-    /// Warm-ups, windows and rests that it will probably take.
+    /// The probable time of warm-ups, windows and rests.
     pub time: Span,
-    /// The most that it can take.
+    /// The longest possible time.
     pub time_at_most: Span,
 }
 
-/// When a point is looked at that may be told to be clearly worse before its end: at each quarter of
-/// its window, in whole intervals.
+/// The looks at a point that may be found clearly worse before its end: at each quarter of its
+/// window, in whole intervals.
 fn looks(point: &Point) -> Vec<Span> {
     let interval = point.interval.0.max(1);
     let quarter = |n: u64| Span((point.window.0 / 4 * n).next_multiple_of(interval));
@@ -101,56 +101,57 @@ fn looks(point: &Point) -> Vec<Span> {
 
 /// A sequence of points that may depend on the results so far.
 ///
-/// The same trials shown in the same order lead to the same steps: that is how an interrupted
-/// experiment is resumed, from the trials that its result file holds.
+/// The same trials shown in the same order lead to the same steps. So an interrupted experiment can
+/// be resumed from the trials that its result file holds.
 pub trait Experiment {
     /// The next step, given the trial of the step before: each trial is shown once, in order, and
-    /// at the first step there is none. What an experiment will need of a trial later it takes out
-    /// now, because the trial itself, whose distributions are megabytes, is then forgotten.
+    /// at the first step there is none. An experiment takes out now all that it will need of a
+    /// trial later, because the trial itself, with megabytes of distributions, is then dropped.
     fn next(&mut self, last: Option<&Trial>) -> Step;
 
-    /// Whether the running point has told enough, asked at each of its looks with the record so far.
-    /// Changes nothing: when the trial has ended it is shown to `next` like any other.
+    /// Whether the running point has shown enough, asked at each of its looks with the record so
+    /// far. This does not change the experiment: when the trial has ended it is shown to `next`
+    /// like any other.
     fn enough(&self, _so_far: &Record) -> bool {
         false
     }
 
-    /// The points that come after the running one whatever it tells, in their order and at most so many,
-    /// as far as they can be foreseen. For who can run some of them before their turn, as on simulated
-    /// devices: a guess that turns out wrong costs time and changes no result.
+    /// The points that come after the running one independently of its result, in their order and
+    /// at most this many, as far as they can be foreseen. A session on simulated devices runs some
+    /// of them ahead: a wrong guess costs time and changes no result.
     fn foreseen(&self, _most: usize) -> Vec<Foreseen> {
         Vec::new()
     }
 
-    /// What speaks against a trial that has just ended and follows from those before it: asked before
-    /// `next` sees it. Changes nothing.
+    /// The findings against a trial that has just ended that follow from the trials before it.
+    /// Asked before `next` sees the trial. This does not change the experiment.
     fn doubts(&self, _trial: &Trial) -> Vec<Finding> {
         Vec::new()
     }
 
     /// Why a trial that has just ended had a load that may be too much for the targets, in one
-    /// sentence, if finding that out was what it was for: then what follows from too much load speaks
-    /// for no other meaning of its numbers. Asked before `next` sees it, and changes nothing.
+    /// sentence, if that was its purpose: then the consequences of too much load do not make its
+    /// numbers doubtful. Asked before `next` sees the trial. This does not change the experiment.
     fn meant_to_overload(&self, _trial: &Trial) -> Option<&'static str> {
         None
     }
 
-    /// Why what the IOPS of a trial that has just ended did over its window was to be seen, in one
-    /// sentence, if that was what it was for. As above.
+    /// Why the change of a trial's IOPS over its window was to be observed, in one sentence, if
+    /// that was the purpose of the trial, which has just ended. As above.
     fn meant_to_change(&self, _trial: &Trial) -> Option<&'static str> {
         None
     }
 
-    /// Why what a trial that has just ended wrote was to repeat itself, in one sentence, if that was
-    /// what it was for. As above.
+    /// Why the payload of a trial that has just ended was to repeat itself, in one sentence, if
+    /// that was its purpose. As above.
     fn meant_to_repeat(&self, _trial: &Trial) -> Option<&'static str> {
         None
     }
 
-    /// What is ahead from here on.
+    /// The remaining part from here on.
     fn forecast(&self) -> Forecast;
 
-    /// What it would conclude if it ended here.
+    /// The conclusion if it ended here.
     fn so_far(&self) -> Conclusion {
         Conclusion::default()
     }

@@ -1,9 +1,9 @@
-//! Preconditioning: every region is written from its beginning to its end, so many times, in blocks
-//! that follow each other. A device that was never full is faster than it will ever be again.
+//! Preconditioning: every region is written from its beginning to its end, this many times, in
+//! consecutive blocks. A device that was never full is faster than it will ever be again.
 //!
 //! It goes in stretches of at most ten minutes, each of which begins where the one before ended: an
-//! interruption loses one of them. A stretch ends with the last I/O that there is to do, so exactly as
-//! much is written as was asked for. Pure: stretches go out, what they wrote comes in.
+//! interruption loses one of them. A stretch ends with its last I/O, so exactly the requested
+//! amount is written. Pure: it returns stretches and takes their results.
 
 use crate::measure::{Cell, Direction, Record, WorkerRecord};
 use crate::spec::{
@@ -11,18 +11,18 @@ use crate::spec::{
 };
 use crate::units::{Bytes, Span};
 
-/// How large its blocks are, unless a region is smaller.
+/// The size of its blocks, unless a region is smaller.
 const BLOCK: u64 = 128 * Bytes::KIB;
-/// How many of them are in flight on each target.
+/// The number in flight on each target.
 const DEPTH: u32 = 32;
 /// The longest stretch.
 const LONGEST: Span = Span::from_secs(600);
-/// What is taken for the bandwidth before any is known, ...
+/// The bandwidth that is assumed before it is known, ...
 const USUAL: f64 = 500e6;
-/// ... and for the least that it will be.
+/// ... and the smallest bandwidth that is assumed.
 const LEAST: f64 = 100e6;
 
-/// What is written beforehand, and how far it is.
+/// The regions to write, and the progress.
 #[derive(Clone, Debug)]
 pub struct Precondition {
     base: Point,
@@ -36,9 +36,9 @@ pub struct Precondition {
 struct RegionProgress {
     /// Whole blocks.
     region: Region,
-    /// What was written of it in this pass.
+    /// Bytes of it that were written in this pass.
     written: u64,
-    /// How many passes are over.
+    /// The number of completed passes.
     passes: u32,
     /// Bytes per second in the last stretch.
     bandwidth: Option<f64>,
@@ -49,7 +49,7 @@ impl RegionProgress {
         BLOCK.min(self.region.length.0)
     }
 
-    /// What is left of this pass.
+    /// The rest of this pass.
     fn left(&self) -> Region {
         let from = self.written / self.block() * self.block();
         Region {
@@ -75,7 +75,7 @@ impl RegionProgress {
         }
     }
 
-    /// How many stretches it needs at this bandwidth.
+    /// The number of stretches that it needs at this bandwidth.
     fn stretches(&self, passes: u32, bandwidth: f64) -> u32 {
         let pass = Span((self.region.length.0 as f64 / bandwidth * 1e9) as u64);
         let each = pass.0.div_ceil(LONGEST.0).max(1) as u32;
@@ -84,7 +84,7 @@ impl RegionProgress {
 }
 
 impl Precondition {
-    /// So many passes over all that the point addresses.
+    /// This many passes over everything that the point addresses.
     pub fn new(base: &Point, passes: u32) -> Self {
         let parts = addressed(base).into_iter().map(|region| {
             let block = BLOCK.min(region.length.0);
@@ -94,7 +94,7 @@ impl Precondition {
         Self { base: base.clone(), passes, parts: parts.collect() }
     }
 
-    /// The next stretch; none when all was written.
+    /// The next stretch; none when everything is written.
     pub fn next(&self) -> Option<Point> {
         let lowest = self.parts.iter().map(|part| part.passes).min()?;
         if self.passes <= lowest {
@@ -114,7 +114,7 @@ impl Precondition {
         })
     }
 
-    /// What writes a part, in the way that its target is accessed later.
+    /// The stream that writes a part, with the access that its target will have later.
     fn stream(&self, part: &RegionProgress) -> Option<Stream> {
         let addresses =
             |stream: &&Stream| stream.regions.iter().any(|one| one.target == part.region.target);
@@ -140,10 +140,10 @@ impl Precondition {
         })
     }
 
-    /// Takes what a stretch wrote.
+    /// Takes the result of a stretch.
     pub fn take(&mut self, record: &Record) {
         if record.total(Some(Direction::Write)).bytes == Bytes(0) {
-            // It would be tried for ever.
+            // It would be tried forever.
             self.passes = 0;
             return;
         }
@@ -161,7 +161,7 @@ impl Precondition {
         self.parts.iter().map(|part| part.bytes(self.passes)).sum()
     }
 
-    /// How long that probably takes, and how long at most.
+    /// The probable and the longest time of that.
     pub fn time(&self) -> (Span, Span) {
         let known: f64 = self.parts.iter().filter_map(|part| part.bandwidth).sum();
         let bytes = self.bytes() as f64;
@@ -172,7 +172,7 @@ impl Precondition {
         }
     }
 
-    /// How many stretches that probably are.
+    /// The probable number of stretches.
     pub fn stretches(&self) -> u32 {
         let usual = USUAL / self.parts.len().max(1) as f64;
         let needed =
@@ -181,7 +181,7 @@ impl Precondition {
     }
 }
 
-/// All that a point addresses, without what lies within another one of its regions.
+/// Everything that a point addresses, without regions that lie within another of its regions.
 fn addressed(base: &Point) -> Vec<Region> {
     let within = |one: &Region, other: &Region| {
         let end = |region: &Region| region.offset.0 + region.length.0;

@@ -1,10 +1,10 @@
 //! The data-reduction probe: the same writes with unique data, with data of which something can be
-//! saved, and with zeros, in turns, to see whether the target makes less of the latter.
+//! saved, and with zeros, in alternation, to see whether the target saves on the latter.
 //!
-//! Each pass writes each kind once, in an order by chance; every second pass goes backwards through the
-//! one before it, so that what drifts is in no difference. What a kind comes to is compared within each
-//! pass. First everything is written once, because first writes may allocate; and once more at the end,
-//! so that what is left there is unique data.
+//! Each pass writes each kind once, in random order; every second pass has the order of the one
+//! before it, reversed, so that drift cancels out of the differences. Kinds are compared within
+//! each pass. First everything is written once, because first writes may allocate; and once more at
+//! the end, so that unique data is left there.
 
 use super::sweep::order;
 use super::{Conclusion, Experiment, Forecast, PassOrder, Planned, Step};
@@ -19,29 +19,29 @@ use crate::units::{Bytes, Span};
 
 /// How often each kind is written.
 const PASSES: u32 = 6;
-/// What is written at once. Systems that compress or deduplicate look at no more than this together, with
-/// their defaults (btrfs and ZFS at 128 KiB, VDO at 4 KiB).
+/// The size of one write. Systems that compress or deduplicate examine at most this much together,
+/// with their defaults (btrfs and ZFS 128 KiB, VDO 4 KiB).
 const BLOCK: Bytes = Bytes(128 * Bytes::KIB);
-/// In flight: as much memory as the buffers of random data take turns in, about, so that no kind comes
+/// I/Os in flight: about as much memory as the buffers of random data use, so that no kind comes
 /// from the processor's caches alone.
 const QUEUE_DEPTH: u32 = 32;
-/// What one trial writes at most, and for how long.
+/// The most bytes of one trial, and its longest time.
 const EACH: Bytes = Bytes(128 * Bytes::MIB);
 const WINDOW: Span = Span::from_ms(500);
-/// How long writing unique data at the ends may take.
+/// The longest time of writing unique data at the ends.
 const WHOLE: Span = Span::from_secs(30);
-/// The share of each block that a compressor saves of what it can save something of.
+/// The share of each block that a compressor saves, for the kind that it can save on.
 const COMPRESSIBLE: f64 = 0.75;
-/// What is compared: four ratios, each by speed and by the bytes at the top and at the bottom.
+/// The comparisons: four ratios, each by speed and by the bytes at the top and at the bottom.
 const LOOKS: usize = 12;
-/// Less than this share of what was asked counts as this much: a ratio needs something.
+/// A share of the requested bytes below this counts as this: a ratio needs a number above zero.
 const LEAST: f64 = 0.01;
 
 /// The kinds of data, by their places.
 const KINDS: [(&str, Payload); 4] = [
     ("unique data", Payload::UNIQUE),
     ("compressible data", Payload::Random { compressible: COMPRESSIBLE, dedup: 0.0 }),
-    // Of the same machinery as unique data, so that it costs as much to make.
+    // Made by the same code as unique data, so that it costs as much to make.
     ("a few blocks over and over", Payload::Random { compressible: 0.0, dedup: 1.0 }),
     ("zeros", Payload::Zeros),
 ];
@@ -50,15 +50,15 @@ const COMPRESSIBLE_ONES: usize = 1;
 const REPEATED: usize = 2;
 const ZEROS: usize = 3;
 
-/// What a trial told.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ProbeReading {
     /// Bytes per second.
     speed: f64,
-    /// Bytes that reached the device that the target is on, and those at the bottom, of each that was
-    /// written.
+    /// Bytes that reached the device that holds the target, and those at the bottom, of each that
+    /// was written.
     reached: [Option<f64>; 2],
-    /// Bytes that a device that compresses holds then, if all of the region was written.
+    /// Bytes that a compressing device holds afterwards, if all of the region was written.
     held: Option<f64>,
 }
 
@@ -68,19 +68,19 @@ pub struct ReductionProbe {
     region: Region,
     access: Access,
     seed: u64,
-    /// The device that the target is on, and those at the bottom, whose counters tell what reached them;
-    /// nothing where they do not.
+    /// The device that holds the target, and those at the bottom, whose counters show the bytes
+    /// that reached them; empty if there are no counters.
     devices: [Vec<(u32, u32)>; 2],
-    /// For each turn its pass and its kind; none of a pass at the ends.
+    /// The pass and the kind of each trial; no pass for the trials at the ends.
     turns: Vec<(Option<usize>, usize)>,
     done: usize,
-    /// For each pass what each kind came to.
+    /// The results of each kind in each pass.
     passes: Vec<[Option<ProbeReading>; KINDS.len()]>,
 }
 
 impl ReductionProbe {
-    /// A probe of the beginning of a region of a target, in this way; none where there is no room for a
-    /// block.
+    /// A probe of the beginning of a region of a target, with this access; none if there is no room
+    /// for a block.
     pub fn new(region: Region, target: &Target, access: Access, seed: u64) -> Option<Self> {
         let length = region.length.0.min(EACH.0);
         let region = Region { length: Bytes(length - length % BLOCK.0), ..region };
@@ -88,7 +88,7 @@ impl ReductionProbe {
             true => layers.iter().filter_map(|layer| layer.device).collect(),
             false => Vec::new(),
         };
-        // A file system saves above the first device, and what is between that and the last one below.
+        // A file system saves above the first device; a layer between saves above the last one.
         let devices =
             [target.layers.first().into_iter().collect(), target.disks().collect()].map(numbers);
         let mut turns = Vec::from([(None, UNIQUE)]);
@@ -112,22 +112,22 @@ impl ReductionProbe {
         })
     }
 
-    /// What it writes to.
+    /// The target that it writes to.
     pub fn region(&self) -> Region {
         self.region
     }
 
-    /// What it writes at most.
+    /// The most bytes that it writes.
     pub fn writes_at_most(&self) -> Bytes {
         Bytes(self.region.length.0 * self.turns.len() as u64)
     }
 
-    /// How long it takes at most while the target keeps up: the ends are written in any case.
+    /// Its longest time if the target keeps up: the ends are written in any case.
     pub fn takes_about(&self) -> Span {
         Span(WINDOW.0 * self.turns.len() as u64)
     }
 
-    /// A point of it, by which its target can be opened.
+    /// A point of it, with which its target can be opened.
     pub fn point(&self) -> Point {
         self.planned(0)
     }
@@ -151,7 +151,7 @@ impl ReductionProbe {
         let window = if pass.is_some() { WINDOW } else { WHOLE };
         Point {
             interval: Span::from_ms(50),
-            // Unique in all of them: what one pass has written is no copy for the next one.
+            // Unique over all passes: the data of one pass must not be a copy for the next one.
             seed: self.seed.wrapping_add(turn as u64),
             ..Point::of(Vec::from([stream]), window)
         }
@@ -189,7 +189,7 @@ impl ReductionProbe {
             stats::of_pairs(&logarithms, LOOKS)
         };
         let length = self.region.length.0 as f64;
-        // Of all that was written, what is held less than of the other.
+        // Of all bytes written, the held bytes in relation to those of the other kind.
         let held = ratio(&|one, other| Some((1.0 - (other.held? - one.held?) / length).max(LEAST)));
         if held.is_some() {
             return Saving { speed: None, reached: held };
@@ -197,12 +197,12 @@ impl ReductionProbe {
         let reached = [0, 1].map(|at| {
             ratio(&|one, other| Some(one.reached[at]?.max(LEAST) / other.reached[at]?.max(LEAST)))
         });
-        // All intervals hold at once, so that the one that tells most may be chosen.
+        // All intervals hold at once, so that the most informative one may be chosen.
         let reached = reached.into_iter().flatten().min_by(|a, b| a.high.total_cmp(&b.high));
         Saving { speed: ratio(&|one, other| Some(one.speed / other.speed)), reached }
     }
 
-    /// What it has found so far.
+    /// The results so far.
     pub fn found(&self) -> Reduction {
         Reduction {
             passes: PASSES,
@@ -214,8 +214,8 @@ impl ReductionProbe {
     }
 }
 
-/// Whether the kernel counts what moves below a layer's users. Zram counts what it is asked: what it holds
-/// is told apart.
+/// Whether the kernel counts the bytes below a layer's users. Zram counts the bytes requested; the
+/// bytes that it holds are reported separately.
 fn is_counted(layer: &Layer) -> bool {
     let counts = layer.queue.as_ref().and_then(|queue| queue.counts);
     counts != Some(false) && layer.kind != LayerKind::Zram

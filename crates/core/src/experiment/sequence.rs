@@ -1,4 +1,4 @@
-//! The simplest experiment: points that were settled beforehand, one after another.
+//! The simplest experiment: a fixed list of points, one after another.
 
 use super::{Conclusion, Experiment, Forecast, Planned, Step};
 use crate::spec::Point;
@@ -9,7 +9,7 @@ use crate::units::Span;
 #[derive(Clone, Debug)]
 pub struct PointSequence {
     points: Vec<Point>,
-    /// How many of them were run.
+    /// The number of points that have run.
     done: usize,
 }
 

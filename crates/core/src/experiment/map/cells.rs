@@ -21,20 +21,21 @@ pub const READS: &str = "read-rate";
 /// The axis of the probes for the maxima.
 pub const DEPTH: &str = "queue-depth";
 
-/// What a latency map is asked for.
+/// The settings of a latency map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What all points have in common: name, interval, seed. Its streams are not used.
+    /// The common part of all points: name, interval, seed. Its streams are not used.
     pub base: Point,
-    /// What writes: one block size; its pacing is set for each cell.
+    /// The stream that writes: one block size; its pacing is set for each cell.
     pub writer: Stream,
-    /// What trims what was written, if anything does.
+    /// The trims of the written data, if there are any.
     pub trims: Option<Trims>,
-    /// What reads: one block size; its pacing is set for each cell, and its most in flight is kept.
+    /// The stream that reads: one block size; its pacing is set for each cell, and its queue depth
+    /// is kept.
     pub reader: Stream,
     /// The cells.
     pub search: Options,
-    /// How often everything that they address is written before all else.
+    /// How often the addressed range is written before everything else.
     pub prefill: u32,
     /// The maximum of the write load in bytes per second; found if none.
     pub write_max: Option<f64>,
@@ -42,26 +43,27 @@ pub struct Settings {
     pub read_max: Option<f64>,
     /// Load before each window, which is not recorded.
     pub ramp: Span,
-    /// How long a cell is measured that is precise by then.
+    /// How long a cell is measured if it is precise by then.
     pub window: Span,
     /// How long a cell is measured at most.
     pub window_max: Span,
-    /// From when on a cell is given up because the target falls behind.
+    /// The time from which on a cell is given up if the target falls behind.
     pub give_up_from: Span,
-    /// The share of what was offered that the target may be behind in a cell that it carries.
+    /// The share of the offered load by which the target may be behind in a cell that it carries.
     pub behind: f64,
 }
 
-/// Trims beside the writes: each goes over what its cell has written a ramp before.
+/// Trims beside the writes: each covers data that its cell has written a ramp before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trims {
-    /// What trims: its pacing and its blocks are set for each cell.
+    /// The stream that trims: its pacing and its blocks are set for each cell.
     pub stream: Stream,
-    /// How much of what is written is trimmed, from above 0 to 1.
+    /// The share of the written data that is trimmed, above 0 and at most 1.
     pub share: f64,
 }
 
-/// The least reads per second: those of a cell without a read load, which tell its response time.
+/// The least reads per second: the rate of a cell without a read load, which shows its response
+/// time.
 const SINGLE_READS: f64 = 10.0;
 
 /// How long a probe for a maximum is measured: the maxima are only the ends of the axes.
@@ -72,20 +74,21 @@ const PROBE: Span = Span::from_secs(3);
 const WRITE_DEPTHS: [u32; 4] = [1, 4, 16, 64];
 const READ_DEPTHS: [u32; 5] = [4, 16, 64, 256, 1024];
 
-/// The gain of four times the queue depth that is not worth it.
+/// A gain of four times the queue depth that is too small to go on.
 const GAIN: f64 = 0.05;
 
-/// A response time so far out is trusted from so many samples on: p99.9 with 200 values beyond it.
+/// A response time at a quantile this high is trusted from this many samples on: p99.9 with 200
+/// values beyond it.
 const FAR: f64 = 0.999;
 const FAR_SAMPLES: u64 = 200_000;
 
 /// The last quantile that a cell has to be precise at.
 const PRECISE_AT: f64 = 0.99;
 
-/// When a cell is looked at, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
+/// The looks at a cell, in multiples of its shortest time: with 5 s at 5, 7, 10, 14, 20 and 30 s.
 const LOOKS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 6.0];
 
-/// The lag from which on a target that falls behind is given up: this long, and so many times the
+/// A target that falls behind is given up from this lag on: this long, and this many times the
 /// shortest response time. Less may be a hiccup.
 const LAG: Span = Span::from_ms(100);
 const LAG_TIMES: f64 = 20.0;
@@ -99,7 +102,7 @@ pub struct Map {
 
 #[derive(Clone, Debug)]
 enum MapStage {
-    /// Writing everything.
+    /// Writing the whole range.
     Prefill(Precondition),
     /// Probing for a maximum.
     Climb(Climb),
@@ -118,7 +121,7 @@ struct Climb {
     best: f64,
     /// The write maximum, once it is known.
     write_max: Option<f64>,
-    /// The median response time of reads at the least depth, in nanoseconds.
+    /// The median response time of reads at the smallest depth, in nanoseconds.
     calm: Option<f64>,
 }
 
@@ -135,7 +138,7 @@ struct Cells {
 }
 
 impl Map {
-    /// A map that has measured nothing.
+    /// A map without measurements.
     ///
     /// # Panics
     ///
@@ -148,13 +151,13 @@ impl Map {
         Self { settings, stage }
     }
 
-    /// Bytes that are written before all else.
+    /// Bytes that are written before everything else.
     pub fn prefilling(&self) -> Bytes {
         Bytes(prefill(&self.settings).bytes())
     }
 
-    /// How long it writes at most, if all that it writes went at the full write load: the probes for
-    /// that, and as many cells as it may measure, those with the most writes.
+    /// The longest time of its writes, if all of them ran at the full write load: the probes for
+    /// it, and as many cells as it may measure, those with the most writes.
     pub fn full_writing(&self) -> Span {
         let Settings { search, ramp, window_max, write_max, .. } = &self.settings;
         let (_, most) = CellSearch::new(search.clone()).ahead();
@@ -228,14 +231,14 @@ impl Map {
     }
 }
 
-/// All that the cells address, written so often.
+/// The whole range that the cells address, written this often.
 fn prefill(settings: &Settings) -> Precondition {
     let streams = Vec::from([settings.writer.clone(), settings.reader.clone()]);
     Precondition::new(&Point { streams, ..settings.base.clone() }, settings.prefill)
 }
 
 impl MapStage {
-    /// What comes once everything is written that is to be.
+    /// The step after everything that has to be written is written.
     fn first(settings: &Settings) -> Self {
         let climb = |direction, write_max| Self::Climb(Climb::new(direction, write_max));
         match (settings.write_max, settings.read_max) {
@@ -374,7 +377,7 @@ impl Climb {
         }
     }
 
-    /// The queue depths, as far as there is memory for them.
+    /// The queue depths for which there is memory.
     fn depths(&self, settings: &Settings) -> impl Iterator<Item = u32> {
         let most = self.stream(settings).pacing.queue_depth();
         let depths = match self.direction {
@@ -447,8 +450,9 @@ impl Cells {
         self.read_max * read as f64 / (shape.reads - 1).max(1) as f64
     }
 
-    /// Each cell has other offsets and arrivals, and each the same when it is run again by a resume.
-    /// A sentinel has its own: a cache may still hold what was read the first time.
+    /// Each cell has other offsets and arrivals than the others, but the same ones when a resume
+    /// runs it again. A sentinel has its own: a cache may still hold the data that was read the
+    /// first time.
     fn seed(&self, settings: &Settings, Ask { spot, role }: Ask) -> u64 {
         let Shape { writes, reads, .. } = settings.search.shape;
         let again = if role == Role::Sentinel { writes * reads } else { 0 };
@@ -468,7 +472,8 @@ impl Cells {
             streams.push(open(&settings.writer, bandwidth / block, Arrivals::Uniform));
             streams.extend(trimmer(settings, bandwidth));
         }
-        // A single worker is enough for single reads, and one of many would read once a second.
+        // A single worker is enough for single reads; one of many workers would read only once a
+        // second.
         let mut reader = open(&settings.reader, rate.max(SINGLE_READS), Arrivals::Poisson);
         if spot.read == 0 {
             reader.workers = Workers::Total(1);
@@ -518,12 +523,12 @@ impl Cells {
     }
 }
 
-/// The longest trim: what a device does in one go is no longer spread over the cell.
+/// The longest trim: a larger one would not be spread over the cell.
 const LONGEST_TRIM: u64 = 256 * Bytes::MIB;
 
-/// What trims beside writes of so many bytes per second. It begins with the window, at the same place
-/// as the writes did with the ramp, so it follows them by as much as they do in a ramp; its blocks are
-/// half of that, so that none goes over what is not written yet.
+/// The trims beside writes of this many bytes per second. They begin with the window, at the place
+/// where the writes began with the ramp, so they follow the writes at the distance of one ramp.
+/// Their blocks are half of that distance, so that no trim covers data that is not yet written.
 fn trimmer(settings: &Settings, bandwidth: f64) -> Option<Stream> {
     let Trims { stream, share } = settings.trims.as_ref()?;
     let unit = settings.writer.block_sizes().largest().0;
@@ -550,8 +555,8 @@ fn enough(settings: &Settings, shortest: Option<f64>, so_far: &Record) -> bool {
         || (settings.window <= so_far.window && is_known())
 }
 
-/// When a cell is looked at: once early, for a target that is far from carrying it, and then as often
-/// as half-widths have become much smaller.
+/// The looks at a cell: one early, for a target that is far from carrying it, and then one each
+/// time that half-widths have become much smaller.
 fn looks(settings: &Settings) -> Vec<Span> {
     let interval = settings.base.interval.0;
     let times = LOOKS.map(|times| (settings.window.0 as f64 * times).round() as u64);
@@ -565,9 +570,9 @@ fn looks(settings: &Settings) -> Vec<Span> {
     looks
 }
 
-/// What a trial of a cell told.
+/// The result of a trial of a cell.
 fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Reading {
-    // Before its shortest time a cell ends only because it is too much for the target.
+    // Before its shortest time a cell ends only if it is too much for the target.
     let given_up = record.ended_early && record.window < settings.window;
     let carried = !given_up
         && 0 < streams(record)
@@ -581,12 +586,12 @@ fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Readi
     Reading { admissible: true, precise: is_precise(surfaces, record), response_times }
 }
 
-/// Whether nearly all that was due has been done, in each stream.
+/// Whether nearly all I/Os that were due are done, in each stream.
 fn is_carried(settings: &Settings, record: &Record) -> bool {
     (0..streams(record)).all(|stream| {
         let ledger = ledger(record, stream);
-        // In flight counts too: a deep queue takes a long backlog in before anything stays
-        // unstarted. One that has just begun is no backlog.
+        // I/Os in flight count too: a deep queue absorbs a long backlog before any I/O stays
+        // unstarted. A single I/O that has just begun is not a backlog.
         let waiting = (ledger.unstarted + ledger.in_flight).saturating_sub(1);
         let behind = waiting + ledger.lost + ledger.failed;
         behind as f64 <= settings.behind * ledger.due as f64
@@ -614,7 +619,7 @@ fn ledger(record: &Record, stream: u32) -> Ledger {
     of.fold(Ledger::default(), |sum, worker| sum.plus(&worker.ledger))
 }
 
-/// How many reads a cell's response times are of.
+/// The number of reads that a cell's response times come from.
 fn samples(record: &Record) -> u64 {
     let Some(readers) = streams(record).checked_sub(1) else { return 0 };
     record.sum(Some(Direction::Read), |worker, _| worker.stream == readers).ios()
@@ -628,8 +633,8 @@ fn known(record: &Record, quantile: Quantile) -> Option<Estimate> {
     response_time(record, Some(readers), Some(Direction::Read), quantile)
 }
 
-/// Whether every quantile up to p99 is known within its tolerance. One with too few samples for any
-/// answer is withheld and not imprecise, except the first one, without which a cell is nothing.
+/// Whether every quantile up to p99 is known within its tolerance. A quantile with too few samples
+/// is withheld and not imprecise, except the first one, without which a cell is useless.
 fn is_precise(surfaces: &[Surface], record: &Record) -> bool {
     surfaces.iter().enumerate().filter(|(_, one)| one.quantile.0 <= PRECISE_AT).all(
         |(place, surface)| match known(record, surface.quantile) {

@@ -1,22 +1,23 @@
-//! Why a latency map is not to be relied on, each with its figures and what to do. Judges a finished
-//! search and changes nothing in it.
+//! Why a latency map is not to be relied on, each reason with its figures and a remedy. Judges a
+//! finished search and does not change it.
 
 use super::search::CellSearch;
 use crate::experiment::{CellKind, MapCell};
 
-/// The change of the sentinels that is doubted.
+/// The change of the sentinels from which on there is a doubt.
 const DRIFT: f64 = 0.10;
 
-/// The share of neighbors at which more load makes the median much shorter that is doubted. By chance
-/// it is one in a thousand; of the stored maps the one that is known to be erratic has 5 to 10 %, and
-/// no other one more than 3 %.
+/// The share of neighbors at which more load makes the median much shorter, from which on there is
+/// a doubt. By chance it is one in a thousand; of the stored maps the one that is known to be
+/// erratic has 5 to 10 %, and no other one more than 3 %.
 const FALLING: f64 = 0.04;
 
-/// The share of measured cells that stayed imprecise that is doubted.
+/// The share of measured cells that stayed imprecise from which on there is a doubt.
 const IMPRECISE: f64 = 0.25;
 
-/// Cells that contradict each other about what the target carries that are doubted: one can be
-/// chance at the very frontier, and each is a misclassified cell.
+/// The number of cells that contradict each other about the load that the target carries, from
+/// which on there is a doubt: a single one can be chance at the very frontier, and each is a
+/// misclassified cell.
 const CONTRADICTIONS: usize = 2;
 
 /// The doubts about a map, one sentence each; none if it is to be relied on.

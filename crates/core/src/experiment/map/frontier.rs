@@ -1,12 +1,12 @@
 //! Which cells of a latency map the target can carry: the highest admissible read step of each
-//! column of write load, found by few measurements because load only hurts. Knows nothing of
-//! response times.
+//! column of write load, found with few measurements because more load never helps. Knows nothing
+//! of response times.
 
 use std::collections::BTreeMap;
 
 use super::grid::{Reading, Shape, Spot};
 
-/// What is known about where the admissible cells end.
+/// The knowledge about the end of the admissible cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frontier {
     /// For each write step the highest admissible read step from 1 up; 0 if there is none.
@@ -41,16 +41,16 @@ pub fn explore(shape: Shape, readings: &BTreeMap<Spot, Reading>) -> Result<Front
     Ok(Frontier { highest, idle })
 }
 
-/// How many cells contradict the rule that load only hurts: overloaded ones at or below an
+/// How many cells contradict the rule that more load never helps: overloaded ones at or below an
 /// admissible one with no less write load.
 pub fn contradictions(shape: Shape, readings: &BTreeMap<Spot, Reading>) -> usize {
     let overloaded = readings.iter().filter(|(spot, one)| !one.admissible && spot.read > 0);
     overloaded.filter(|(spot, _)| spot.read <= bounds(shape, readings, spot.write).0).count()
 }
 
-/// The columns, both ends first and then always the middle of what is between: columns between two
-/// that end at the same step need no measurement, and no load comes early or late as a whole, so
-/// that a drift of the target does not look like an effect of the load.
+/// The columns, both ends first and then always the middle of a gap. Columns between two with the
+/// same end need no measurement, and no load is measured entirely early or late, so that a drift of
+/// the target does not look like an effect of the load.
 fn halving(columns: usize) -> Vec<usize> {
     let last = columns - 1;
     let mut order = Vec::from([0]);
@@ -66,10 +66,11 @@ fn halving(columns: usize) -> Vec<usize> {
     order
 }
 
-/// The highest read step of a column that is admissible for sure (0 stands for none), and the lowest
-/// one above it that is overloaded for sure. Load only hurts: what is admissible with more writes is
-/// admissible here, and what is overloaded with fewer is overloaded here. Where measurements
-/// contradict each other the admissible one counts: the target did carry it.
+/// The highest read step of a column that is certainly admissible (0 stands for none), and the
+/// lowest one above it that is certainly overloaded. More load never helps: a step that is
+/// admissible with more writes is admissible here, and one that is overloaded with fewer writes is
+/// overloaded here. If measurements contradict each other the admissible one counts, because the
+/// target did carry it.
 fn bounds(shape: Shape, readings: &BTreeMap<Spot, Reading>, write: usize) -> (usize, usize) {
     let loaded = || readings.iter().filter(|(spot, _)| spot.read > 0);
     let low = loaded()
@@ -85,8 +86,8 @@ fn bounds(shape: Shape, readings: &BTreeMap<Spot, Reading>, write: usize) -> (us
     (low, high)
 }
 
-/// The read step to measure in a column whose end lies between the bounds: where its neighbors let
-/// expect it, then away from there by doubling steps, then halving what is left.
+/// The read step to measure in a column whose end lies between the bounds: first the end that its
+/// neighbors suggest, then away from it by doubling steps, then by halving the rest.
 fn probe(
     shape: Shape,
     readings: &BTreeMap<Spot, Reading>,
@@ -110,7 +111,7 @@ fn probe(
     read.clamp(low + 1, high - 1)
 }
 
-/// Where the end of a column is to be expected, from the nearest columns whose end is known.
+/// The expected end of a column, from the nearest columns with a known end.
 fn expected(shape: Shape, known: &BTreeMap<usize, usize>, write: usize) -> usize {
     let left = known.range(..write).next_back();
     let right = known.range(write + 1..).next();
@@ -119,19 +120,20 @@ fn expected(shape: Shape, known: &BTreeMap<usize, usize>, write: usize) -> usize
             let share = (write - from) as f64 / (to - from) as f64;
             (before as f64 + (after as f64 - before as f64) * share).round() as usize
         }
-        // The maximum of the read rate was measured without writes: so it is carried, or nearly.
+        // The maximum of the read rate was measured without writes: so the target carries it, or
+        // nearly.
         (None, _) => shape.reads - 1,
-        // Writes at their maximum leave reads something, and rarely everything.
+        // Writes at their maximum leave reads some capacity, and rarely all of it.
         (Some((_, &before)), None) => before / 2,
     }
 }
 
-/// Below this read step the end of a column says little about the cell without reads: it is then so
-/// close to what the target cannot carry that the cell is measured by itself.
+/// If the end of a column is below this read step, it says little about the cell without reads:
+/// that cell is so close to the limit of the target that it is measured by itself.
 const EDGE: usize = 2;
 
-/// Which cells without reads are admissible, or the one to measure next. They have a row to
-/// themselves: such a cell is measured by single reads, whose rate cannot be missed by a few percent.
+/// Which cells without reads are admissible, or the one to measure next. They form a separate row:
+/// such a cell is measured with single reads, whose rate cannot be missed by a few percent.
 fn idle_row(
     shape: Shape,
     readings: &BTreeMap<Spot, Reading>,
@@ -142,7 +144,7 @@ fn idle_row(
     if shape.first_read > 0 {
         return Ok(idle);
     }
-    // Columns that carry no reads at all come last, and among them load only hurts.
+    // Columns that carry no reads at all come last, and among them more load never helps either.
     let first_bare = highest.iter().rposition(|&step| step > 0).map_or(0, |place| place + 1);
     let (mut low, mut high) = (first_bare, shape.writes);
     for write in first_bare..shape.writes {

@@ -1,15 +1,15 @@
-//! The cells of a latency map: which there are, and what a measurement of one told.
+//! The cells of a latency map, and the results of their measurements.
 
 use crate::stats::Estimate;
 
-/// How many cells a grid has.
+/// The size of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Steps of the write load, the one without writes included; at least 1.
     pub writes: usize,
     /// Steps of the read load, the one without reads included; at least 1.
     pub reads: usize,
-    /// The first read step that can be measured: 0, or 1 where the grid has no cells without reads.
+    /// The first read step that can be measured: 0, or 1 if the grid has no cells without reads.
     pub first_read: usize,
 }
 
@@ -31,13 +31,13 @@ pub struct Spot {
     pub read: usize,
 }
 
-/// What a measurement of a cell told.
+/// The result of a measurement of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Whether the target carried both loads.
     pub admissible: bool,
     /// Whether the half-widths are within the tolerances.
     pub precise: bool,
-    /// The response time at each of the map's quantiles in nanoseconds, where it is known.
+    /// The response time at each of the map's quantiles in nanoseconds, if it is known.
     pub response_times: Vec<Option<Estimate>>,
 }

@@ -1,5 +1,6 @@
-//! Which cells of a latency map to measure, and what follows for the others: a state machine over
-//! small numbers, which runs over a stored grid in a millisecond. Knows nothing of points and trials.
+//! Which cells of a latency map to measure, and the conclusions for the others: a state machine
+//! over small numbers, which runs over a stored grid in a millisecond. Knows nothing of points and
+//! trials.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,7 +13,7 @@ use crate::stats::Estimate;
 use crate::trial::Role;
 use crate::units::Quantile;
 
-/// A quantile of the map and how exactly it is to be known.
+/// A quantile of the map and the precision that it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
     /// The quantile.
@@ -21,33 +22,33 @@ pub struct Surface {
     pub tolerance: f64,
 }
 
-/// What a search is asked for.
+/// The settings of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The grid.
     pub shape: Shape,
-    /// The quantiles, at least one. The first ones up to p95 decide where to measure: further out
-    /// there are too few samples to tell a slope from chance.
+    /// The quantiles, at least one. The first ones up to p95 decide where to measure: higher
+    /// quantiles have too few samples to tell a slope from chance.
     pub surfaces: Vec<Surface>,
     /// Whether every cell is measured.
     pub exhaustive: bool,
-    /// The most measurements, those that check the others included.
+    /// The most measurements, including those that check other cells.
     pub cells_at_most: usize,
-    /// Repeats the order and the choice of what is checked.
+    /// Repeats the order and the choice of the checked cells.
     pub seed: u64,
 }
 
 /// A cell to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Which.
+    /// The cell.
     pub spot: Spot,
-    /// Why: as a result, as a validation or as a sentinel.
+    /// The reason: a result, a validation or a sentinel.
     pub role: Role,
 }
 
-/// How many measurements a grid of so many write steps may take: two in each column for the
-/// frontier, and 58 for the surface and for checking it. With the usual 21 columns that is 100: with
+/// How many measurements a grid with this many write steps may take: two in each column for the
+/// frontier, and 58 for the surface and for its checks. With the usual 21 columns that is 100: with
 /// cells of 6 s each a map takes 10 minutes, 25 times less than 441 cells of 35 s.
 pub fn cells_at_most(shape: Shape) -> usize {
     2 * shape.writes + 58
@@ -57,13 +58,13 @@ pub fn cells_at_most(shape: Shape) -> usize {
 /// end (the surface bends there), and quarters.
 const LATTICE: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Two measured neighbors are close enough when they differ by no more than this many tolerances,
-/// two steps apart; further apart by less, with the square root of the distance, because more cells
-/// between them hang on it. Half of such a jump is the most that a line between them misses a cell
-/// by where the surface rises steadily, and typically it misses by a fifth of that.
+/// Two measured neighbors that are two steps apart are close enough if they differ by at most this
+/// many tolerances; at larger distances by less, with the square root of the distance, because more
+/// cells between depend on them. If the surface rises steadily, a line between them misses a cell
+/// by at most half of such a jump, and typically by a fifth.
 const JUMP: f64 = 5.0;
 
-/// Cells that are measured to check what was filled in.
+/// Cells that are measured to check filled-in values.
 const VALIDATIONS: usize = 8;
 
 /// Cells that are measured again at the end.
@@ -78,27 +79,27 @@ pub struct CellSearch {
     options: Options,
     readings: BTreeMap<Spot, Reading>,
     stage: SearchStage,
-    /// What a jump is divided by: 1, or 1/2 after a validation that failed.
+    /// The divisor of a jump: 1, or 1/2 after a validation that failed.
     fineness: f64,
     /// The cells that checked the others: how far off the surface was, in logarithms.
     checked: Vec<Checked>,
-    /// The cells that were measured again: what they were, and what they are.
+    /// The cells that were measured again: their first and their second values.
     again: Vec<(Reading, Reading)>,
 }
 
 #[derive(Clone, Debug)]
 enum SearchStage {
-    /// The cells of a list, and then what comes next.
+    /// First the cells of a list, and then the next stage.
     List(VecDeque<Spot>, Next),
     /// Until the frontier is known.
     Frontier,
     /// Until no jump is too large.
     Refine,
-    /// These cells, with what is expected there.
+    /// These cells, with the values that are expected there.
     Validate(VecDeque<(Spot, Vec<Option<f64>>)>),
     /// These cells once more.
     Sentinels(VecDeque<Spot>),
-    /// Nothing more.
+    /// No more measurements.
     Done,
 }
 
@@ -108,17 +109,17 @@ enum Next {
     Sentinels,
 }
 
-/// A cell that was filled in and then measured.
+/// A cell that was first filled in and then measured.
 #[derive(Clone, Debug)]
 struct Checked {
     /// For each quantile the difference of the logarithms, and the standard error of the measurement.
     errors: Vec<Option<(f64, f64)>>,
-    /// Whether it belongs to the latest round: earlier ones checked a coarser surface.
+    /// Whether it belongs to the latest round: earlier rounds checked a coarser surface.
     latest: bool,
 }
 
 impl CellSearch {
-    /// A search that has measured nothing.
+    /// A search without measurements.
     ///
     /// # Panics
     ///
@@ -143,7 +144,8 @@ impl CellSearch {
         }
     }
 
-    /// The cell to measure next; none if the map is complete. The same until it was told.
+    /// The cell to measure next; none if the map is complete. The same cell until its result is
+    /// known.
     pub fn ask(&mut self) -> Option<Ask> {
         let result = |spot| Some(Ask { spot, role: Role::Result });
         loop {
@@ -183,8 +185,8 @@ impl CellSearch {
         }
     }
 
-    /// The cells that come after the one that was asked for last, as far as it does not matter what
-    /// that one tells; at most so many.
+    /// The cells that come after the one that was asked for last, as far as they do not depend on
+    /// its result; at most this many.
     pub fn foreseen(&self, most: usize) -> Vec<Ask> {
         let as_ask = |role| move |spot: &Spot| Ask { spot: *spot, role };
         match &self.stage {
@@ -202,7 +204,7 @@ impl CellSearch {
         }
     }
 
-    /// Takes in what the cell told that `ask` named.
+    /// Takes the result of the cell that `ask` named.
     pub fn tell(&mut self, ask: Ask, reading: Reading) {
         match &mut self.stage {
             SearchStage::List(spots, _) => {
@@ -234,7 +236,7 @@ impl CellSearch {
             .min_by(f64::total_cmp)
     }
 
-    /// How many measurements are left for the surface, without those that will check it.
+    /// How many measurements are left for the surface, without those for its checks.
     fn left(&self) -> usize {
         self.options.cells_at_most.saturating_sub(self.readings.len() + VALIDATIONS + SENTINELS)
     }
@@ -252,13 +254,13 @@ impl CellSearch {
             SearchStage::Validate(spots) => spots.len() + SENTINELS,
             SearchStage::Sentinels(spots) => spots.len(),
             SearchStage::Done => 0,
-            // On the grids that it was tried with it took four fifths of the most and up.
+            // On the grids that it was tried with it took four fifths of the most, or more.
             _ => most,
         };
         (probable.min(most), most)
     }
 
-    /// The frontier as far as the measured cells show it: where they leave it open, the highest step
+    /// The frontier as far as the measured cells show it: if they leave it open, the highest step
     /// that was carried.
     fn frontier(&self) -> Frontier {
         let shape = self.options.shape;
@@ -278,7 +280,7 @@ impl CellSearch {
         }
     }
 
-    /// The first cells of the surface, in an order by chance.
+    /// The first cells of the surface, in random order.
     fn lattice(&self, frontier: &Frontier) -> VecDeque<Spot> {
         let shape = self.options.shape;
         let steps = |count: usize| -> Vec<usize> {
@@ -305,7 +307,7 @@ impl CellSearch {
         shuffled(spots, self.options.seed)
     }
 
-    /// Quantiles that decide, by their place.
+    /// The quantiles that decide, by their place.
     fn deciding(&self) -> impl Iterator<Item = (usize, f64)> {
         let surfaces = self.options.surfaces.iter().enumerate();
         surfaces
@@ -335,7 +337,7 @@ impl CellSearch {
         (largest.0 > 1.0).then_some(largest.1)
     }
 
-    /// Pairs of cells with reads that were measured and carried and have none such between them, in
+    /// Pairs of cells with reads that were measured and carried, with no such cell between them, in
     /// a row or in a column; the one with less load first.
     fn neighbors(&self) -> Vec<(Told<'_>, Told<'_>)> {
         let mut carried: Vec<Told<'_>> = self
@@ -353,7 +355,7 @@ impl CellSearch {
         pairs
     }
 
-    /// Cells by chance that were not measured, with what the surfaces say about them.
+    /// Random cells that were not measured, with the values of the surfaces there.
     fn to_validate(&self) -> VecDeque<(Spot, Vec<Option<f64>>)> {
         let filled = self.filled();
         let frontier = self.frontier();
@@ -382,9 +384,9 @@ impl CellSearch {
         let filled = |place: usize| {
             let known: BTreeMap<Spot, Known> = known(place);
             let mut filled = surface::fill(shape, &frontier, &known);
-            // Beside a cell with too few samples for a far quantile there is nothing to take it from:
-            // the next one that has it may be at the frontier, where it is a hundred times as long.
-            // The first quantile is what the search goes by, and has the samples.
+            // Next to a cell with too few samples for a high quantile there is no value to take:
+            // the nearest cell that has one may be at the frontier, where it is a hundred times as
+            // long. The first quantile guides the search, and has the samples.
             filled.retain(|spot, _| {
                 let mut beside = between.get(spot).into_iter().flatten();
                 place == 0 || beside.all(|other| known.contains_key(other))
@@ -394,8 +396,8 @@ impl CellSearch {
         (0..self.options.surfaces.len()).map(filled).collect()
     }
 
-    /// Three measured cells: with low load, in the middle, and with much; not so close to the
-    /// frontier that a little more load shows as much.
+    /// Three measured cells: with little load, with medium load, and with much; not so close to the
+    /// frontier that a little more load has a large effect.
     fn sentinels(&self) -> VecDeque<Spot> {
         let frontier = self.frontier();
         let Shape { writes, .. } = self.options.shape;
@@ -416,7 +418,7 @@ impl CellSearch {
         VecDeque::from(chosen)
     }
 
-    /// Whether the cells that were checked show that the surfaces are not good enough.
+    /// Whether the checked cells show that the surfaces are not good enough.
     fn fails(&self) -> bool {
         self.deciding().any(|(place, _)| self.exceeds(place))
     }
@@ -426,9 +428,9 @@ impl CellSearch {
         self.latest(place).is_some_and(|one| one.median > one.allowed)
     }
 
-    /// The median error of a quantile where the cells that were checked leave little doubt that it is
-    /// more than its tolerance: so many of them are further off that it would be one in seven by
-    /// chance (a standard deviation of the binomial) if half of all cells were.
+    /// The median error of a quantile, if the checked cells leave little doubt that it exceeds its
+    /// tolerance: if half of all cells were further off, this many or more would be one in seven by
+    /// chance (a standard deviation of the binomial).
     pub(super) fn misses(&self, place: usize) -> Option<f64> {
         let CheckErrors { median, allowed, all } = self.latest(place)?;
         let count = all.len() as f64;
@@ -436,8 +438,8 @@ impl CellSearch {
         (beyond >= count / 2.0 + count.sqrt() / 2.0).then_some(median)
     }
 
-    /// The errors of a quantile in the latest round. The cells that it is compared with have errors
-    /// themselves, which are allowed for.
+    /// The errors of a quantile in the latest round. The compared cells have errors themselves,
+    /// which are allowed for.
     fn latest(&self, place: usize) -> Option<CheckErrors> {
         let latest = self.checked.iter().filter(|one| one.latest);
         let (mut all, mut own): (Vec<f64>, Vec<f64>) =
@@ -465,10 +467,10 @@ impl CellSearch {
         surfaces.filter_map(|(place, one)| of(place, one.quantile)).collect()
     }
 
-    /// By how much the response times of the first quantile had changed at the end, in the mean of
-    /// the cells that were measured again: the logarithm, and half of its half-width. That is of what
-    /// the cells say of themselves, or of how much their changes differ, whichever is more: what two
-    /// measurements of a cell differ by anyway is no drift.
+    /// The mean change of the response times of the first quantile at the end, over the cells that
+    /// were measured again: the logarithm, and half of its half-width. The half-width comes from
+    /// the cells' own ones or from the differences between their changes, whichever is more: the
+    /// usual difference between two measurements of a cell is not drift.
     pub(super) fn drift(&self) -> Option<(f64, f64)> {
         let changes: Vec<(f64, f64)> = self
             .again
@@ -483,7 +485,8 @@ impl CellSearch {
             changes.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let mean = sum / count;
         let squares: f64 = changes.iter().map(|one| (one.0 - mean).powi(2)).sum();
-        // Of three alike by chance one of ten has a mean that is three of these from nothing.
+        // Of three changes that differ only by chance, one in ten has a mean of three standard
+        // errors.
         let among = match changes.len() {
             0 | 1 => 0.0,
             _ => 1.5 * (squares / (count - 1.0) / count).sqrt(),
@@ -491,9 +494,9 @@ impl CellSearch {
         (count > 0.0).then(|| (mean, (variance.sqrt() / count).max(among)))
     }
 
-    /// What two measurements of a cell differ by at a quantile, as a standard deviation of one of their
-    /// logarithms: what the half-widths of single measurements do not know. None where no cell was
-    /// measured again.
+    /// The scatter of two measurements of a cell at a quantile, as a standard deviation of one of
+    /// their logarithms: the half-widths of single measurements do not contain it. None if no cell
+    /// was measured again.
     pub(super) fn scatter(&self, place: usize) -> Option<f64> {
         let change = |(first, last): &(Reading, Reading)| {
             Some((last.known(place)?.ln - first.known(place)?.ln).powi(2))
@@ -503,8 +506,8 @@ impl CellSearch {
         (!changes.is_empty()).then(|| (mean / 2.0).sqrt())
     }
 
-    /// Of the measured neighbors the share at which more load makes the median much shorter, by more
-    /// than a fifth and by more than chance can.
+    /// The share of measured neighbors at which more load makes the median much shorter, by more
+    /// than a fifth and by more than chance explains.
     pub(super) fn falling(&self) -> (usize, usize) {
         let pairs: Vec<(Known, Known)> = self
             .neighbors()
@@ -517,22 +520,22 @@ impl CellSearch {
         (pairs.iter().filter(falls).count(), pairs.len())
     }
 
-    /// How many measured cells contradict that load only hurts.
+    /// How many measured cells contradict the rule that more load never helps.
     pub(super) fn contradictions(&self) -> usize {
         frontier::contradictions(self.options.shape, &self.readings)
     }
 
-    /// What was measured.
+    /// The measurements.
     pub fn readings(&self) -> &BTreeMap<Spot, Reading> {
         &self.readings
     }
 
-    /// How many measurements there were, those that check others included.
+    /// The number of measurements, including those that check others.
     pub fn measured(&self) -> usize {
         self.readings.len() + self.again.len()
     }
 
-    /// All cells as they are known now, column by column.
+    /// All cells as they are now known, column by column.
     pub fn cells(&self) -> Vec<MapCell> {
         let (frontier, filled) = (self.frontier(), self.filled());
         let cell = |spot: Spot| {
@@ -557,13 +560,13 @@ impl CellSearch {
     }
 }
 
-/// A cell and what it told.
+/// A cell and its result.
 type Told<'a> = (Spot, &'a Reading);
 
-/// What the cells of a round of checks came to for one quantile.
+/// The result of a round of checks for one quantile.
 struct CheckErrors {
     median: f64,
-    /// The most that is within the tolerance.
+    /// The largest error that is within the tolerance.
     allowed: f64,
     all: Vec<f64>,
 }
@@ -575,8 +578,8 @@ const MEDIAN_OF_NORMAL: f64 = 0.6745;
 const HALF_WIDTH: f64 = 1.96;
 
 impl Reading {
-    /// The logarithm of a response time; none where it is not known. One without a half-width counts
-    /// as exact to a twentieth: some noise there is.
+    /// The logarithm of a response time; none if it is not known. A value without a half-width
+    /// counts as exact to a twentieth: there is always some noise.
     fn known(&self, place: usize) -> Option<Known> {
         let time = self.response_times.get(place).copied().flatten()?;
         let error = time.half_width.map_or(0.05, |half| half / time.value / HALF_WIDTH);
@@ -604,7 +607,7 @@ fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// In an order by chance that the seed repeats (SplitMix64, Fisher and Yates).
+/// In random order, which the seed repeats (SplitMix64, Fisher and Yates).
 fn shuffled<T>(mut items: Vec<T>, seed: u64) -> VecDeque<T> {
     let mut chance = SplitMix64(seed);
     for last in (1..items.len()).rev() {

@@ -34,7 +34,8 @@ pub fn fill(
     let net = Net::new(loaded.iter().map(|&(spot, v)| (plane.place(spot), v)).collect());
     let unknown = shape.spots().filter(|spot| frontier.admits(*spot) && !known.contains_key(spot));
     let value = |spot: Spot| match spot.read {
-        // Single reads find a device that sleeps between them: the row is no edge of the surface.
+        // Single reads find a device that sleeps between them: this row is not an edge of the
+        // surface.
         0 => along(&idle, spot.write).or_else(|| net.at(plane.place(spot))),
         _ => net.at(plane.place(spot)),
     };
@@ -49,7 +50,7 @@ pub fn between(
 ) -> BTreeMap<Spot, Vec<Spot>> {
     let (idle, loaded): (Vec<Spot>, Vec<Spot>) = measured.iter().partition(|spot| spot.read == 0);
     let plane = Plane::new(shape, frontier);
-    // Which cells a place lies between does not depend on what they are.
+    // The cells around a place do not depend on their values.
     let nothing = Known { ln: 0.0, error: 0.0 };
     let net = Net::new(loaded.iter().map(|&spot| (plane.place(spot), nothing)).collect());
     let unknown = shape.spots().filter(|spot| frontier.admits(*spot) && !measured.contains(spot));
@@ -67,7 +68,8 @@ pub fn between(
     unknown.map(|spot| (spot, of(spot))).collect()
 }
 
-/// Linear along a row whose measured places rise; the nearest one's value beyond its ends.
+/// Linear along a row with measured places in rising order; beyond its ends the value of the
+/// nearest one.
 fn along(row: &[(usize, f64)], place: usize) -> Option<f64> {
     let before = row.iter().rfind(|(at, _)| *at <= place);
     let after = row.iter().find(|(at, _)| *at >= place);
@@ -79,23 +81,24 @@ fn along(row: &[(usize, f64)], place: usize) -> Option<f64> {
     }
 }
 
-/// How long both axes are in the plane: the steps of the usual grid, so that its cells are squares.
+/// The length of both axes in the plane: the steps of the usual grid, so that its cells are
+/// squares.
 const SIDE: f64 = 20.0;
 
-/// How much of the read axis is drawn out towards the frontier. Where a queue builds up, as in
-/// M/M/1, the logarithm of the response time is linear in -ln(1 - load); before that it is nearly
-/// linear in the load.
+/// How much the read axis is stretched towards the frontier. Where a queue builds up, as in M/M/1,
+/// the logarithm of the response time is linear in -ln(1 - load); before that it is nearly linear
+/// in the load.
 const DRAWN_OUT: f64 = 0.3;
 
-/// What divides -ln(1 - load), so that one step below the end of the usual grid is 1 on it as well:
-/// ln 20.
+/// The divisor of -ln(1 - load), so that one step below the end of the usual grid is 1 on it as
+/// well: ln 20.
 const TO_ONE: f64 = 3.0;
 
-/// Lays the cells out so that the surface over them bends as little as possible: the share of what
-/// the column can carry counts, not the read rate itself.
+/// Places the cells so that the surface over them bends as little as possible: the share of the
+/// load that the column can carry counts, not the read rate itself.
 struct Plane {
     writes: f64,
-    /// For each column the read step, as a fraction, at which the load is full.
+    /// For each column the read step, as a fraction, at which the target is fully loaded.
     full: Vec<f64>,
 }
 
@@ -114,13 +117,13 @@ impl Plane {
     }
 }
 
-/// How often the frontier is smoothed: it has settled after far fewer rounds than that over the few
-/// columns between two of its steps.
+/// How often the frontier is smoothed: over the few columns between two of its steps it settles
+/// after far fewer rounds.
 const ROUNDS: usize = 50;
 
-/// The true frontier lies anywhere between the last step that is admissible and the next one. This is
-/// the smoothest line in between, half a step above: with whole steps, columns of the same load
-/// would be laid out a step apart.
+/// The true frontier lies anywhere between the last step that is admissible and the next one. This
+/// is the smoothest line in between, half a step above: with whole steps, columns of the same load
+/// would be placed a step apart.
 fn smooth(highest: &[usize]) -> Vec<f64> {
     let mut line: Vec<f64> = highest.iter().map(|&step| step as f64 + 0.5).collect();
     for _ in 0..ROUNDS {
@@ -151,14 +154,15 @@ impl Net {
         Self { corners, values, triangles }
     }
 
-    /// Linear within the triangle around a place, at its edge for a place a little outside of all.
+    /// Linear within the triangle around a place; for a place a little outside of all triangles,
+    /// its value at the nearest edge.
     fn at(&self, place: Corner) -> Option<f64> {
         let shares = self.around(&place);
         let value = || shares.iter().map(|&(at, share)| share * self.values[at]).sum();
         (!shares.is_empty()).then(value)
     }
 
-    /// The corners of the triangle around a place, and the share of each in what it is there.
+    /// The corners of the triangle around a place, and the weight of each.
     fn around(&self, place: &Corner) -> Vec<(usize, f64)> {
         let inside = |weights: &[f64; 3]| weights.iter().copied().fold(f64::INFINITY, f64::min);
         let best = self
@@ -177,7 +181,7 @@ impl Net {
         (0..3).map(|at| (three[at], weights[at] / sum)).collect()
     }
 
-    /// The nearest measured cell: where all lie on one line there are no triangles.
+    /// The nearest measured cell: if all lie on one line there are no triangles.
     fn nearest(&self, place: &Corner) -> Option<usize> {
         let far = |one: &Corner| (one.x - place.x).powi(2) + (one.y - place.y).powi(2);
         let corners = self.corners.iter().enumerate();
@@ -185,18 +189,18 @@ impl Net {
     }
 }
 
-/// The barycentric coordinates of a place in a triangle, unless that is but a line.
+/// The barycentric coordinates of a place in a triangle, unless the triangle is a line.
 fn shares([a, b, c]: [&Corner; 3], place: &Corner) -> Option<[f64; 3]> {
     let cross =
         |p: &Corner, q: &Corner, r: &Corner| (q.x - p.x) * (r.y - p.y) - (r.x - p.x) * (q.y - p.y);
     let whole = cross(a, b, c);
-    // Of a triangle of cells that is the area of a hundred thousandth of a cell.
+    // For a triangle of cells this is the area of a hundred thousandth of a cell.
     (whole.abs() > 1e-5).then(|| {
         [cross(place, b, c) / whole, cross(a, place, c) / whole, cross(a, b, place) / whole]
     })
 }
 
-/// How a measured value compares with the plane through its neighbors.
+/// The comparison of a measured value with the plane through its neighbors.
 struct Offset {
     /// By how much it lies above.
     above: f64,
@@ -204,9 +208,9 @@ struct Offset {
     variance: f64,
 }
 
-/// Takes out of measured values what is only their noise: each moves towards the plane through its
-/// neighbors, the more so, the better the neighborhood agrees with planes as far as the noise lets
-/// see. A value that lies further off than noise can explain stays: a cliff is no noise.
+/// Removes noise from measured values: each moves towards the plane through its neighbors. It moves
+/// the more, the better the neighborhood agrees with planes, as far as the noise shows. A value
+/// that lies further off than noise explains does not move: a cliff is not noise.
 fn quieten(corners: &[Corner], known: &[Known], triangles: &[[usize; 3]]) -> Vec<f64> {
     let mut neighbors: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); corners.len()];
     for three in triangles {
@@ -244,8 +248,8 @@ fn upper_median(values: &mut [f64]) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Compares a value with the plane through its neighbors, weighted by nearness; none if they are too
-/// few for a plane.
+/// Compares a value with the plane through its neighbors, weighted by nearness; none if there are
+/// too few for a plane.
 fn offset(
     corners: &[Corner],
     known: &[Known],
@@ -265,7 +269,8 @@ fn offset(
         .collect();
     let sum = |f: fn(f64, f64) -> f64| near.iter().map(|&(w, x, y, _)| w * f(x, y)).sum::<f64>();
     let (one, sx, sy, sxy) = (sum(|_, _| 1.0), sum(|x, _| x), sum(|_, y| y), sum(|x, y| x * y));
-    // A little on the diagonal: neighbors on one line say nothing about the slope across it.
+    // A little is added to the diagonal: neighbors on one line say nothing about the slope across
+    // it.
     let ridge = 1e-3 * one;
     let (sxx, syy) = (sum(|x, _| x * x) + ridge, sum(|_, y| y * y) + ridge);
     let (a, b, c) = (sxx * syy - sxy * sxy, sxy * sy - sx * syy, sx * sxy - sxx * sy);

@@ -1,4 +1,5 @@
-//! What a latency map says in words: what the target carries, and how fast its reads stay.
+//! The conclusions of a latency map in words: the load that the target carries, and how fast its
+//! reads stay.
 
 use crate::experiment::throughput::{bandwidth_in_words, percent};
 use crate::experiment::{CellKind, MapCell, MapFound, Validation};
@@ -44,20 +45,20 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// The next of 1, 2, 5, 10, 20, 50 ... that is no less.
+/// The next number of the series 1, 2, 5, 10, 20, 50 ... that is no less.
 fn round_up(ns: f64) -> f64 {
     let decade = 10_f64.powf(ns.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
     steps.into_iter().find(|step| ns <= step * (1.0 + 1e-9)).unwrap_or(10.0 * decade)
 }
 
-/// Bounds on the response time that are worth a sentence, in multiples of the shortest one: what the
-/// device does when it is not busy, and what it does when it is.
+/// Bounds on the response time that deserve a sentence, in multiples of the shortest one: the
+/// behavior of the device when it is not busy, and when it is.
 const BOUNDS: [f64; 2] = [1.5, 5.0];
 
-/// The sentences of a map: what was measured, how far reads stay fast beside writes, and what is to
-/// be doubted. `scatter` gives what two measurements of a cell differ by at a quantile, by its place, as a
-/// standard deviation of their logarithms.
+/// The sentences of a map: how it was measured, how far reads stay fast beside writes, and the
+/// doubts. For a quantile's place, `scatter` gives the difference between two measurements of a
+/// cell, as a standard deviation of their logarithms.
 pub fn sentences(
     found: &MapFound,
     measured: usize,
@@ -84,7 +85,7 @@ pub fn sentences(
             many => format!("{many} cells were"),
         },
     ));
-    // The largest quantile up to p95: what people set bounds on, and every map knows.
+    // The largest quantile up to p95: people set bounds on it, and every map has it.
     let place = found.quantiles.iter().rposition(|one| one.0 <= 0.95).unwrap_or(0);
     let shortest = found
         .cells
@@ -104,11 +105,11 @@ pub fn sentences(
     sentences
 }
 
-/// How well the cells that were filled in agree with measurements.
+/// How well the filled-in cells agree with measurements.
 fn checks(validation: &[Validation]) -> Option<String> {
     let cells = validation.iter().map(|one| one.cells).max().filter(|cells| 0 < *cells)?;
     let each = validation.iter().map(|one| {
-        // At a far quantile some of them have too few samples.
+        // At a high quantile some of them have too few samples.
         let fewer =
             if one.cells < cells { format!(" ({} cells)", one.cells) } else { String::new() };
         format!(
@@ -161,19 +162,19 @@ fn reach(found: &MapFound, place: usize, bound: f64, scatter: f64) -> String {
     format!("Reads at {quantile} <= {} are possible {}.", time(bound), parts.join(", "))
 }
 
-/// The end of an interval that is taken.
+/// The end of an interval to use.
 #[derive(Clone, Copy)]
 enum Side {
     Favorable,
     Unfavorable,
 }
 
-/// Half of a 95 % interval is so many standard deviations.
+/// Half of a 95 % interval in standard deviations.
 const Z_95: f64 = 1.96;
 
-/// The highest read step of a column up to which no cell is slower than the bound, at one end of its
-/// interval: that of its own half-width, of what measurements of a cell differ by, and, if it was filled
-/// in, of what others that were filled in are off by.
+/// The highest read step of a column up to which no cell is slower than the bound, at one end of
+/// its interval. The interval contains the cell's own half-width, the scatter of measurements of a
+/// cell and, if the cell was filled in, the error of other filled-in cells.
 fn highest(
     found: &MapFound,
     (write, place): (usize, usize),
@@ -183,7 +184,7 @@ fn highest(
     let column = found.cells.iter().filter(|cell| cell.write as usize == write && cell.read > 0);
     let quantile = found.quantiles[place];
     let checks = found.validation.iter().find(|one| one.quantile == quantile);
-    // The median of what is normal is two thirds of its standard deviation.
+    // The median of a normal error is two thirds of its standard deviation.
     let filled = checks.map_or(0.0, |checks| checks.median_error / 0.674);
     let end = |cell: &MapCell| {
         let time = cell.response_time_ns[place]?;

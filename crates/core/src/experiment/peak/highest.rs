@@ -1,26 +1,26 @@
-//! The search for the highest load that meets an objective, over plain numbers: which load to offer
-//! next, and what the answer is. It never sees a trial.
+//! The search for the highest load that meets an objective, over plain numbers: it decides which
+//! load to offer next, and gives the answer. It never sees a trial.
 //!
-//! From a load to start with it goes up by fours until the objective is missed (or down, until it is
-//! met), then halves the ratio between the highest that meets it and the lowest that misses it. What
-//! the noise leaves open at these two is probed again.
+//! It starts with a load and goes up by fours until the objective is missed (or down, until it is
+//! met), then halves the ratio between the highest load that meets it and the lowest that misses
+//! it. If noise leaves these two open, they are probed again.
 
 use super::knee::{PROBES_MAX, REPEATS_MAX};
 use super::probed::{self, Probed, Scatter};
 
-/// How far the first steps go.
+/// The size of the first steps.
 const STRIDE: f64 = 4.0;
 
-/// With fewer I/Os in flight than this in the mean, none waits for another: less load is not faster.
+/// With fewer I/Os in flight than this on average, none waits for another: less load is not faster.
 const ALONE: f64 = 0.01;
 
 /// The normal distribution's two-sided 95 % quantile: the answer may be too low and too high.
 const Z_95: f64 = 1.96;
 
-/// A gap of so many tolerances beside what is told is looked into.
+/// A gap of this many tolerances next to a certain load is searched.
 const WIDE: i32 = 4;
 
-/// So often are the two loads probed that the answer lies between.
+/// The two loads around the answer are probed this often.
 const CONFIRMED: usize = 2;
 
 /// The search for the highest load that meets an objective.
@@ -28,11 +28,11 @@ const CONFIRMED: usize = 2;
 pub struct Highest {
     /// The largest response time that meets the objective.
     bound: f64,
-    /// What can be offered, from, to.
+    /// The range of loads that can be offered.
     limits: (f64, f64),
     /// The load to start with.
     start: f64,
-    /// The answer is known when the lowest load that misses is at most so many times the highest
+    /// The answer is known when the lowest load that misses is at most this many times the highest
     /// that meets.
     resolution: f64,
     /// By rising load.
@@ -47,12 +47,13 @@ struct ProbedLoad {
     overloaded: usize,
 }
 
-/// What a search knows.
+/// The knowledge of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
-    /// The highest load that meets the objective, with all below it; none if none does.
+    /// The highest load that meets the objective together with all loads below it; none if no load
+    /// does.
     pub meets: Option<f64>,
-    /// The lowest load above it that misses it; none if none does.
+    /// The lowest load above it that misses it; none if no load does.
     pub misses: Option<f64>,
 }
 
@@ -62,7 +63,7 @@ impl Highest {
     ///
     /// # Panics
     ///
-    /// When the limits are none, or there is nothing to tolerate.
+    /// When the limits are empty, or there is no tolerance.
     pub fn new(limits: (f64, f64), start: f64, bound: f64, tolerance: f64) -> Self {
         assert!(0.0 < limits.0 && limits.0 <= limits.1 && limits.1.is_finite());
         assert!(0.0 < tolerance && tolerance < 1.0 && bound > 0.0);
@@ -70,7 +71,7 @@ impl Highest {
         Self { bound, limits, start, resolution: 1.0 / (1.0 - tolerance), seen: Vec::new() }
     }
 
-    /// The load to offer next; none when the answer stands.
+    /// The load to offer next; none when the answer is final.
     pub fn next(&self) -> Option<f64> {
         if self.probes() >= PROBES_MAX {
             return None;
@@ -78,7 +79,7 @@ impl Highest {
         self.unexplored().or_else(|| self.doubtful()).or_else(|| self.gap())
     }
 
-    /// Takes what a load showed: the response time at the objective's quantile with its standard
+    /// Takes the result of a load: the response time at the objective's quantile with its standard
     /// error, and whether the target could not carry the load at all.
     pub fn observe(&mut self, load: f64, time: f64, standard_error: f64, overloaded: bool) {
         let place = self.seen.partition_point(|seen| seen.load < load);
@@ -91,12 +92,12 @@ impl Highest {
         seen.overloaded += usize::from(overloaded);
     }
 
-    /// How many probes there were.
+    /// The number of probes.
     pub fn probes(&self) -> usize {
         self.seen.iter().map(|seen| seen.probed.count()).sum()
     }
 
-    /// Whether a load meets the objective, by all its probes; none where there was none.
+    /// Whether a load meets the objective, by all its probes; none without a probe.
     pub fn meets(&self, load: f64) -> Option<bool> {
         let seen = self.seen.iter().find(|seen| seen.load == load)?;
         Some(self.is_met(seen))
@@ -108,7 +109,7 @@ impl Highest {
         seen.is_some_and(|seen| seen.probed.count() < 2 * seen.overloaded)
     }
 
-    /// What is known so far.
+    /// The present knowledge.
     pub fn bracket(&self) -> Bracket {
         let met = self.seen.iter().take_while(|seen| self.is_met(seen)).count();
         Bracket {
@@ -117,8 +118,8 @@ impl Highest {
         }
     }
 
-    /// The loads that could be the answer as well, as far as the probes can tell, the answer
-    /// included, rising.
+    /// The loads that could be the answer as well, as far as the probes can tell, including the
+    /// answer, in rising order.
     pub fn equals(&self) -> Vec<f64> {
         let Some(choice) = self.bracket().meets else { return Vec::new() };
         let told = self.told();
@@ -130,20 +131,20 @@ impl Highest {
         all.filter(|load| is_between(*load) || *load == choice).collect()
     }
 
-    /// Between which loads the answer lies: the highest that is told to meet the objective, because less
-    /// load is not slower, and the lowest that is told to miss it.
+    /// The loads between which the answer lies: the highest that certainly meets the objective,
+    /// because less load is not slower, and the lowest that certainly misses it.
     pub fn told(&self) -> Bracket {
         let meets = self.seen.iter().rev().find(|seen| self.is_told(seen) && self.is_met(seen));
         let misses = self.seen.iter().find(|seen| self.is_told(seen) && !self.is_met(seen));
         Bracket { meets: meets.map(|seen| seen.load), misses: misses.map(|seen| seen.load) }
     }
 
-    /// What the repeats tell of how much probes of one load differ.
+    /// The scatter between probes of one load, from the repeats.
     pub fn scatter(&self) -> Scatter {
         probed::scatter(self.seen.iter().map(|seen| &seen.probed))
     }
 
-    /// Whether no chance could have put it on this side of the objective, whichever of all loads it is.
+    /// Whether chance cannot have put it on this side of the objective, for any of all loads.
     fn is_told(&self, seen: &ProbedLoad) -> bool {
         if self.is_overloaded(seen.load) {
             return true;
@@ -154,7 +155,7 @@ impl Highest {
         !seen.probed.is_disputed() && half < (level - self.bound.ln()).abs()
     }
 
-    /// A load in the gap next to a load that is told, where that is wide.
+    /// A load in the gap next to a certain load, if the gap is wide.
     fn gap(&self) -> Option<f64> {
         let told = self.told();
         let Bracket { meets: Some(meets), misses: Some(misses) } = self.bracket() else {
@@ -176,7 +177,7 @@ impl Highest {
         carried && seen.probed.level().is_some_and(|level| level <= self.bound.ln())
     }
 
-    /// Whether another probe may say otherwise.
+    /// Whether another probe may change the result.
     fn is_open(&self, seen: &ProbedLoad) -> bool {
         let Some(level) = seen.probed.level() else { return true };
         let distance = (level - self.bound.ln()).abs();
@@ -209,11 +210,11 @@ impl Highest {
                 round((most * least).sqrt())
             }
         };
-        // Rounded onto one that is known, there is nothing in between to be asked for.
+        // If it rounds to a known load, there is no load in between to ask for.
         self.seen.iter().all(|seen| seen.load != next).then_some(next)
     }
 
-    /// One of the two loads that the answer lies between, whose further probe may change it.
+    /// One of the two loads around the answer, if another probe of it may change the answer.
     fn doubtful(&self) -> Option<f64> {
         let Bracket { meets, misses } = self.bracket();
         let is_between = meets.is_some() && misses.is_some();
@@ -230,7 +231,7 @@ impl Highest {
     }
 }
 
-/// To three digits, as people say a load.
+/// To three digits, the way people state a load.
 fn round(load: f64) -> f64 {
     let unit = 10f64.powf(load.log10().floor() - 2.0);
     (load / unit).round() * unit

@@ -1,12 +1,14 @@
-//! The search for the lowest setting that saturates a target, over plain numbers: which setting to
-//! probe next, and what the answer is. It never sees a trial.
+//! The search for the lowest setting that saturates a target, over plain numbers: it decides which
+//! setting to probe next, and gives the answer. It never sees a trial.
 //!
-//! It looks at a ladder of settings, each twice the one before. It climbs two rungs at a time until
-//! there is nothing more to gain, then looks at the rungs beside the best and steps down from it
-//! while the throughput is still enough. What contradicts itself or its neighbors is probed again, then
-//! what the noise of the probes leaves open, and last what the answer hangs on.
+//! It uses a ladder of settings, each twice the one before. It climbs two rungs at a time until
+//! there is no more gain, then probes the rungs beside the best and steps down from it while the
+//! throughput is still enough. Then it probes rungs again: first those that contradict themselves
+//! or their neighbors, then those that the noise of the probes leaves open, and last those on which
+//! the answer depends.
 //!
-//! Or it climbs as people do by hand: by small steps from the lowest setting on, leaving none out.
+//! Or it climbs the way people do by hand: in small steps from the lowest setting on, without
+//! skipping any.
 
 use super::probed::{self, CERTAIN, Probed, Scatter};
 use crate::stats::Ratio;
@@ -20,23 +22,23 @@ const CLIMB_MAX: usize = 40;
 /// The most probes of one setting.
 pub const REPEATS_MAX: usize = 4;
 
-/// So many steps in a row without a gain end the climb: one alone may be a landing of the stairs.
+/// This many steps in a row without a gain end the climb: a single one may be a local plateau.
 const IDLE_STEPS: u32 = 2;
 
-/// A setting is enough unless the odds are three to one that it is not: so many standard errors.
-/// On curves that just touch the bar a search that takes every figure at its word ends too high,
-/// because the best of many noisy figures is too good.
+/// A setting is enough unless the odds are three to one that it is not: this many standard errors.
+/// On curves that just touch the bar, a search that trusts every figure ends too high, because the
+/// best of many noisy figures is too high.
 const BENEFIT_OF_DOUBT: f64 = 0.674;
 
-/// A setting seems to lie below what surrounds it, and is probed again, if it is less by so many
+/// A setting seems to lie below its neighbors, and is probed again, if it is less by this many
 /// standard errors, ...
 const BELOW: f64 = 3.0;
 
 /// ... and by this share.
 const WORTH_SAYING: f64 = 0.10;
 
-/// So often is probed what the answer hangs on: what else happened during one probe will not have
-/// happened during the other.
+/// The rungs on which the answer depends are probed this often: a disturbance during one probe will
+/// not have affected the other.
 const CONFIRMED: usize = 2;
 
 /// The search for the lowest setting that saturates.
@@ -46,27 +48,27 @@ pub struct Knee {
     enough: f64,
     /// The settings, rising, each at most twice the one before.
     rungs: Vec<u32>,
-    /// What was seen at each of them.
+    /// The results at each of them.
     seen: Vec<Probed>,
-    /// When each of them was probed.
+    /// The times at which each of them was probed.
     turns: Vec<Vec<usize>>,
     /// How many rungs the climb goes up at once.
     stride: usize,
 }
 
-/// What a search knows.
+/// The knowledge of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KneeAnswer {
     /// The lowest setting that saturates.
     pub choice: u32,
-    /// The settings that could be it as well, as far as the probes can tell, itself included,
-    /// rising.
+    /// The settings that could be the answer as well, as far as the probes can tell, including the
+    /// answer, in rising order.
     pub equals: Vec<u32>,
     /// The setting with the highest throughput.
     pub best: u32,
     /// Whether the throughput still rose at the highest setting that is allowed.
     pub rises_at_the_end: bool,
-    /// What the answer's throughput is of what saturation gives, at most 1.
+    /// The answer's throughput as a share of that at saturation, at most 1.
     pub share: f64,
 }
 
@@ -75,22 +77,22 @@ pub struct KneeAnswer {
 pub struct Dip {
     /// The setting.
     pub setting: u32,
-    /// How much less than the lower of the two sides, as a share.
+    /// How much less than the lower of its two neighbors, as a share.
     pub less: f64,
     /// How often it was probed.
     pub probes: usize,
 }
 
-/// A setting of which some probes told something else than the others.
+/// A setting with some probes that differ from the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Disturbed {
     /// The setting.
     pub setting: u32,
-    /// What they showed, as shares of what the others did.
+    /// Their results, as shares of the results of the others.
     pub shares: Vec<f64>,
     /// How many probes there were.
     pub probes: usize,
-    /// Whether that is no chance.
+    /// Whether the difference is beyond chance.
     pub is_told: bool,
 }
 
@@ -138,12 +140,12 @@ impl Knee {
         Self { enough, rungs, seen, turns, stride }
     }
 
-    /// The most probes that there can be.
+    /// The largest possible number of probes.
     pub fn probes_at_most(&self) -> usize {
         if self.stride == 1 { CLIMB_MAX } else { PROBES_MAX }
     }
 
-    /// The setting to probe next; none when the answer stands.
+    /// The setting to probe next; none when the answer is final.
     pub fn next(&self) -> Option<u32> {
         if self.probes() >= self.probes_at_most() {
             return None;
@@ -152,8 +154,8 @@ impl Knee {
         Some(self.rungs[rung])
     }
 
-    /// Takes what a probe of a setting showed: its throughput in any unit and the standard error of
-    /// it. A setting that was not asked for is not looked at.
+    /// Takes the result of a probe of a setting: its throughput in any unit and its standard error.
+    /// A setting that was not asked for is ignored.
     pub fn observe(&mut self, setting: u32, throughput: f64, standard_error: f64) {
         if let Ok(rung) = self.rungs.binary_search(&setting) {
             self.seen[rung].add(throughput, standard_error);
@@ -162,12 +164,12 @@ impl Knee {
         }
     }
 
-    /// How many probes there were.
+    /// The number of probes.
     pub fn probes(&self) -> usize {
         self.seen.iter().map(Probed::count).sum()
     }
 
-    /// What is known so far; none before the first probe.
+    /// The present knowledge; none before the first probe.
     pub fn answer(&self) -> Option<KneeAnswer> {
         let best = self.best()?;
         let choice = self.choice(best);
@@ -181,34 +183,35 @@ impl Knee {
         })
     }
 
-    /// What probes of one setting differ by from one to the next, as a share.
+    /// The scatter between probes of one setting, as a share.
     pub fn noise(&self) -> f64 {
         probed::noise(self.seen.iter())
     }
 
-    /// What the repeats tell of how much probes of one setting differ.
+    /// The scatter between probes of one setting, from the repeats.
     pub fn scatter(&self) -> Scatter {
         probed::scatter(self.seen.iter())
     }
 
-    /// So many standard errors may each of so many comparisons be off, all at once.
+    /// By how many standard errors each of this many comparisons may be off, all at once.
     pub fn certain(&self, comparisons: usize) -> f64 {
         self.scatter().certain(comparisons)
     }
 
-    /// How many settings were probed.
+    /// The number of settings that were probed.
     pub fn known(&self) -> usize {
         self.seen.iter().filter(|seen| 0 < seen.count()).count()
     }
 
-    /// The settings that give less than what surrounds them, in each of their probes, rising.
+    /// The settings that give less than both their neighbors, in each of their probes, in rising
+    /// order.
     pub fn dips(&self) -> Vec<Dip> {
         let is_sure =
             |rung: usize| CONFIRMED <= self.seen[rung].count() && !self.seen[rung].is_disputed();
         let dip = |rung: usize| {
             let (less, beside) = self.dip(rung)?;
             let (setting, probes) = (self.rungs[rung], self.seen[rung].count());
-            // Any of them may be the one, and its neighbors are the best on their sides.
+            // Any of them may be the one, and its neighbors are the best on both sides.
             let pairs = self.known() * self.known().saturating_sub(1) / 2;
             let doubt = self.certain(pairs) * self.apart(rung, beside);
             let is_told = doubt < -(1.0 - less).ln();
@@ -218,10 +221,10 @@ impl Knee {
         (0..self.rungs.len()).filter_map(dip).collect()
     }
 
-    /// The settings of which some probes told something else than the others.
+    /// The settings with some probes that differ from the others.
     pub fn disturbed(&self) -> Vec<Disturbed> {
         let noise = self.scatter().noise();
-        // Each of the probes could have been one.
+        // Each of the probes could have been the one.
         let certain = self.certain(self.probes());
         let each = self.rungs.iter().zip(&self.seen).filter_map(|(setting, seen)| {
             let shares = seen.disturbed();
@@ -234,9 +237,9 @@ impl Knee {
         each.collect()
     }
 
-    /// The highest setting that was seen, if it is above the answer and less than it and than the best,
-    /// with the share of the best that it reaches. The worst of all settings would not do: of several
-    /// that are alike one is always worst by chance.
+    /// The highest setting that was probed, if it is above the answer and gives less than it and
+    /// than the best, with its share of the best. The worst of all settings would not do: of
+    /// several that are alike one is always worst by chance.
     pub fn cost(&self) -> Option<(u32, Ratio)> {
         let best = self.best()?;
         let choice = self.choice(best);
@@ -250,8 +253,8 @@ impl Knee {
         (is_sure && share.is_less()).then(|| (self.rungs[last], share))
     }
 
-    /// Whether a throughput that was seen so far, known to this standard error, is clearly too little
-    /// for its setting to be the best, and the setting above it need not be looked at for its sake.
+    /// Whether the throughput so far, known to this standard error, clearly rules out its setting
+    /// as the best, and the setting above it need not be probed to confirm this.
     pub fn is_clearly_worse(&self, throughput: f64, standard_error: f64) -> bool {
         let Some(best) = self.best() else { return false };
         let mut running = Probed::default();
@@ -275,8 +278,8 @@ impl Knee {
         levels.max_by(|left, right| left.1.total_cmp(&right.1)).map(|(rung, _)| rung)
     }
 
-    /// What is enough, as a logarithm: measured against the mean of all that cannot be told from the
-    /// best, because the best figure of several that are alike is too good by chance.
+    /// The bar, as a logarithm: relative to the mean of all rungs that cannot be told from the
+    /// best, because the best figure of several that are alike is too high by chance.
     fn bar(&self, best: usize) -> f64 {
         let top = self.level(best).unwrap_or(f64::NEG_INFINITY);
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -291,7 +294,7 @@ impl Knee {
         sum / weights + self.enough.ln()
     }
 
-    /// The first rung that has to be seen and was not.
+    /// The first rung that has to be probed and was not.
     fn unexplored(&self) -> Option<usize> {
         let last = self.rungs.len() - 1;
         let (mut rung, mut idle, mut highest) = (0, 0, f64::NEG_INFINITY);
@@ -313,7 +316,7 @@ impl Knee {
         })
     }
 
-    /// Steps down from the best while what is below is known and enough.
+    /// Steps down from the best while the rung below is known and enough.
     fn choice(&self, best: usize) -> usize {
         let bar = self.bar(best);
         let is_enough = |rung: &usize| {
@@ -321,13 +324,13 @@ impl Knee {
             let doubt = BENEFIT_OF_DOUBT * error(*rung).hypot(error(best));
             self.level(*rung).is_some_and(|level| bar <= level + doubt)
         };
-        // What lies below both sides says nothing about either.
+        // A rung that lies below both sides says nothing about either.
         let rungs = (0..best).rev().filter(|rung| self.dip(*rung).is_none());
         rungs.take_while(is_enough).last().unwrap_or(best)
     }
 
-    /// By how much a setting is below all that is lower and all that is higher, as a share, where that
-    /// is no chance, and the lower one of the best on both sides.
+    /// By how much a setting is below the best of all lower ones and the best of all higher ones,
+    /// as a share, if that is beyond chance, and the lower one of these two.
     fn dip(&self, rung: usize) -> Option<(f64, usize)> {
         let level = self.level(rung)?;
         let highest = |rungs: std::ops::Range<usize>| {
@@ -341,9 +344,10 @@ impl Knee {
         is_one.then_some((less, beside))
     }
 
-    /// What is probed again: what contradicts itself or its neighbors and what is open, then what the
-    /// answer hangs on. The least known first, and of several what was probed longest ago: what else
-    /// happens to the target for a while is then in one probe of each, and not in all probes of one.
+    /// The rung to probe again: first those that contradict themselves or their neighbors and those
+    /// that are open, then those on which the answer depends. The one with the fewest probes comes
+    /// first, and of several the one whose last probe is longest ago: so another user of the target
+    /// affects one probe of each rung, and not all probes of one.
     fn wanted(&self) -> Option<usize> {
         let mut open = self.contradictory();
         open.extend(self.doubtful());
@@ -355,8 +359,8 @@ impl Knee {
         first(open).or_else(|| first(hangs_on))
     }
 
-    /// The settings whose probes contradict each other or what surrounds them, and what they are compared
-    /// with.
+    /// The settings whose probes contradict each other or their neighbors, and the settings that
+    /// they are compared with.
     fn contradictory(&self) -> Vec<usize> {
         let is_disputed =
             |rung: &usize| self.seen[*rung].is_disputed() && self.seen[*rung].count() < REPEATS_MAX;
@@ -367,17 +371,17 @@ impl Knee {
         all
     }
 
-    /// Which of two settings that are compared is to be probed next, in turns; none when it is confirmed,
-    /// or was probed often enough.
+    /// Which of two compared settings is to be probed next, in alternation; none when the
+    /// comparison is confirmed, or the settings were probed often enough.
     fn in_turns(&self, rung: usize, beside: usize) -> Option<usize> {
         let next = if self.last_turn(beside) < self.last_turn(rung) { beside } else { rung };
         let is_open = !self.is_confirmed(rung, beside) && self.seen[next].count() < REPEATS_MAX;
         is_open.then_some(next)
     }
 
-    /// Whether a setting was probed before and after one that it is compared with, and that one more than
-    /// once: what else used the target for a while was not in all probes of the one and in none of the
-    /// other.
+    /// Whether a setting was probed before and after one that it is compared with, and that one
+    /// more than once: then another user of the target cannot have affected all probes of one and
+    /// none of the other.
     fn is_confirmed(&self, rung: usize, beside: usize) -> bool {
         let own = &self.turns[rung];
         let first = own.first().copied().unwrap_or(usize::MAX);
@@ -385,13 +389,13 @@ impl Knee {
         CONFIRMED <= self.seen[beside].count() && self.turns[beside].iter().any(is_between)
     }
 
-    /// When a setting was probed last; 0 before it was.
+    /// The time at which a setting was probed last; 0 if it never was.
     fn last_turn(&self, rung: usize) -> usize {
         self.turns[rung].last().copied().unwrap_or(0)
     }
 
-    /// What the answer hangs on and is not confirmed: the answer, what is below it, and the end where
-    /// that is less than the best.
+    /// The unconfirmed rungs on which the answer depends: the answer, the rung below it, and the
+    /// end if it is less than the best.
     fn unconfirmed(&self) -> Vec<usize> {
         let Some(best) = self.best() else { return Vec::new() };
         let choice = self.choice(best);
@@ -418,14 +422,14 @@ impl Knee {
         self.seen[left].standard_error(noise).hypot(self.seen[right].standard_error(noise))
     }
 
-    /// The same by what the repeats alone tell.
+    /// The same from the repeats alone.
     fn apart(&self, left: usize, right: usize) -> f64 {
         let noise = self.scatter().noise();
         self.seen[left].standard_error(noise).hypot(self.seen[right].standard_error(noise))
     }
 
-    /// The rungs whose further probe may change the answer: of those from the one below the choice up,
-    /// where it is open on which side of the bar they are, and the best, which the bar hangs on.
+    /// The rungs that may change the answer if they are probed again: those from the one below the
+    /// choice up, if their side of the bar is open, and the best, which determines the bar.
     fn doubtful(&self) -> Vec<usize> {
         let Some(best) = self.best() else { return Vec::new() };
         let bar = self.bar(best);
@@ -442,9 +446,9 @@ impl Knee {
         open
     }
 
-    /// The rungs that could be the answer: each that is not told to be too little, down to the first
-    /// that is, and up to the first that is told to be enough. To be `sure`, a single probe tells nothing: a
-    /// search that ran out of probes may have met one that was disturbed.
+    /// The rungs that could be the answer: each that is not certainly too little, down to the first
+    /// that is, and up to the first that is certainly enough. If the result has to be `sure`, a
+    /// single probe proves nothing: a search that ran out of probes may have had a disturbed one.
     fn equals(&self, choice: usize, best: usize, sure: bool) -> Vec<usize> {
         let bar = self.bar(best);
         // The best was chosen from all of them.
@@ -463,15 +467,15 @@ impl Knee {
         };
         let known = |rung: &usize| self.level(*rung).is_some();
         let below = (0..choice).rev().take_while(may_be_enough).last().unwrap_or(choice);
-        // If this one is too little, it is the next one that is the answer.
+        // If this one is too little, the next one is the answer.
         let last = (0..self.rungs.len()).rev().find(known).unwrap_or(best);
         let passed = (choice..last).filter(known).take_while(may_be_too_little).count();
         let above = (choice + 1..=last).filter(known).take(passed);
         (below..=choice).filter(known).chain(above).collect()
     }
 
-    /// Whether all that is above a rung together may give so much more that the rung is not enough: one
-    /// question, whichever rung has the highest figure by chance.
+    /// Whether all rungs above a rung together may give so much more that the rung is not enough:
+    /// one comparison, no matter which rung has the highest figure by chance.
     fn may_gain_above(&self, rung: usize) -> bool {
         let noise = self.scatter().noise();
         let weight = |rung: usize| self.seen[rung].standard_error(noise).powi(-2);
@@ -487,8 +491,8 @@ impl Knee {
         level - sum / weights - self.scatter().certain_one_sided() * error < self.enough.ln()
     }
 
-    /// The rung below all that could be the answer: it has to be seen, and more than once, before it is
-    /// told that it is too little.
+    /// The rung below all that could be the answer: it has to be probed more than once before the
+    /// search says that it is too little.
     fn underneath(&self) -> Option<usize> {
         self.scatter().degrees?;
         let best = self.best()?;

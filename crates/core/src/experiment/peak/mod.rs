@@ -2,8 +2,8 @@
 //! saturates the targets, or, with an objective, the highest load in an open loop that meets it. Then
 //! one long trial at the answer.
 //!
-//! Which value comes next is decided in `knee` and `highest`, which know nothing of trials; here
-//! values become points and trials become figures.
+//! `knee` and `highest`, which know nothing of trials, decide which value comes next; here values
+//! become points and trials become figures.
 
 mod highest;
 mod knee;

@@ -1,33 +1,33 @@
-//! What the probes of one setting come to: the mean of their logarithms, and how well it is known.
+//! The result of the probes of one setting: the mean of their logarithms, and its uncertainty.
 
 use crate::stats::UNREPEATED;
 use crate::stats::compare::t;
 
-/// The normal distribution's one-sided 95 % quantile: a difference of so many standard errors is
-/// taken for one.
+/// The normal distribution's one-sided 95 % quantile: a difference of this many standard errors
+/// counts as one.
 pub const CERTAIN: f64 = 1.645;
 
-/// A probe is never taken for better known than this, as a share: the slices of one trial do not tell
-/// how much the next trial differs, and 3 % is what runs of the published studies differ by. With 1 %
-/// a sixth of the searches on their curves ends more than an octave off.
+/// The smallest error of a probe, as a share: the slices of one trial do not show how much the next
+/// trial differs, and runs of the published studies differ by 3 %. With 1 % a sixth of the searches
+/// on their curves ends more than an octave off.
 const LEAST_ERROR: f64 = 0.03;
 
-/// That counts as so many repeats beside those that there are.
+/// This assumption counts as this many repeats in addition to the actual ones.
 const LEAST_DEGREES: f64 = 3.0;
 
-/// Probes of one setting that are further apart than by this factor did not measure the same thing:
-/// where runs scatter by 10 %, one pair of two hundred is.
+/// Probes of one setting that are further apart than this factor did not measure the same thing: if
+/// runs scatter by 10 %, one pair in two hundred is.
 const ANOTHER_THING: f64 = 1.5;
 
-/// Nothing is taken for this, because it has no logarithm.
+/// A value of zero counts as this, because zero has no logarithm.
 const NEXT_TO_NOTHING: f64 = 1e-3;
 
 /// The probes of one setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probed {
-    /// The logarithms of what they showed.
+    /// The logarithms of their results.
     levels: Vec<f64>,
-    /// Their relative standard errors, as they say themselves.
+    /// Their relative standard errors, from the probes themselves.
     errors: Vec<f64>,
 }
 
@@ -39,20 +39,20 @@ impl Probed {
         self.errors.push((standard_error / value).clamp(LEAST_ERROR, 1.0));
     }
 
-    /// How many there were.
+    /// The number of probes.
     pub fn count(&self) -> usize {
         self.levels.len()
     }
 
-    /// The mean of the logarithms, without what was disturbed; none without a probe.
+    /// The mean of the logarithms, without disturbed probes; none without a probe.
     pub fn level(&self) -> Option<f64> {
         let (sum, count) =
             self.kept().fold((0.0, 0.0), |(sum, n), (level, _)| (sum + level, n + 1.0));
         (count > 0.0).then(|| sum / count)
     }
 
-    /// The standard error of the level, where probes differ by `noise` from one to the next: that, or
-    /// what they say of themselves, or, where they contradict each other, how far they are apart.
+    /// The standard error of the level, if probes differ by `noise` from one to the next: that, or
+    /// their own errors, or, if they contradict each other, their distance.
     pub fn standard_error(&self, noise: f64) -> f64 {
         let count = self.kept().count().max(1) as f64;
         let squares: f64 = self.kept().map(|(_, error)| error.max(noise).powi(2)).sum();
@@ -69,8 +69,8 @@ impl Probed {
         1 < self.count() && agree.iter().all(|agrees| !agrees)
     }
 
-    /// What the others of its probes showed, as shares of the level: something else decided about
-    /// them. Nothing where no majority says which those are.
+    /// The results of its other probes, as shares of the level: they were affected by something
+    /// else. Empty if there is no majority.
     pub fn disturbed(&self) -> Vec<f64> {
         let Some(level) = self.level().filter(|_| !self.is_disputed()) else { return Vec::new() };
         let agree = agreeing(&self.levels);
@@ -86,15 +86,15 @@ impl Probed {
         each.filter(move |(_, agrees)| all || *agrees).map(|((level, error), _)| (*level, *error))
     }
 
-    /// The sum of the squares of what the probes differ by from their level.
+    /// The sum of the squared differences of the probes from their level.
     fn squares(&self) -> f64 {
         let level = self.level().unwrap_or(0.0);
         self.kept().map(|(one, _)| (one - level).powi(2)).sum()
     }
 }
 
-/// Which of these logarithms tell of the same thing: those near the median, from three up a majority
-/// of them, and else all or none.
+/// Which of these logarithms agree: those near the median, from three up if they are a majority,
+/// and otherwise all or none.
 pub fn agreeing(levels: &[f64]) -> Vec<bool> {
     let mut sorted = levels.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -115,19 +115,20 @@ pub fn agreeing(levels: &[f64]) -> Vec<bool> {
     }
 }
 
-/// What probes of one setting differ by, as the repeats alone tell it: for what is said. A search may
-/// decide by what it takes for granted; a conclusion may not.
+/// The scatter between probes of one setting, from the repeats alone: for conclusions. A search may
+/// decide from an assumption; a conclusion may not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scatter {
     /// The standard deviation of the logarithms.
     pub deviation: f64,
-    /// Its degrees of freedom; none where nothing was repeated and it is taken for granted.
+    /// Its degrees of freedom; none if no setting was repeated and the scatter is assumed.
     pub degrees: Option<usize>,
 }
 
 impl Scatter {
-    /// So many standard errors may each of so many comparisons be off, all at once: Student's for what the
-    /// repeats show, or the normal distribution's for what is taken for granted, whichever is more.
+    /// By how many standard errors each of this many comparisons may be off, all at once: Student's
+    /// quantile for the scatter of the repeats, or the normal distribution's for the assumed
+    /// scatter, whichever is more.
     pub fn certain(self, comparisons: usize) -> f64 {
         match self.degrees {
             None => t(comparisons, None),
@@ -138,9 +139,9 @@ impl Scatter {
         }
     }
 
-    /// So many standard errors may one difference be off that is asked about in one direction only.
+    /// By how many standard errors one difference may be off if only one direction matters.
     pub fn certain_one_sided(self) -> f64 {
-        // Student's stays the two-sided one: never too narrow.
+        // Student's quantile stays the two-sided one: never too narrow.
         let shown = t(1, self.degrees) * self.deviation;
         match self.degrees {
             None => CERTAIN,
@@ -148,7 +149,7 @@ impl Scatter {
         }
     }
 
-    /// What a probe is off by, as a standard deviation: never taken for less than the least.
+    /// The error of a probe, as a standard deviation: never less than the smallest one.
     pub fn noise(self) -> f64 {
         self.deviation.max(LEAST_ERROR)
     }
@@ -170,9 +171,9 @@ pub fn scatter<'p>(all: impl Iterator<Item = &'p Probed>) -> Scatter {
     }
 }
 
-/// What probes of one setting differ by from one to the next, as a standard deviation of their
-/// logarithms: from all settings that were probed more than once, because few repeats of one say
-/// little about it; what was disturbed does not count.
+/// The scatter between probes of one setting, as a standard deviation of their logarithms: from all
+/// settings that were probed more than once, because few repeats of one setting say little about
+/// it; disturbed probes do not count.
 pub fn noise<'p>(all: impl Iterator<Item = &'p Probed>) -> f64 {
     let (mut squares, mut degrees) = (LEAST_DEGREES * LEAST_ERROR.powi(2), LEAST_DEGREES);
     for one in all.filter(|one| !one.is_disputed()) {

@@ -1,4 +1,4 @@
-//! What a search for the peak concludes, in sentences.
+//! The conclusions of a search for the peak, in sentences.
 
 use super::highest::Highest;
 use super::knee::Knee;
@@ -9,13 +9,13 @@ use crate::spec::Point;
 use crate::stats::Estimate;
 use crate::units::{Quantile, Span};
 
-/// So many settings that could be the answer as well are worth a remedy.
+/// From this many settings on that could be the answer as well, a remedy is given.
 const MANY: usize = 3;
 
-/// A loss above the answer that is worth a word.
+/// A loss above the answer that is worth reporting.
 const WORTH_SAYING: f64 = 0.05;
 
-/// Everything that follows from the trials so far; empty without any.
+/// All conclusions from the trials so far; empty without any.
 pub fn sentences(peak: &Peak) -> Vec<String> {
     if peak.probes.is_empty() {
         return Vec::new();
@@ -45,7 +45,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
         true => rising(peak, up_to, &shown, &others),
         false => {
             let mut clause = format!("{} of the best, {shown}", percent(answer.share));
-            // What is above the answer and could be it as well may help.
+            // Settings above the answer that could be it as well may help.
             let end = others.iter().copied().fold(choice, f64::max);
             if found.probes.iter().any(|other| end < other.value) {
                 clause += match end == choice {
@@ -81,8 +81,8 @@ fn rising(peak: &Peak, up_to: u32, shown: &str, others: &[f64]) -> String {
     }
 }
 
-/// What is no curve: settings that give less than lower ones and higher ones, and probes that gave
-/// something else than others of the same setting.
+/// Departures from a curve: settings that give less than lower ones and higher ones, and probes
+/// that differ from others of the same setting.
 fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
     let dip = |dip: super::knee::Dip| {
         format!(
@@ -110,13 +110,13 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
     dips.chain(knee.disturbed().into_iter().map(disturbed)).collect()
 }
 
-/// Whether a bound is within the interval of what was measured, or there is none.
+/// Whether a bound is within the interval of a result, or there is no interval.
 fn is_close(shown: Option<Estimate>, bound: Span) -> bool {
     let half = |one: Estimate| one.half_width.unwrap_or(f64::INFINITY);
     shown.is_none_or(|one| (one.value - bound.0 as f64).abs() <= half(one))
 }
 
-/// What the highest setting costs, where that is no chance and worth a word.
+/// The cost of the highest setting, if it is beyond chance and worth reporting.
 fn cost(knee: &Knee) -> Option<String> {
     let (setting, share) = knee.cost().filter(|(_, share)| share.value <= 1.0 - WORTH_SAYING)?;
     let ends = [1.0 - share.high, 1.0 - share.low].map(|loss| format!("{:.0}", loss * 100.0));
@@ -124,7 +124,8 @@ fn cost(knee: &Knee) -> Option<String> {
     Some(format!(", {} costs {ends} %", number(f64::from(setting))))
 }
 
-/// What could be the answer as well, and why: `noise` is what probes of one setting differ by.
+/// The settings that could be the answer as well, and why: `noise` is the scatter between probes of
+/// one setting.
 fn doubt(others: &[f64], noise: Option<f64>) -> Option<String> {
     let values: Vec<String> = others.iter().map(|value| number(*value)).collect();
     let all = match values.as_slice() {
@@ -185,7 +186,7 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
         let too_many = percent(1.0 - objective.quantile.0);
         let why = match highest.is_overloaded(value) {
             true => format!("it carries {reached}"),
-            // Too few samples for the figure, and enough to see that it is too long.
+            // Too few samples for the figure, but enough to see that it is too long.
             false => format!("more than {too_many} of its I/Os took longer"),
         };
         (name, time.unwrap_or(why))
@@ -207,7 +208,7 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
     sentences
 }
 
-/// Between which loads the answer lies, where that is more than is searched for.
+/// The loads between which the answer lies, if they are further apart than the search aims for.
 fn between(highest: &Highest) -> Option<String> {
     let told = highest.told();
     if told == highest.bracket() {
@@ -226,16 +227,16 @@ fn between(highest: &Highest) -> Option<String> {
     ))
 }
 
-/// "p99 1.8 ms"; none where too few samples carry it.
+/// "p99 1.8 ms"; none if there are too few samples.
 fn time_of(objective: &Objective, probe: &Probe) -> Option<String> {
     let shown = probe.response_time_ns?;
     Some(format!("{} {}", objective.quantile, time(shown.value)))
 }
 
-/// By how much the official run fell short of what its probes promised, where that is no chance.
+/// By how much the official run fell short of its probes, if that is beyond chance.
 fn less_than_probes(official: &Estimate, probes: &Probe, knee: &Knee) -> Option<f64> {
     let own = official.half_width.unwrap_or(0.0) / official.value.max(f64::MIN_POSITIVE);
-    // One run against so many probes, which differ from one to the next.
+    // One run against several probes, which differ from one to the next.
     let spread = knee.scatter().noise() * (1.0 + 1.0 / f64::from(probes.trials.max(1))).sqrt();
     let lost = 1.0 - official.value / probes.throughput.value;
     // The answer was chosen from all because its probes were good: they promise too much.
@@ -243,10 +244,10 @@ fn less_than_probes(official: &Estimate, probes: &Probe, knee: &Knee) -> Option<
     (WORTH_SAYING.max(own.hypot(certain * spread)) < lost).then_some(lost)
 }
 
-/// What an official run tells of the response time.
+/// The response time of an official run, in words.
 pub(super) const OFFICIAL_QUANTILES: [Quantile; 2] = [Quantile(0.5), Quantile(0.99)];
 
-/// " Its response time: p50 176 us ± 0.2 %, p99 2.3 ms." Nothing where no samples carry it.
+/// " Its response time: p50 176 us ± 0.2 %, p99 2.3 ms." Empty without enough samples.
 fn official_times(peak: &Peak) -> String {
     let told = OFFICIAL_QUANTILES.into_iter().zip(peak.official_times);
     let told = told.filter_map(|(quantile, shown)| {

@@ -1,5 +1,5 @@
-//! What random access among sequential costs which drives, and whether more requests per disk make up
-//! for it.
+//! The cost of random access among sequential access on each drive, and whether more requests per
+//! disk make up for it.
 
 use super::drives::{Drives, Result, any_shares, best, ends, label, points, shares};
 use crate::experiment::sweep::Sweep;
@@ -13,10 +13,10 @@ const MIXES: &str = "pattern";
 /// The axis of the depth.
 const DEPTHS: &str = "queue-depth";
 
-/// What writes were published to be below reads, at least, where all is sequential.
+/// By how much writes are below reads in the publication, at least, if everything is sequential.
 const BELOW_READS: f64 = 0.2;
 
-/// A gain by depth that is worth a word.
+/// A gain by depth that is worth reporting.
 const WORTH_SAYING: f64 = 0.1;
 
 pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
@@ -40,7 +40,7 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
     sentences
 }
 
-/// What a target reaches with a mix, at all depths.
+/// The best of a target with a mix, over all depths.
 fn with_mix<'s>(
     sweep: &'s Sweep,
     drives: &Drives,
@@ -52,7 +52,8 @@ fn with_mix<'s>(
     results
 }
 
-/// By how much the most requests per disk gain over the fewest with each mix: known for all at once.
+/// The gain of the most requests per disk over the fewest with each mix: the intervals hold for all
+/// at once.
 fn gains<'m>(
     sweep: &Sweep,
     drives: &Drives,
@@ -125,8 +126,8 @@ fn step_in_words(from: &str, to: &str, share: Ratio) -> String {
     }
 }
 
-/// What writes reach of reads with each mix: "sas, writes beside reads: 38 % below with sequential, 62 %
-/// (61 to 63 %) below with mixed:5%, cannot be told apart with random."
+/// Writes as a share of reads with each mix: "sas, writes beside reads: 38 % below with sequential,
+/// 62 % (61 to 63 %) below with mixed:5%, cannot be told apart with random."
 fn beside_reads(sweep: &Sweep, drives: &Drives, mixes: &[String]) -> Option<String> {
     let groups = mixes.iter().flat_map(|mix| {
         [Direction::Write, Direction::Read].map(|way| with_mix(sweep, drives, way, mix))
@@ -147,7 +148,7 @@ fn beside_reads(sweep: &Sweep, drives: &Drives, mixes: &[String]) -> Option<Stri
     (!parts.is_empty()).then(|| format!("{name}, writes beside reads: {}.", parts.join(", ")))
 }
 
-/// Whether writes are as far below reads as was published, on all targets: known for all at once.
+/// Whether writes are as far below reads as published, on all targets: for all at once.
 fn all_below_reads(sweep: &Sweep, drives: &[Drives], mix: &str) -> Option<String> {
     let groups = drives.iter().flat_map(|one| {
         [Direction::Write, Direction::Read].map(|way| with_mix(sweep, one, way, mix))
@@ -227,7 +228,7 @@ fn ranks(sweep: &Sweep, drives: &[Drives], direction: Direction, mix: &str) -> O
     let all: Vec<String> =
         known.iter().map(|(name, value, _)| format!("{name} {}", shown(*value))).collect();
     let groups: Vec<Vec<Result<'_>>> = known.iter().map(|one| one.2.clone()).collect();
-    // Which are neighbors was decided by what they came to: the intervals hold for all pairs.
+    // The results decided which are neighbors: the intervals hold for all pairs.
     let pairs: Vec<(usize, usize)> = (1..groups.len()).map(|nth| (nth, nth - 1)).collect();
     let neighbors = any_shares(&groups, &pairs);
     let alike: Vec<String> = known

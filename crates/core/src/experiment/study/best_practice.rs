@@ -1,5 +1,5 @@
 //! The procedure of DiskSpd's guide: a search for the peak by small steps with as many threads as
-//! there are CPUs, the official run, and whether all was as the guide asks.
+//! there are CPUs, the official run, and whether everything is as the guide asks.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Span};
 use crate::verdict::{Finding, repeats};
 
-/// What the guide wants to be addressed at least, beside twice the memory.
+/// The least footprint by the guide, besides twice the memory.
 const FOOTPRINT: Bytes = Bytes(40_000_000_000);
-/// The most of all CPUs that a test may use which stands for an application.
+/// The largest share of all CPUs for a test that stands for an application.
 const CPU_SHARE: f64 = 0.25;
 /// The shortest official run.
 const DURATION: Span = Span::from_secs(300);
 
-/// Where the procedure takes place.
+/// The machine on which the procedure runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circumstances {
     /// CPUs that may be used.
     pub cpus: u32,
-    /// Memory; none where the target is simulated, and none of it can hold what is on it.
+    /// Memory; none if the target is simulated, because no memory can hold its data.
     pub memory: Option<Bytes>,
-    /// What samples of all that is read are like, together; none where nothing could be looked at.
+    /// What samples of all data that is read look like, together; none if no data could be sampled.
     pub content: Option<Content>,
     /// The window of the official run, if there is to be one.
     pub official: Option<Span>,
@@ -38,7 +38,7 @@ pub struct BestPractice {
     peak: Peak,
     base: Point,
     circumstances: Circumstances,
-    /// Of the official run: the share of all CPUs that was used, where it is known.
+    /// For the official run: the share of all CPUs that was used, if it is known.
     busy: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ impl BestPractice {
         Conclusion { sentences, ..conclusion }
     }
 
-    /// What the guide asks, whether it is so, and in which words.
+    /// The guide's requirements, whether each is met, and the words for it.
     fn checks(&self) -> Vec<(bool, String)> {
         let Circumstances { cpus, memory, content, official } = self.circumstances;
         let threads: u32 = self.base.streams.iter().map(worker_count).sum();
@@ -149,7 +149,7 @@ pub fn tied(point: &Point) -> u32 {
     cpus.collect::<BTreeSet<_>>().len() as u32
 }
 
-/// The share of all CPUs' time that was used; none where it was not counted.
+/// The share of all CPUs' time that was used; none if it was not counted.
 fn busy(counters: &Counters) -> Option<f64> {
     let (used, all) = counters.cpus.iter().fold((0, 0), |(used, all), (_, cpu)| {
         (used + cpu.user.0 + cpu.kernel.0, all + cpu.total().0)
@@ -157,7 +157,7 @@ fn busy(counters: &Counters) -> Option<f64> {
     (0 < all).then(|| used as f64 / all as f64)
 }
 
-/// The bytes that a point addresses; what several streams address alike counts once.
+/// The bytes that a point addresses; a range that several streams address counts once.
 fn footprint(point: &Point) -> Bytes {
     let regions = point.streams.iter().flat_map(|stream| &stream.regions);
     let mut regions: Vec<_> =

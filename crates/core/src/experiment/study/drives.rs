@@ -1,4 +1,4 @@
-//! What studies of arrays know of their targets, and the best that each of them reached.
+//! The facts that studies of arrays need about their targets, and the best result on each of them.
 
 use crate::experiment::Candidate;
 use crate::experiment::sweep::Sweep;
@@ -15,14 +15,14 @@ const TARGETS: &str = "targets";
 pub struct Drives {
     /// Its name, as on the axis of the targets.
     pub name: String,
-    /// What it is made of: "raid5, 4 disks, chunk 64 KiB, full stripe 192 KiB", "single disk".
+    /// Its structure: "raid5, 4 disks, chunk 64 KiB, full stripe 192 KiB", "single disk".
     pub geometry: String,
-    /// How many disks it is spread over.
+    /// The number of disks that it is spread over.
     pub disks: u32,
 }
 
 impl Drives {
-    /// What is known of a target.
+    /// The facts about a target.
     pub fn of(target: &Target) -> Self {
         let disks = target.drives();
         let geometry = match target.array() {
@@ -42,7 +42,7 @@ impl Drives {
         Self { name: target.name.clone(), geometry, disks }
     }
 
-    /// The results on it that go in one direction alone.
+    /// The results on it in one direction alone.
     pub(super) fn results<'s>(&self, sweep: &'s Sweep, direction: Direction) -> Vec<Result<'s>> {
         let here = |one: &Candidate| {
             label(one, TARGETS).is_none_or(|label| label == self.name)
@@ -52,7 +52,7 @@ impl Drives {
     }
 }
 
-/// A combination and what its trials come to.
+/// A combination and the result of its trials.
 pub(super) type Result<'a> = (&'a Candidate, Level);
 
 /// The highest of several results.
@@ -61,16 +61,16 @@ pub(super) fn best<'a>(results: &[Result<'a>]) -> Option<(&'a Candidate, f64)> {
     best.map(|(one, level)| (*one, level.estimate.value))
 }
 
-/// What the best of each of these groups reaches of the best of the first, where there is one. All
-/// differences between two results are known at once, so that groups may be in an order by what they
-/// came to.
+/// The ratio of the best of each of these groups to the best of the first, if there is one. The
+/// intervals of all differences between two results hold at once, so that groups may be in the
+/// order of their results.
 pub(super) fn against_first(groups: &[Vec<Result<'_>>]) -> Vec<Option<Ratio>> {
     let pairs: Vec<(usize, usize)> = (0..groups.len()).map(|nth| (nth, 0)).collect();
     any_shares(groups, &pairs)
 }
 
-/// What the best of one group reaches of the best of another, where there are both: of pairs that were
-/// chosen by what they came to.
+/// The ratio of the best of one group to the best of another, if both exist: for pairs that were
+/// chosen by their results.
 pub(super) fn any_shares(
     groups: &[Vec<Result<'_>>],
     pairs: &[(usize, usize)],
@@ -79,7 +79,7 @@ pub(super) fn any_shares(
     shares_of_so_many(groups, pairs, count * count.saturating_sub(1) / 2)
 }
 
-/// The same of pairs that were settled before anything was measured: known for these at once.
+/// The same for pairs that were fixed before the measurement: the intervals hold for these at once.
 pub(super) fn shares(groups: &[Vec<Result<'_>>], pairs: &[(usize, usize)]) -> Vec<Option<Ratio>> {
     let of = |nth: usize| groups.get(nth).map_or(0, Vec::len);
     let count = pairs.iter().map(|(one, other)| of(*one) * of(*other)).sum();
@@ -107,7 +107,7 @@ fn shares_of_so_many(
     pairs.iter().map(share).collect()
 }
 
-/// An interval that is wider than this tells nothing.
+/// An interval that is wider than this says nothing.
 const TELLS_NOTHING: f64 = 10.0;
 
 /// Whether next to nothing is known of a ratio.
@@ -115,7 +115,7 @@ pub(super) fn is_guess(ratio: Ratio) -> bool {
     TELLS_NOTHING * ratio.low < ratio.high
 }
 
-/// " (38 to 41 %)"; nothing where both ends are shown alike, or lie so far apart that they tell nothing.
+/// " (38 to 41 %)"; empty if both ends would look alike, or lie so far apart that they say nothing.
 pub(super) fn ends(ratio: Ratio, shown: impl Fn(f64) -> String, unit: &str) -> String {
     match (shown(ratio.low), shown(ratio.high)) {
         (low, high) if low == high || is_guess(ratio) => String::new(),
@@ -128,7 +128,7 @@ pub(super) fn points(share: f64) -> String {
     format!("{:.0}", share * 100.0)
 }
 
-/// Where a result lies on an axis.
+/// The place of a result on an axis.
 pub(super) fn coordinate<'a>(one: &'a Candidate, axis: &str) -> Option<&'a Coordinate> {
     one.coordinates.iter().find(|coordinate| coordinate.axis == axis)
 }

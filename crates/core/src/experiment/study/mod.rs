@@ -1,5 +1,5 @@
-//! The classic studies: a sweep with a question of its own, which its conclusion answers. What is run
-//! is the sweep's business.
+//! The classic studies: a sweep with a question, which its conclusion answers. The sweep decides
+//! which points run.
 
 mod access_mix;
 mod best_practice;
@@ -18,14 +18,14 @@ use crate::trial::Trial;
 use crate::units::Bytes;
 use crate::verdict::Finding;
 
-/// What a study asks.
+/// The question of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// How many writers saturate a target, by block size, and whether zeros are faster.
     WriteConcurrency,
-    /// How arrays scale with their disks under several sequential streams.
+    /// How arrays scale with their disks with several sequential streams.
     MultiStream(Vec<Drives>),
-    /// What random access among sequential costs which drives.
+    /// The cost of random access among sequential access on each drive.
     AccessMix(Vec<Drives>),
 }
 
@@ -34,12 +34,12 @@ pub enum Question {
 pub struct Study {
     sweep: Sweep,
     question: Question,
-    /// What a write has to cover to be a whole row of its target, where that is known.
+    /// The size of a full stripe of its target, if it is known.
     full_stripe: Option<Bytes>,
 }
 
 impl Study {
-    /// A sweep that is to answer this.
+    /// A sweep that answers this question.
     pub fn new(sweep: Sweep, question: Question) -> Self {
         Self { sweep, question, full_stripe: None }
     }
@@ -58,7 +58,7 @@ impl Study {
             Question::MultiStream(arrays) => multi_stream::sentences(&self.sweep, arrays),
             Question::AccessMix(drives) => access_mix::sentences(&self.sweep, drives),
         };
-        // The axes may have been changed, and what the question is about taken away.
+        // The axes may have been changed, so that the subject of the question is missing.
         let mut sentences = match sentences.is_empty() {
             true => return conclusion,
             false => sentences,

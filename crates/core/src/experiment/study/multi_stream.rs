@@ -1,4 +1,4 @@
-//! How arrays scale with their disks when one to four workers read or write a zone of their own, each
+//! How arrays scale with their disks when one to four workers read or write, each in its own zone,
 //! with a few requests in flight.
 
 use super::drives::{
@@ -11,10 +11,10 @@ use crate::experiment::throughput::percent;
 use crate::measure::Direction;
 use crate::stats::{Comparison, Ratio};
 
-/// What is called next to all.
+/// The share of the best that counts as next to all.
 const NEXT_TO_ALL: f64 = 0.9;
 
-/// Workers that reach less of what one does are worth a word.
+/// Workers that reach a smaller share of the throughput of one worker are worth reporting.
 const WORTH_SAYING: f64 = 0.1;
 
 pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
@@ -51,7 +51,7 @@ fn of_array(sweep: &Sweep, array: &Drives, single: Option<&Drives>) -> Option<St
         .then(|| format!("{} ({}): {}.", array.name, array.geometry, parts.join("; ")))
 }
 
-/// The fewest workers and requests that give next to all, where that can be told.
+/// The fewest workers and requests that give next to all, if that can be told.
 fn next_to_all(results: &[Result<'_>]) -> String {
     let all: Vec<usize> = (0..results.len()).collect();
     let compared = Comparison::new(results.iter().map(|(_, level)| *level));
@@ -69,7 +69,8 @@ fn next_to_all(results: &[Result<'_>]) -> String {
     }
 }
 
-/// How many times a single disk that is; without one to compare with, how much of it is each disk's.
+/// The result as a multiple of a single disk; without a single disk to compare with, the share of
+/// each disk.
 fn scaling(
     sweep: &Sweep,
     array: &Drives,
@@ -101,7 +102,8 @@ fn scaling(
     }
 }
 
-/// What the most workers reach of what one does, whatever they have in flight, where that is less.
+/// The throughput of the most workers as a share of that of one worker, each with any number in
+/// flight, if it is less.
 fn crowd(results: &[Result<'_>]) -> Option<String> {
     let workers = |one: &Candidate| coordinate(one, "workers")?.value;
     let counts = results.iter().filter_map(|(one, _)| workers(one));
@@ -117,8 +119,8 @@ fn crowd(results: &[Result<'_>]) -> Option<String> {
     })
 }
 
-/// Whether each was measured more than once: of one trial against one trial nothing tells what else
-/// happened to either of them.
+/// Whether each was measured more than once: one trial against one trial does not show what else
+/// affected either of them.
 fn is_repeated(results: &[Result<'_>]) -> bool {
     results.iter().all(|(_, level)| 1 < level.trials)
 }
@@ -156,9 +158,10 @@ fn by_workers<'s>(
     known
 }
 
-/// Scaling as the study has it, at one request of each worker, by their number, and what the second
-/// worker costs: "/dev/md5, reads with one request each: 1 worker 4.0 times /dev/sdb (3.9 to 4.1), 2
-/// workers 2.1 times (2 to 2.2); the second worker costs 45 % (43 to 47 %)."
+/// Scaling by the definition of the study, with one request of each worker, by the number of
+/// workers, and the cost of the second worker: "/dev/md5, reads with one request each: 1 worker 4.0
+/// times /dev/sdb (3.9 to 4.1), 2 workers 2.1 times (2 to 2.2); the second worker costs 45 % (43 to
+/// 47 %)."
 fn one_request(
     sweep: &Sweep,
     array: &Drives,
@@ -171,7 +174,7 @@ fn one_request(
     let count = own.len();
     let groups = own.iter().chain(&alone).map(|(_, results)| results.clone());
     let groups: Vec<Vec<Result<'_>>> = groups.collect();
-    // Each against the single disk under as many workers, then each against one worker.
+    // Each against the single disk with the same number of workers, then each against one worker.
     let pairs = (0..count).map(|nth| {
         let same = alone.iter().position(|(workers, _)| *workers == own[nth].0);
         (nth, same.map_or(usize::MAX, |at| count + at))
@@ -223,8 +226,8 @@ fn one_request(
         .then(|| format!("{name}, {verb} with one request each{of}: {}{second}.", parts.join("; ")))
 }
 
-/// What the best writes reach of the best reads: "/dev/md5, writes beside reads: 25 % of them (24 to
-/// 26 %)."
+/// The best of writes as a share of the best of reads: "/dev/md5, writes beside reads: 25 % of them
+/// (24 to 26 %)."
 fn beside_reads(sweep: &Sweep, array: &Drives) -> Option<String> {
     let groups = [Direction::Write, Direction::Read].map(|way| array.results(sweep, way));
     let share = shares(&groups, &[(0, 1)])[0]?;
@@ -251,7 +254,7 @@ fn fastest(sweep: &Sweep, arrays: &[Drives], direction: Direction) -> Option<Str
     reached.sort_by(|one, other| other.1.total_cmp(&one.1));
     let groups: Vec<Vec<Result<'_>>> = reached.iter().map(|one| one.2.clone()).collect();
     let shares = against_first(&groups);
-    // Whatever cannot be told from the first may be the fastest as well.
+    // Every target that cannot be told from the first may be the fastest as well.
     let first = reached.iter().zip(&shares).enumerate();
     let first =
         first.filter(|(nth, (_, share))| *nth == 0 || share.is_none_or(|one| !one.is_less()));

@@ -1,5 +1,5 @@
-//! How many writers saturate a target, by the size of their blocks; whether it is faster than it is
-//! rated at; whether zeros are faster than random data.
+//! How many writers saturate a target, by block size; whether it is faster than its rating; whether
+//! zeros are faster than random data.
 
 use super::drives::{self, Result, against_first, ends, points};
 use crate::experiment::Candidate;
@@ -46,8 +46,8 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     sentences
 }
 
-/// Along which axis there are more and more writers: the I/Os in flight, or the threads where these
-/// are what varies.
+/// The axis along which the number of writers rises: the I/Os in flight, or the threads if these
+/// vary.
 fn along(sweep: &Sweep) -> Option<usize> {
     let axis = |name: &str| sweep.axes().iter().position(|axis| axis.name == name);
     let varies = |at: &usize| 1 < sweep.axes()[*at].labels.len();
@@ -55,7 +55,7 @@ fn along(sweep: &Sweep) -> Option<usize> {
     axes.iter().flatten().find(|at| varies(at)).or(axes.iter().flatten().next()).copied()
 }
 
-/// "12.8MB blocks, workers 4: ": all that a curve's results have in common, besides random data.
+/// "12.8MB blocks, workers 4: ": what all results of a curve have in common, besides random data.
 fn whose(sweep: &Sweep, curve: &Curve<'_>) -> String {
     let varies =
         |axis: &str| sweep.axes().iter().any(|known| known.name == axis && 1 < known.labels.len());
@@ -113,7 +113,7 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
     let found = curve.saturation(sweep.enough_share());
     let cost = cost(curve, &found, "cost");
     let list = |all: &[usize]| listed(all.iter().map(|at| curve.dots[*at].load.label.as_str()));
-    // Workers that each have several in flight are no writers, and 8/worker is no number.
+    // Workers that each have several in flight are not writers, and 8/worker is not a number.
     let writers = |label: &str| match label {
         "1" => "1 writer".to_owned(),
         label if label.parse::<u32>().is_ok() => format!("{label} writers"),
@@ -145,7 +145,7 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
     format!("{who} {verb} the target ({}: {shown}){unsure}{cost}.", of_the_best(share))
 }
 
-/// What random data reached of what the target is rated at, in I/Os and in bytes.
+/// The best of random data against the rating of the target, in I/Os and in bytes.
 fn rated(random: &[Result<'_>]) -> Vec<String> {
     let Some((first, _)) = random.first() else { return Vec::new() };
     let limits = first.point.rated;
@@ -183,12 +183,12 @@ fn against(levels: Vec<Level>, limit: f64, words: &dyn Fn(f64) -> String) -> Str
     }
 }
 
-/// As the verdict on a trial has it.
+/// The same rule as the verdict on a trial.
 const TOLERANCE: f64 = 0.03;
 
-/// What a trial that was to move so many bytes did, in the words of the study of concurrent writes,
-/// with true units: "completed a write of 1048576 bytes after 2 seconds for 0.5 MiB/s". None of a
-/// trial that moved nothing.
+/// The result of a trial with a fixed number of bytes, in the words of the study of concurrent
+/// writes, with true units: "completed a write of 1048576 bytes after 2 seconds for 0.5 MiB/s".
+/// None for a trial that moved no bytes.
 pub fn completed(direction: Option<Direction>, bytes: u64, took: Span) -> Option<String> {
     let seconds = took.as_secs_f64();
     if bytes == 0 || seconds <= 0.0 {

@@ -1,9 +1,9 @@
-//! Rounds until a steady state: the targets are preconditioned, then the same points are run round
-//! after round until what is watched no longer changes, and then, in some tests, a script of points
-//! that is about the state that was reached.
+//! Rounds until a steady state: the targets are preconditioned, then the same points run round
+//! after round until the watched figure no longer changes. In some tests a script of points
+//! follows, which examines the steady state.
 //!
-//! When it is steady is decided in `steady`, over plain numbers; what the SNIA tests consist of is in
-//! `presets`.
+//! `steady` decides over plain numbers when the rounds are steady; `presets` contains the SNIA
+//! tests.
 
 mod presets;
 mod steady;

@@ -1,5 +1,5 @@
-//! The tests of the SNIA Solid State Storage Performance Test Specification 2.0.2, as far as what
-//! they run goes: which points a round has, what is watched, and what follows the rounds.
+//! The tests of the SNIA Solid State Storage Performance Test Specification 2.0.2: the points of a
+//! round, the watched figure, and the points that follow the rounds.
 
 use super::{ROUNDS_MAX, RoundPoint, TestPlan, Until, Watch};
 use crate::experiment::Planned;
@@ -30,7 +30,7 @@ const TIME_MIXES: [f64; 3] = [1.0, 0.65, 0.0];
 /// The threads, and the I/Os in flight of each, of the demand intensity test.
 const DEMAND: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 
-/// How long the device is left alone between bursts, and how long a burst lasts.
+/// The length of the pauses between bursts, and of a burst.
 const IDLE: [Span; 5] = [
     Span::from_secs(5),
     Span::from_secs(10),
@@ -42,27 +42,27 @@ const BURST: Span = Span::from_secs(5);
 
 /// The coordinate of a burst: the pause before it.
 pub(super) const IDLE_AXIS: &str = "idle";
-/// The coordinate of what follows another load.
+/// The coordinate of a point that follows another load.
 pub(super) const PHASE_AXIS: &str = "phase";
 
-/// How long an idle state lasts, a phase of large sequential writes, one of small random ones, and
-/// the whole write saturation, unless told otherwise.
+/// The length of an idle state, of a phase of large sequential writes, of a phase of small random
+/// ones, and of the whole write saturation, unless an option sets it.
 const IDLE_STATE: Span = Span::from_secs(3600);
 const LARGE_PHASE: Span = Span::from_secs(8 * 3600);
 const SMALL_PHASE: Span = Span::from_secs(6 * 3600);
 const SATURATION: Span = Span::from_secs(6 * 3600);
-/// So many times the capacity end a write saturation before its time.
+/// This many times the capacity ends a write saturation before its time.
 const SATURATION_FILLS: u64 = 4;
 
 /// The block of the sequential throughput test.
 const THROUGHPUT_BLOCK: Bytes = Bytes(128 * Bytes::KIB);
-/// The block that steady states are watched on.
+/// The block size for steady states.
 const SMALL: Bytes = Bytes(4 * Bytes::KIB);
 
 /// A test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// Rounds of the workload that was asked for.
+    /// Rounds of the workload that was given.
     Workload,
     /// IOPS: eight block sizes by seven mixes.
     Iops,
@@ -74,7 +74,7 @@ pub enum Test {
     WriteSaturation,
     /// Demand intensity: threads by queue depth, in the steady state.
     DemandIntensity,
-    /// Host idle recovery: bursts of writes with pauses that grow, in the steady state.
+    /// Host idle recovery: bursts of writes with growing pauses, in the steady state.
     HostIdleRecovery,
     /// Cross stimulus recovery: large sequential writes, small random ones, and large ones again.
     CrossStimulusRecovery,
@@ -107,14 +107,14 @@ impl Test {
         }
     }
 
-    /// Whether it has a part whose length can be chosen besides that of its rounds.
+    /// Whether it has a part with a selectable length besides its rounds.
     pub fn has_length(self) -> bool {
         use Test::{CrossStimulusRecovery, HostIdleRecovery, WriteSaturation};
         matches!(self, WriteSaturation | HostIdleRecovery | CrossStimulusRecovery)
     }
 
-    /// How often all is written beforehand, unless told otherwise: write saturation begins with what
-    /// is there, because it shows how a drive fills.
+    /// How often everything is written beforehand, unless an option says so: write saturation
+    /// begins with the existing content, because it shows how a drive fills.
     pub fn passes(self) -> u32 {
         match self {
             Self::WriteSaturation | Self::CrossStimulusRecovery => 0,
@@ -122,7 +122,7 @@ impl Test {
         }
     }
 
-    /// What is watched, unless told otherwise.
+    /// The watched figure, unless an option sets it.
     pub fn watch(self) -> Watch {
         match self {
             Self::Throughput | Self::CrossStimulusRecovery => Watch::Bandwidth,
@@ -132,21 +132,20 @@ impl Test {
     }
 }
 
-/// How a test is to be run.
+/// The settings of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TestSettings {
-    /// How often all is written beforehand.
+    /// How often everything is written beforehand.
     pub passes: u32,
-    /// What is watched.
+    /// The watched figure.
     pub watch: Watch,
-    /// How long the load has to go on before anything is called steady.
+    /// How long the load has to go on before the rounds can be called steady.
     pub at_least: Span,
     /// The most rounds.
     pub rounds: u32,
-    /// How long the part lasts whose length can be chosen; if none, as long as the specification
-    /// has it.
+    /// The length of the part with a selectable length; if none, the specification's length.
     pub length: Option<Span>,
-    /// The smallest block that the targets take.
+    /// The smallest block that the targets accept.
     pub smallest_block: Bytes,
 }
 
@@ -163,8 +162,8 @@ impl Default for TestSettings {
     }
 }
 
-/// What a test does on the targets of this point, with its queue depth and workers where the test
-/// leaves them open, and with trials as long as its window.
+/// The points of a test on the targets of this point, with its queue depth and workers where the
+/// test leaves them open, and with trials as long as its window.
 ///
 /// # Panics
 ///
@@ -207,7 +206,7 @@ pub fn test_plan(test: Test, base: &Point, settings: TestSettings) -> TestPlan {
     }
 }
 
-/// The place of the point that is watched: writes of 4 KiB alone, or what comes nearest.
+/// The place of the watched point: writes of 4 KiB alone, or the nearest to that.
 fn watched(test: Test, round: &[RoundPoint]) -> usize {
     let is_it = |cell: &RoundPoint| {
         let stream = &cell.point.streams[0];
@@ -281,7 +280,7 @@ fn planned(cell: RoundPoint, rest: Span, repeat: u32) -> Planned {
     Planned { point: cell.point, place, rest }
 }
 
-/// Random I/Os of every size and mix, the mix varying slowest, as the specification has it.
+/// Random I/Os of every size and mix, the mix varying slowest, as in the specification.
 fn matrix(
     base: &Point,
     sizes: &[Bytes],
@@ -310,7 +309,7 @@ fn small_writes(base: &Point) -> RoundPoint {
     cell
 }
 
-/// Random writes of 4 KiB by so many threads with so many in flight each.
+/// Random writes of 4 KiB by this many threads with this many in flight each.
 fn demand(base: &Point, threads: u32, depth: u32) -> RoundPoint {
     let mut cell = random(base, SMALL, 0.0);
     let stream = &mut cell.point.streams[0];
@@ -333,7 +332,7 @@ fn sequential(base: &Point, block: Bytes, read_share: f64) -> RoundPoint {
     shaped(base, Pattern::Sequential(Sequence::default()), block, read_share)
 }
 
-/// The base with another shape of I/O: one stream over all that it addresses.
+/// The base with other I/Os: one stream over everything that it addresses.
 fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> RoundPoint {
     let mut point = base.clone();
     point.streams.truncate(1);
@@ -367,7 +366,7 @@ impl RoundPoint {
     }
 }
 
-/// All that a point addresses, each target once.
+/// Everything that a point addresses, each target once.
 pub fn regions(base: &Point) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for region in base.streams.iter().flat_map(|stream| &stream.regions) {

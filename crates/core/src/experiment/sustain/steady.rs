@@ -1,8 +1,8 @@
-//! Whether rounds have come to a steady state, over plain numbers.
+//! Whether rounds have reached a steady state, over plain numbers.
 //!
-//! SNIA's rule looks at five rounds and at nothing before them: a device that lives on a credit or a
-//! cache passes it while these last. So three conditions are added, of what was before and how long it
-//! took. docs/method/sustain.md has all of them with their reasons.
+//! SNIA's rule considers five rounds and ignores all before them: a device that lives on a credit
+//! or a cache passes it while these last. So three conditions are added, about the rounds before
+//! and about the time. docs/method/sustain.md has all of them with their reasons.
 
 use crate::stats::compare::t;
 use crate::stats::{
@@ -10,43 +10,43 @@ use crate::stats::{
 };
 use crate::units::Span;
 
-/// What rounds are judged by beyond SNIA's rule.
+/// The settings by which rounds are judged beyond SNIA's rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// How long a round loads the targets.
     pub round: Span,
-    /// How long the load must have gone on before anything is called steady: credits and caches that
-    /// last longer do not show.
+    /// How long the load must have gone on before the rounds can be called steady: credits and
+    /// caches that last longer do not show.
     pub at_least: Span,
 }
 
-/// What rounds have come to.
+/// The state of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// What the last five are judged by; none for fewer.
+    /// The figures of the last five; none for fewer.
     pub state: Option<SteadyState>,
-    /// The first round of the level that the last rounds are on, from 0.
+    /// The first round of the level of the last rounds, from 0.
     pub level_from: usize,
     /// Why it is not steady; none if it is.
     pub lacks: Option<Lack>,
 }
 
-/// What is missing for a steady state, the first that is.
+/// The condition for a steady state that is not met, the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// There are fewer than five rounds.
     Rounds,
-    /// In the last five nothing was moved at all, and that never changes.
+    /// In the last five rounds no I/O completed, and waiting will not change that.
     Nothing,
     /// The largest and the smallest of five are too far apart.
     Range,
     /// The best line through five rises or falls too much.
     Excursion,
-    /// The level has not lasted for as long as all that was before it.
+    /// The level has not lasted for as long as the time before it.
     Age,
     /// Over the whole level it rises or falls too much.
     Drift,
-    /// Over the whole level it might, as far as the scatter of its rounds can tell.
+    /// Over the whole level it might rise or fall too much, because its rounds scatter.
     Scatter,
     /// The load has not gone on for long enough.
     Time,
@@ -91,8 +91,8 @@ pub fn standing(rounds: &[f64], rule: &Rule) -> Standing {
     Standing { state: Some(state), level_from, lacks }
 }
 
-/// The first of the rounds that are on the level of the last five. One round by itself that is not
-/// does not end it.
+/// The first of the rounds on the level of the last five. A single round that is off does not end
+/// the level.
 fn level_from(rounds: &[f64], state: &SteadyState) -> usize {
     let is_on = |value: f64| (value - state.mean).abs() <= RANGE_MAX * state.mean;
     let mut from = rounds.len() - ROUNDS;
@@ -108,8 +108,7 @@ fn level_from(rounds: &[f64], state: &SteadyState) -> usize {
     from
 }
 
-/// Whether the best line through all of them rises or falls by more than five may, and that cannot be
-/// chance.
+/// Whether the best line through all of them rises or falls by more than five may, beyond chance.
 fn drifts(level: &[f64]) -> bool {
     let Some(trend) = linear_trend(level) else { return false };
     let mean = level.iter().sum::<f64>() / level.len() as f64;
@@ -117,8 +116,9 @@ fn drifts(level: &[f64]) -> bool {
     trend.is_significant() && excursion > EXCURSION_MAX * mean
 }
 
-/// Whether the best line through all of them, at the unfavorable end of its interval, rises or falls by
-/// more than the largest and the smallest of five may be apart: rounds that scatter hide it.
+/// Whether the best line through all of them, at the unfavorable end of its interval, rises or
+/// falls by more than the largest and the smallest of five may be apart: rounds that scatter could
+/// hide this.
 fn may_drift(level: &[f64]) -> bool {
     let Some(trend) = linear_trend(level) else { return true };
     let Some(half) = trend.slope_half_width else { return true };
@@ -127,12 +127,12 @@ fn may_drift(level: &[f64]) -> bool {
     most > RANGE_MAX * mean
 }
 
-/// What rounds without a lasting change and without a trend scatter by, as a share of their mean; none
-/// where there is one of these, or fewer rounds than a steady state takes. What lies before a lasting
-/// change does not count.
+/// The scatter of rounds without a lasting change and without a trend, as a share of their mean;
+/// none if there is one of these, or fewer rounds than a steady state takes. Rounds before a
+/// lasting change do not count.
 ///
-/// That the largest and the smallest of five are far apart, or that a line through them rises, is then
-/// what their scatter makes, and says nothing about the target's state.
+/// If the largest and the smallest of five are far apart, or a line through them rises, this is
+/// then caused by their scatter, and says nothing about the target's state.
 pub fn scatter(rounds: &[f64]) -> Option<f64> {
     let level = &rounds[change(rounds).map_or(0, |change| change.at)..];
     let trend = linear_trend(level).filter(|_| ROUNDS <= level.len())?;
@@ -143,9 +143,9 @@ pub fn scatter(rounds: &[f64]) -> Option<f64> {
     is_chance.then_some(share)
 }
 
-/// The largest lasting change of all, where two levels tell more than one: the split with the least
-/// squares, each side at least two rounds, whose means are further apart than steady rounds may be
-/// and than the rounds scatter, and than chance makes the largest of so many splits.
+/// The largest lasting change of all, if two levels fit better than one: the split with the least
+/// squares, each side at least two rounds, whose means are further apart than steady rounds may be,
+/// than the rounds scatter, and than chance explains for the largest of this many splits.
 pub fn change(rounds: &[f64]) -> Option<Change> {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let squares = |part: &[f64]| {
@@ -162,7 +162,7 @@ pub fn change(rounds: &[f64]) -> Option<Change> {
     let difference = (before - after).abs();
     let error =
         (cost(at) / (count - 2) as f64 * (1.0 / at as f64 + 1.0 / (count - at) as f64)).sqrt();
-    // A line that fits better tells of no time at which it changed.
+    // If a line fits better, there is no time of change.
     let is_gradual = linear_trend(rounds).is_some_and(|line| residual(rounds, &line) < cost(at));
     let is_one = !is_gradual
         && difference > RANGE_MAX * before.max(after)
@@ -171,14 +171,14 @@ pub fn change(rounds: &[f64]) -> Option<Change> {
     is_one.then_some(Change { at, before, after })
 }
 
-/// The sum of the squares of what rounds are off a line through them.
+/// The sum of the squared distances of rounds from a line through them.
 fn residual(rounds: &[f64], line: &Trend) -> f64 {
     let at = |round: usize| line.first + line.slope * round as f64;
     rounds.iter().enumerate().map(|(round, value)| (value - at(round)).powi(2)).sum()
 }
 
-/// From what to what a line through all rounds rises or falls, where that is more than steady rounds may
-/// be apart and no chance, and there is no time at which it happened.
+/// The ends of the rise or fall of a line through all rounds, if it exceeds the distance that
+/// steady rounds may have, beyond chance, and there is no time at which it happened.
 pub fn gradual(rounds: &[f64]) -> Option<(f64, f64)> {
     let line =
         linear_trend(rounds).filter(|line| ROUNDS <= rounds.len() && line.is_significant())?;
