@@ -1,4 +1,5 @@
-//! What is called throughput: I/Os or bytes per second, whichever tells more, and how it is said.
+//! The throughput of a comparison: I/Os or bytes per second, whichever is more meaningful, and its
+//! words.
 
 use crate::measure::Record;
 use crate::spec::Point;
@@ -8,7 +9,7 @@ use crate::units::{Bytes, Span, count};
 /// From this mean block size on people think in bytes.
 const LARGE_BLOCK: u64 = 64 * Bytes::KIB;
 
-/// What is called throughput.
+/// The unit of throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
     /// I/Os per second.
@@ -18,11 +19,11 @@ pub enum Throughput {
 }
 
 impl Throughput {
-    /// What tells more about points that are compared: bandwidth where their blocks are large or
+    /// The more meaningful unit for the compared points: bandwidth if their blocks are large or
     /// differ from stream to stream.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Self {
         let streams = points.into_iter().flat_map(|point| &point.streams);
-        // To the byte: sizes that differ by less are the same to everybody.
+        // Exact to the byte: smaller differences do not matter to anyone.
         let mut blocks =
             streams.map(|stream| stream.block_sizes().mean(stream.read_share()).round() as u64);
         let first = blocks.next().unwrap_or(0);
@@ -40,7 +41,7 @@ impl Throughput {
         }
     }
 
-    /// What a record says, of all streams together.
+    /// The throughput of a record, of all streams together.
     pub fn read(self, record: &Record) -> Option<Estimate> {
         match self {
             Self::Iops => iops(record, None, None),
@@ -57,23 +58,23 @@ impl Throughput {
     }
 }
 
-/// "893.6 MiB/s (937 MB/s)": powers of two, and those of ten that limits are given in.
+/// "893.6 MiB/s (937 MB/s)": powers of two, and powers of ten, in which limits are given.
 pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
     let bytes = Bytes(bytes_per_second as u64);
     format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
 }
 
-/// A number from 0 up with thousands apart, "41,200"; with a decimal where it is small.
+/// A number from 0 up with separated thousands, "41,200"; with a decimal if it is small.
 pub fn number(value: f64) -> String {
     if value < 100.0 {
         let text = format!("{value:.1}");
         return text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text);
     }
-    // As Rust rounds a number that it writes without decimals.
+    // The way Rust rounds a number without decimals.
     count(value.round_ties_even() as u64)
 }
 
-/// "10 %", with a decimal where it is small. What is not nothing does not become it.
+/// "10 %", with a decimal if it is small. A positive value does not become zero.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if 0.0 < percent && percent < 0.05 => "under 0.1 %".to_owned(),
@@ -82,7 +83,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// "20 % (13 to 25 %)", or one figure where all three print the same.
+/// "20 % (13 to 25 %)", or one figure if all three look alike.
 pub fn within(value: String, [low, high]: [String; 2]) -> String {
     match low == high && low == value {
         true => value,
@@ -90,7 +91,7 @@ pub fn within(value: String, [low, high]: [String; 2]) -> String {
     }
 }
 
-/// A time in nanoseconds, as people say one: three digits.
+/// A time in nanoseconds, in words: three digits.
 pub fn time(ns: f64) -> String {
     if ns < 1.0 {
         return Span(0).to_string();

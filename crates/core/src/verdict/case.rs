@@ -1,5 +1,5 @@
-//! What every check looks at: the trial, the host and the targets, and the questions that several
-//! checks ask of them.
+//! The input of every check: the trial, the host and the targets, and the questions that several
+//! checks ask about them.
 
 use crate::facts::{Host, Layer, Target, TargetKind};
 use crate::measure::{Direction, Flow, Upkeep, WorkerRecord};
@@ -58,7 +58,7 @@ impl<'a> Case<'a> {
         workers.filter(move |worker| worker.stream as usize == stream)
     }
 
-    /// For each worker, the CPU that it is tied to, if it is.
+    /// For each worker, the CPU to which it is tied, if it is.
     pub(super) fn tied_cpus(&self) -> impl Iterator<Item = Option<u32>> + use<'a> {
         let workers = |stream: &'a Stream| {
             (0..worker_count(stream)).map(move |worker| stream.workplace.cpu(worker))
@@ -66,13 +66,13 @@ impl<'a> Case<'a> {
         self.streams().iter().flat_map(workers)
     }
 
-    /// What the workers did in one direction, at each target.
+    /// The I/Os of the workers in one direction, at each target.
     pub(super) fn flows(&self, direction: Direction) -> impl Iterator<Item = &'a Flow> {
         let cells = self.trial.record.workers.iter().flat_map(|worker| &worker.cells);
         cells.map(move |cell| &cell.flows[direction as usize])
     }
 
-    /// The stream in words, where there are several: " of stream 'log'".
+    /// The stream in words, if there are several: " of stream 'log'".
     pub(super) fn of_stream(&self, stream: &Stream) -> String {
         match self.streams().len() {
             1 => String::new(),
@@ -122,7 +122,7 @@ impl<'a> Case<'a> {
         here.map(|cell| cell.flows[direction as usize].ios()).sum()
     }
 
-    /// Whether something is read that is trimmed too.
+    /// Whether a range is both read and trimmed.
     pub(super) fn reads_what_it_trims(&self) -> bool {
         let end = |region: &Region| region.offset.0.saturating_add(region.length.0);
         let overlap = |one: &Region, other: &Region| {
@@ -159,7 +159,7 @@ pub(super) fn share(part: Span, whole: Span) -> f64 {
     part.0 as f64 / whole.0 as f64
 }
 
-/// A share as people read it: "2.4 %", "2 %".
+/// A share in words: "2.4 %", "2 %".
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let text = match percent.abs() {
@@ -170,7 +170,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A figure of no less than nothing, with three digits, or all before its point.
+/// A figure that is not negative, with three digits, or all digits before its point.
 pub(super) fn figure(value: f64) -> String {
     match value {
         0.0..9.995 => format!("{value:.2}"),
@@ -187,7 +187,7 @@ pub(super) fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// Names in a row: "sda, sdb".
+/// A list of names: "sda, sdb".
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut unique: Vec<&str> = Vec::new();
     for name in names {

@@ -1,5 +1,5 @@
-//! Whether the target stayed the same over the window: stalls, steps, a warm-up that reaches into it,
-//! a drift. What one of these tells, none of the others tells again.
+//! Whether the target stayed the same over the window: stalls, steps, a warm-up that reaches into
+//! it, a drift. Each change is reported by one of these findings only.
 
 use super::case::{Case, counted, figure, percent};
 use super::level::{at, stalls, steps};
@@ -12,37 +12,37 @@ use crate::stats::{
 use crate::units::Span;
 
 /// The range of five independent values of variance 1 stays below this in 99.9 % of cases (the
-/// studentized range's table, five groups). A map asks this of hundreds of cells: what one in
-/// twenty has by chance would stand under every map.
+/// studentized range's table, five groups). A map makes this check in hundreds of cells: a limit
+/// that one in twenty exceeds by chance would flag every map.
 const CHANCE_RANGE: f64 = 5.484;
 /// The same for the excursion of their best-fit line, in its standard errors.
 const CHANCE_EXCURSION: f64 = 3.291;
-/// Fewer I/Os in a fifth of the window tell nothing about its rate: their counts are not even spread
-/// as the limits above take them to be.
+/// With fewer I/Os than this in a fifth of the window its rate is not known: the counts do not have
+/// the spread that the limits above assume.
 const FEW: f64 = 10.0;
-/// Fewer intervals have no two levels.
+/// Fewer intervals than this cannot have two levels.
 const STEPS_MIN: usize = 6;
 
 /// A beginning that differs from the rest by less than this share of it does not matter, ...
 const BEGINNING_MAX: f64 = 0.05;
 /// ... and neither does one within this many half-widths: the place of the cut was chosen, of many,
-/// where the two differ most, so it takes more than the one that suffices for a place that was given.
+/// where the two differ most, so it takes more than the one that suffices for a given place.
 const BEGINNING_CHANCE: f64 = 2.0;
-/// The same in standard errors of what noise is taken for granted.
+/// The same in standard errors of the noise that is assumed.
 const BEGINNING_ERRORS: f64 = 3.5;
-/// From this share of the window on the result is that of the warm-up as much as of the rest.
+/// From this share of the window on the result reflects the warm-up as much as the rest.
 const BEGINNING_SHARE_MAX: f64 = 0.2;
-/// ... and differs by more than this share: what a trend may be before it is no steady state.
+/// ... and differs by more than this share: the drift that a steady state may have.
 const BEGINNING_GRAVE: f64 = 0.1;
 
-/// What changed over the window, by stream.
+/// The changes over the window, by stream.
 pub(super) fn changes(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     for (index, stream) in case.streams().iter().enumerate() {
         if changes_by_itself(case, stream, judgement) {
             continue;
         }
-        // What comes after the last start of a limited load is its drain, and no change.
+        // Changes after the last start of a limited load belong to its drain.
         let whole = record.whole(|worker| worker.stream as usize == index);
         let own = record.series.iter().filter(|interval| {
             let end = interval.start + interval.length;
@@ -60,7 +60,7 @@ pub(super) fn changes(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// What changed besides stalls: the first of these that tells it.
+/// Changes besides stalls: the first of these that explains them.
 fn between_stalls(case: &Case, stream: &Stream, changes: &Changes, judgement: &mut Judgement) {
     let of_stream = case.of_stream(stream);
     let slices = &changes.kept;
@@ -86,7 +86,7 @@ fn between_stalls(case: &Case, stream: &Stream, changes: &Changes, judgement: &m
         }
     };
     match beginning {
-        // A short beginning that is a level of its own is what a longer warm-up leaves out.
+        // A short beginning with its own level is a warm-up that should have been longer.
         Some(beginning) if short && changes.levels.len() == 2 && !changes.is_credit() => {
             beginning.tell(&of_stream, judgement);
         }
@@ -106,7 +106,7 @@ fn too_short(of_stream: &str, slices: &[Slice], what: &str, least: usize) -> Str
     format!("the window{of_stream} has {intervals}, and {what} shows in no less than {least}")
 }
 
-/// Why nothing can be said of a steady state: too few intervals, or too few I/Os.
+/// Why the steady state cannot be checked: too few intervals, or too few I/Os.
 fn too_few(case: &Case, stream: &Stream, slices: &[Slice], ios: u64, judgement: &mut Judgement) {
     let of_stream = case.of_stream(stream);
     let why = match slices.len() < ROUNDS {
@@ -119,14 +119,14 @@ fn too_few(case: &Case, stream: &Stream, slices: &[Slice], ios: u64, judgement: 
     judgement.cannot_ever("not-steady", why);
 }
 
-/// What the steady-state rule over five equal parts of the window says of the IOPS.
+/// The result of the steady-state rule for the IOPS over five equal parts of the window.
 struct Steadiness {
     rounds: [f64; ROUNDS],
     state: SteadyState,
     slope: f64,
-    /// The line drifts by more than is steady, and by more than noise makes it.
+    /// The line drifts by more than a steady state allows, and by more than noise explains.
     drifts_steadily: bool,
-    /// The parts differ by more than is steady, and by more than noise makes them.
+    /// The parts differ by more than a steady state allows, and by more than noise explains.
     is_unsteady: bool,
 }
 
@@ -139,7 +139,7 @@ impl Steadiness {
         is_unsteady: false,
     };
 
-    /// Where there is too little to tell, the number of I/Os.
+    /// If there are too few, the number of I/Os.
     fn of(slices: &[Slice], noise: Noise) -> Result<Self, u64> {
         let series = iops_series(slices, None);
         let seconds: f64 = slices.iter().map(|slice| slice.length.as_secs_f64()).sum();
@@ -161,7 +161,7 @@ impl Steadiness {
         Ok(Self { rounds, state, slope, drifts_steadily: drifts, is_unsteady: ranges || drifts })
     }
 
-    /// When a fifth began and ended.
+    /// The beginning and the end of a fifth.
     fn times(slices: &[Slice], round: usize) -> String {
         let edge = |k: usize| k * slices.len() / ROUNDS;
         let (first, last) = (slices[edge(round)], slices[edge(round + 1) - 1]);
@@ -225,7 +225,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// What MSER-5 leaves out and the rest come to, where they really differ.
+    /// The means of the part that MSER-5 leaves out and of the rest, if they really differ.
     fn of(slices: &[Slice], warm_up: WarmUp, noise: Noise) -> Option<Self> {
         let series = iops_series(slices, None);
         let (before, after) = beginning(&series, warm_up)?;
@@ -236,7 +236,7 @@ impl Beginning {
         differs.then_some(Self { warm_up, before, after, lasted, window })
     }
 
-    /// Whether the rest is steady, so that the beginning tells all.
+    /// Whether the rest is steady, so that the beginning explains everything.
     fn explains(&self, slices: &[Slice], noise: Noise) -> bool {
         let rest = Steadiness::of(&slices[self.warm_up.truncate..], noise);
         self.warm_up.settled && rest.is_ok_and(|rest| !rest.is_unsteady)
@@ -266,8 +266,8 @@ impl Beginning {
     }
 }
 
-/// Whether a stream's load changes over time because that is what was asked for: then what its IOPS
-/// did says nothing about the target.
+/// Whether a stream's load changes over time because the user asked for it: then its IOPS say
+/// nothing about the target.
 fn changes_by_itself(case: &Case, stream: &Stream, judgement: &mut Judgement) -> bool {
     let was_done = stream.pacing.limit.is_some() && case.streams().len() > 1;
     let changes =
@@ -281,12 +281,13 @@ fn changes_by_itself(case: &Case, stream: &Stream, judgement: &mut Judgement) ->
     changes
 }
 
-/// What the part that MSER-5 leaves out and the rest come to, where they really differ.
+/// The means of the part that MSER-5 leaves out and of the rest, if they really differ.
 fn beginning(series: &[f64], warm_up: WarmUp) -> Option<(f64, f64)> {
     let (left_out, kept) = series.split_at(warm_up.truncate);
     let (beginning, rest) = (mean(left_out)?.value, mean(kept)?);
     let ratio = kept.len() as f64 / left_out.len() as f64;
-    // Of the beginning's own mean, which rests on fewer intervals, and of the rest's.
+    // The errors of the beginning's own mean, which rests on fewer intervals, and of the rest's
+    // mean.
     let chance = rest.half_width? * (1.0 + ratio).sqrt() * BEGINNING_CHANCE;
     let differs = (beginning - rest.value).abs() > (BEGINNING_MAX * rest.value).max(chance);
     differs.then_some((beginning, rest.value))

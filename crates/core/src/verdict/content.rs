@@ -1,5 +1,5 @@
-//! Whether what was written and what was read are data like any other: zeros, or one block over and
-//! over, a target may skip, compress or deduplicate, and then measures next to nothing.
+//! Whether the data that was written and read is ordinary: a target may skip, compress or
+//! deduplicate zeros, or one block over and over, and then measures next to nothing.
 
 use super::case::{Case, counted, percent, stream_does};
 use super::{Finding, Judgement, Severity};
@@ -7,20 +7,20 @@ use crate::facts::{Answer, Content, Reduction, Target, TargetKind};
 use crate::measure::Direction;
 use crate::spec::{Payload, Stream};
 
-/// From this share of what is written on that could be saved, the writes are those of data that
-/// repeats itself. Less is what real data is like.
+/// If this share of the payload or more could be saved, the writes are those of data that repeats
+/// itself. Real data allows less.
 const SAVED_MAX: f64 = 0.9;
-/// Above this share of blocks that repeat, for certain, what is read is doubted.
+/// If the share of blocks that repeat is certainly above this, the reads are doubtful.
 const REPEATING_MAX: f64 = 0.1;
-/// Above this share that a compressor saves of what is read, it is told.
+/// If a compressor saves more than this share of the data that is read, the report says so.
 const COMPRESSIBLE_MAX: f64 = 0.1;
-/// Of a proportion's interval, in standard deviations: 95 % on both sides.
+/// Half of a proportion's interval, in standard deviations: 95 % on both sides.
 const Z: f64 = 1.96;
 
 const WHY: &str =
     "A target, or what is on the way to it, may skip, compress or deduplicate such data";
 
-/// Writes of zeros, or of what repeats itself.
+/// Writes of zeros, or of data that repeats itself.
 pub(super) fn repeating_payload(case: &Case, judgement: &mut Judgement) {
     let written = |stream: &&Stream| stream_does(stream, Direction::Write);
     let told: Vec<String> = case
@@ -43,7 +43,7 @@ pub(super) fn repeating_payload(case: &Case, judgement: &mut Judgement) {
     );
 }
 
-/// What there is to say against a payload, by its description alone.
+/// The objection to a payload, by its description alone.
 fn of(payload: &Payload) -> Option<String> {
     match payload {
         Payload::Zeros => Some("nothing but zeros".to_owned()),
@@ -54,13 +54,13 @@ fn of(payload: &Payload) -> Option<String> {
             let saved = compressible + (1.0 - compressible) * dedup;
             (SAVED_MAX <= saved).then(|| format!("{} of it can be saved", percent(saved)))
         }
-        // What is in a file only samples of it can say.
+        // Only samples show the content of a file.
         Payload::Pool { .. } => None,
     }
 }
 
-/// The finding about a stream that writes from a pool, by samples of the file that fills the pool: for
-/// who can read it.
+/// The finding about a stream that writes from a pool, by samples of the file that fills the pool:
+/// for callers that can read it.
 pub fn repeating_pool(stream: &Stream, file: &str, content: &Content) -> Option<Finding> {
     let share = surely(content.repeating(), content.samples);
     let found = content.samples > 0 && REPEATING_MAX < share;
@@ -76,7 +76,7 @@ pub fn repeating_pool(stream: &Stream, file: &str, content: &Content) -> Option<
     })
 }
 
-/// What a probe has told of the targets, against what is written to them.
+/// The result of a probe of the targets, compared with the payload that is written to them.
 pub(super) fn data_reduction(case: &Case, judgement: &mut Judgement) {
     let mut gravest: Option<Finding> = None;
     for (place, target) in case.used() {
@@ -104,7 +104,7 @@ pub(super) fn data_reduction(case: &Case, judgement: &mut Judgement) {
     judgement.findings.extend(gravest);
 }
 
-/// What there is to say of writes of a payload to a target that was probed.
+/// The finding about writes of a payload to a target that was probed.
 pub fn reduced(target: &Target, reduction: &Reduction, payload: &Payload) -> Option<Finding> {
     if reduction.reduces() != Answer::Yes {
         return None;
@@ -145,8 +145,7 @@ pub fn reduced(target: &Target, reduction: &Reduction, payload: &Payload) -> Opt
     Some(Finding { code: "data-reduction", severity, evidence, advice: advice.to_owned() })
 }
 
-/// Whether more of what was looked at repeats itself than what is ordinary, by the lower end of an
-/// interval.
+/// Whether more of the sampled data repeats itself than usual, by the lower end of an interval.
 pub fn repeats(content: &Content) -> bool {
     REPEATING_MAX < surely(content.repeating(), content.samples)
 }
@@ -212,7 +211,7 @@ pub(super) fn repeating_content(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// "", " and 2 others": of targets that are alike.
+/// "", " and 2 others": for targets that are alike.
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
@@ -225,15 +224,15 @@ fn holds_data(target: &Target) -> bool {
     matches!(target.kind, TargetKind::File | TargetKind::BlockDevice | TargetKind::NvmeGeneric)
 }
 
-/// Of samples, how many are probably zeros because nothing was ever written there, rounded up: these
-/// are `unwritten-reads`.
+/// How many of the samples are probably zeros because those places were never written, rounded up:
+/// these are `unwritten-reads`.
 fn never_written(target: &Target, content: &Content) -> u32 {
     let Some(extents) = &target.extents else { return 0 };
     let share = (extents.unwritten.0 + extents.holes.0) as f64 / target.size.0.max(1) as f64;
     (share.min(1.0) * f64::from(content.samples)).ceil() as u32
 }
 
-/// "of 128 blocks of 4 KiB 100 are zeros and 3 equal others", without so many zeros.
+/// "of 128 blocks of 4 KiB 100 are zeros and 3 equal others", without this many zeros.
 fn in_words(content: &Content, unwritten: u32) -> String {
     let zeros = content.zeros.saturating_sub(unwritten);
     let parts = [

@@ -1,11 +1,11 @@
-//! Bytes at the devices against bytes asked: less than asked came from a cache, more than asked was
-//! somebody else's.
+//! Bytes at the devices compared with bytes requested: missing bytes came from a cache, additional
+//! bytes came from other programs.
 //!
-//! The comparison is only made where a byte asked is a byte at the device. Through a partition, a
-//! loop device or a device-mapper device over one device it is; through an array it depends on the
-//! direction, because mirrors and parity multiply writes. So each target is compared as far down as
-//! its bytes can be followed, and at its top when they can be followed nowhere below. Targets that
-//! share a device are compared together.
+//! The comparison is only made if each byte requested is a byte at the device. Through a partition,
+//! a loop device or a device-mapper device over one device it is; through an array it depends on
+//! the direction, because mirrors and parity multiply writes. So each target is compared as far
+//! down as its bytes can be followed, and at its top if they can be followed nowhere below. Targets
+//! that share a device are compared together.
 
 use std::collections::BTreeSet;
 
@@ -16,22 +16,22 @@ use crate::measure::Direction;
 use crate::spec::Stream;
 use crate::units::{Bytes, count};
 
-/// Less than this share of what was asked reached the device: the rest came from a cache.
+/// If less than this share of the requested bytes reached the device, the rest came from a cache.
 const REACHED_MIN: f64 = 0.9;
-/// More than this share of the device's bytes was not ours.
+/// If more than this share of the device's bytes was not the load's, there is other I/O.
 const FOREIGN_MAX: f64 = 0.02;
-/// More than this share of the device's I/Os was not ours, however few bytes they moved ...
+/// The same for the device's I/Os, even if they moved few bytes: more than this share ...
 const FOREIGN_IOS_MAX: f64 = 0.05;
-/// ... and more than so many.
+/// ... and more than this many.
 const FOREIGN_IOS_SLACK: u64 = 200;
-/// What a journal wrote is written a second time, to its place: the file system's own writes are up to so
-/// many times what the journal's were.
+/// Bytes of a journal are written a second time, to their place: the file system's own writes are
+/// up to this many times the journal's.
 const JOURNAL_FACTOR: u64 = 2;
 /// A page: the smallest piece of memory that a request consists of.
 const PAGE: u64 = 4096;
-/// What the file system's journal and the like may add.
+/// The bytes that the file system's journal and the like may add.
 const SLACK: u64 = Bytes::MIB;
-/// The counters are read this close to the window's ends, or closer.
+/// The counters are read at most this long after the window's ends.
 const EDGE_SECONDS: f64 = 0.02;
 /// Counters that were read later than this share of the window say nothing about it.
 const LATE_MAX: f64 = 0.05;
@@ -42,24 +42,24 @@ type Number = (u32, u32);
 #[derive(Clone, Debug)]
 struct Site {
     devices: BTreeSet<Number>,
-    /// Bytes that were asked, by direction.
+    /// Bytes requested, by direction.
     asked: [u64; 2],
-    /// Whether a byte asked is a byte at these devices, by direction.
+    /// Whether each byte requested is a byte at these devices, by direction.
     comparable: [bool; 2],
-    /// The most requests that the kernel makes of what was asked; none where that is not known.
+    /// The most requests that the kernel makes of the requested I/Os; none if that is not known.
     requests: Option<u64>,
-    /// What a file system may write besides, if one is above.
+    /// The additional writes that a file system may make, if there is one above.
     own_writes: Option<OwnWrites>,
 }
 
-/// What the file systems above some devices write for themselves.
+/// The own writes of the file systems above some devices.
 #[derive(Clone, Debug)]
 struct OwnWrites {
-    /// What they are, in words: "ext4".
+    /// Their kinds, in words: "ext4".
     kind: String,
-    /// What their journals committed in the window, where they tell.
+    /// The commits of their journals in the window, if they report them.
     commits: Option<u64>,
-    /// What they may have written at most for that.
+    /// The most bytes that they may have written for these.
     bytes: u64,
 }
 
@@ -73,13 +73,13 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// Whether much of what was asked never reached the devices.
+    /// Whether many of the requested bytes never reached the devices.
     pub(super) fn is_cached(&self) -> bool {
         ((self.device + self.slack) as f64) < REACHED_MIN * self.asked as f64
     }
 }
 
-/// What reached the devices of one direction's bytes; none where they cannot be compared.
+/// The bytes of one direction that reached the devices; none if they cannot be compared.
 pub(super) fn reached(case: &Case, direction: Direction) -> Option<Reached> {
     let sites = sites(case);
     let worst = |reached: &Reached| reached.device as f64 / reached.asked.max(1) as f64;
@@ -92,16 +92,16 @@ pub(super) fn reached(case: &Case, direction: Direction) -> Option<Reached> {
         .min_by(|a, b| worst(a).total_cmp(&worst(b)))
 }
 
-/// Where the bytes enter the devices, and how far down they can be followed.
+/// The place where the bytes enter the devices, and how far down they can be followed.
 struct Sites {
     top: Vec<Site>,
     bottom: Vec<Site>,
 }
 
-/// Why reads of what the run itself has trimmed are not compared.
+/// Why reads of ranges that the run itself has trimmed are not compared.
 const TRIMMED: &str = "reads of what the run's own trims have emptied do not reach the device";
 
-/// Why the devices' counters say nothing of the load, if they do not.
+/// Why the devices' counters say nothing about the load, if they do not.
 fn blind(case: &Case) -> Option<(Obstacle, String)> {
     let Some(counters) = &case.trial.counters else {
         let why = "the devices' counters in the window are not known".to_owned();
@@ -122,7 +122,7 @@ fn blind(case: &Case) -> Option<(Obstacle, String)> {
     })
 }
 
-/// Both checks that rest on the devices' counters.
+/// Both checks that use the devices' counters.
 pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
     if let Some((obstacle, why)) = blind(case) {
         for code in ["cached-below", "foreign-io"] {
@@ -178,7 +178,7 @@ pub(super) fn device_bytes(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Says of the checks by the same counters that other I/O hides what they would see.
+/// Says for the checks with the same counters that other I/O hides what they would show.
 fn masked(judgement: &mut Judgement) {
     let is_found = |code: &str| judgement.findings.iter().any(|finding| finding.code == code);
     if !is_found("cached-below") {
@@ -190,15 +190,15 @@ fn masked(judgement: &mut Judgement) {
     }
 }
 
-/// An array below the targets that was busy with itself, in words.
+/// An array below the targets that was resynchronizing or checking itself, in words.
 fn resyncing(case: &Case) -> Option<String> {
     let arrays = case.trial.counters.iter().flat_map(|counters| &counters.arrays);
     let mut busy = arrays.filter_map(|array| Some((&array.name, array.action.as_ref()?)));
     busy.next().map(|(name, action)| format!("{name} was busy with a {action} of its own"))
 }
 
-/// The devices of the targets whose I/Os the kernel does not count: that they moved nothing is no news,
-/// which is said.
+/// The devices of the targets whose I/Os the kernel does not count. A count of zero means nothing
+/// there, and the report says so.
 fn silent(case: &Case, judgement: &mut Judgement) -> String {
     let silent = listed(case.used().flat_map(|(_, target)| {
         let silent = target.layers.iter().filter(|layer| !is_counted(target, layer));
@@ -292,7 +292,7 @@ fn sites(case: &Case) -> Sites {
     sites
 }
 
-/// Adds a site to those that it shares a device with.
+/// Adds a site to those with which it shares a device.
 fn join(sites: &mut Vec<Site>, mut site: Site) {
     while let Some(place) = sites.iter().position(|other| !other.devices.is_disjoint(&site.devices))
     {
@@ -319,8 +319,9 @@ fn counted<'a>(case: &Case<'a>, device: Number) -> Option<&'a DeviceCounters> {
     counters.devices.iter().find(|counted| counted.device == device)
 }
 
-/// The most requests that the kernel makes of the I/Os at a target. None through a loop device, an array
-/// or device mapper, which cut them as they like, and where nobody knows how a file is cut into extents.
+/// The most requests that the kernel makes of the I/Os at a target. None through a loop device, an
+/// array or device mapper, which split I/Os in unknown ways, and if the extents of a file are not
+/// known.
 fn requests(case: &Case, place: u32, target: &Target) -> Option<u64> {
     let is_plain = |layer: &Layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Partition);
     if !target.layers.iter().all(is_plain) {
@@ -328,7 +329,7 @@ fn requests(case: &Case, place: u32, target: &Target) -> Option<u64> {
     }
     let queue = target.disks().find_map(|disk| disk.queue.as_ref())?;
     let largest = queue.max_request?.0;
-    // A buffer may consist of pages that do not lie beside each other.
+    // A buffer may consist of pages that are not adjacent.
     let pieces = queue.max_segments.map_or(u64::MAX, |most| u64::from(most) * PAGE);
     let largest = largest.min(pieces).max(1);
     let extent = match (target.kind, &target.extents) {
@@ -349,7 +350,7 @@ fn requests(case: &Case, place: u32, target: &Target) -> Option<u64> {
     Some(ios.saturating_mul(each))
 }
 
-/// What the file system of a target that is written to may write for itself.
+/// The own writes that the file system of a written target may make.
 fn own_writes(case: &Case, place: u32, target: &Target) -> Option<OwnWrites> {
     let fs = target.file_system.as_ref()?;
     let writes = |stream: &Stream| stream_does(stream, Direction::Write) || stream.trims();
@@ -366,8 +367,8 @@ fn own_writes(case: &Case, place: u32, target: &Target) -> Option<OwnWrites> {
     })
 }
 
-/// The devices of a target from the top to the bottom, level by level, each with whether a byte
-/// asked is a byte there.
+/// The devices of a target from the top to the bottom, level by level, each with whether each byte
+/// requested is a byte there.
 fn levels(case: &Case, target: &Target) -> Vec<(BTreeSet<Number>, [bool; 2])> {
     let members: BTreeSet<usize> =
         target.layers.iter().flat_map(|layer| layer.members.iter().copied()).collect();
@@ -380,7 +381,7 @@ fn levels(case: &Case, target: &Target) -> Vec<(BTreeSet<Number>, [bool; 2])> {
     };
     comparable[1] |= !writes;
     let mut levels = Vec::new();
-    // A level for each layer is the most there can be, even if the facts are wrong.
+    // There are at most as many levels as layers, even if the facts are wrong.
     for _ in 0..=target.layers.len() {
         let layers: Vec<&Layer> =
             level.iter().filter_map(|place| target.layers.get(*place)).collect();
@@ -407,7 +408,8 @@ fn levels(case: &Case, target: &Target) -> Vec<(BTreeSet<Number>, [bool; 2])> {
     levels
 }
 
-/// Whether an array moved data among its members in the window, or was about to when it was looked at.
+/// Whether an array moved data among its members in the window, or was about to when it was
+/// examined.
 fn is_resyncing(case: &Case, layer: &Layer) -> bool {
     let detail = layer.detail.as_deref().unwrap_or_default();
     let mut arrays = case.trial.counters.iter().flat_map(|counters| &counters.arrays);
@@ -447,8 +449,8 @@ impl Site {
         self.devices.iter().filter_map(|device| Some(counts(case, *device)?.1[direction])).sum()
     }
 
-    /// What may be asked on one side of the window's edge and counted on the other, and what a file
-    /// system adds.
+    /// Bytes that may be requested on one side of the window's edge and counted on the other, and
+    /// those that a file system adds.
     fn slack(&self, case: &Case) -> u64 {
         let seconds = case.trial.record.window.as_secs_f64();
         let asked = (self.asked[0] + self.asked[1]) as f64;
@@ -459,7 +461,7 @@ impl Site {
                 u64::from(stream.pacing.queue_depth())
                     .saturating_mul(stream.block_sizes().largest().0)
             })
-            // A queue that is mostly empty, as an open loop's, moves less than one full of blocks.
+            // A queue that is mostly empty, as in an open loop, moves less than one full of blocks.
             .fold(0, u64::saturating_add)
             .min((asked * FOREIGN_MAX) as u64);
         let late = case.trial.counters.as_ref().map_or(0.0, |counters| counters.late.as_secs_f64());
@@ -477,7 +479,7 @@ impl Site {
         })
     }
 
-    /// More bytes at the devices than were asked.
+    /// More bytes at the devices than were requested.
     fn foreign(&self, case: &Case, judgement: &mut Judgement) {
         let comparable = || (0..2).filter(|direction| self.comparable[*direction]);
         let device: u64 = comparable().map(|direction| self.device(case, direction)).sum();
@@ -509,7 +511,7 @@ impl Site {
         );
     }
 
-    /// How grave these bytes beside the load are, whose they can be, and what to do.
+    /// The severity of these additional bytes, their possible origin, and the remedy.
     fn whose(&self, [read, written]: [u64; 2]) -> (Severity, String, String) {
         const OTHERS: &str =
             "Find who else uses the device (iotop, pidstat -d), stop it, and measure again.";
@@ -557,14 +559,15 @@ impl Site {
         }
     }
 
-    /// More I/Os at the devices than can be made of what was asked, in however few bytes.
+    /// More I/Os at the devices than the requested ones can explain, even if they moved few bytes.
     fn foreign_ios(&self, case: &Case, judgement: &mut Judgement) {
         let Some(requests) = self.requests.filter(|_| self.comparable == [true, true]) else {
             return;
         };
         let counted = self.devices.iter().filter_map(|device| counted(case, *device));
         let device: u64 = counted.map(|device| device.reads + device.writes).sum();
-        // What a file system writes that tells nothing, nobody can tell from other programs' I/Os.
+        // If a file system does not report its own writes, they cannot be told from other programs'
+        // I/Os.
         let own = match &self.own_writes {
             Some(OwnWrites { commits: None, .. }) => return,
             Some(own) => own.bytes / PAGE,

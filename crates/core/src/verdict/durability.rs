@@ -1,5 +1,5 @@
-//! Whether what was made durable was: that flushes reached the device, and that nobody switched off what
-//! keeps them.
+//! Whether durable writes were durable: whether flushes reached the device, and whether nothing
+//! that ensures durability was switched off.
 
 use super::case::{Case, counted, listed, percent, stream_does};
 use super::{Judgement, Severity};
@@ -7,16 +7,16 @@ use crate::facts::{FileSystem, Layer, LayerKind, Target};
 use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
 
-/// Fewer flushes than this share of those that there have to be are next to none.
+/// Fewer flushes than this share of the expected ones count as next to none.
 const FLUSHES_MIN: f64 = 0.01;
-/// So many durable writes have to be there for their flushes to be missed.
+/// From this many durable writes on, missing flushes are reported.
 const DURABLE_MIN: u64 = 100;
 
 fn is_durable(stream: &Stream) -> bool {
     stream_does(stream, Direction::Write) && (stream.access.is_durable() || stream.flush.is_some())
 }
 
-/// Durable writes after which next to no flushes came to a device that forgets what is not flushed.
+/// Durable writes after which next to no flushes reached a device that loses unflushed data.
 pub(super) fn few_flushes(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "few-flushes";
     let asked: u64 = durable_operations(case);
@@ -26,7 +26,7 @@ pub(super) fn few_flushes(case: &Case, judgement: &mut Judgement) {
     if !counts_flushes(&case.host.kernel) {
         return judgement.cannot(CODE, "kernels before 5.5 do not count flushes");
     }
-    // Flushes that wait together are one: as many as are in flight, or as there are workers.
+    // Flushes that wait together become one: as many as are in flight, or as there are workers.
     let in_flight: f64 = case.trial.record.workers.iter().map(|one| one.queue_depth.max(1.0)).sum();
     let least = asked as f64 / in_flight.max(1.0) * FLUSHES_MIN;
     let written = |place: u32| case.regions().any(|(s, r)| r.target == place && is_durable(s));
@@ -78,7 +78,7 @@ fn durable_operations(case: &Case) -> u64 {
     case.streams().iter().enumerate().map(of_stream).sum()
 }
 
-/// Whether it has a request queue of its own that counts flushes, and a cache that needs them.
+/// Whether it has its own request queue that counts flushes, and a cache that needs them.
 fn is_volatile(layer: &Layer) -> bool {
     matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
         && layer.queue.as_ref().and_then(|queue| queue.volatile_write_cache) == Some(true)
@@ -93,7 +93,7 @@ fn counts_flushes(release: &str) -> bool {
     }
 }
 
-/// A file system or a queue that was told that nothing has to be flushed.
+/// A file system or a queue that is set not to flush.
 pub(super) fn barriers_off(case: &Case, judgement: &mut Judgement) {
     let durable = case.streams().iter().any(is_durable);
     let severity = if durable { Severity::Suspect } else { Severity::Note };
@@ -139,7 +139,7 @@ pub(super) fn barriers_off(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// The mount option that switches barriers off, if one does.
+/// The mount option that switches barriers off, if there is one.
 fn no_barriers(fs: &FileSystem) -> Option<&str> {
     let is_off = |option: &&str| {
         matches!(*option, "nobarrier" | "barrier=0" | "barrier=none" | "fsync_mode=nobarrier")

@@ -1,4 +1,4 @@
-//! I/Os that failed, and runs that did not end as they should.
+//! I/Os that failed, and runs that ended prematurely.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::measure::{Direction, ErrorKind, IoError, Upkeep};
 use crate::nvme;
 use crate::units::{Span, count};
 
-/// What failures are told apart by: how, where, and what they were.
+/// Failures are grouped by how they failed, where, and what kind of I/O they were.
 type FailureKind = (ErrorKind, u32, Direction, Option<Upkeep>);
 
-/// Every kind of failure on its own, for each target and direction.
+/// A finding for every kind of failure, for each target and direction.
 pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     let total = record.errors();
@@ -52,7 +52,7 @@ pub(super) fn io_errors(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Short I/Os are one kind, however short; those that moved nothing are another.
+/// Short I/Os of any length are one kind; those that moved no bytes are another.
 fn class(kind: ErrorKind) -> ErrorKind {
     match kind {
         ErrorKind::Short(1..) => ErrorKind::Short(1),
@@ -165,7 +165,7 @@ pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// I/Os that are missing in the trace: the figures have them all the same.
+/// I/Os that are missing in the trace: the figures still include them.
 pub(super) fn trace_incomplete(case: &Case, judgement: &mut Judgement) {
     let Some(traced) = case.trial.traced.as_ref().filter(|traced| traced.left_out > 0) else {
         return;

@@ -12,17 +12,17 @@ use crate::spec::Stream;
 use crate::stats::carries;
 use crate::units::{Quantile, Span};
 
-/// The most of the response time that the generator's own lateness may make.
+/// The largest share of the response time that the generator's own lateness may have.
 const LATE_SHARE_MAX: f64 = 0.1;
-/// A worker with less of its CPU left than this sets the pace itself.
+/// A worker with a smaller share of its CPU left than this sets the pace itself.
 const WORKER_BUSY: f64 = 0.9;
-/// A closed loop that does more than this share of what the generator can do at all spends as much
-/// of each I/O's time in the generator as anywhere else.
+/// A closed loop that does more than this share of the generator's ceiling spends at least as much
+/// of each I/O's time in the generator as elsewhere.
 const CEILING_SHARE_MAX: f64 = 0.5;
 const STEAL_MAX: f64 = 0.01;
 const THROTTLED_MAX: f64 = 0.001;
-/// Each wake-up is a wait of some microseconds, which is less than this at any rate of them. The
-/// kernel's limit for real-time threads makes 5 % where it strikes.
+/// Each wake-up is a wait of some microseconds, and together they take less than this share at any
+/// rate. The kernel's limit for real-time threads makes 5 % if it applies.
 const REALTIME_WAIT_MAX: f64 = 0.01;
 /// Above this share of all CPUs little is left for the application that the load stands for.
 const CPU_SHARE_MAX: f64 = 0.25;
@@ -80,8 +80,8 @@ pub(super) fn generator_late(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// A worker of a closed loop that had no CPU left: it sets the pace, whether it used its CPU itself
-/// or waited while others did. In an open loop lateness is seen directly.
+/// A worker of a closed loop that had no CPU time left: it sets the pace, whether it used its CPU
+/// itself or waited while others did. In an open loop lateness is seen directly.
 pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     let window = case.trial.record.window.as_secs_f64();
     let polls = |stream: &Stream| {
@@ -128,8 +128,8 @@ pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// A closed loop that came near to what the generator can do with nothing behind it. In an open loop
-/// lateness is seen directly.
+/// A closed loop that came near to the generator's ceiling. In an open loop lateness is seen
+/// directly.
 pub(super) fn generator_ceiling(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "generator-ceiling";
     let closed = case.streams().iter().enumerate().filter(|(_, stream)| !stream.pacing.is_open());
@@ -177,7 +177,7 @@ fn ios(case: &Case, stream: usize) -> u64 {
     flows.map(Flow::ios).sum()
 }
 
-/// What a stream asks of the generator.
+/// The part of a stream's load that the generator's ceiling depends on.
 fn demand(case: &Case, index: usize) -> Demand {
     let pacing = &case.streams()[index].pacing;
     let cpu = case.workers(index).map(|worker| worker.cpu);
@@ -198,7 +198,7 @@ fn cpu_time(case: &Case) -> Option<CpuTime> {
 
 const NO_CPU_TIME: &str = "the CPUs' times in the window are not known";
 
-/// CPU time that the hypervisor gave to somebody else.
+/// CPU time that the hypervisor gave to other guests.
 pub(super) fn cpu_steal(case: &Case, judgement: &mut Judgement) {
     let Some(cpu) = cpu_time(case) else {
         judgement.cannot("cpu-steal", NO_CPU_TIME);
@@ -219,7 +219,7 @@ pub(super) fn cpu_steal(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// All CPUs together busier than an application could stand beside.
+/// A total load of all CPUs that would leave too little for an application.
 pub(super) fn cpu_share(case: &Case, judgement: &mut Judgement) {
     let Some(cpu) = cpu_time(case) else {
         judgement.cannot("cpu-share", NO_CPU_TIME);
@@ -277,8 +277,8 @@ pub(super) fn cpu_throttled(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Workers that had real-time priority and were kept off the CPUs all the same: by the kernel, which
-/// stops such threads when they use more than their share, or by others with that priority.
+/// Workers that had real-time priority and still did not get the CPUs: the kernel stops such
+/// threads when they use more than their share, or other threads had that priority.
 pub(super) fn realtime_stopped(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "realtime-stopped";
     let realtime = |stream: &&Stream| stream.pacing.is_realtime();
@@ -340,8 +340,8 @@ fn share_cpus(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Submission threads that had to take turns with the workers that they serve: each looks at its
-/// queue all the time, and while one of the two runs the other cannot.
+/// Submission threads that had to share CPUs with the workers that they serve: each polls its queue
+/// all the time, and while one of the two runs the other cannot.
 pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement) {
     let served = case.streams().iter().filter(|s| s.access.ring.submission_thread.is_some());
     let threads: u64 = served.map(|stream| u64::from(worker_count(stream))).sum();
@@ -378,8 +378,8 @@ pub(super) fn submission_threads_crowded(case: &Case, judgement: &mut Judgement)
     }
 }
 
-/// On a machine of several nodes, workers that are tied to other nodes than the disks are at; where
-/// they may run on any, their distance is not known.
+/// On a machine with several nodes, workers that are tied to other nodes than the disks' nodes; if
+/// workers may run on any node, their distance is not known.
 pub(super) fn numa_remote(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "numa-remote";
     if case.host.numa_nodes <= 1 {

@@ -1,6 +1,7 @@
 //! Whether the ring's own threads, rather than the ring, carried the I/Os. The kernel hands them
 //! (io-wq) every I/O that it cannot start without waiting. Such an I/O works, but its service time
-//! contains the way to another thread and back, and a worker's CPU time leaves out that thread's.
+//! contains the way to another thread and back, and a worker's CPU time does not include that
+//! thread's.
 
 use super::case::{Case, counted, percent};
 use super::{Judgement, Severity};
@@ -9,12 +10,12 @@ use crate::measure::Upkeep;
 use crate::spec::BackendKind;
 use crate::units::{Span, count};
 
-/// Below this share there is nothing to say: a file that is touched for the first time has a few.
+/// Below this share nothing is reported: a file that is touched for the first time has a few.
 const SHARE_NOTED: f64 = 0.001;
 /// From this share on even the p90 may be that of the hand-over.
 const SHARE_MAX: f64 = 0.1;
-/// The same of the process's CPU time, where the I/Os cannot be counted. Where all of them were
-/// handed over to a slow device, the threads used 14 % of it at least.
+/// The same of the process's CPU time, if the I/Os cannot be counted. If all I/Os were handed over
+/// to a slow device, the threads used at least 14 % of it.
 const CPU_SHARE_MAX: f64 = 0.05;
 
 const ADVICE: &str = "Take the service time for that of io_uring with its threads, or measure \
@@ -42,14 +43,14 @@ pub(super) fn io_wq(case: &Case, judgement: &mut Judgement) {
 
 fn by_count(case: &Case, handed_over: u64, io_wq: &IoWq, judgement: &mut Judgement) {
     let completed = case.trial.record.total(None).ios();
-    // The kernel has no other way for a flush and for a hole in a file, which is no fault of the
+    // The kernel has no other way for a flush and for a hole in a file, which is not a fault of the
     // reads and writes.
     let flushes = case.upkeep(Upkeep::Flush, |_| true);
     let is_file =
         |target| case.used().any(|(place, one)| place == target && one.kind == TargetKind::File);
     let trims = case.trial.record.upkeep(Upkeep::Trim, |_, cell| is_file(cell.target)).ios();
     let handed_over = handed_over.saturating_sub(flushes + trims);
-    // What was handed over in the window may complete after it.
+    // I/Os that were handed over in the window may complete after it.
     let handed_over = handed_over.min(completed);
     let share = handed_over as f64 / completed.max(1) as f64;
     if share <= SHARE_NOTED {

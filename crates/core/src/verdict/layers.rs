@@ -1,5 +1,5 @@
-//! What the layers below a target do to the numbers: arrays that are not at rest, loop devices, what
-//! cannot be seen from here, and how a file lies on its file system.
+//! The effects of the layers below a target on the numbers: arrays that are not idle, loop devices,
+//! hidden layers, and the layout of a file on its file system.
 
 use super::case::{Case, listed, percent, stream_does};
 use super::{Judgement, Severity};
@@ -8,20 +8,20 @@ use crate::measure::Direction;
 use crate::spec::Stream;
 use crate::units::{Bytes, count};
 
-/// From so many extents on, of less than this on average, a file is in many pieces.
+/// A file with this many extents or more, of less than this size on average, is in many pieces.
 const EXTENTS_MANY: u64 = 1000;
 const EXTENT_SMALL: u64 = Bytes::MIB;
 /// A file system with less than this share free is full.
 const FREE_MIN: f64 = 0.05;
 
-/// Arrays that lack a disk or are busy with themselves.
+/// Arrays that lack a disk or that are resynchronizing or checking themselves.
 pub(super) fn arrays(case: &Case, judgement: &mut Judgement) {
     let layers = case.used().flat_map(|(_, target)| &target.layers);
     let looked_at: Vec<&ArrayState> = layers.filter_map(|layer| layer.array.as_ref()).collect();
     let counted = case.trial.counters.iter().flat_map(|counters| &counters.arrays);
     let mut states: Vec<&ArrayState> =
         counted.filter(|state| looked_at.iter().any(|other| other.name == state.name)).collect();
-    // Before the trial, and where they were not looked at in it, what was seen first is what there is.
+    // Before the trial, and if they were not examined during it, the first observation counts.
     if states.is_empty() {
         states = looked_at;
     }
@@ -62,7 +62,7 @@ pub(super) fn loops(case: &Case, judgement: &mut Judgement) {
         for layer in target.layers.iter().filter(buffered) {
             let writes = |stream: &Stream| stream_does(stream, Direction::Write);
             let written = case.regions().any(|(s, region)| region.target == place && writes(s));
-            // What is read is compared with the disk below, if there is one that can be seen.
+            // Reads are compared with the disk below, if it can be seen.
             let severity = match written || layer.members.is_empty() {
                 true => Severity::Suspect,
                 false => Severity::Note,
@@ -125,7 +125,7 @@ pub(super) fn top_of_stack(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// What hides the rest of a stack, if something does.
+/// The layer that hides the rest of a stack, if there is one.
 fn hidden(target: &Target) -> Option<String> {
     if let Some(fs) = &target.file_system {
         if is_elsewhere(&fs.kind) {
@@ -165,7 +165,7 @@ fn hides(target: &Target, layer: &Layer) -> Option<String> {
     }
 }
 
-/// Whether a device-mapper device is thin: it is larger than what it consists of, or that is a pool.
+/// Whether a device-mapper device is thin: it is larger than its members, or its member is a pool.
 fn is_thin<'a>(layer: &Layer, members: impl Iterator<Item = &'a Layer>) -> bool {
     let members: Vec<&Layer> = members.collect();
     let below: u64 = members.iter().map(|member| member.size.0).sum();
@@ -197,7 +197,7 @@ pub(super) fn overlay(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// How a file is cut into extents, and whose they are.
+/// The extents of a file: their number and their sharing.
 pub(super) fn extents(case: &Case, judgement: &mut Judgement) {
     for (place, target) in case.used() {
         let Some(extents) = &target.extents else { continue };
@@ -269,7 +269,7 @@ pub(super) fn file_system_full(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Partitions and loop devices that begin in the middle of what is below them.
+/// Partitions and loop devices that begin in the middle of a unit below them.
 pub(super) fn begins_across(case: &Case, judgement: &mut Judgement) {
     let mut told: Vec<String> = Vec::new();
     for (_, target) in case.used() {
@@ -304,9 +304,9 @@ pub(super) fn begins_across(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// What is moved at once below a layer, and by what: a chunk of an array right below, otherwise the
-/// physical sectors, of what is right below and further down as far as loop devices and partitions go on:
-/// those tell the sectors of what they present, not of what they lie on.
+/// The unit that is moved at once below a layer, and its source: a chunk of an array directly
+/// below, otherwise the physical sectors of the layer directly below and further down through loop
+/// devices and partitions. These report the sectors that they present, not the sectors below them.
 fn units_below<'t>(target: &'t Target, layer: &Layer) -> Vec<(&'t Layer, Bytes)> {
     let members = |layer: &Layer| -> Vec<&'t Layer> {
         layer.members.iter().filter_map(|member| target.layers.get(*member)).collect()
@@ -318,7 +318,7 @@ fn units_below<'t>(target: &'t Target, layer: &Layer) -> Vec<(&'t Layer, Bytes)>
         return chunks.into_iter().filter(|(_, unit)| 0 < unit.0).collect();
     }
     let mut units = Vec::new();
-    // A level for each layer is the most there can be, even if the facts are wrong.
+    // There are at most as many levels as layers, even if the facts are wrong.
     for _ in &target.layers {
         let sector = |one: &&'t Layer| Some((*one, one.queue.as_ref()?.physical_sector?));
         units.extend(level.iter().filter_map(sector).filter(|(_, unit)| 0 < unit.0));

@@ -1,13 +1,13 @@
-//! How changes over the window are told: levels and the times at which they held, never the ends of
-//! a fitted line.
+//! How changes over the window are reported: as levels and the times at which they held, never as
+//! the ends of a fitted line.
 
 use super::case::{figure, percent};
 use super::{Judgement, Severity};
 use crate::stats::{Changes, Plateau, Stall, Stalls};
 use crate::units::Span;
 
-/// Stalls that take no more of the window than this show in no percentile that is reported for most
-/// runs: what falls due while nothing moves is that share of an open loop's I/Os.
+/// Stalls that take no more of the window than this do not show in the percentiles that most runs
+/// report: the I/Os that fall due during them are this share of an open loop's I/Os.
 const STALLED_MAX: f64 = 0.001;
 
 /// No more levels or stalls than this are listed one by one.
@@ -23,7 +23,7 @@ fn during(start: Span, end: Span) -> String {
     format!("from {} to {}", at(start), at(end))
 }
 
-/// Times in which nothing completed.
+/// Times in which no I/O completed.
 pub(super) fn stalls(stalls: &Stalls, of_stream: &str, window: Span, judgement: &mut Judgement) {
     if stalls.count == 0 {
         return;
@@ -83,7 +83,7 @@ fn single(stalls: &Stalls, of_stream: &str, share: f64) -> String {
     }
 }
 
-/// Steps of the IOPS, or of the response time of an open loop. Says whether there are any.
+/// Steps of the IOPS, or of the response time of an open loop. Returns whether there are any.
 pub(super) fn steps(changes: &Changes, of_stream: &str, judgement: &mut Judgement) -> bool {
     if let [before, after] = &changes.levels[..]
         && changes.is_credit()

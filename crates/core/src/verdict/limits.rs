@@ -1,4 +1,4 @@
-//! Whether a limit was measured that somebody has set, rather than what the storage can do.
+//! Whether a limit that somebody has set was measured, rather than the capability of the storage.
 
 use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
@@ -7,30 +7,35 @@ use crate::measure::{Direction, Interval, WorkerRecord};
 use crate::spec::{Loop, Rests, Stream};
 use crate::units::{Bytes, Span};
 
-/// What was achieved is this close to a limit, or closer: the limit governs. The kernel lets I/Os
+/// The achieved rate is this close to a limit, or closer: the limit governs. The kernel lets I/Os
 /// through in slices, and a window begins and ends in the middle of one.
 const GOVERNS_WITHIN: f64 = 0.1;
 
-/// A rate whose parts differ from their median by no more than this is set by a clock, not by a device.
+/// A rate whose parts differ from their median by no more than this is set by a clock, not by a
+/// device.
 const CONSTANT_WITHIN: f64 = 0.001;
-/// So many parts of the window are compared at least ...
+/// At least this many parts of the window are compared ...
 const PARTS_MIN: usize = 8;
-/// ... with so many I/Os each, so that one more or less is no more than what is compared.
+/// ... with this many I/Os each, so that one I/O more or less is no more than the difference to
+/// detect.
 const PART_IOS_MIN: u64 = 1000;
-/// Or so many for each I/O in flight, up to this depth: a limit may let all that wait pass at once.
+/// Or this many for each I/O in flight, up to this depth: a limit may let all waiting I/Os pass at
+/// once.
 const TOGETHER_MAX: f64 = 64.0;
-/// This share of the parts has to be constant: one that a stall emptied, and one that made up for it,
-/// say nothing against a limit.
+/// This share of the parts has to be constant: a part that a stall emptied, and one that made up
+/// for it, do not rule out a limit.
 const CONSTANT_PARTS_MIN: f64 = 0.8;
-/// The mean time is the depth over the rate within this: the target sets the pace, not the generator.
+/// The mean time is the depth over the rate within this: the target sets the pace, not the
+/// generator.
 const LITTLE_WITHIN: f64 = 0.05;
-/// Or no worker ran, or waited for a CPU, for more than this share of the window: what was not in flight
-/// was held up in the call that starts it, as FUSE does from 13 I/Os on ...
+/// Or no worker ran, or waited for a CPU, for more than this share of the window: I/Os that were
+/// not in flight were delayed in the call that starts them, as FUSE does from 13 I/Os on ...
 const IDLE_MAX: f64 = 0.5;
-/// ... with this share of the depth in flight at least. With far less it is no limit that is met.
+/// ... with at least this share of the depth in flight. With far less in flight the cause is not a
+/// limit.
 const HELD_UP_MIN: f64 = 0.3;
 
-/// Limits that control groups of this process set on devices below the targets, and then, where none of
+/// Limits that control groups of this process set on devices below the targets, and, if none of
 /// them governs, a rate that is too constant for a device.
 pub(super) fn limits(case: &Case, judgement: &mut Judgement) {
     let governed = cgroup_limits(case, judgement);
@@ -39,7 +44,7 @@ pub(super) fn limits(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// The same before the trial, when only what is allowed is known.
+/// The same before the trial, when only the limits are known.
 pub(super) fn foreseen(case: &Case, judgement: &mut Judgement) {
     cgroup_limits(case, judgement);
 }
@@ -98,7 +103,7 @@ fn found_limit(judgement: &mut Judgement, limit: &IoLimit, achieved: f64) {
     );
 }
 
-/// A limit as people read it: "10 MiB/s of reads at sda (/sys/fs/cgroup/blkio/a/...)".
+/// A limit in words: "10 MiB/s of reads at sda (/sys/fs/cgroup/blkio/a/...)".
 fn in_words(limit: &IoLimit) -> String {
     let value = limit.value as f64;
     let what = match limit.kind {
@@ -130,9 +135,9 @@ fn direction(kind: IoLimitKind) -> Option<Direction> {
     }
 }
 
-/// What was achieved of what a limit allows, a second; none where it cannot be told. What the kernel
-/// counted at the device, or what was asked of the targets above it if that is more: not every device
-/// counts, and the limit counts an I/O before the block layer merges it with its neighbor.
+/// The achieved share of a limit, per second; none if it cannot be told. The kernel's count at the
+/// device, or the requests to the targets above it if that is more: not every device counts, and
+/// the limit counts an I/O before the block layer merges it with its neighbor.
 fn achieved(case: &Case, limit: &IoLimit) -> Option<f64> {
     let direction = direction(limit.kind)?;
     let seconds = case.trial.record.window.as_secs_f64();
@@ -149,7 +154,7 @@ fn achieved(case: &Case, limit: &IoLimit) -> Option<f64> {
     });
     let asked = case.is_direct().then(|| {
         let above = case.used().filter(|(_, target)| {
-            // Of an array's disks each carries a part of what was asked.
+            // Each disk of an array carries a part of the requests.
             let layers = &target.layers;
             layers.iter().any(|layer| layer.name == limit.device)
                 && layers.iter().all(|layer| layer.members.len() <= 1)
@@ -164,7 +169,7 @@ fn achieved(case: &Case, limit: &IoLimit) -> Option<f64> {
     (0.0 < seconds).then(|| most as f64 / seconds)
 }
 
-/// A quantity of which an interval has so much.
+/// A quantity that is counted in each interval.
 type Quantity = fn(&Interval) -> u64;
 
 /// A rate that is as constant as only a clock makes it.
@@ -234,7 +239,7 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
     );
 }
 
-/// Whether no worker had much to do, by the CPU time that each had and waited for.
+/// Whether no worker was busy, by the CPU time that each had and waited for.
 fn workers_idle(case: &Case, seconds: f64) -> bool {
     let idle = |worker: &WorkerRecord| {
         let waited = worker.cpu_wait.map_or(Span(0), |wait| wait.time);
@@ -243,7 +248,8 @@ fn workers_idle(case: &Case, seconds: f64) -> bool {
     case.trial.record.workers.iter().all(idle)
 }
 
-/// The rate of a quantity, if it is constant over the window, and over how many parts of so many I/Os.
+/// The rate of a quantity, if it is constant over the window, and the number of its parts and of
+/// I/Os in each.
 fn constant(series: &[Interval], of: Quantity, part_ios: u64) -> Option<(f64, usize)> {
     // All streams together, by the time at which an interval began.
     let mut intervals = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Whether the load was what was asked, and whether it lasted long enough.
+//! Whether the load was the requested one, and whether it lasted long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,14 @@ use crate::stats::carries;
 use crate::trial::Role;
 use crate::units::{Quantile, Span, count};
 
-/// An achieved load this much below the offered one is no longer the one that was asked.
+/// An achieved load that is this much below the offered one is no longer the requested load.
 const SHORTFALL_MAX: f64 = 0.03;
-/// More than this share of the offered I/Os still waiting at the end: the backlog grows.
+/// If more than this share of the offered I/Os still waits at the end, the backlog grows.
 const UNSTARTED_MAX: f64 = 0.01;
-/// How far the achieved depth may be below the asked one, or the asked one above the admitted one.
+/// How far the achieved depth may be below the requested one, or the requested one above the
+/// admitted one.
 const DEPTH_TOLERANCE: f64 = 0.05;
-/// A load that is whole for a shorter time has no depth to speak of.
+/// A load that is complete for a shorter time has no meaningful depth.
 const WHOLE_MIN: Span = Span::from_ms(1);
 /// An open loop whose target is slower than the offered load.
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
@@ -26,27 +27,28 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
         let Some(offered) = stream.pacing.offered(Span(0), case.trial.record.window) else {
             continue;
         };
-        // A stream that was done before the others offered nothing more.
+        // A stream that was done before the others offered no more I/Os.
         let was_done = stream.pacing.limit.is_some() && case.streams().len() > 1;
         if offered <= 0.0 || seconds <= 0.0 || was_done {
             continue;
         }
         let completed: u64 = case.workers(index).map(|worker| worker.ledger.completed).sum();
-        // Flushes come with the writes, and are not what was offered.
+        // Flushes come with the writes, and are not part of the offered load.
         let flushes = case.upkeep(Upkeep::Flush, |worker| worker.stream as usize == index);
         let completed = completed.saturating_sub(flushes);
         let unstarted: u64 = case.workers(index).map(|worker| worker.ledger.unstarted).sum();
         let shortfall = 1.0 - completed as f64 / offered;
-        // Random arrivals are as many as chance will have: two standard deviations of a count.
+        // Random arrivals vary by chance: two standard deviations of a count.
         let chance = 2.0 / offered.sqrt();
-        // And one run in forty has fewer by chance than that: what the target did not carry was left
-        // over, or failed, at least for the better part.
+        // One run in forty has fewer by chance than that. So at least the larger part of the
+        // missing I/Os has to be left over or failed, which shows that the target did not carry
+        // them.
         let left = case.workers(index).map(|worker| left_over(&worker.ledger)).sum::<u64>() as f64;
         let fell_short = shortfall > SHORTFALL_MAX.max(chance) && shortfall * offered <= 2.0 * left;
         let backlog = unstarted as f64 > (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt());
         if fell_short || backlog {
             let (severity, advice) = match case.trial.place.role {
-                // How it found where the target's limit is.
+                // This trial served to find the target's limit.
                 Role::Probe => (
                     Severity::Note,
                     "A search for the highest load has to go beyond it: its answer is below this.",
@@ -79,12 +81,12 @@ fn left_over(ledger: &Ledger) -> u64 {
     ledger.unstarted + ledger.in_flight + ledger.lost + ledger.failed
 }
 
-/// A closed loop that did not keep as many I/Os in flight as it should, while its load was whole: at
-/// the end of a limited one ever fewer are left.
+/// A closed loop that did not keep as many I/Os in flight as it should, while its load was
+/// complete: at the end of a limited load fewer and fewer are left.
 pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
     for (index, stream) in case.streams().iter().enumerate() {
         let Loop::Closed { queue_depth, .. } = stream.pacing.pace else { continue };
-        // The queue empties before each flush, and in a rest, as was asked.
+        // The queue empties before each flush, and during a rest, as requested.
         if stream.flush.is_some()
             || stream.pacing.rests() != Rests::None
             || stream.pacing.active != Active::ALWAYS
@@ -97,7 +99,7 @@ pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
         }
         let whole = case.trial.record.whole(|worker| worker.stream as usize == index);
         let of_stream = case.of_stream(stream);
-        // Results of versions that did not look know of no drain.
+        // Results of versions that did not record it have no drain.
         let is_known = stream.pacing.limit.is_none() || whole.is_some();
         if !is_known || whole.is_some_and(|whole| whole < WHOLE_MIN) {
             judgement.cannot_ever(
@@ -163,7 +165,7 @@ struct Queued<'a> {
     requests: f64,
 }
 
-/// More I/Os in flight than the disks or their queues admit: the rest waits in the kernel.
+/// More I/Os in flight than the disks or their queues accept: the rest waits in the kernel.
 pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
     let mut groups: BTreeMap<BTreeSet<&str>, Queued> = BTreeMap::new();
     for (place, target) in case.used() {
@@ -199,8 +201,8 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Where the fewest requests of a target are admitted: at its disks together, or at one layer above them
-/// that everything passes, such as a loop device.
+/// The place with the smallest limit on requests of a target: its disks together, or one layer
+/// above them that everything passes through, such as a loop device.
 fn narrowest(target: &Target) -> Vec<&Layer> {
     let mut narrowest: Vec<&Layer> = target.disks().collect();
     let mut layer = target.layers.first();
@@ -217,7 +219,8 @@ fn narrowest(target: &Target) -> Vec<&Layer> {
     narrowest
 }
 
-/// How many requests layers side by side take together, and what sets that; none where none tells.
+/// How many requests parallel layers accept together, and the limit that decides this; none if no
+/// layer reports one.
 fn admitted(layers: &[&Layer]) -> Option<(&'static str, u64)> {
     let limits = [
         ("the device", device_depth as fn(&Layer) -> Option<u64>),
@@ -230,8 +233,8 @@ fn admitted(layers: &[&Layer]) -> Option<(&'static str, u64)> {
     told.min_by_key(|(_, limit)| *limit)
 }
 
-/// The I/Os that a stream keeps in flight at a target: what a closed loop asks for, what an open one
-/// came to.
+/// The I/Os that a stream keeps in flight at a target: the queue depth of a closed loop, the
+/// achieved depth of an open one.
 fn depth_at(case: &Case, index: usize, stream: &Stream, target: u32) -> f64 {
     let depth = match stream.pacing.pace {
         Loop::Closed { queue_depth, .. } => f64::from(queue_depth),
@@ -241,7 +244,7 @@ fn depth_at(case: &Case, index: usize, stream: &Stream, target: u32) -> f64 {
     depth * here as f64 / stream.regions.len().max(1) as f64
 }
 
-/// How many requests the kernel makes of one I/O, in the mean.
+/// How many requests the kernel makes of one I/O, on average.
 fn requests_for_one(disks: &[&Layer], stream: &Stream) -> f64 {
     let largest = disks
         .iter()

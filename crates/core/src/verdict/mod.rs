@@ -111,8 +111,8 @@ pub const CODES: &[&str] = &[
     "worker-busy",
 ];
 
-/// What a load has that is more than the targets can do: a backlog that grows, IOPS that are those of
-/// the backlog, and every slot in use.
+/// Findings that follow from a load beyond the capability of the targets: a backlog that grows, IOPS
+/// that are those of the backlog, and every slot in use.
 const OF_TOO_MUCH_LOAD: &[&str] = &[
     "credit-exhausted",
     "level-change",
@@ -123,12 +123,12 @@ const OF_TOO_MUCH_LOAD: &[&str] = &[
     "warm-up-too-short",
 ];
 
-/// What the IOPS of a target have that changes over the window. A stall is none of it: then nothing is
-/// served, whatever is asked.
+/// Findings about IOPS that change over the window. A stall is not among them: during a stall the
+/// target serves no I/O of any load.
 const OF_CHANGE: &[&str] =
     &["credit-exhausted", "level-change", "not-steady", "trend", "warm-up-too-short"];
 
-/// What the findings come to.
+/// The result of all findings.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -136,9 +136,9 @@ const OF_CHANGE: &[&str] =
 pub enum Verdict {
     /// Nothing was found that speaks against the numbers.
     Sound,
-    /// The numbers may mean something else than they seem to.
+    /// The numbers may mean something other than they seem to.
     Suspect,
-    /// The numbers do not measure what was asked.
+    /// The numbers do not measure what was asked for.
     Void,
 }
 
@@ -185,9 +185,9 @@ pub struct Finding {
     pub code: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// What was found, with the figures it was judged by. One sentence.
+    /// The observation, with the figures that it is based on. One sentence.
     pub evidence: String,
-    /// What to do about it. One sentence.
+    /// The remedy. One sentence.
     pub advice: String,
 }
 
@@ -198,31 +198,31 @@ pub struct Unchecked {
     pub code: &'static str,
     /// Why it could not be made.
     pub why: String,
-    /// What stands in the way.
+    /// The obstacle.
     pub obstacle: Obstacle,
 }
 
-/// What stands in the way of a check.
+/// The obstacle to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// This machine: its kernel, its devices, or what the process may see. On another one the check
-    /// could have been made, so that it is missing here.
+    /// This machine: its kernel, its devices, or the rights of the process. The check could have been
+    /// made on another machine, so it counts as missing.
     Machine,
-    /// What is measured and how: no machine could check it, or there is nothing to check.
+    /// The kind of measurement: no machine could make the check, or there is nothing to check.
     Load,
 }
 
-/// Everything that was found about a trial.
+/// All findings about a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// The gravest first.
     pub findings: Vec<Finding>,
-    /// What could not be checked.
+    /// The checks that could not be made.
     pub unchecked: Vec<Unchecked>,
 }
 
 impl Judgement {
-    /// What the findings come to.
+    /// The result of all findings.
     pub fn verdict(&self) -> Verdict {
         match self.findings.iter().map(|finding| finding.severity).max() {
             Some(Severity::Void) => Verdict::Void,
@@ -233,7 +233,7 @@ impl Judgement {
 }
 
 impl Judgement {
-    /// Adds what others found, who know more than the trial itself.
+    /// Adds findings of callers that know more than the trial itself.
     pub fn add(&mut self, findings: Vec<Finding>) {
         debug_assert!(findings.iter().all(|finding| CODES.contains(&finding.code)));
         self.findings.extend(findings);
@@ -241,19 +241,20 @@ impl Judgement {
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
 
-    /// Makes notes of what follows from too much load, where that was meant, for this reason. What
-    /// may have other causes stays: errors, other load, a generator that was late.
+    /// Turns findings that follow from too much load into notes, if the load was intended, for this
+    /// reason. Findings that may have other causes stay: errors, other load, a late generator.
     pub fn excuse_overload(&mut self, why: &str) {
         self.excuse(OF_TOO_MUCH_LOAD, why);
     }
 
-    /// Makes notes of changes over the window, where they are what was to be seen, for this reason.
+    /// Turns findings about changes over the window into notes, if the trial was meant to show the
+    /// changes, for this reason.
     pub fn excuse_change(&mut self, why: &str) {
         self.excuse(OF_CHANGE, why);
     }
 
-    /// Makes a note of data that repeats itself, where it was written to see what becomes of it, for
-    /// this reason.
+    /// Turns the finding about data that repeats itself into a note, if the trial was meant to show
+    /// its effect, for this reason.
     pub fn excuse_repetition(&mut self, why: &str) {
         self.excuse(&["repeating-payload"], why);
     }
@@ -295,10 +296,10 @@ impl Judgement {
     }
 }
 
-/// A check adds what it found to the judgement, or why it could not look.
+/// A check adds its finding to the judgement, or the reason why it could not be made.
 type Check = fn(&Case, &mut Judgement);
 
-/// The checks of what the trial itself says; they hold for simulated targets too.
+/// The checks that need only the trial itself; they apply to simulated targets too.
 const OF_EVERY_TRIAL: &[Check] = &[
     failures::io_errors,
     failures::gave_up,
@@ -314,7 +315,7 @@ const OF_EVERY_TRIAL: &[Check] = &[
     failures::trace_incomplete,
 ];
 
-/// The checks of the host and the storage, which a simulated target has not.
+/// The checks of the host and the storage, which a simulated target does not have.
 const OF_REAL_TARGETS: &[Check] = &[
     storage::unwritten,
     storage::trimmed_reads,
@@ -360,7 +361,7 @@ const OF_REAL_TARGETS: &[Check] = &[
     machine::low_priority,
 ];
 
-/// Judges a trial by what is known about the host and the targets. A region's target is a place in
+/// Judges a trial by the facts about the host and the targets. A region's target is a place in
 /// `targets`.
 pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
     let case = Case { trial, host, targets };
@@ -374,7 +375,7 @@ pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
     judgement
 }
 
-/// The checks that need no trial, only what is asked for and the facts.
+/// The checks that need no trial, only the point and the facts.
 const FORESEEN: &[Check] = &[
     content::repeating_payload,
     content::data_reduction,
@@ -402,7 +403,7 @@ const FORESEEN: &[Check] = &[
     machine::low_priority,
 ];
 
-/// What can be said of a point before it runs: what its trial will be doubted for whatever happens.
+/// The findings about a point before it runs: the doubts that its trial will have in any case.
 pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Target]) -> Judgement {
     let record = Record {
         window: point.window,

@@ -1,4 +1,4 @@
-//! Whether somebody else was at the targets, or changed what they are.
+//! Whether other programs used the targets, or changed them.
 
 use super::case::{Case, counted};
 use super::layers::is_fuse;
@@ -6,10 +6,11 @@ use super::{Judgement, Severity};
 use crate::facts::{Seen, Target, TargetKind};
 use crate::units::{Bytes, Span};
 
-/// What a device may write without a program that does: a superblock, a log.
+/// The writes to a device that need no program: a superblock, a log.
 const WRITTEN_SLACK: u64 = Bytes::MIB;
 
-/// Targets that are something else by the end, that others wrote, or that another fathom measures.
+/// Targets that were replaced by the end, that others wrote to, or that another fathom process
+/// measures.
 pub(super) fn at_the_targets(case: &Case, judgement: &mut Judgement) {
     let codes = ["target-replaced", "target-written-by-others", "concurrent-fathom"];
     for (place, target) in case.used() {
@@ -82,12 +83,12 @@ fn written_by_others(
     }
 }
 
-/// Whether the time of a file's last change may be that of the look at it, as qemu's exports have it.
+/// Whether the time of a file's last change may be the time of the query, as with qemu's exports.
 fn tells_the_present(target: &Target) -> bool {
     target.file_system.as_ref().is_some_and(|system| is_fuse(&system.kind))
 }
 
-/// What was written to a device that no stream writes to, in words.
+/// The bytes written to a device that no stream writes to, in words.
 fn written_to_device(case: &Case, target: &Target) -> Option<String> {
     let number = target.layers.first()?.device?;
     let below = |other: &Target| other.layers.iter().any(|layer| layer.device == Some(number));

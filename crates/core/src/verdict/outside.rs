@@ -1,5 +1,5 @@
-//! The same I/Os as fathom and as the block layer saw them: what passed outside of the device, and how
-//! many were in the device's queue in truth.
+//! The same I/Os as fathom and as the block layer saw them: the time that passed outside the
+//! device, and the true number in the device's queue.
 
 use super::case::{Case, counted, figure, share};
 use super::{Judgement, Severity, machine};
@@ -8,14 +8,14 @@ use crate::measure::{Direction, Histogram};
 use crate::spec::{Loop, Stream};
 use crate::units::{Span, count};
 
-/// A device is much faster than what fathom saw if the time outside of it is more than this ...
+/// A device is much faster than fathom's figures if the time outside it is more than this ...
 const OUTSIDE_MIN: Span = Span::from_us(50);
 /// ... and more than its own. Both counts are of the same I/Os if they differ by no more than this.
 const SAME_IOS: f64 = 0.05;
-/// The kernel counts in milliseconds, which can make so much at the two ends together.
+/// The kernel counts in milliseconds, which may add this much at the two ends together.
 const TICKS: Span = Span::from_ms(2);
 
-/// A block layer that had its I/Os done long before fathom saw them.
+/// A block layer that had completed its I/Os long before fathom saw them.
 pub(super) fn slow_outside_device(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "slow-outside-device";
     if !case.is_direct() {
@@ -37,15 +37,15 @@ const OUTSIDE_ADVICE: &str = "Take it for the time of this host and not of the d
      CPUs (top, and mpstat -P ALL for interrupts), at the file system, and whether more is in flight \
      than the device takes.";
 
-/// A load of this queue depth and more ...
+/// At this queue depth or more, ...
 const DEPTH_MIN: u32 = 4;
-/// ... of which the device has no more than so many at a time is one that takes turns before it ...
+/// ... if the device has no more than this many at a time, the I/Os queue before it ...
 const TURNS_MAX: f64 = 1.5;
-/// ... if no worker needed more of a CPU than this: one that does may be what the others wait for.
+/// ... unless a worker needed more of a CPU than this: the other I/Os may wait for that worker.
 const WORKER_MAX: f64 = 0.5;
 
-/// I/Os that fathom had in flight and that reached the device one after the other, as writes do that a
-/// file system lets into a file one at a time.
+/// I/Os that fathom had in flight and that reached the device one after the other, such as writes
+/// to a file system that admits one at a time to a file.
 pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
     let asked = case.streams().iter().map(|stream| match stream.pacing.pace {
         Loop::Closed { queue_depth, .. } => Some(queue_depth),
@@ -54,7 +54,7 @@ pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
     let Some(asked) = asked.sum::<Option<u32>>().filter(|asked| *asked >= DEPTH_MIN) else {
         return;
     };
-    // What cannot be compared is unchecked as slow-outside-device, which needs the same.
+    // If it cannot be compared, it is unchecked as slow-outside-device, which needs the same.
     let directions = Direction::BOTH.into_iter().filter(|direction| case.does(*direction));
     let Ok(seen) =
         directions.map(|direction| seen_twice(case, direction)).collect::<Result<Vec<_>, _>>()
@@ -93,7 +93,7 @@ struct SeenTwice<'a> {
     device: &'a DeviceCounters,
     /// The mean service time.
     service: Span,
-    /// The mean time in the block layer, and by how much the kernel's milliseconds can hide more.
+    /// The mean time in the block layer, and how much more the kernel's milliseconds can hide.
     device_time: Span,
     resolution: Span,
     ios: u64,
@@ -148,12 +148,12 @@ fn seen_twice<'a>(case: &Case<'a>, direction: Direction) -> Result<SeenTwice<'a>
 }
 
 impl SeenTwice<'_> {
-    /// The most that an I/O can have been in the block layer.
+    /// The longest time that an I/O can have been in the block layer.
     fn most(&self) -> Span {
         self.device_time + self.resolution
     }
 
-    /// What passed outside of it, at least.
+    /// The shortest time that passed outside it.
     fn outside(&self) -> Span {
         self.service - self.most()
     }
@@ -162,12 +162,12 @@ impl SeenTwice<'_> {
         self.outside() > OUTSIDE_MIN.max(self.most())
     }
 
-    /// For how long I/Os were under way there, added up.
+    /// The sum of the times of I/Os there.
     fn most_under_way(&self) -> Span {
         Span(self.most().0.saturating_mul(self.ios))
     }
 
-    /// What there is to say, if the device took far less.
+    /// The finding, if the device took far less time.
     fn evidence(&self, case: &Case, direction: Direction) -> Option<String> {
         if !self.is_outside() {
             return None;

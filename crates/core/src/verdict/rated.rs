@@ -1,6 +1,6 @@
-//! Whether the targets were faster than they are rated at, which storage is not by itself: a cache,
-//! compression or a burst credit was measured. And whether they were so far from it that the rating
-//! itself may be another one, in another unit.
+//! Whether the targets were faster than their rating, which storage is not by itself: then a cache,
+//! compression or a burst credit was measured. And whether they were so far below it that the
+//! rating itself may be wrong, for example in another unit.
 
 use super::case::{Case, figure, percent};
 use super::{Judgement, Severity};
@@ -8,16 +8,17 @@ use crate::stats::Estimate;
 use crate::stats::{bandwidth, iops};
 use crate::units::Bytes;
 
-/// Limits are kept over seconds rather than to the I/O, and clocks differ.
+/// Limits hold over seconds rather than for each I/O, and clocks differ.
 const TOLERANCE: f64 = 0.03;
-/// So much more than the limit is not the medium, whatever else it is.
+/// If the result exceeds the limit by this much, the medium cannot be the cause.
 const IMPOSSIBLE: f64 = 0.25;
-/// Below this share of the limit the trial says next to nothing about it, and the limit may be wrong.
+/// Below this share of the limit the trial says next to nothing about it, and the limit may be
+/// wrong.
 const FAR_BELOW: f64 = 0.5;
-/// A factor that is so near to one between two units may be one.
+/// A factor this close to a factor between two units may be one.
 const NEAR: f64 = 0.1;
 
-/// More, or far less, than the user says that the targets can do.
+/// A result above the rating that the user gave, or far below it.
 pub(super) fn rated(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     let rated = case.trial.point.rated;
@@ -73,7 +74,7 @@ fn compare(
     }
 }
 
-/// What a factor between a rating and what was measured suggests, if it is one between two units.
+/// What a factor between a rating and a result suggests, if it is one between two units.
 fn unit_mistake(factor: f64) -> Option<&'static str> {
     let near = |unit: f64| (unit * (1.0 - NEAR)..=unit * (1.0 + NEAR)).contains(&factor);
     if near(8.0) {

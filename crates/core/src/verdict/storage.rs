@@ -1,4 +1,4 @@
-//! Whether the storage itself was measured, and what of it a reader has to know.
+//! Whether the storage itself was measured, and the facts about it that a reader has to know.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,22 @@ use crate::spec::Stream;
 use crate::typed::typed_path;
 use crate::units::Bytes;
 
-/// From this share of never written blocks on, the reads are void; below it they are suspect.
+/// From this share of blocks that were never written on, the reads are void; below it they are
+/// suspect.
 const UNWRITTEN_VOID: f64 = 0.01;
-/// What a disk has of memory at least, as far as anybody but its maker knows: disks that turn have up to
-/// so much, and SSDs without memory of their own take as much from the host.
+/// The least memory of a disk, as far as it can be known from outside: rotating disks have up to
+/// this much, and SSDs without their own memory use as much from the host.
 const CACHE_MIN: Bytes = Bytes(256_000_000);
-/// Of its size, the share that an SSD has of memory: 1 GB per TB, 4 bytes for each block of 4 KiB.
+/// The memory of an SSD as a share of its size: 1 GB per TB, 4 bytes for each block of 4 KiB.
 const CACHE_SHARE: u64 = 1000;
 /// The cache of an array's controllers: tens of GB.
 const ARRAY_CACHE: Bytes = Bytes(64_000_000_000);
-/// A footprint that is so many times as large finds at most half of its data in a cache.
+/// A footprint this many times as large has at most half of its data in a cache.
 const CACHE_FACTOR: u64 = 2;
-/// What fits into memory twice over is not measured through the page cache.
+/// Data that would fit into memory twice is not measured through the page cache.
 const MEMORY_FACTOR: u64 = 2;
 
-/// Reads of blocks that were never written: they are answered with zeros, without the medium.
+/// Reads of blocks that were never written: they return zeros without reaching the medium.
 pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
     for (place, target) in case.used() {
         let is_storage = matches!(
@@ -42,7 +43,7 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
         let Some(extents) = &target.extents else {
             if read > Bytes(0) {
                 match target.kind {
-                    // No block device tells.
+                    // No block device reports this.
                     TargetKind::File => {
                         judgement.cannot("unwritten-reads", unknown_extents(target))
                     }
@@ -77,7 +78,8 @@ pub(super) fn unwritten(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// Says how much of what is read of a target was never written, of these ranges and so many bytes.
+/// Says how much of the data that is read from a target was never written, for these ranges and
+/// this many bytes.
 fn never_written_is_read(
     (target, extents): (&Target, &Extents),
     reads: &[(u64, u64)],
@@ -85,7 +87,7 @@ fn never_written_is_read(
     judgement: &mut Judgement,
 ) {
     let never = extents.unwritten.0 + extents.holes.0;
-    // Where it is not known where they are, so much at least of the region was never written.
+    // If the places are not known, at least this much of the region was never written.
     let known = extents.never_written_of(reads);
     let at_least = read.0.saturating_sub(extents.written.0).min(never);
     let surely = known.map_or(at_least, |bytes| bytes.0);
@@ -158,7 +160,7 @@ fn unknown_extents(target: &Target) -> String {
     }
 }
 
-/// Memory, or nothing at all, rather than storage.
+/// Memory, or no storage at all.
 pub(super) fn memory_target(case: &Case, judgement: &mut Judgement) {
     for (_, target) in case.used() {
         let memory = match (&target.file_system, target.kind) {
@@ -191,7 +193,7 @@ fn is_memory(disk: &Layer) -> bool {
     disk.kind == LayerKind::Zram || numbered("ram") || numbered("nullb")
 }
 
-/// Buffered access to what fits into memory.
+/// Buffered access to data that fits into memory.
 pub(super) fn page_cache(case: &Case, judgement: &mut Judgement) {
     if case.is_direct() {
         return;
@@ -204,7 +206,7 @@ pub(super) fn page_cache(case: &Case, judgement: &mut Judgement) {
     }
     let footprint: u64 = case.used().map(|(place, _)| case.footprint(place, is_buffered).0).sum();
     let enough = memory.0.saturating_mul(MEMORY_FACTOR);
-    // What else there is would be counted as read from the device too.
+    // Other I/O would be counted as read from the device too.
     let reached = case.is_buffered().then(|| reached(case, Direction::Read)).flatten();
     let cached = reached.as_ref().is_some_and(|reached| reached.is_cached());
     if footprint >= enough && !cached {
@@ -262,7 +264,7 @@ pub(super) fn small_footprint(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// What a disk may keep in memory of its own, in bytes; none where anything may be behind it.
+/// The memory that a disk may have, in bytes; none if its hardware is unknown.
 fn cache(disk: &Layer) -> Option<u64> {
     if disk.kind != LayerKind::Disk || disk.is_virtual() || is_memory(disk) {
         return None;
@@ -270,7 +272,7 @@ fn cache(disk: &Layer) -> Option<u64> {
     let facts = disk.disk.as_ref();
     let model = facts.and_then(|facts| facts.model.as_deref()).unwrap_or_default();
     let transport = facts.and_then(|facts| facts.transport.as_deref());
-    // How the disks of RAID controllers and storage arrays call themselves.
+    // The names that disks of RAID controllers and storage arrays report.
     let arrays = [
         "PERC",
         "MR9",
@@ -294,7 +296,7 @@ fn cache(disk: &Layer) -> Option<u64> {
     Some(if is_array { own.max(ARRAY_CACHE.0) } else { own })
 }
 
-/// Blocks that do not fit the sectors or the stripes.
+/// Blocks that do not match the sectors or the stripes.
 pub(super) fn alignment(case: &Case, judgement: &mut Judgement) {
     for (place, target) in case.used() {
         let sector = target
@@ -467,7 +469,7 @@ pub(super) fn compression(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// A priority of I/Os that the schedulers of the disks do not look at, or only in part.
+/// An I/O priority that the schedulers of the disks ignore, or use only in part.
 pub(super) fn io_priority(case: &Case, judgement: &mut Judgement) {
     let asked = case.streams().iter().find_map(|stream| stream.workplace.io_priority);
     let Some(priority) = asked else { return };

@@ -1,4 +1,4 @@
-//! Invented trials for the tests: a clean one, to be spoiled in one way at a time.
+//! Invented trials for the tests: a clean one, which a test changes in one way at a time.
 
 use super::{Finding, Judgement, Severity, judge};
 use crate::calibration::{Ceiling, Cost, NullTarget};
@@ -128,7 +128,7 @@ impl Invented {
         self.trial.counters.as_mut().expect("this trial has counters")
     }
 
-    /// How long the worker waited for a CPU, few times.
+    /// How long the worker waited for a CPU, in few waits.
     pub(crate) fn set_cpu_wait(&mut self, time: Span) {
         self.worker().cpu_wait = Some(CpuWait { time, runs: 100 });
     }
@@ -138,7 +138,7 @@ impl Invented {
         &mut self.counters().devices[0]
     }
 
-    /// So many I/Os of the same service time; an open loop's response time is the same.
+    /// This many I/Os of the same service time; an open loop's response time is the same.
     pub(crate) fn set_times(&mut self, ios: u64, service_ns: u64) {
         let direction = self.direction as usize;
         let is_open = self.stream().pacing.is_open();
@@ -193,7 +193,7 @@ impl Invented {
         self.judge().findings.iter().map(|finding| finding.code).collect()
     }
 
-    /// The finding of that code, which is there once, weighs that much and is written as it should.
+    /// The finding of that code, which occurs once, has that severity and has the required form.
     #[track_caller]
     pub(crate) fn has(&self, code: &str, severity: Severity) -> Finding {
         let judgement = self.judge();
@@ -218,7 +218,7 @@ impl Invented {
     }
 }
 
-/// What a target is, rather than how much of something it has.
+/// The identity of a target, rather than an amount of something.
 fn is_qualitative(code: &str) -> bool {
     [
         "repeating-payload",

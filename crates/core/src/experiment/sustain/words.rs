@@ -1,4 +1,4 @@
-//! What rounds until a steady state conclude, in sentences.
+//! The conclusions of rounds until a steady state, in sentences.
 
 use super::steady::{Lack, change, gradual, scatter};
 use super::{ScriptResult, Sustain, Until, Watch};
@@ -6,23 +6,24 @@ use crate::experiment::throughput::{number, percent, time};
 use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
 
-/// How near to its last level a phase has come when it has recovered.
+/// How close to its last level a phase is when it has recovered.
 const RECOVERED: f64 = 0.1;
 
-/// Or so many standard deviations of its trials, where that is more: few lie further away by chance.
+/// Or this many standard deviations of its trials, if that is more: few lie further away by chance.
 const SCATTERS: f64 = 4.0;
 
-/// Within more than this share of its level a phase is not told to have recovered.
+/// If the scatter is more than this share of its level, it cannot be told when a phase has
+/// recovered.
 const TELLS_NOTHING: f64 = 0.25;
 
-/// Rounds and bursts are not measured in turns: a target that drifts by so much meanwhile is not told as
-/// one that pauses do good or harm to.
+/// Rounds and bursts do not alternate: a target that drifts by this much meanwhile must not look
+/// like one that pauses help or harm.
 const DRIFTED: f64 = 0.25;
 
-/// The share of the most that is nearly as much.
+/// The share of the highest throughput that is nearly as much.
 const NEARLY: f64 = 0.95;
 
-/// Everything that follows from the trials so far; empty without any.
+/// All conclusions from the trials so far; empty without any.
 pub fn sentences(sustain: &Sustain) -> Vec<String> {
     let mut sentences = Vec::new();
     if !sustain.rounds.is_empty() {
@@ -117,7 +118,7 @@ fn steadiness(sustain: &Sustain) -> String {
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
 }
 
-/// Whether what is missing may be missing by chance.
+/// Whether chance can explain the missing condition.
 fn is_about_scatter(lacks: Option<Lack>) -> bool {
     use Lack::{Age, Drift, Excursion, Nothing, Range, Rounds, Scatter, Time};
     match lacks {
@@ -126,7 +127,7 @@ fn is_about_scatter(lacks: Option<Lack>) -> bool {
     }
 }
 
-/// How long so many rounds load the targets.
+/// How long this many rounds load the targets.
 fn load_time(sustain: &Sustain, rounds: usize) -> Span {
     Span(sustain.round_time().0.saturating_mul(rounds as u64))
 }
@@ -182,7 +183,7 @@ fn caution(sustain: &Sustain) -> Vec<String> {
     cautions
 }
 
-/// The mean of what trials showed that bear this label first, by labels in their order.
+/// The mean of the trials with this label in the first place, by labels in their order.
 fn groups(script: &[ScriptResult]) -> Vec<(String, Vec<&ScriptResult>)> {
     let mut groups: Vec<(String, Vec<&ScriptResult>)> = Vec::new();
     for one in script {
@@ -199,8 +200,8 @@ fn mean(group: &[&ScriptResult], of: impl Fn(&ScriptResult) -> f64) -> f64 {
     group.iter().map(|one| of(one)).sum::<f64>() / group.len() as f64
 }
 
-/// What pauses give back, against the steady state: known for all of them at once, from what bursts and
-/// rounds scatter by.
+/// The effect of pauses on the steady state: the intervals hold for all pauses at once, from the
+/// scatter of bursts and rounds.
 fn idle(sustain: &Sustain) -> Vec<String> {
     let values = sustain.values();
     let is_known = sustain.standing().state.is_some() && sustain.plan.watch == Watch::Iops;
@@ -235,12 +236,12 @@ fn against_steady(ratio: Ratio) -> String {
     }
 }
 
-/// Figures of which nothing is known but themselves.
+/// Figures without knowledge of their errors.
 fn exact(values: impl Iterator<Item = f64>) -> Vec<Estimate> {
     values.map(|value| Estimate { value, half_width: None }).collect()
 }
 
-/// What each phase came to, and how long it took to get there.
+/// The level of each phase, and the time until it was reached.
 fn phases(sustain: &Sustain) -> Vec<String> {
     let length = sustain.plan.script[0].point.window;
     let sentence = |(name, group): (String, Vec<&ScriptResult>)| {
@@ -249,7 +250,7 @@ fn phases(sustain: &Sustain) -> Vec<String> {
         if level <= 0.0 {
             return format!("Phase '{name}': nothing was written at its end.");
         }
-        // What the trials scatter by is no way to a level.
+        // The approach to a level must not count as scatter of the trials.
         let near = RECOVERED.max(SCATTERS * scatter_of(&group, level));
         let is_there = |one: &&ScriptResult| (one.bandwidth - level).abs() <= near * level;
         let settled = group.iter().rposition(|one| !is_there(one)).map_or(0, |last| last + 1);
@@ -277,15 +278,16 @@ fn phases(sustain: &Sustain) -> Vec<String> {
     groups(&sustain.script).into_iter().map(sentence).collect()
 }
 
-/// What trials of a phase scatter by, as a standard deviation and a share of its level, however it got to
-/// that: by the median of what neighbors differ by, of which a step changes one, or by what its last third
-/// differs by, whichever is more.
+/// The scatter of a phase's trials, as a standard deviation and a share of its level, independent
+/// of its approach to the level: from the median difference of neighbors, of which a step changes
+/// one, or from the differences in its last third, whichever is more.
 fn scatter_of(group: &[&ScriptResult], level: f64) -> f64 {
     let neighbors = group.windows(2);
     let mut steps: Vec<f64> =
         neighbors.map(|pair| (pair[1].bandwidth - pair[0].bandwidth).abs() / level).collect();
     steps.sort_unstable_by(f64::total_cmp);
-    // Differences of normal values have sqrt(2) times their deviation, and a median of 0.6745 of it.
+    // Differences of normal values have sqrt(2) times their deviation, and a median of 0.6745 times
+    // that.
     let neighbors =
         steps.get(steps.len() / 2).map_or(0.0, |median| median / (0.6745 * 2f64.sqrt()));
     // The end is at its level, and slower changes show there.
@@ -294,13 +296,13 @@ fn scatter_of(group: &[&ScriptResult], level: f64) -> f64 {
     neighbors.max((squares / (tail.len() as f64 - 1.0).max(1.0)).sqrt())
 }
 
-/// Where the most was measured, at what response time, and with how much less in flight nearly as much
-/// was. Each load was measured once, and the sentence after it says what that tells.
+/// The highest throughput, its response time, and the smallest number in flight with nearly as much
+/// throughput. Each load was measured once, and the sentence after this one says what that means.
 fn demand(sustain: &Sustain) -> Vec<String> {
     let best = sustain.script.iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
     let is_one = |best: &&ScriptResult| best.labels.len() == 2 && 0.0 < best.iops;
     let Some(best) = best.filter(is_one) else { return Vec::new() };
-    // What is nearly as much with the least in flight is what one wants.
+    // The load with the least in flight that is nearly as fast is the one to choose.
     let demand = |one: &&ScriptResult| -> f64 {
         let value = |label: &str| label.split('/').next().and_then(|n| n.parse::<f64>().ok());
         one.labels.iter().filter_map(|label| value(label)).product()

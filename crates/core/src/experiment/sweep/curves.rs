@@ -1,5 +1,6 @@
-//! Throughput against a load that rises: from where on it is enough, what more of it costs, and what
-//! falls out of the curve. Each conclusion is one decision, of which all its sentences are made.
+//! Throughput against a rising load: the value from which on it is enough, the cost of more, and
+//! the points that do not fit the curve. Each conclusion is one decision, from which all its
+//! sentences are made.
 
 use super::{Sweep, order};
 use crate::experiment::{Axis, Candidate, Scale};
@@ -7,19 +8,19 @@ use crate::stats::{Comparison, Level, Ratio};
 use crate::trial::Coordinate;
 use crate::units::Span;
 
-/// The axes along which a load rises, so that it makes sense to ask where it is enough.
+/// The axes along which a load rises, so that a value can be enough.
 const LOADS: [&str; 2] = ["queue-depth", "workers"];
 
-/// A loss that is worth a word.
+/// A loss that is worth reporting.
 const WORTH_SAYING: f64 = 0.05;
 
-/// What falls out of a curve gives at most this share of what is on both sides of it.
+/// A point that does not fit a curve gives at most this share of both its neighbors.
 const DIP: f64 = 0.9;
 
-/// At most so many points are measured again, besides their neighbors on the curve.
+/// At most this many points are measured again, besides their neighbors on the curve.
 const SUSPECTS_MAX: usize = 3;
 
-/// How often each of them is.
+/// How often each of them is measured again.
 const AGAIN: u32 = 2;
 
 /// A result on a curve.
@@ -27,32 +28,32 @@ const AGAIN: u32 = 2;
 pub struct Dot<'a> {
     /// Its place among the candidates.
     pub place: usize,
-    /// Where it lies on the axis of the load.
+    /// Its place on the axis of the load.
     pub load: &'a Coordinate,
-    /// What its trials come to.
+    /// The result of its trials.
     pub level: Level,
 }
 
 /// Results that differ in their load alone, by rising load.
 #[derive(Clone, Debug)]
 pub struct Curve<'a> {
-    /// What they have in common: the labels on the other axes.
+    /// The common part: the labels on the other axes.
     pub common: Vec<&'a Coordinate>,
     /// The results.
     pub dots: Vec<Dot<'a>>,
     compared: Comparison,
 }
 
-/// From where on a load is enough. The places are those of a curve's results.
+/// The value from which on a load is enough. The places are those of a curve's results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saturation {
-    /// The first that is enough, with its share of the best; none where that cannot be told of any.
+    /// The first that is enough, with its share of the best; none if that cannot be told for any.
     pub enough: Option<(usize, Ratio)>,
-    /// Those below it that are not, or all that are not.
+    /// Those below it that are not enough, or all that are not.
     pub not: Vec<usize>,
-    /// Those below it, or all, of which it cannot be told.
+    /// Those below it, or all, for which it cannot be told.
     pub unsure: Vec<usize>,
-    /// What is left of the best at the last one, where it costs something.
+    /// The share of the best that the last one gives, if it is a loss.
     pub cost: Option<Ratio>,
 }
 
@@ -61,11 +62,11 @@ pub struct Saturation {
 pub struct CurveDip {
     /// Its place on the curve.
     pub at: usize,
-    /// That of the best with less load.
+    /// The place of the best with less load.
     pub before: usize,
-    /// That of the best with more.
+    /// The place of the best with more load.
     pub behind: usize,
-    /// What it reaches of the lower one of these.
+    /// Its share of the lower one of these.
     pub share: f64,
 }
 
@@ -112,7 +113,7 @@ pub fn along<'a>(
 }
 
 impl Curve<'_> {
-    /// From where on it gives this share of the best.
+    /// The value from which on it gives this share of the best.
     pub fn saturation(&self, enough: f64) -> Saturation {
         let all: Vec<usize> = (0..self.dots.len()).collect();
         let shares = all.iter().map(|one| self.compared.ratio(&[*one], &all));
@@ -130,7 +131,7 @@ impl Curve<'_> {
         }
     }
 
-    /// What lies lower than what is on both sides of it.
+    /// The results that lie below both their neighbors.
     pub fn dips(&self) -> Vec<CurveDip> {
         (1..self.dots.len().saturating_sub(1)).filter_map(|at| self.dip(at)).collect()
     }
@@ -150,7 +151,7 @@ impl Curve<'_> {
         })
     }
 
-    /// What it falls to with more load, where that rests on a single trial.
+    /// The result that falls with more load because of a single trial.
     fn unconfirmed_fall(&self, at: usize) -> Option<f64> {
         let before: Vec<usize> = (0..at).collect();
         if before.is_empty() || 1 < self.dots[at].level.trials {
@@ -165,16 +166,16 @@ fn worth(share: f64) -> bool {
     share <= 1.0 - WORTH_SAYING
 }
 
-/// The candidates that fall out of their curves and have to be measured again before anything is
-/// concluded, the most striking first: what is lower than what is on both sides of it, what falls with
-/// more load by a single trial, and what was restless.
+/// The candidates that do not fit their curves and have to be measured again before any conclusion,
+/// the most striking first: those below both their neighbors, those that fall with more load
+/// because of a single trial, and those with scattered trials.
 pub(super) fn suspects(sweep: &Sweep) -> Vec<usize> {
     let mut found: Vec<(f64, usize)> = Vec::new();
     for curve in repeated(sweep) {
         for (at, dot) in curve.dots.iter().enumerate() {
             let restless = restless(sweep, dot).map(|_| 1.0);
             let share = curve.dip(at).map(|dip| dip.share);
-            // What was cut off is not repeated: that was asked for.
+            // A point that was cut off is not repeated: the user asked for the cut-off.
             let is_cut = sweep.cut_off[dot.place];
             let fall = if is_cut { None } else { curve.unconfirmed_fall(at) };
             let share = share.or(fall).or(restless);
@@ -186,8 +187,8 @@ pub(super) fn suspects(sweep: &Sweep) -> Vec<usize> {
     found.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The lowest and the highest trial of a result whose trials lie far apart, and further than those of the
-/// others.
+/// The lowest and the highest trial of a result whose trials lie far apart, and further than those
+/// of the others.
 pub(super) fn restless(sweep: &Sweep, dot: &Dot<'_>) -> Option<(f64, f64)> {
     let (least, most) = range(sweep, dot);
     (dot.level.is_restless && least <= DIP * most).then_some((least, most))
@@ -199,13 +200,13 @@ pub(super) fn range(sweep: &Sweep, dot: &Dot<'_>) -> (f64, f64) {
     trials.fold((f64::INFINITY, 0.0), |(least, most), value| (least.min(value), most.max(value)))
 }
 
-/// The curves of what is run in all passes.
+/// The curves of the points that run in all passes.
 fn repeated(sweep: &Sweep) -> Vec<Curve<'_>> {
     let axis = axis(sweep);
     axis.map_or(Vec::new(), |axis| along(sweep, axis, |_, one| !one.once))
 }
 
-/// The turns in which these and their neighbors on the curve are measured again.
+/// The order in which these and their neighbors on the curve are measured again.
 pub(super) fn again(sweep: &Sweep, suspects: &[usize]) -> Vec<(u32, u32)> {
     let mut places: Vec<u32> = Vec::new();
     for curve in repeated(sweep) {
@@ -219,7 +220,7 @@ pub(super) fn again(sweep: &Sweep, suspects: &[usize]) -> Vec<(u32, u32)> {
     places.sort_unstable();
     places.dedup();
     let repeats = sweep.settings.repeats;
-    // Orders of their own, besides those of the passes and of what is run once.
+    // These orders differ from those of the passes and of the points that run once.
     let passes = (0..AGAIN).flat_map(|nth| {
         let how = (sweep.settings.order, sweep.settings.seed);
         let order = order::order(places.len(), repeats + 1 + nth, how).into_iter();
@@ -228,8 +229,8 @@ pub(super) fn again(sweep: &Sweep, suspects: &[usize]) -> Vec<(u32, u32)> {
     passes.collect()
 }
 
-/// How many of these may be measured again when all passes are done, and how often each of them: points
-/// that break their curve, and their neighbors.
+/// How many of these may be measured again when all passes are done, and how often each: points
+/// that do not fit their curve, and their neighbors.
 pub fn again_at_most(axes: &[Axis], candidates: &[Candidate]) -> (usize, u32) {
     let on_curves = match axis_of(axes) {
         Some(_) => candidates.iter().filter(|one| !one.once).count(),
@@ -238,8 +239,8 @@ pub fn again_at_most(axes: &[Axis], candidates: &[Candidate]) -> (usize, u32) {
     (on_curves.min(3 * SUSPECTS_MAX), AGAIN)
 }
 
-/// How many trials may follow the passes, what is written before each among them, and how long they may
-/// take.
+/// How many trials may follow the passes, the preparation before each included, and how long they
+/// may take.
 pub(super) fn ahead_at_most(sweep: &Sweep, others: Option<f64>) -> (u32, Span) {
     if sweep.again.is_some() {
         return (0, Span(0));

@@ -1,8 +1,7 @@
 //! A sweep: every combination of several settings, repeated, in an order that keeps a drift of the
 //! target from looking like the effect of a setting.
 //!
-//! The combinations were settled beforehand; nothing is looked up here. What it concludes is in
-//! `words`.
+//! The combinations are fixed beforehand; nothing is resolved here. The conclusions are in `words`.
 
 pub(super) mod curves;
 pub(super) mod order;
@@ -26,35 +25,35 @@ pub(super) use payloads::is_unique;
 /// One combination of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// What to measure. Its seed is the sweep's: each trial gets one of its own from it.
+    /// The point to measure. Its seed is the sweep's: each trial gets its own seed from it.
     pub point: Point,
-    /// Where it lies on each of the axes, in their order.
+    /// Its place on each of the axes, in their order.
     pub coordinates: Vec<Coordinate>,
-    /// Whether it is run once, beside one that is run as often as all others.
+    /// Whether it runs once, next to one that runs as often as all others.
     pub once: bool,
 }
 
-/// In which order the combinations are run.
+/// The order in which the combinations run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassOrder {
-    /// Each repeat is a pass over all of them in another order, by the seed.
+    /// Each repeat is a pass over all of them in a different order, by the seed.
     Shuffled,
-    /// Each repeat is a pass over all of them as they were given.
+    /// Each repeat is a pass over all of them in the given order.
     AsGiven,
 }
 
-/// How a sweep goes about it.
+/// The settings of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepSettings {
-    /// How often each combination is run, at least once.
+    /// How often each combination runs, at least once.
     pub repeats: u32,
-    /// In which order.
+    /// The order.
     pub order: PassOrder,
     /// Repeats the order, and with it everything else.
     pub seed: u64,
-    /// How long the targets are left alone between two points.
+    /// How long the targets rest between two points.
     pub rest: Span,
-    /// How often all that a point addresses is written before it.
+    /// How often everything that a point addresses is written before it.
     pub prepare: u32,
     /// Whether points that are clearly worse than the best are cut short and not repeated.
     pub cut_off: bool,
@@ -62,60 +61,60 @@ pub struct SweepSettings {
     pub enough: f64,
 }
 
-/// A point that is clearly worse gives less than this share of the best, and no chance.
+/// A point that is clearly worse gives less than this share of the best, beyond chance.
 const CLEARLY: f64 = 0.75;
 
-/// How often a point may be found clearly worse: at each of its looks, and when it has ended.
+/// How many times a point may be found clearly worse: at each of its looks, and when it has ended.
 const LOOKS: usize = 4;
 
-/// What a target that nothing is known of yet is taken to move, in bytes per second, when a forecast
-/// is made of points that end when so much is moved.
+/// The bandwidth that is assumed for an unknown target, in bytes per second, in the forecast of
+/// points that end after an amount.
 const ASSUMED_BANDWIDTH: f64 = 500e6;
 
-/// The throughput of one trial, which is all that is kept of it.
+/// The throughput of one trial, the only figure of it that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TrialThroughput {
     value: f64,
     half_width: Option<f64>,
     /// Its window.
     took: Span,
-    /// When it was its turn.
+    /// Its place in the order of trials.
     turn: usize,
-    /// Which of the trials of its point it is.
+    /// Its number among the trials of its point.
     repeat: u32,
     /// Whether the trial was void.
     is_void: bool,
 }
 
-/// All combinations, and what is known about each.
+/// All combinations, and the results for each.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     axes: Vec<Axis>,
     candidates: Vec<Candidate>,
     settings: SweepSettings,
     throughput: Throughput,
-    /// What is run, in its order: places in `candidates`, and which of its repeats each is.
+    /// The order of trials: places in `candidates`, and the repeat of each.
     turns: Vec<(u32, u32)>,
-    /// How many of the turns were settled beforehand; what follows is measured again.
+    /// How many of these were fixed beforehand; the rest are measured again.
     passes: usize,
-    /// Whether it was looked for what has to be measured again, and for what reason each was.
+    /// Whether the points to measure again were already determined, and the reason for each.
     again: Option<Vec<usize>>,
     /// The trials of each candidate.
     readings: Vec<Vec<TrialThroughput>>,
-    /// What they come to.
+    /// The results of each candidate.
     levels: Vec<Option<Level>>,
-    /// Candidates that were found clearly worse, and are run no more.
+    /// Candidates that were found clearly worse, and do not run any more.
     cut_off: Vec<bool>,
-    /// How many of the turns were dealt with.
+    /// How many trials of the order are done.
     done: usize,
-    /// What is running.
+    /// The running point.
     running: Option<Running>,
 }
 
-/// What runs at a place of the passes.
+/// A point that runs at a place of the order.
 #[derive(Clone, Debug)]
 enum Running {
-    /// What is written before a candidate is measured.
+    /// The preparation before a candidate.
     Preparation(Precondition),
     /// The candidate of this place.
     Candidate(usize),
@@ -147,8 +146,8 @@ impl Sweep {
         }
     }
 
-    /// What is known so far, in the order of the axes: each combination that has a result, with what
-    /// it came to.
+    /// The results so far, in the order of the axes: each combination that has a result, with the
+    /// result.
     pub fn results(&self) -> impl Iterator<Item = (&Candidate, Level)> {
         let all = self.candidates.iter().zip(&self.levels);
         all.filter_map(|(candidate, level)| Some((candidate, (*level)?)))
@@ -159,7 +158,7 @@ impl Sweep {
         self.throughput.in_words(value)
     }
 
-    /// The same, and a bandwidth in powers of ten as well, for who compares it with published figures.
+    /// The same, with a bandwidth also in powers of ten, for a comparison with published figures.
     pub fn in_both_units(&self, value: f64) -> String {
         match self.throughput {
             Throughput::Iops => self.in_words(value),
@@ -177,13 +176,13 @@ impl Sweep {
         &self.axes
     }
 
-    /// What has its turn: a candidate, and which of its repeats.
+    /// The next in order: a candidate, and its repeat.
     fn at(&self, turn: usize) -> Option<(usize, u32)> {
         self.turns.get(turn).map(|&(place, repeat)| (place as usize, repeat))
     }
 
-    /// How long a turn will probably take. What ends when so much is done takes as long as it did
-    /// before, or as the others did; its window is no bound that anybody reckons with.
+    /// The probable time of a point. A point that ends after an amount takes as long as before, or
+    /// as long as the others did; its window is only an upper bound.
     fn takes(&self, place: usize, others: Option<f64>) -> Span {
         let point = &self.candidates[place].point;
         let whole = point.time();
@@ -199,7 +198,7 @@ impl Sweep {
     fn take(&mut self, place: usize, trial: &Trial) {
         if let Some(reading) = self.read(&trial.record) {
             let reading = TrialThroughput { is_void: trial.is_void, ..reading };
-            // Judged before it counts itself, as it was at its looks. What is measured again is
+            // Judged before it counts itself, as at its looks. A point that is measured again is
             // measured to its end.
             self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
             self.readings[place].push(reading);
@@ -208,8 +207,8 @@ impl Sweep {
         self.done += 1;
     }
 
-    /// What the trials of each candidate come to. Void ones do not count, unless all of all candidates
-    /// are.
+    /// The results of the trials of each candidate. Void trials do not count, unless all trials of
+    /// all candidates are void.
     fn compared(&self) -> Vec<Option<Level>> {
         let all_are = self.readings.iter().flatten().all(|one| one.is_void);
         let shown =
@@ -232,7 +231,7 @@ impl Sweep {
         self.settings.cut_off && self.done < self.passes
     }
 
-    /// Whether what is running is measured again, or that has been settled.
+    /// Whether the running point is measured again, or whether this was already decided.
     fn measure_again(&mut self) -> bool {
         if self.again.is_some() {
             return false;
@@ -244,14 +243,14 @@ impl Sweep {
         !turns.is_empty()
     }
 
-    /// What is written before a candidate, if anything is.
+    /// The preparation of a candidate, if there is one.
     fn preparation(&self, place: usize) -> Option<Precondition> {
         let passes = self.settings.prepare;
         (0 < passes).then(|| Precondition::new(&self.candidates[place].point, passes))
     }
 
-    /// Another seed for each trial: the same data again could be deduplicated, and the same offsets
-    /// again be cached.
+    /// Another seed for each trial: the same data could be deduplicated, and the same offsets could
+    /// be cached.
     fn seed(&self, place: usize, repeat: u32) -> u64 {
         let number = u64::from(repeat) * self.candidates.len() as u64 + place as u64;
         self.candidates[place].point.seed.wrapping_add(number)
@@ -266,7 +265,7 @@ impl Sweep {
         Planned { point, place, rest }
     }
 
-    /// A stretch of what is written before a candidate. The rest is after it.
+    /// A stretch of the preparation before a candidate. The rest comes after it.
     fn preparing(&self, place: usize, repeat: u32, stretch: Point) -> Planned {
         let Candidate { point, coordinates, .. } = &self.candidates[place];
         let name = format!("{}: {}", point.name, stretch.name);
@@ -290,15 +289,15 @@ impl Sweep {
         })
     }
 
-    /// Whether a throughput is clearly below the best so far, whichever of the candidates that is and
-    /// at whichever of its looks it is asked.
+    /// Whether a throughput is clearly below the best so far, for any of the candidates and at any
+    /// of its looks.
     fn is_clearly_worse(&self, reading: TrialThroughput) -> bool {
         let TrialThroughput { value, half_width: Some(half), .. } = reading else { return false };
         let mine = Estimate { value, half_width: Some(half) };
         let mine = stats::levels(&[Vec::from([mine])])[0];
         let best = self.levels.iter().flatten().max_by(|one, other| one.cmp_value(other));
         let Some(best) = best else { return false };
-        // Nothing at all is less than anything.
+        // Zero is less than anything.
         let Some(mine) = mine else { return true };
         let comparisons = LOOKS * self.candidates.len();
         let share = Comparison::for_so_many([mine, *best], comparisons).ratio(&[0], &[1]);
@@ -360,7 +359,7 @@ impl Experiment for Sweep {
     }
 
     fn foreseen(&self, most: usize) -> Vec<Foreseen> {
-        // What is cut off, and how long it takes to write everything, follows from the trials.
+        // The points that are cut off, and the time to write everything, follow from the trials.
         if self.settings.cut_off || 0 < self.settings.prepare {
             return Vec::new();
         }
@@ -420,7 +419,7 @@ impl Experiment for Sweep {
     }
 }
 
-/// Seconds that trials took in the mean; none without any.
+/// The mean time of trials in seconds; none without any.
 fn took<'r>(readings: impl Iterator<Item = &'r TrialThroughput>) -> Option<f64> {
     let (sum, count) =
         readings.fold((0.0, 0), |(sum, count), one| (sum + one.took.as_secs_f64(), count + 1));

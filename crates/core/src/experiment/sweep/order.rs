@@ -1,12 +1,12 @@
-//! In which order a sweep runs what: passes over all candidates, each in an order of its own, and what is
-//! run once beside what it is compared with.
+//! The order of a sweep: passes over all candidates, each in a different order, and the points that
+//! run once next to the points that they are compared with.
 
 use super::{Candidate, PassOrder, SweepSettings};
 use crate::SplitMix64;
 
-/// Everything that is run, in its order: places, and which of its repeats each is. A pass for each
-/// repeat. What is run once is spread over the passes and stands beside the candidate that it differs
-/// from least, before and after it in turn, so that no drift of the target looks like its effect.
+/// The whole order: places, and the repeat of each. There is a pass for each repeat. The points
+/// that run once are spread over the passes. Each stands next to the candidate that differs from it
+/// least, alternately before and after it, so that no drift of the target looks like its effect.
 pub(super) fn turns(candidates: &[Candidate], settings: &SweepSettings) -> Vec<(u32, u32)> {
     let places = |once: bool| {
         let all = (0u32..).zip(candidates).filter(move |(_, one)| one.once == once);

@@ -1,9 +1,9 @@
-//! Whether data that repeats itself is written faster than random data: what a target that compresses,
-//! deduplicates or leaves out zeros gives away, once both were measured.
+//! Whether data that repeats itself is written faster than random data: this shows a target that
+//! compresses, deduplicates or leaves out zeros, once both were measured.
 //!
-//! One ratio of many is large by chance, so it is the mean over all pairs of trials of a curve that is
-//! looked at, each of two trials at the same settings that were run close to each other, with an interval
-//! from what the pairs scatter by.
+//! One ratio of many is large by chance. So the mean over all pairs of trials of a curve counts,
+//! with an interval from the scatter of the pairs. Each pair has two trials at the same settings
+//! that ran close to each other.
 
 use super::{Sweep, TrialThroughput, curves};
 use crate::experiment::Axis;
@@ -14,21 +14,21 @@ use crate::stats::{self, Ratio};
 use crate::trial::{Coordinate, Trial};
 use crate::verdict::{Finding, Severity};
 
-/// What is known of a payload that repeats itself.
+/// The result for a payload that repeats itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PayloadSaving {
     /// The payload, as it was typed.
     pub payload: String,
-    /// What the pairs have in common besides: the labels on the axes that are no load, if there is a load.
+    /// The common part of the pairs: the labels on the axes that are not loads, if there is a load.
     common: Vec<Coordinate>,
-    /// How many pairs of trials were compared.
+    /// The number of pairs of trials.
     pub pairs: usize,
-    /// How much faster it is than random data, in the mean; none where the pairs are too few to tell.
+    /// How much faster it is than random data, on average; none if there are too few pairs.
     pub ratio: Option<Ratio>,
 }
 
 impl PayloadSaving {
-    /// Whether it is much faster, and that is no chance.
+    /// Whether it is much faster, beyond chance.
     pub fn is_much(&self) -> bool {
         Answer::is_much(self.ratio) == Answer::Yes
     }
@@ -44,7 +44,7 @@ impl PayloadSaving {
     }
 }
 
-/// What is known of each payload that repeats itself.
+/// The result for each payload that repeats itself.
 pub fn saving(sweep: &Sweep) -> Vec<PayloadSaving> {
     let groups = repeating(sweep);
     let looks = groups.len();
@@ -63,8 +63,8 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     if let Some(reading) = sweep.read(&trial.record) {
         pairs.extend(pair(sweep, place, reading));
     }
-    // It is asked after each pair: 1 / (n (n + 1)) of what may be wrong for the n-th time is all of
-    // it for ever.
+    // This is checked after each pair: the n-th check may be wrong with a share of 1 / (n (n + 1))
+    // of the total, which adds up to the total.
     let looks = pairs.len() * (pairs.len() + 1) * repeating(sweep).len();
     let ratio = stats::of_pairs(&pairs, looks);
     let (payload, common) = group;
@@ -87,7 +87,7 @@ pub(super) fn saved(sweep: &Sweep, place: usize, trial: &Trial) -> Option<Findin
     })
 }
 
-/// Whether the figures of a candidate are those of data that the target saves.
+/// Whether the figures of a candidate come from data that the target saves.
 pub(super) fn is_saved(sweep: &Sweep, saving: &[PayloadSaving], place: usize) -> bool {
     let Some((payload, common)) = group(sweep, place) else { return false };
     let own = |one: &&PayloadSaving| one.payload == payload && one.common == common;
@@ -138,8 +138,8 @@ fn in_words(one: &PayloadSaving) -> String {
 /// A payload that repeats itself, and the labels on the axes that are no load.
 type Group = (String, Vec<Coordinate>);
 
-/// The payloads that repeat themselves, each apart for each combination of what is no load: a target may
-/// save on large blocks and not on small ones.
+/// The payloads that repeat themselves, separately for each combination of the settings that are
+/// not loads: a target may save on large blocks and not on small ones.
 fn repeating(sweep: &Sweep) -> Vec<Group> {
     let mut all: Vec<Group> = Vec::new();
     for group in (0..sweep.candidates.len()).filter_map(|place| group(sweep, place)) {
@@ -172,8 +172,8 @@ fn pairs(sweep: &Sweep, wanted: &Group) -> Vec<f64> {
     each.collect()
 }
 
-/// A trial against that of random data at the same settings: of the same pass, or what was run closest
-/// to it.
+/// A trial compared with that of random data at the same settings: in the same pass, or the one
+/// that ran closest to it.
 fn pair(sweep: &Sweep, place: usize, reading: TrialThroughput) -> Option<f64> {
     let others = &sweep.readings[counterpart(sweep, place)?];
     let closest = others.iter().min_by_key(|one| {
@@ -195,8 +195,8 @@ fn counterpart(sweep: &Sweep, place: usize) -> Option<usize> {
     all.position(|one| is_unique(&one.point) && others(&one.coordinates) == wanted)
 }
 
-/// Why a trial may write what repeats itself: because the payload is what varies, and other payloads
-/// are measured beside it.
+/// Why a trial may write data that repeats itself: because the payload varies, and other payloads
+/// are measured as well.
 pub(super) fn varies(axes: &[Axis], trial: &Trial) -> Option<&'static str> {
     let varies = |axis: &&Axis| is_payload(&axis.name) && 1 < axis.labels.len();
     let varied: Vec<&Axis> = axes.iter().filter(varies).collect();
@@ -215,13 +215,13 @@ fn written(point: &Point) -> impl Iterator<Item = &Stream> {
     point.streams.iter().filter(|stream| stream.read_share() < 1.0)
 }
 
-/// Whether all that a point writes repeats itself.
+/// Whether all data that a point writes repeats itself.
 fn is_repeating(point: &Point) -> bool {
     let repeats = |stream: &Stream| matches!(stream.payload, Payload::Zeros | Payload::Pattern(_));
     written(point).next().is_some() && written(point).all(repeats)
 }
 
-/// Whether nothing can be saved of anything that a point writes.
+/// Whether nothing can be saved of any data that a point writes.
 pub(in crate::experiment) fn is_unique(point: &Point) -> bool {
     written(point).next().is_some() && written(point).all(|one| one.payload == Payload::UNIQUE)
 }

@@ -1,5 +1,6 @@
-//! What a sweep concludes, in sentences: the best point and what cannot be told from it, from where
-//! on more load gains nothing, what falls out of its curve, and which axis matters most.
+//! The conclusions of a sweep, in sentences: the best point and those that cannot be told from it,
+//! the load from which on more gains nothing, the points that do not fit their curve, and the axis
+//! that matters most.
 
 use super::curves::{self, Curve, Saturation};
 use super::{PassOrder, Sweep, payloads};
@@ -19,11 +20,11 @@ struct MeasuredCandidate {
     level: Level,
 }
 
-/// Everything that follows from the trials so far; empty without any.
+/// All conclusions from the trials so far; empty without any.
 pub fn sentences(sweep: &Sweep) -> Vec<String> {
     let saving = payloads::saving(sweep);
     let all = || 0..sweep.candidates.len();
-    // Data that the target saves says nothing about it, however fast it is.
+    // Data that the target saves says nothing about its medium, even if it is fast.
     let is_saved = |place: &usize| payloads::is_saved(sweep, &saving, *place);
     let known = all().filter(|place| !is_saved(place));
     let known: Vec<MeasuredCandidate> = known
@@ -54,7 +55,7 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     sentences
 }
 
-/// What follows for everything where nothing was repeated.
+/// The consequence for all conclusions if nothing was repeated.
 pub fn unrepeated(sweep: &Sweep) -> Option<String> {
     let mut known = sweep.levels.iter().flatten();
     let is_single = 1 < known.clone().count() && known.all(|level| level.trials == 1);
@@ -67,7 +68,7 @@ pub fn unrepeated(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The highest, and what cannot be told from it: one decision, two sentences.
+/// The highest, and those that cannot be told from it: one decision, two sentences.
 fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let highest = known.iter().enumerate().max_by(|a, b| a.1.level.cmp_value(&b.1.level));
     let Some((highest, best)) = highest else { return Vec::new() };
@@ -120,8 +121,8 @@ fn not_counted(sweep: &Sweep, places: &[usize], why: &str) -> Option<String> {
     Some(format!("Not counted {what}: {why}."))
 }
 
-/// Along the axis of the load, for each combination of the others: from where on it is enough, and what
-/// falls out of the curve.
+/// Along the axis of the load, for each combination of the others: the load from which on it is
+/// enough, and the points that do not fit the curve.
 fn saturation(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let Some(along) = curves::axis(sweep) else { return Vec::new() };
     let axis = &sweep.axes[along].name;
@@ -211,8 +212,8 @@ pub fn loss(share: Ratio) -> String {
     }
 }
 
-/// What falls out of a curve: a point that is lower than what is on both sides of it, one that seemed so
-/// and did not when it was measured again, and one whose trials differ by more than the others'.
+/// Points that do not fit a curve: a point below both its neighbors, one that seemed to be and was
+/// not when it was measured again, and one whose trials differ by more than the others'.
 pub fn odd(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> Vec<String> {
     let dips = curve.dips();
     let suspects = sweep.again.as_deref().unwrap_or(&[]);
@@ -263,7 +264,7 @@ struct Effect<'a> {
     factor: Ratio,
 }
 
-/// Which axis matters most, if that can be told.
+/// The axis that matters most, if that can be told.
 fn most_important(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<String> {
     let axes = || sweep.axes.iter().enumerate().filter(|(_, axis)| axis.labels.len() > 1);
     let pairs = |labels: usize| labels * (labels - 1) / 2;
@@ -304,8 +305,8 @@ fn most_important(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<String> 
     })
 }
 
-/// The largest factor between two values of an axis, of so many pairs in all, over what was measured at
-/// both.
+/// The largest factor between two values of an axis, of this many pairs in all, over all settings
+/// that were measured at both.
 fn effect<'a>(
     sweep: &'a Sweep,
     known: &[MeasuredCandidate],

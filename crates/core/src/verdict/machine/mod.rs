@@ -1,6 +1,6 @@
 //! Whether the machine let the load generator run: other programs that had the CPUs, a process that
-//! was stopped, a machine that was. What a worker cannot see while it does not run, it sees late, and
-//! takes for the target's time.
+//! was stopped, a machine that was. A worker sees completions late while it does not run, and the
+//! delay looks like the target's time.
 
 use super::case::{Case, counted, percent, share};
 use super::{Judgement, Severity};
@@ -9,23 +9,24 @@ use crate::measure::{CpuWait, WorkerRecord};
 use crate::spec::{IoPriority, Stream};
 use crate::units::{Bytes, Span, count};
 
-/// From this share of the window on, waiting for a CPU shows in what is measured.
+/// From this share of the window on, waiting for a CPU shows in the figures.
 const WAIT_MAX: f64 = 0.03;
-/// The same of the time in which I/Os were under way, for loads that have few at a time: ...
+/// The same of the time in which I/Os were under way, for loads with few I/Os at a time: ...
 const SERVICE_SHARE_MAX: f64 = 0.25;
-/// ... if it is that much for each I/O.
+/// ... if it is this much for each I/O.
 const WAIT_PER_IO: Span = Span::from_us(50);
 
-/// What each wake-up may wait on its way to a CPU that nobody else has; more is because of others.
+/// How long each wake-up may wait on its way to an idle CPU; longer waits are caused by others.
 const WAY: Span = Span::from_us(5);
 
-/// A thread that waited for a CPU, against the time in which it had to do with I/Os.
+/// The waiting of a thread for a CPU, compared with the time in which it had I/Os to handle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waited {
     wait: Span,
     /// As a share of the window.
     of_window: f64,
-    /// As a share of the time in which I/Os were under way, as far as they were not at the same time.
+    /// As a share of the time in which I/Os were under way, without counting simultaneous ones
+    /// twice.
     of_service: f64,
     per_io: Span,
 }
@@ -46,21 +47,21 @@ impl Waited {
     }
 }
 
-/// Threads of ours that others kept off the CPUs.
+/// Threads of the process that others kept off the CPUs.
 struct Contention {
-    /// How many of the workers, ...
+    /// The number of these workers, ...
     workers: usize,
     /// ... and the one that waited longest; none if it was the rings' threads alone.
     worst: Option<Waited>,
     /// The rings' own threads, if they waited for too long.
     ring: Option<Waited>,
-    /// What others used of the CPUs, and fathom itself, as shares.
+    /// The shares of the CPUs that others used, and fathom itself.
     others: f64,
     own: f64,
 }
 
-/// Who waited for a CPU that others had. Threads of ours that wait for one another are no matter of
-/// others: of all waiting, no more is theirs than they used CPU time.
+/// Waiting for a CPU that others had. Threads of the process that wait for one another do not
+/// count: of all waiting, at most the CPU time that others used is attributed to them.
 fn contention(case: &Case) -> Result<Option<Contention>, &'static str> {
     let window = case.trial.record.window;
     let workers = &case.trial.record.workers;
@@ -112,7 +113,7 @@ fn contention(case: &Case) -> Result<Option<Contention>, &'static str> {
     Ok((found.workers > 0 || found.ring.is_some()).then_some(found))
 }
 
-/// How many I/Os of a worker completed in the window, and for how long they were under way, added up.
+/// How many I/Os of a worker completed in the window, and the sum of their times.
 pub(super) fn ios_under_way(worker: &WorkerRecord) -> (u64, Span) {
     let flows = worker.cells.iter().flat_map(|cell| &cell.flows);
     flows.fold((0, Span(0)), |(ios, time), flow| {
@@ -234,7 +235,7 @@ pub(super) fn machine_paused(case: &Case, judgement: &mut Judgement) {
     }
 }
 
-/// When pauses of a kind were and how long, in words; none if there was none.
+/// The times and lengths of the pauses of a kind, in words; none if there were none.
 fn times(pauses: &Pauses, of: impl Fn(PauseKind) -> bool) -> Option<String> {
     let found: Vec<&Pause> = pauses.found.iter().filter(|pause| of(pause.kind)).collect();
     let longest = found.iter().max_by_key(|pause| pause.length)?;
@@ -246,18 +247,18 @@ fn times(pauses: &Pauses, of: impl Fn(PauseKind) -> bool) -> Option<String> {
     }
 }
 
-/// Pages that had to be read for the process, each second: at 0.1 to 10 ms each up to a hundredth of
-/// it.
+/// Pages that had to be read for the process, each second: at 0.1 to 10 ms each up to a hundredth
+/// of it.
 const MAJOR_FAULTS_MAX: f64 = 1.0;
-/// Fewer of them are code that is run for the first time.
+/// Fewer of them are code that runs for the first time.
 const MAJOR_FAULTS_MIN: u64 = 20;
-/// Swapped bytes of each second, from which on they are a load of their own.
+/// Swapped bytes of each second, from which on they are a load themselves.
 const SWAPPED_MAX: Bytes = Bytes(Bytes::MIB);
-/// The most of the window in which a thread may have waited for memory.
+/// The largest share of the window for which a thread may have waited for memory.
 const STALLED_MAX: f64 = 0.02;
 
-/// Memory that was short: the machine swapped, pages of the process had to be read, or threads waited
-/// for memory.
+/// A shortage of memory: the machine swapped, pages of the process had to be read, or threads
+/// waited for memory.
 pub(super) fn memory_pressure(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "memory-pressure";
     let window = case.trial.record.window;
@@ -285,7 +286,7 @@ pub(super) fn memory_pressure(case: &Case, judgement: &mut Judgement) {
             count(faults)
         ));
     }
-    // Buffered I/O waits for memory by itself: what it reads and writes is to be kept there.
+    // Buffered I/O itself waits for memory, because its data stays there.
     let stalled = memory.stalled.filter(|_| case.is_direct());
     if let Some(stalled) = stalled.filter(|stalled| share(*stalled, window) > STALLED_MAX) {
         found.push(format!("threads waited for memory for {stalled}"));
@@ -305,10 +306,10 @@ pub(super) fn memory_pressure(case: &Case, judgement: &mut Judgement) {
 
 /// Weights below this share of the default are far from it.
 const CPU_WEIGHT_MIN: f64 = 0.5;
-/// The level of I/O that the kernel gives where nobody set one.
+/// The level of I/O that the kernel uses if none was set.
 const IO_LEVEL: u8 = 4;
 
-/// A process that gives way to others, by its own rank or its group's.
+/// A process that yields to others, by its own priority or its group's.
 pub(super) fn low_priority(case: &Case, judgement: &mut Judgement) {
     let rank = &case.host.rank;
     let asks = |stream: &Stream| stream.workplace.io_priority.is_some();
@@ -318,7 +319,7 @@ pub(super) fn low_priority(case: &Case, judgement: &mut Judgement) {
     if found.is_empty() {
         return;
     }
-    // By itself it changes nothing; it does where others wanted the CPUs.
+    // By itself it changes nothing; it matters if others wanted the CPUs.
     let severity = match matches!(contention(case), Ok(Some(_))) && !cpu.is_empty() {
         true => Severity::Suspect,
         false => Severity::Note,
@@ -332,7 +333,7 @@ pub(super) fn low_priority(case: &Case, judgement: &mut Judgement) {
     );
 }
 
-/// What makes the process give way on CPUs.
+/// The settings that make the process yield on CPUs.
 fn cpu_rank(rank: &Rank) -> Vec<String> {
     let nice = (rank.nice > 0).then(|| format!("its nice value is {}", rank.nice));
     let policy = rank.policy.as_ref().map(|policy| format!("its scheduling policy is {policy}"));
@@ -346,7 +347,7 @@ fn cpu_rank(rank: &Rank) -> Vec<String> {
     [nice, policy, session, weight].into_iter().flatten().collect()
 }
 
-/// What makes its I/Os give way.
+/// The settings that make its I/Os yield.
 fn io_rank(rank: &Rank) -> Option<String> {
     match rank.io? {
         IoPriority::Idle => {}
