@@ -1,6 +1,6 @@
-//! What an access is to the kernel: the flags that a target is opened with, the flags of each read
-//! and write, the advice that it is given, and what it tells of direct I/O. All three real backends take
-//! theirs from here, so that a mode means the same whatever carries the I/Os.
+//! An access in the kernel's terms: the flags with which a target is opened, the flags of each read
+//! and write, the advice, and the limits of direct I/O. All three real backends use this module, so
+//! that a mode means the same with each of them.
 
 use std::fs::File;
 use std::io;
@@ -22,15 +22,15 @@ const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 /// The first kernel that knows RWF_DONTCACHE.
 const DONTCACHE_SINCE: (u32, u32) = (6, 14);
 
-/// What a target is opened with besides what every target is: `direct` where it has a page cache to
-/// go past.
+/// The flags with which a target is opened, besides the common ones: `direct` if it has a page
+/// cache to bypass.
 pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
     let cache = match access.cache {
         Cache::Direct if direct => libc::O_DIRECT,
         Cache::Direct | Cache::Buffered => 0,
     };
     let sync = match access.sync {
-        // A mapped write is flushed by itself.
+        // A mapped write is flushed separately.
         _ if access.mapped => 0,
         SyncMode::Dsync if writes => libc::O_DSYNC,
         SyncMode::Sync if writes => libc::O_SYNC,
@@ -39,8 +39,8 @@ pub(crate) fn open_flags(access: Access, writes: bool, direct: bool) -> i32 {
     cache | sync
 }
 
-/// Asks the file or device at a target's path what it tells of direct I/O. What it does not tell stays
-/// unknown.
+/// Asks the file or device at a target's path for its limits of direct I/O. Limits that it does not
+/// report stay unknown.
 pub(crate) fn ask(target: &mut Target) {
     let path = target.path.as_str();
     let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN | WRITE_ATOMIC) else {
@@ -65,7 +65,7 @@ pub(crate) fn ask(target: &mut Target) {
 pub struct CallFlags(pub [u32; 2]);
 
 impl CallFlags {
-    /// What an access says with each call.
+    /// The flags of each call for an access.
     pub fn of(access: Access) -> Self {
         let both = if access.uncached { RWF_DONTCACHE } else { 0 };
         let sync = match access.sync {
@@ -78,14 +78,14 @@ impl CallFlags {
     }
 }
 
-/// Whether a call with these flags may take its data from registered memory: the kernel refuses an
-/// atomic write that does.
+/// Whether a call with these flags may take its data from registered memory: the kernel refuses
+/// that for an atomic write.
 pub(crate) fn takes_registered(flags: u32) -> bool {
     flags & RWF_ATOMIC == 0
 }
 
-/// Whether targets that are opened for one access serve the other too: what is said with each call,
-/// and what io_uring is asked for, is no matter of opening.
+/// Whether targets that are opened for one access serve the other too: flags of calls, and modes of
+/// io_uring, do not matter when a target is opened.
 pub fn opens_alike(one: Access, other: Access) -> bool {
     let opened = |access: Access| {
         (open_flags(access, true, true), access.hint, access.uncached, access.mapped)
@@ -101,7 +101,7 @@ pub(crate) fn advise(file: &File, hint: Hint) -> io::Result<()> {
         Hint::Random => Advice::Random,
         Hint::NoReuse => Advice::NoReuse,
         Hint::DontNeed => {
-            // Only what is clean can be dropped.
+            // Only clean pages can be dropped.
             rustix::fs::fdatasync(file)?;
             Advice::DontNeed
         }
@@ -125,11 +125,12 @@ impl TrimWay {
     }
 }
 
-/// Finds out by reading one byte whether I/Os can leave the page cache at once; if not, why not.
+/// Finds out by reading one byte whether I/Os can leave the page cache at once; if not, gives the
+/// reason.
 ///
 /// # Errors
 ///
-/// With the cause, when they cannot.
+/// With the cause, if they cannot.
 pub(crate) fn probe_uncached(file: &File) -> Result<(), String> {
     let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
     let mut byte = [0];
@@ -138,12 +139,12 @@ pub(crate) fn probe_uncached(file: &File) -> Result<(), String> {
     });
     match read {
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Err(why_not_uncached(&release())),
-        // What any read would have met is told by the run.
+        // An error that any read would have met is left to the run.
         _ => Ok(()),
     }
 }
 
-/// What this kernel calls itself.
+/// The kernel's name and version.
 fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! The seam between the hot loop and what serves its I/Os.
+//! The seam between the hot loop and the code that serves its I/Os.
 
 use std::io;
 
@@ -11,41 +11,41 @@ use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 pub use crate::payload::{Content, RandomContent};
 
-/// An I/O to be started.
+/// An I/O to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    /// The slot that it occupies until it completes: the number of its buffer, and what comes back
-    /// with its completion.
+    /// The slot that it occupies until it completes: the number of its buffer, which its completion
+    /// also carries.
     pub slot: u32,
     /// The target's place in the list that the backend was opened with.
     pub target: u32,
     /// Whether it reads into the slot's buffer or writes from it.
     pub direction: Direction,
-    /// Where, in bytes from the target's start.
+    /// Its offset, in bytes from the target's start.
     pub offset: u64,
-    /// How many bytes: at least one, and at most as many as the buffer has.
+    /// Its length in bytes: at least one, and at most the buffer's length.
     pub length: u32,
 }
 
-/// What is asked of a target besides reads and writes.
+/// A request to a target that is neither a read nor a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// To make durable what was written: its data alone, or all that belongs to the file.
+    /// Makes earlier writes durable: their data alone, or all metadata of the file as well.
     Flush {
-        /// The data alone, with what is needed to find it.
+        /// The data alone, with the metadata that is needed to find it.
         data_only: bool,
     },
-    /// To forget what a range holds.
+    /// Discards the content of a range.
     Trim {
-        /// Where it starts, in bytes from the target's start.
+        /// The range's start, in bytes from the target's start.
         offset: u64,
-        /// How long it is.
+        /// Its length.
         length: u32,
     },
 }
 
 impl Task {
-    /// What its completion gives if it did what it should.
+    /// The result of its completion if it succeeded.
     pub fn whole(self) -> u32 {
         match self {
             Self::Flush { .. } => 0,
@@ -54,18 +54,18 @@ impl Task {
     }
 }
 
-/// An I/O that came back.
+/// An I/O that completed or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The slot that is free again.
     pub slot: u32,
-    /// The bytes that moved, or a negative errno, or what [`nvme_failure`] makes.
+    /// The bytes that moved, or a negative errno, or a result of [`nvme_failure`].
     pub result: i32,
-    /// When it was seen to be complete.
+    /// When its completion was seen.
     pub at: Instant,
 }
 
-/// No errno is as large: what lies below is an NVMe status.
+/// No errno is this large: lower results are NVMe statuses.
 const NVME_FAILURE: i32 = -0x1_0000;
 
 /// A completion's result that stands for the status of an NVMe command that failed.
@@ -73,7 +73,7 @@ pub fn nvme_failure(status: u16) -> i32 {
     NVME_FAILURE - i32::from(status)
 }
 
-/// What a result that is not the whole block means.
+/// The meaning of a result that is not the whole block.
 pub fn failure(result: i32) -> ErrorKind {
     match u32::try_from(result) {
         Ok(bytes) => ErrorKind::Short(bytes),
@@ -82,7 +82,7 @@ pub fn failure(result: i32) -> ErrorKind {
     }
 }
 
-/// What a worker needs of a real backend when it is opened.
+/// The shape of a real backend when a worker opens it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// The most I/Os in flight; slots are numbered from 0.
@@ -91,18 +91,18 @@ pub struct Shape {
     pub block_size: u32,
     /// Whether there will be reads.
     pub reads: bool,
-    /// Whether there will be writes. With both, each slot has two buffers, so that what was read is
-    /// never written: the old content of a target may be all zeros.
+    /// Whether there will be writes. With both, each slot has two buffers, so that data from a read
+    /// is never written: the old content of a target may be all zeros.
     pub writes: bool,
     /// Repeats the buffers' random content.
     pub seed: u64,
-    /// What is written.
+    /// The payload.
     pub content: Content,
-    /// What each read and each write says besides what it moves.
+    /// The flags of each read and each write.
     pub flags: CallFlags,
-    /// How the targets are mapped, if I/Os are copies; only `sync` is opened so.
+    /// How the targets are mapped, if I/Os are copies; only `sync` is opened in this way.
     pub mapped: Option<Mapped>,
-    /// What io_uring is asked for; the other backends are only opened with nothing.
+    /// The modes of io_uring; the other backends are only opened without any.
     pub ring: RingMode,
     /// Whether the buffers are in large pages.
     pub large_pages: bool,
@@ -113,12 +113,12 @@ pub struct Shape {
 pub struct Mapped {
     /// Whether each write waits until it is durable (msync).
     pub flushes: bool,
-    /// What the kernel is told of how the mapping will be used.
+    /// The advice to the kernel on how the mapping will be used.
     pub hint: Option<Hint>,
 }
 
 impl Mapped {
-    /// What an access says, if it is one of mapped targets.
+    /// The mapping of an access, if its targets are mapped.
     pub fn of(access: Access) -> Option<Self> {
         let flushes = access.sync != SyncMode::None;
         access.mapped.then_some(Self { flushes, hint: access.hint })
@@ -145,22 +145,22 @@ impl Shape {
 ///
 /// None of the calls allocates, locks or logs after the backend was opened.
 pub trait Backend {
-    /// How long before its due time an I/O may be prepared while nothing is in flight. Zero where
-    /// the time stands still unless somebody waits.
+    /// How long before its due time an I/O may be prepared while no I/O is in flight. Zero if the
+    /// time stands still unless somebody waits.
     const PREPARES_EARLY: Span = Span(0);
 
     /// The current time of this backend.
     fn now(&mut self) -> Instant;
 
-    /// How many I/Os to queue at most before it is given a turn to start them.
+    /// How many I/Os to queue at most before it gets a chance to start them.
     #[inline]
     fn batch(&self) -> usize {
         usize::MAX
     }
 
-    /// Prepares a write of so many bytes by a slot that is not in flight: gives its buffer content
-    /// that was not written before, unless it was asked for something else. A simulated target has
-    /// none.
+    /// Prepares a write of this many bytes by a slot that is not in flight: gives its buffer
+    /// content that was not written before, unless another payload was requested. A simulated
+    /// target has none.
     fn refresh(&mut self, slot: u32, length: u32);
 
     /// Queues an I/O. It starts at the next `wait`.
@@ -172,21 +172,22 @@ pub trait Backend {
         ios.for_each(|io| self.push(io));
     }
 
-    /// Queues a task for a target, in a slot that is free. Who has none of them is never asked.
+    /// Queues a task for a target, in a free slot. Not called on a backend without tasks.
     fn push_task(&mut self, _slot: u32, _target: u32, task: Task) {
         unreachable!("{task:?} is asked of a backend that has no tasks");
     }
 
     /// Starts every queued I/O, then waits for a completion or until `deadline`. May return earlier
-    /// with nothing, when a signal came.
+    /// without a completion, when a signal came.
     ///
-    /// With a deadline that is not after now it starts what is queued and looks without waiting.
+    /// If the deadline is not after now, it starts the queued I/Os and checks for completions
+    /// without waiting.
     fn wait(&mut self, deadline: Instant);
 
-    /// Hands over what had completed when the last wait ended.
+    /// Hands over the I/Os that had completed when the last wait ended.
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Waits and appends what has completed. So that this does not allocate, `completions` has room
+    /// Waits and appends the completions. So that this does not allocate, `completions` has room
     /// for as many as there are slots.
     fn wait_and_reap(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
         self.wait(deadline);
@@ -196,7 +197,7 @@ pub trait Backend {
 
 /// A backend that carries I/Os to real targets.
 pub trait RealBackend: Backend + Sized {
-    /// Which one it is.
+    /// Its kind.
     const KIND: BackendKind;
 
     /// Makes a backend of this shape. An [`Io`] names its target by the place in `targets`.
@@ -205,29 +206,29 @@ pub trait RealBackend: Backend + Sized {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses what it needs, or there is too little memory.
+    /// When the kernel refuses a resource that it needs, or there is too little memory.
     fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self>;
 
-    /// Prepares the calling thread for a backend of this shape. The thread is there for that alone: it
-    /// makes, uses and drops the backend, what it opens besides it shares with nobody, and the targets
-    /// are closed by others, too.
+    /// Prepares the calling thread for a backend of this shape. The thread exists for that alone:
+    /// it makes, uses and drops the backend, shares no other descriptor that it opens, and other
+    /// threads close the targets, too.
     fn prepare_thread(_shape: &Shape) {}
 
-    /// What a slot writes next, while it is not in flight and before [`Backend::refresh`] is called
-    /// for it once more.
+    /// The data that a slot writes next, while it is not in flight and before [`Backend::refresh`]
+    /// is called for it once more.
     fn write_buffer(&mut self, slot: u32) -> &mut [u8];
 
     /// The buffer that a slot reads into, while it is not in flight.
     fn read_buffer(&mut self, slot: u32) -> &mut [u8];
 
-    /// Says how to wait from now on. Until then it sleeps whenever there is nothing to do.
+    /// Sets how to wait from now on. Until then it sleeps whenever there is nothing to do.
     fn pace(&mut self, pace: Pace);
 
     /// How it waits now.
     fn waits(&self) -> Waits;
 }
 
-/// Why a backend does not work, and what would help.
+/// Why a backend does not work, and the remedy.
 #[derive(Clone, Debug)]
 pub(crate) struct Unusable {
     pub(crate) cause: String,

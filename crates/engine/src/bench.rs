@@ -1,5 +1,5 @@
-//! What the project's benches measure one by one: the parts of the loop, and the loop with a part
-//! left out. Hidden, because nobody else needs it and nothing is promised about it.
+//! Parts for the project's benches: the parts of the loop one by one, and the loop with a part left
+//! out. Hidden, because it has no other use and no stable interface.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -42,8 +42,8 @@ pub fn draw_requests(point: &Point, count: u64) -> (u64, u64) {
     (drawn, sum)
 }
 
-/// Gives `count` blocks of 4 KiB a payload that no block before them had, so many buffers in turn.
-/// Gives the buffers.
+/// Gives `count` blocks of 4 KiB a payload that no block before them had, rotating through this
+/// many buffers. Returns the buffers.
 #[must_use]
 pub fn refresh_payloads(buffers: usize, count: u64) -> Vec<u8> {
     let mut memory = vec![1; buffers * BLOCK];
@@ -58,7 +58,7 @@ pub fn refresh_payloads(buffers: usize, count: u64) -> Vec<u8> {
     memory
 }
 
-/// Takes `count` arrivals from a schedule, and gives when the last one was due.
+/// Takes `count` arrivals from a schedule, and returns when the last one was due.
 #[must_use]
 pub fn take_arrivals(arrivals: Arrivals, rate: Rate, count: u64) -> Instant {
     fn last(mut schedule: impl Schedule, count: u64) -> Instant {
@@ -75,8 +75,8 @@ pub fn take_arrivals(arrivals: Arrivals, rate: Rate, count: u64) -> Instant {
     }
 }
 
-/// Runs a point by io_uring as [`crate::run_point`] does, but writes what the buffers hold from the
-/// start: what the unique payload costs is the difference. Only for targets that keep nothing.
+/// Runs a point by io_uring as [`crate::run_point`] does, but writes the initial content of the
+/// buffers: the difference is the cost of the unique payload. Only for targets that store nothing.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Which backend carries the I/Os here, and why.
+//! Which backend carries the I/Os on this host, and why.
 //!
 //! io_uring is best and often forbidden: by a sysctl, by a container's seccomp filter, by an old
 //! kernel. So every backend is tried before it is chosen, and the reason goes into the document.
@@ -18,14 +18,14 @@ use crate::{aio, uring};
 /// A backend that works here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Which.
+    /// Its kind.
     pub kind: BackendKind,
-    /// Why this one, as part of a sentence for people.
+    /// The reason, as part of a sentence for people.
     pub reason: String,
 }
 
-/// That a backend cannot be used: about the options that it cannot follow here, such as "--polled",
-/// or about itself where it is of no use at all.
+/// A refusal of a backend: about the options that it cannot support here, such as "--polled", or
+/// about the backend itself if it cannot be used at all.
 fn refuse(kind: BackendKind, options: Option<&str>, why: Unusable) -> Refusal {
     let Unusable { cause, remedy } = why;
     match options {
@@ -38,30 +38,30 @@ fn refuse(kind: BackendKind, options: Option<&str>, why: Unusable) -> Refusal {
     }
 }
 
-/// Chooses a backend that works here: the one that was asked for, or else the best one.
+/// Chooses a backend that works here: the requested one, or else the best one.
 ///
 /// # Errors
 ///
-/// When the one that was asked for does not work here.
+/// When the requested one does not work here.
 pub fn choose(requested: Option<BackendKind>, access: Access) -> Result<Choice, Refusal> {
     choose_from(requested, access.cache, &Here)
 }
 
-/// How a stream reaches its targets.
+/// The access of a stream to its targets.
 #[derive(Clone, Debug)]
 pub struct Way<'a> {
-    /// How it accesses them.
+    /// The access.
     pub access: Access,
-    /// What is known about each target, and the target opened for this access.
+    /// The facts about each target, and the target opened for this access.
     pub targets: Vec<(&'a Target, &'a OpenTarget)>,
 }
 
-/// Chooses what carries the I/Os of these streams, as [`choose`] does, and tries out what their
-/// access asks of io_uring and what NVMe generic devices need of it.
+/// Chooses the backend for these streams, as [`choose`] does, and tries the modes of io_uring and
+/// the commands of NVMe generic devices that their access needs.
 ///
 /// # Errors
 ///
-/// When the backend that was asked for does not work here, or cannot do what is asked of it.
+/// When the requested backend does not work here, or does not support the access.
 pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Choice, Refusal> {
     if ways.iter().any(|way| way.access.mapped) {
         return choose_for_mappings(requested);
@@ -69,7 +69,7 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
     let targets = || ways.iter().flat_map(|way| &way.targets).map(|(_, open)| *open);
     let commands = targets().find(|target| target.passthrough.is_some());
     if commands.is_none() && ways.iter().all(|way| way.access.ring == RingMode::USUAL) {
-        // The same backend carries all streams: one that is good for the page cache too.
+        // The same backend carries all streams: one that suits the page cache too.
         let buffered = ways.iter().find(|way| way.access.cache == Cache::Buffered);
         let access = buffered.or(ways.first()).map_or(Access::DIRECT, |way| way.access);
         return choose(requested, access);
@@ -106,7 +106,7 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
             Ok(Some(ring)) => found.push((mode, ring)),
             Ok(None) => {}
             Err(why) => {
-                // With commands it may be these that do not work.
+                // With commands, the commands may be the part that does not work.
                 let options = commands.is_none().then(|| uring::options(mode));
                 return Err(refuse(kind, options, why));
             }
@@ -121,7 +121,7 @@ pub fn choose_for(requested: Option<BackendKind>, ways: &[Way<'_>]) -> Result<Ch
     Ok(Choice { kind, reason })
 }
 
-/// Copies need no kernel, and what copies carries the other streams too.
+/// Copies need no system call, and the backend that copies carries the other streams too.
 fn choose_for_mappings(requested: Option<BackendKind>) -> Result<Choice, Refusal> {
     match requested {
         None | Some(BackendKind::Sync) => Ok(Choice {
@@ -137,7 +137,7 @@ fn choose_for_mappings(requested: Option<BackendKind>) -> Result<Choice, Refusal
     }
 }
 
-/// What io_uring was asked for and does here.
+/// The mode of io_uring that was requested and that works here.
 fn reason_of_mode(mode: RingMode, commands: bool, ring: uring::Facts) -> String {
     let mut parts = Vec::new();
     if commands {
@@ -159,7 +159,7 @@ fn reason_of_mode(mode: RingMode, commands: bool, ring: uring::Facts) -> String 
     parts.join("; ")
 }
 
-/// What answers whether a backend works. Tests answer as other hosts do.
+/// The source of the answer whether a backend works. Tests answer like other hosts.
 trait Probes {
     fn uring(&self) -> Result<String, Unusable>;
     fn aio(&self) -> Result<(), Unusable>;
@@ -252,7 +252,7 @@ fn no_uring_because(error: &io::Error, disabled: Option<u64>, filtered: bool) ->
             format!("io_uring is switched off here (kernel.io_uring_disabled = {level})"),
             "switch it on with sysctl kernel.io_uring_disabled=0",
         ),
-        // The sysctl's presence says that the kernel has io_uring, so that something denies it.
+        // The sysctl exists only if the kernel has io_uring, so its use is forbidden here.
         (Some(Errno::PERM | Errno::ACCESS), _) | (Some(Errno::NOSYS), Some(_)) if filtered => {
             Unusable::new(
                 "io_uring is forbidden here by a seccomp filter, as in many containers",

@@ -1,6 +1,6 @@
-//! The clock that stamps I/Os to real targets, and how late a thread that sleeps by it wakes up.
+//! The clock that stamps I/Os to real targets, and the wake-up of a thread that sleeps by it.
 //!
-//! The time stamp counter is read where the kernel itself keeps time by it; elsewhere (an unstable
+//! The time stamp counter is read if the kernel itself keeps time by it; otherwise (an unstable
 //! counter, a hypervisor's clock, another architecture) the kernel is asked. fathom never judges by
 //! itself whether a counter can be trusted.
 
@@ -12,17 +12,17 @@ use fathom_core::{Instant, Quantile, Span, facts};
 use rustix::thread::NanosleepRelativeResult;
 use rustix::time::{ClockId, Timespec};
 
-/// Where the kernel says what it keeps time by.
+/// The file in which the kernel names its clock source.
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// How long a sleep lasts that is made to see how late it ends: longer than idle CPUs of virtual
-/// machines go on polling before they really stop (200 us), so that what is seen is the usual case.
+/// The length of a sleep that measures the wake-up: longer than idle CPUs of virtual machines go on
+/// polling before they really stop (200 us), so that it shows the usual case.
 pub(crate) const TRIAL_SLEEP: Span = Span::from_us(300);
-/// How many of them tell enough for a run, in less than 3 ms.
+/// The number of such sleeps that suffices for a run, in less than 3 ms.
 const TRIAL_SLEEPS: u32 = 8;
 
-/// How often the clock is read to learn its resolution and cost: enough to see a step of every
-/// clock that exists, and over in a fraction of a millisecond.
+/// How often the clock is read to learn its resolution and cost: enough to see a step of any clock,
+/// in a fraction of a millisecond.
 const READINGS: u32 = 10_000;
 
 /// A monotonic clock in nanoseconds. All clocks of the process share one origin and one calibration.
@@ -33,10 +33,10 @@ pub struct Clock {
 
 #[derive(Clone, Debug)]
 enum ClockSource {
-    /// The time stamp counter, calibrated against the kernel's clock when the process first asks: how
-    /// many nanoseconds 2^32 of its steps take. That is exact to 1 in 10^9, a thousand times as
-    /// exact as the calibration, and one multiplication for a reading where quanta's own scale,
-    /// which may be shifted by anything, takes some ten instructions more.
+    /// The time stamp counter, calibrated against the kernel's clock when the process first asks:
+    /// the number of nanoseconds that 2^32 of its steps take. That is exact to 1 in 10^9, a
+    /// thousand times as exact as the calibration, and needs one multiplication for a reading;
+    /// quanta's own scale, which may be shifted by any amount, needs some ten instructions more.
     Counter { counter: quanta::Clock, scale: u64 },
     /// The kernel's monotonic clock.
     Monotonic,
@@ -57,8 +57,8 @@ impl Clock {
             return Self { source: ClockSource::Monotonic };
         }
         let counter = quanta::Clock::new();
-        // quanta asks the CPU as well, and falls back to the kernel's clock without saying so. Its
-        // readings then lie between two of that clock.
+        // quanta asks the CPU as well, and falls back to the kernel's clock silently. Its readings
+        // then lie between two of that clock.
         let before = monotonic();
         let reading = counter.raw();
         let after = monotonic();
@@ -81,7 +81,7 @@ impl Clock {
         }
     }
 
-    /// What the clock is, its smallest step, and what a reading costs. Takes less than a
+    /// The kind of the clock, its smallest step, and the cost of a reading. Takes less than a
     /// millisecond.
     pub fn measure(&self) -> facts::Clock {
         let mut smallest_step = u64::MAX;
@@ -102,26 +102,27 @@ impl Clock {
         };
         facts::Clock {
             source: source.to_owned(),
-            // A clock that stood still all the time has steps of at least the time it was read for.
+            // A clock that stood still all the time has steps of at least the duration of the
+            // readings.
             resolution_ns: smallest_step.min(elapsed.max(1)) as f64,
             cost_ns: elapsed as f64 / f64::from(READINGS),
         }
     }
 }
 
-/// How late half of the sleeps of this host end at most, measured when the process first asks and
-/// then kept. Takes some milliseconds.
+/// The median wake-up of this host, measured when the process first asks and then kept. Takes some
+/// milliseconds.
 pub fn wake_up() -> Span {
     static WAKE_UP: OnceLock<Span> = OnceLock::new();
     *WAKE_UP.get_or_init(|| {
         let late = late_sleeps(TRIAL_SLEEPS);
-        // Where signals cut every one of them short the pacer has to learn by itself.
+        // If signals cut every one of them short, the pacer has to learn by itself.
         Span(late.quantile(Quantile(0.5)).unwrap_or_default())
     })
 }
 
-/// Sleeps so often for [`TRIAL_SLEEP`] and sees how late that ends, in nanoseconds, with timers as
-/// exact as those of a worker. A sleep that a signal cuts short is none.
+/// Sleeps this often for [`TRIAL_SLEEP`] and measures how late the sleeps end, in nanoseconds, with
+/// timers as exact as those of a worker. A sleep that a signal cuts short does not count.
 pub(crate) fn late_sleeps(sleeps: u32) -> Histogram {
     let before = rustix::thread::current_timer_slack();
     request_exact_timers();
@@ -140,8 +141,8 @@ pub(crate) fn late_sleeps(sleeps: u32) -> Histogram {
     late
 }
 
-/// Has the kernel wake this thread as exactly as it can, where it may. Without it a sleep ends up
-/// to 50 us later, which its margin then has to cover.
+/// Has the kernel wake this thread as exactly as it can, if allowed. Without it a sleep ends up to
+/// 50 us later, which its margin then has to cover.
 pub(crate) fn request_exact_timers() {
     // A sandbox may forbid it; then the wake-ups are a little later, nothing else.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

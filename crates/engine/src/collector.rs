@@ -1,4 +1,4 @@
-//! Merges what the workers hand over into the record, and makes the series from it.
+//! Merges the tallies of the workers into the record, and makes the series from them.
 //!
 //! The workers fill a tally for each interval and hand it over whole, so merging, sparse encoding
 //! and the live view cost the hot loop one exchange of pointers an interval.
@@ -17,21 +17,21 @@ use fathom_core::{Bytes, Instant, Span};
 use crate::timetable::Timetable;
 use crate::worker::Outcome;
 
-/// A slice of a stream's series is complete at the latest when a slice so many intervals later is:
-/// so many are open for each stream.
+/// A slice of a stream's series is complete at the latest when a slice this many intervals later
+/// is: this many are open for each stream.
 const OPEN_SLICES: usize = 16;
 
-/// How many tallies each of so many workers has: they wait for the collector, are merged, or are
-/// empty and ready. Enough for the collector to be away for several of the shortest intervals, and
-/// few enough for thousands of workers to start soon: each tally is some 100 KB, cleared.
+/// The number of tallies of each of this many workers: they wait for the collector, are merged, or
+/// are empty and ready. Enough for the collector to be away for several of the shortest intervals,
+/// and few enough for thousands of workers to start quickly: each tally is some 100 KB, cleared.
 pub(crate) fn tallies(workers: usize) -> usize {
     (TALLIES / workers.max(1)).clamp(3, 8)
 }
 
-/// The tallies of all workers together, as far as each has no fewer than it needs.
+/// The tallies of all workers together, if each worker has no fewer than it needs.
 const TALLIES: usize = 128;
 
-/// How far a run is, and what happened in its last interval.
+/// The progress of a run, and the figures of its last interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Whether the window has begun.
@@ -42,7 +42,7 @@ pub struct Progress {
     pub total: Span,
     /// Reads and writes that completed per second in the last interval.
     pub iops: f64,
-    /// Trims that did.
+    /// Trims that completed per second in the last interval.
     pub trims: f64,
     /// Bytes per second in the last interval.
     pub bandwidth: f64,
@@ -50,21 +50,21 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// What has been merged of one worker so far.
+/// The merged work of one worker so far.
 #[derive(Clone)]
 struct Merged {
     tally: Tally,
     depth_ns: u128,
     /// For each region.
     spreads: Vec<Spread>,
-    /// What it did until it started its last I/O, as far as is known.
+    /// Its work until it started its last I/O, as far as is known.
     whole: LastStart,
-    /// Whether it has started that.
+    /// Whether it has started its last I/O.
     drains: bool,
 }
 
 impl Merged {
-    /// Adds what an interval has of the time before the last start.
+    /// Adds the part of an interval before the last start.
     fn add_whole(&mut self, tally: &Tally) {
         if self.drains {
             return;
@@ -79,7 +79,7 @@ impl Merged {
         }
     }
 
-    /// What it leaves if it ended then, as far as it told.
+    /// Its result if it ended then, as far as it has reported.
     fn outcome(&self, end: Instant) -> Outcome {
         Outcome {
             ledger: self.tally.ledger,
@@ -94,7 +94,8 @@ impl Merged {
         }
     }
 
-    /// What it did while its load was whole, in a window that long; none where it was until its end.
+    /// Its work while its load was complete, in a window of that length; none if the load was
+    /// complete until its end.
     fn whole(&self, window_start: Instant, window: Span) -> Option<Whole> {
         let length = self.whole.at.since(window_start);
         (self.drains && length < window).then(|| Whole {
@@ -109,18 +110,18 @@ impl Merged {
     }
 }
 
-/// A slice of the series to which not every worker has contributed yet.
+/// A slice of the series to which some workers have not contributed yet.
 #[derive(Clone)]
 struct Slice {
     end: Instant,
     in_window: bool,
-    /// The time that its workers have told of, in worker nanoseconds.
+    /// The time that its workers have reported, in worker nanoseconds.
     covered: u64,
     bytes: [Bytes; 2],
     trims: u64,
     failed: u64,
     response_time: [Histogram; 2],
-    /// At its end, of the worker that is furthest behind.
+    /// The lag at its end, of the worker that is furthest behind.
     lag: Option<Span>,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct Collector<'a> {
     open: BTreeMap<(Instant, u32), Slice>,
     series: Series,
     failed: u64,
-    /// Where the window ends if whoever watches has seen enough.
+    /// The end of the window if the observer has seen enough.
     early_end: Option<Instant>,
 }
 
@@ -166,12 +167,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The window ends there because enough is known.
+    /// The window ends there because the observer has seen enough.
     pub(crate) fn end_early(&mut self, end: Instant) {
         self.early_end = Some(end);
     }
 
-    /// Until when every worker has told of what it did.
+    /// The time until which every worker has reported.
     pub(crate) fn told_until(&self) -> Instant {
         let ends = self.merged.iter().map(|merged| merged.tally.end);
         ends.min().unwrap_or(self.timetable.start)
@@ -186,8 +187,8 @@ impl<'a> Collector<'a> {
         collector.finish(outcomes, None)
     }
 
-    /// What is known of a worker that can no longer be asked: what was in flight when it last told is
-    /// lost, and what it did since then is nobody's.
+    /// The figures of a worker that can no longer be asked: its I/Os that were in flight at its
+    /// last report are lost, and its work since then is not counted.
     pub(crate) fn last_known(&self, worker: usize, end: Option<Instant>) -> Outcome {
         let window_end = self.timetable.window_end;
         let outcome = self.merged[worker].outcome(end.unwrap_or(window_end).min(window_end));
@@ -197,8 +198,8 @@ impl<'a> Collector<'a> {
         Outcome { ledger, errors, gave_up: true, leaves_ios: true, ..outcome }
     }
 
-    /// Adds what a worker did in an interval, and empties the tally for its next use. Gives the
-    /// progress when a slice of the series became complete.
+    /// Adds the work of a worker in an interval, and empties the tally for its next use. Returns
+    /// the progress when a slice of the series became complete.
     pub(crate) fn add(&mut self, worker: usize, tally: &mut Tally) -> Option<Progress> {
         let stream = self.plans[worker].stream;
         let contributors = self.contributors[&stream];
@@ -235,9 +236,9 @@ impl<'a> Collector<'a> {
         Some(self.close(key, slice))
     }
 
-    /// The slice of the stream that the tally belongs to. A worker that could not hand over in time
-    /// leaves one tally for several slices of the others: those become one, so that no two slices
-    /// of a stream overlap and each holds what happened in it.
+    /// The slice of the stream to which the tally belongs. A worker that could not hand over in
+    /// time leaves one tally for several slices of the others: those become one, so that no two
+    /// slices of a stream overlap and each holds the I/Os of its time.
     fn take_overlapping(&mut self, stream: u32, tally: &Tally) -> ((Instant, u32), Slice) {
         let overlaps = |(key, slice): (&(Instant, u32), &Slice)| {
             (key.1 == stream && key.0 < tally.end && tally.start < slice.end).then_some(*key)
@@ -284,8 +285,8 @@ impl<'a> Collector<'a> {
         progress
     }
 
-    /// The record, once every worker has ended, and the run's end if that came because all that was
-    /// asked for was done.
+    /// The record, once every worker has ended, and the run's end if it came because all requested
+    /// I/Os were done.
     pub(crate) fn finish(mut self, outcomes: Vec<Outcome>, done: Option<Instant>) -> Record {
         while let Some((key, slice)) = self.open.pop_first() {
             self.close(key, slice);
@@ -295,7 +296,7 @@ impl<'a> Collector<'a> {
         let last = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(table.start);
         let ended = done.unwrap_or(last).min(last);
         let window = ended.since(table.window_start);
-        // Who had nothing left to do went on with empty slices until it knew of the end.
+        // A worker that had nothing left to do went on with empty slices until it knew of the end.
         series.retain(|interval| interval.start < window);
         stretches.retain(|stretch| stretch.start < window);
         let cut = |start: Span, length: Span| length.min(window - start);
@@ -337,8 +338,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// The I/Os of each bucket, all workers together; what each did to each region is compared over
-/// buckets then instead of over intervals. None if they were not counted until here.
+/// The I/Os of each bucket, all workers together; the spread of each worker's I/Os over its regions
+/// is then computed over buckets instead of intervals. None if they were not counted until here.
 fn in_buckets<'a>(
     length: Span,
     window: Span,
@@ -373,7 +374,7 @@ impl Slice {
         }
     }
 
-    /// Takes the lag of the later one of two ends, and of two that are alike the longer one.
+    /// Takes the lag of the later of two ends, and of two equal ends the longer lag.
     fn be_behind(&mut self, end: Instant, lag: Option<Span>) {
         self.lag = match end.cmp(&self.end) {
             Ordering::Less => self.lag,
@@ -417,7 +418,7 @@ fn tally(plan: &WorkerPlan, new: fn(usize, bool, bool) -> Tally) -> Tally {
     new(plan.regions.len(), plan.pace.is_open(), plan.flush.is_some() || plan.trims)
 }
 
-/// What the worker did to each of its regions.
+/// The worker's I/Os in each of its regions.
 fn cells(plan: &WorkerPlan, tally: Tally, spreads: Vec<Spread>) -> Vec<Cell> {
     let pairs = |flows: Vec<Flow>| {
         let mut flows = flows.into_iter();

@@ -1,7 +1,7 @@
-//! Applies a point to targets and records what every I/O did.
+//! Applies a point to targets and records the outcome of every I/O.
 //!
 //! The hot loop in `worker` is generic over [`backend::Backend`] and its schedule; the backend owns
-//! the clock. So the loop that is tested through hours of virtual time in seconds is the loop that
+//! the clock. So the loop that tests run through hours of virtual time in seconds is the loop that
 //! drives io_uring. The engine does not know why a point runs.
 //!
 //! `unsafe` occurs only in the real backends, in `realtime` and `workplace`, in `buffers` and `memory`,

@@ -1,5 +1,5 @@
-//! The memory that buffers lie in: the allocator's, or large pages, of which the host has to have
-//! reserved as many. It is one stretch either way, so that the hot loop sees no difference.
+//! The memory of buffers: the allocator's, or large pages, which the host has to have reserved. It
+//! is one stretch either way, so that the hot loop sees no difference.
 
 #![expect(unsafe_code, reason = "large pages have no safe interface")]
 
@@ -9,11 +9,11 @@ use std::ptr::NonNull;
 
 use fathom_core::{Bytes, Refusal};
 
-/// Where the host says how large its large pages are, and how many are free.
+/// The folder in which the host reports the size of its large pages, and how many are free.
 const MEMINFO: &str = "/proc/meminfo";
 
-/// Memory that is there: every page of it was touched, so that none has to be found while I/Os are
-/// timed.
+/// Memory that is present: every page of it was touched, so that no page fault occurs while I/Os
+/// are timed.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -21,12 +21,12 @@ pub(crate) struct Memory {
     owner: Owner,
 }
 
-/// Which of all buffers belong to one slot that has its own, where slots do not share.
+/// Which of all buffers belong to one slot that has its own, if slots do not share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deal {
-    /// How many share them: each has every so manieth buffer.
+    /// The number of sharers: each has every n-th buffer.
     pub(crate) among: u32,
-    /// Which one this is.
+    /// The place of this one.
     pub(crate) which: u32,
 }
 
@@ -35,35 +35,35 @@ impl Deal {
     pub(crate) const ALL: Self = Self { among: 1, which: 0 };
 }
 
-/// What large pages are asked for, which says how many it takes in all.
+/// The option that requests large pages, which gives the total number in errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
-    /// The buffers of one of several that have a worker's buffers together.
+    /// The buffers of one of several sharers that have a worker's buffers together.
     Buffers(Deal),
-    /// What all workers write from.
+    /// The memory that all workers write from.
     Pool,
 }
 
-/// Who gets it back.
+/// The owner to which it returns.
 #[derive(Debug)]
 enum Owner {
-    /// The allocator, which gave so much.
+    /// The allocator, with this length.
     Allocator {
-        /// What was reserved.
+        /// The reserved large pages.
         capacity: usize,
     },
     /// The kernel.
     Kernel,
 }
 
-// SAFETY: it is owned, as a Vec is. The kernel may still have parts of it, and does not care which
-// thread asks for the others.
+// SAFETY: it is owned, as a Vec is. The kernel may still have parts of it, and it does not matter
+// which thread asks for the others.
 unsafe impl Send for Memory {}
-// SAFETY: who shares it reads it, as a Vec that is shared.
+// SAFETY: sharers only read it, as with a Vec that is shared.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// So many zeros; none if there is not so much memory.
+    /// This many zeros; none if there is too little memory.
     pub(crate) fn usual(length: usize) -> Option<Self> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(length).ok()?;
@@ -74,11 +74,11 @@ impl Memory {
         Some(Self { start, length, owner: Owner::Allocator { capacity } })
     }
 
-    /// At least so many zeros in large pages.
+    /// At least this many zeros in large pages.
     ///
     /// # Errors
     ///
-    /// When fewer of them are free than it takes.
+    /// When fewer of them are free than needed.
     pub(crate) fn large(length: usize, purpose: Purpose) -> io::Result<Self> {
         let pages = Pages::of(&fs::read_to_string(MEMINFO).unwrap_or_default());
         let Some(page) = pages.size.filter(|&size| size > 0) else {
@@ -106,27 +106,28 @@ impl Memory {
         }
     }
 
-    /// A part of it, to be read. With [`Memory::address`] the kernel may have other parts meanwhile,
-    /// so that nothing here makes a reference to all of it.
+    /// A part of it, for reading. With [`Memory::address`] the kernel may have other parts
+    /// meanwhile, so that no code here makes a reference to all of it.
     #[inline]
     pub(crate) fn part(&self, start: usize, length: usize) -> &[u8] {
         let address = self.address(start, length);
-        // SAFETY: so many bytes are there, initialized, and borrowed as `self` is. Who gave the kernel
-        // this part to write to asks for it when it has come back: a backend asserts that the slot that
-        // it belongs to is not in flight.
+        // SAFETY: this many bytes exist, are initialized, and are borrowed as `self` is. A caller
+        // that gave the kernel this part to write to asks for it after it has come back: a backend
+        // asserts that the slot to which it belongs is not in flight.
         unsafe { std::slice::from_raw_parts(address, length) }
     }
 
-    /// A part of it, to be changed.
+    /// A part of it, for changes.
     #[inline]
     pub(crate) fn part_mut(&mut self, start: usize, length: usize) -> &mut [u8] {
         let address = self.address(start, length);
-        // SAFETY: as above, and nobody here has another part of it while `self` is borrowed for change.
-        // The kernel has none of these bytes, as above.
+        // SAFETY: as above, and no other code here has another part of it while `self` is borrowed
+        // for change. The kernel has none of these bytes, as above.
         unsafe { std::slice::from_raw_parts_mut(address, length) }
     }
 
-    /// Where a part of it is, for the kernel, which reads and writes it behind the compiler's back.
+    /// The address of a part of it, for the kernel, which reads and writes it behind the compiler's
+    /// back.
     #[inline]
     pub(crate) fn address(&self, start: usize, length: usize) -> *mut u8 {
         assert!(start <= self.length && length <= self.length - start);
@@ -145,32 +146,33 @@ impl Drop for Memory {
                 });
             }
             Owner::Kernel => {
-                // SAFETY: the whole mapping, which nobody refers to any more.
+                // SAFETY: the whole mapping, which has no other references any more.
                 unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
             }
         }
     }
 }
 
-/// That large pages cannot be had, within the error of a backend that asked for them.
+/// The message that large pages are not available, within the error of a backend that asked for
+/// them.
 fn refused(problem: String, remedy: String) -> io::Error {
     let refusal = Refusal::denied("--large-pages", problem, remedy);
     io::Error::new(io::ErrorKind::OutOfMemory, refusal)
 }
 
-/// What is to be said where large pages are why something failed.
+/// The remedy if large pages caused the failure.
 pub(crate) fn no_large_pages(error: &io::Error) -> Option<&Refusal> {
     error.get_ref()?.downcast_ref()
 }
 
-/// What the host says of its large pages.
+/// The host's report on its large pages.
 #[derive(Debug, PartialEq, Eq)]
 struct Pages {
     /// In bytes; none without any.
     size: Option<usize>,
-    /// How many are free, and not promised to anybody.
+    /// How many are free and not reserved.
     free: u64,
-    /// How many there are.
+    /// The number of all.
     total: u64,
 }
 
@@ -198,7 +200,7 @@ impl Pages {
         };
         let each = length.div_ceil(size) as u64;
         let needed = each * u64::from(deal.among);
-        // Those before this one have theirs.
+        // The sharers before this one have theirs.
         let missing = (each * u64::from(deal.among - deal.which)).saturating_sub(self.free).max(1);
         let problem = format!(
             "{what} {needed} {} of {}, and {missing} {} missing",

@@ -1,4 +1,4 @@
-//! A target that is open for a run, and what backends have to know of it.
+//! A target that is open for a run, and the facts that backends need about it.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ pub struct OpenTarget {
     pub name: String,
     /// The open file.
     pub file: Arc<File>,
-    /// How large it is.
+    /// Its size.
     pub size: Bytes,
-    /// What offsets, lengths and memory have to be multiples of; 1 when buffered.
+    /// Offsets, lengths and memory have to be multiples of these; 1 when buffered.
     pub alignment: Bytes,
-    /// What NVMe commands have to say, where they reach the target as they are.
+    /// The common part of NVMe commands, if they reach the target directly.
     pub passthrough: Option<Passthrough>,
 }
 
-/// What every NVMe command to a target says.
+/// The common part of every NVMe command to a target.
 #[derive(Clone, Debug)]
 pub struct Passthrough {
     /// The namespace.

@@ -1,8 +1,8 @@
 //! Serves I/Os by Linux native AIO, which works in containers that forbid io_uring.
 //!
-//! It is asynchronous for direct access only: a buffered I/O is served while it is submitted.
-//! Never frees memory that the kernel may still write to, and never waits for a hung device when it
-//! is dropped: `Lent` leaks a context with I/Os in flight, with its buffers.
+//! It is asynchronous for direct access only: a buffered I/O is served while it is submitted. Never
+//! frees memory that the kernel may still write to, and never waits for a hung device when it is
+//! dropped: `Lent` leaks a context with I/Os in flight, and its buffers.
 
 #![expect(unsafe_code, reason = "native AIO has no safe interface, and the kernel moves the data")]
 
@@ -62,14 +62,14 @@ struct IoEvent {
 const _: () = assert!(size_of::<ControlBlock>() == 64);
 const _: () = assert!(size_of::<IoEvent>() == 32);
 
-/// A context of native AIO. To destroy it waits for what is in flight: where there is something,
-/// [`Lent`] keeps it from being dropped.
+/// A context of native AIO. Destroying it waits for the I/Os in flight; if there are any, [`Lent`]
+/// keeps it from being dropped.
 struct Context(libc::c_ulong);
 
 impl Context {
     fn new(events: u32) -> io::Result<Self> {
         let mut id: libc::c_ulong = 0;
-        // SAFETY: the kernel writes one word, which is there.
+        // SAFETY: the kernel writes one word, which exists.
         let result = unsafe { libc::syscall(libc::SYS_io_setup, events, &raw mut id) };
         match result {
             0 => Ok(Self(id)),
@@ -85,11 +85,11 @@ impl Drop for Context {
     }
 }
 
-/// What the kernel has while I/Os are in flight. It is dropped in this order.
+/// The memory that the kernel uses while I/Os are in flight. It is dropped in this order.
 struct AioResources {
     context: Context,
     buffers: Buffers,
-    /// Open as long as I/Os name them by number.
+    /// Open as long as I/Os refer to them by number.
     files: Vec<File>,
 }
 
@@ -101,14 +101,14 @@ pub struct Aio {
     addresses: Box<[[u64; 2]]>,
     /// One for each slot. The kernel has copied a block when the submitting call returns.
     blocks: Box<[ControlBlock]>,
-    /// The blocks that were pushed and not yet taken by the kernel, from `first_queued` on.
+    /// The blocks that were pushed and that the kernel has not yet taken, from `first_queued` on.
     queue: Vec<*mut ControlBlock>,
     first_queued: usize,
-    /// Where the kernel puts what completed.
+    /// The kernel puts completions here.
     events: Box<[IoEvent]>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
-    /// What each read and each write says besides.
+    /// The flags of each read and each write.
     flags: CallFlags,
     /// Which slots are in flight. Asserted, because the kernel owns their buffers.
     busy: Box<[bool]>,
@@ -185,7 +185,7 @@ impl Aio {
     /// Queues a slot's block.
     #[inline]
     fn queue(&mut self, slot: u32) {
-        // What could not be submitted is moved to the front before the vector would grow.
+        // Blocks that could not be submitted move to the front before the vector would grow.
         if self.queue.len() == self.queue.capacity() {
             self.queue.drain(..self.first_queued);
             self.first_queued = 0;
@@ -193,8 +193,8 @@ impl Aio {
         self.queue.push(ptr::from_mut(&mut self.blocks[slot as usize]));
     }
 
-    /// Gives the kernel what is queued. An I/O that it refuses completes with its errno; what it
-    /// has no room for stays queued. Says whether something completed.
+    /// Gives the queued blocks to the kernel. An I/O that it refuses completes with its errno;
+    /// blocks for which it has no room stay queued. Returns whether an I/O completed.
     #[inline]
     fn submit(&mut self) -> bool {
         let mut refused = false;
@@ -220,7 +220,7 @@ impl Aio {
             if taken == 0 || matches!(errno, Some(Errno::AGAIN | Errno::INTR | Errno::NOMEM)) {
                 return refused;
             }
-            // The kernel stops at the first I/O that it refuses and tells the error of that one.
+            // The kernel stops at the first I/O that it refuses and reports the error of that one.
             let distance = self.queue[self.first_queued].addr() - self.blocks.as_ptr().addr();
             let slot = (distance / size_of::<ControlBlock>()) as u32;
             self.first_queued += 1;
@@ -234,7 +234,7 @@ impl Aio {
         refused
     }
 
-    /// Collects what has completed, all with one time stamp, after waiting for it at most `span`.
+    /// Collects the completions, all with one time stamp, after waiting for one at most `span`.
     #[inline]
     fn collect(&mut self, span: Span) -> Collected {
         let mut time = libc::timespec {
@@ -255,7 +255,7 @@ impl Aio {
         };
         if count < 0 {
             let error = io::Error::last_os_error();
-            // The others say that the call itself is wrong, which only we can mend.
+            // The others mean that the call itself is wrong, which only we can fix.
             assert!(error.kind() == io::ErrorKind::Interrupted, "io_getevents: {error}");
             return Collected::Interrupted;
         }
@@ -276,7 +276,7 @@ impl Aio {
     }
 }
 
-/// How looking for completions ended.
+/// How the check for completions ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Collected {
     Something,
@@ -337,7 +337,7 @@ impl Backend for Aio {
         self.pacer.begin();
         loop {
             let refused = self.submit();
-            // With nothing in flight there is no completion that could make room for the rest.
+            // With no I/O in flight there is no completion that could make room for the rest.
             let stuck = !self.queue.is_empty() && self.lent.in_flight() == 0;
             let wait = self.pacer.step(deadline, self.lent.in_flight() > 0);
             let span = match wait {
@@ -363,14 +363,14 @@ impl Backend for Aio {
 
 impl Drop for Aio {
     fn drop(&mut self) {
-        // What has completed in the meantime is no reason to leak.
+        // Completions in the meantime are not a reason to leak.
         while self.lent.in_flight() > 0 && self.collect(Span(0)) == Collected::Something {
             self.completed.clear();
         }
     }
 }
 
-/// Finds out whether native AIO works here: that contexts can be made and asked.
+/// Finds out whether native AIO works here: whether contexts can be created and queried.
 pub(crate) fn probe() -> io::Result<()> {
     let context = Context::new(1)?;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

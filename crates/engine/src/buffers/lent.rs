@@ -1,14 +1,15 @@
-//! What the kernel has while I/Os are in flight: their buffers, and what it reaches them by.
+//! The memory that the kernel uses while I/Os are in flight: their buffers, and the structures
+//! through which it reaches them.
 //!
-//! Whatever ends a backend, an error, a panic or a device that hangs, may drop this. Then it is freed
-//! if nothing is in flight, and otherwise left to the kernel for good: its count says which.
+//! An error, a panic or a hung device may end a backend and drop this. It is then freed if no I/O
+//! is in flight, and otherwise left to the kernel for good. The count decides.
 
 #![expect(unsafe_code, reason = "that something came back is the kernel's word")]
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-/// Something that is never dropped while the kernel has a part of it.
+/// A value that is never dropped while the kernel has a part of it.
 #[derive(Debug)]
 pub(crate) struct Lent<T> {
     what: ManuallyDrop<T>,
@@ -17,7 +18,7 @@ pub(crate) struct Lent<T> {
 }
 
 impl<T> Lent<T> {
-    /// Nothing of it is in flight.
+    /// No part of it is in flight.
     pub(crate) fn new(what: T) -> Self {
         Self { what: ManuallyDrop::new(what), in_flight: 0 }
     }
@@ -28,17 +29,17 @@ impl<T> Lent<T> {
         self.in_flight
     }
 
-    /// The kernel has taken so many more.
+    /// The kernel has taken this many more.
     #[inline]
     pub(crate) fn lend(&mut self, count: usize) {
         self.in_flight += count;
     }
 
-    /// What is lent, beside how many I/Os the kernel has.
+    /// The value, together with the number of I/Os that the kernel has.
     ///
     /// # Safety
     ///
-    /// The number goes down by nothing but what the kernel has given back, each counted once.
+    /// The number only goes down by I/Os that the kernel has given back, each counted once.
     #[inline]
     pub(crate) unsafe fn parts(&mut self) -> (&mut T, &mut usize) {
         (&mut self.what, &mut self.in_flight)
@@ -54,7 +55,7 @@ impl<T> Deref for Lent<T> {
     }
 }
 
-/// For what is not in flight. Nobody puts another thing in its place.
+/// For parts that are not in flight. The caller must not replace the value.
 impl<T> DerefMut for Lent<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
@@ -65,7 +66,7 @@ impl<T> DerefMut for Lent<T> {
 impl<T> Drop for Lent<T> {
     fn drop(&mut self) {
         if self.in_flight == 0 {
-            // SAFETY: not used again, and the kernel has none of it.
+            // SAFETY: not used again, and the kernel has no part of it.
             unsafe { ManuallyDrop::drop(&mut self.what) };
         }
     }

@@ -1,8 +1,8 @@
-//! The memory that I/Os move: aligned buffers for each slot, those for writes filled with what is to
-//! be written.
+//! The memory that I/Os move: aligned buffers for each slot; those for writes are filled with the
+//! payload.
 //!
-//! A slot always reads into the same buffer. What it writes from may be another place each time: the
-//! next one of a rotation, or any one of a pool that all workers have together.
+//! A slot always reads into the same buffer. It may write from another place each time: the next
+//! one of a rotation, or any place of a pool that all workers share.
 
 pub(crate) mod lent;
 
@@ -23,7 +23,7 @@ use crate::payload::{Content, Frame, Pool, Rotation, places};
 /// sharing a page when the kernel pins them.
 const PAGE: usize = 4096;
 
-/// What memory and lengths of direct I/O have to be multiples of on all usual devices.
+/// The alignment that direct I/O requires of memory and lengths on all usual devices.
 const SECTOR: usize = 512;
 
 /// The most that a ring registers as one buffer.
@@ -33,20 +33,20 @@ const AREA: usize = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Buffers {
     memory: Memory,
-    /// Where the first buffer starts: the allocation itself is not aligned.
+    /// The start of the first buffer: the allocation itself is not aligned.
     start: usize,
     frame: Frame,
     slots: u32,
-    /// How long all that is read into is, ...
+    /// The length of all buffers for reads, ...
     reads: usize,
-    /// ... and all that is written from, which lies behind it.
+    /// ... and of all buffers for writes, which lie behind it.
     writes: usize,
-    /// Where in that each slot writes from.
+    /// The place in the latter from which each slot writes.
     places: Box<[usize]>,
     refill: Refill,
 }
 
-/// What happens to a slot's buffer before a write.
+/// The preparation of a slot's buffer for a write.
 #[derive(Debug)]
 enum Refill {
     /// Nothing.
@@ -55,11 +55,11 @@ enum Refill {
     Rotate(Rotation),
     /// The slot takes any place of the pool.
     Wander {
-        /// What is written from.
+        /// The pool.
         pool: Arc<Pool>,
         /// Chooses the place.
         random: Xoshiro256PlusPlus,
-        /// How many places there are, a sector from each other.
+        /// The number of places, a sector apart.
         room: usize,
     },
 }
@@ -69,16 +69,16 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// When there is not so much memory.
+    /// When there is too little memory.
     pub(crate) fn new(shape: &Shape, alignment: usize) -> io::Result<Self> {
         Self::dealt(shape, alignment, Deal::ALL)
     }
 
-    /// The same for one of several that have one worker's buffers together.
+    /// The same for one of several sharers that have one worker's buffers together.
     ///
     /// # Errors
     ///
-    /// When there is not so much memory.
+    /// When there is too little memory.
     pub(crate) fn dealt(shape: &Shape, alignment: usize, deal: Deal) -> io::Result<Self> {
         assert!(alignment.is_power_of_two() && alignment >= PAGE);
         let length = shape.block_size as usize;
@@ -101,7 +101,7 @@ impl Buffers {
                 .checked_mul(frame.stride)
                 .ok_or_else(out_of_memory)?,
             (Content::Repeated(_), true) => set,
-            // It lies elsewhere, and is there already.
+            // It lies elsewhere, and exists already.
             (Content::Pool(_), true) => 0,
         };
         let total = reads
@@ -130,7 +130,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Fills what is written from, and says where each slot begins.
+    /// Fills the buffers for writes, and returns where each slot begins.
     fn fill(&mut self, shape: &Shape, deal: Deal) {
         // From the first buffer on, so that the content does not depend on where the allocation is.
         let first = self.start + self.reads;
@@ -163,8 +163,8 @@ impl Buffers {
         };
     }
 
-    /// Prepares a write of so many bytes: gives the slot other content, as far as there is other.
-    /// Says whether the slot's buffer is somewhere else now.
+    /// Prepares a write of this many bytes: gives the slot other content, if there is any. Returns
+    /// whether the slot's buffer is somewhere else now.
     #[inline]
     pub(crate) fn refresh(&mut self, slot: u32, length: u32) -> bool {
         let place = &mut self.places[slot as usize];
@@ -184,19 +184,20 @@ impl Buffers {
         }
     }
 
-    /// Where a slot's buffer begins, from the first one on; what is written from a pool lies elsewhere.
+    /// The start of a slot's buffer, counted from the first one; data from a pool lies elsewhere.
     #[inline]
     fn offset(&self, direction: Direction, slot: u32) -> usize {
         assert!(slot < self.slots);
         match direction {
             Direction::Read if 0 < self.reads => slot as usize * self.frame.stride,
-            // Who only reads has no other, and who only writes neither.
+            // A slot without writes has no buffer for writes, and one without reads has none for
+            // reads.
             Direction::Write if self.writes == 0 => slot as usize * self.frame.stride,
             Direction::Read | Direction::Write => self.reads + self.places[slot as usize],
         }
     }
 
-    /// The buffer that a slot reads into or writes from; nobody may change what is in a pool.
+    /// The buffer that a slot reads into or writes from; the content of a pool must not be changed.
     #[inline]
     pub(crate) fn get(&mut self, direction: Direction, slot: u32) -> &mut [u8] {
         let is_shared = matches!(self.refill, Refill::Wander { .. });
@@ -205,7 +206,7 @@ impl Buffers {
         self.memory.part_mut(start, self.frame.length)
     }
 
-    /// What a slot writes.
+    /// The data that a slot writes.
     #[inline]
     pub(crate) fn content(&self, slot: u32) -> &[u8] {
         if let Refill::Wander { pool, .. } = &self.refill {
@@ -216,16 +217,16 @@ impl Buffers {
         self.memory.part(start, self.frame.length)
     }
 
-    /// Where it reads into or writes from.
+    /// The place that it reads into or writes from.
     #[inline]
     pub(crate) fn address(&self, direction: Direction, slot: u32) -> *mut u8 {
         match &self.refill {
-            // A write takes data out of it and changes nothing. Who only writes has no place for reads,
-            // and uses none.
+            // A write takes data out of it and changes nothing. A slot without reads has no place
+            // for reads, and uses none.
             Refill::Wander { .. } if direction == Direction::Write || self.reads == 0 => {
                 self.content(slot).as_ptr().cast_mut()
             }
-            // No reference, which would say that nobody else has it.
+            // No reference, which would claim exclusive access.
             _ => {
                 let start = self.start + self.offset(direction, slot);
                 self.memory.address(start, self.frame.length)
@@ -233,14 +234,14 @@ impl Buffers {
         }
     }
 
-    /// How long each is.
+    /// The length of each.
     #[inline]
     pub(crate) fn length(&self) -> usize {
         self.frame.length
     }
 
-    /// All memory in the areas that a ring can register, each buffer whole in one of them; none where
-    /// blocks of a pool are so long that they cannot be.
+    /// All memory in the areas that a ring can register, each buffer whole in one of them; none if
+    /// blocks of a pool are too long for that.
     pub(crate) fn areas(&self) -> Vec<(*mut u8, usize)> {
         let length = self.frame.area();
         let parts = |from: usize, to: usize| {
@@ -262,7 +263,7 @@ impl Buffers {
         areas
     }
 
-    /// The area that a slot's buffer is in.
+    /// The area that contains a slot's buffer.
     #[inline]
     pub(crate) fn area(&self, direction: Direction, slot: u32) -> u16 {
         let length = self.frame.area();
@@ -284,13 +285,13 @@ impl Buffers {
 }
 
 impl Frame {
-    /// How long the areas are that such buffers are registered in.
+    /// The length of the areas in which such buffers are registered.
     fn area(&self) -> usize {
         (AREA / self.stride).max(1) * self.stride
     }
 
-    /// The distance between the starts of the areas that a pool of this length is registered in: a
-    /// buffer may be anywhere in it, so that areas overlap by one. None where they cannot.
+    /// The distance between the starts of the areas in which a pool of this length is registered: a
+    /// buffer may be anywhere in it, so that areas overlap by one. None if that is impossible.
     fn overlapping(&self, pool: usize) -> Option<usize> {
         match pool <= AREA {
             true => Some(usize::MAX),
@@ -301,11 +302,11 @@ impl Frame {
     }
 }
 
-/// What the buffers have to be aligned to for all of these targets.
+/// The alignment that buffers need for all of these targets.
 ///
 /// # Errors
 ///
-/// When a target asks for what is no power of two.
+/// When a target asks for an alignment that is not a power of two.
 pub(crate) fn alignment(targets: &[OpenTarget]) -> io::Result<usize> {
     let mut alignment = PAGE;
     for target in targets {

@@ -1,9 +1,9 @@
-//! The ceiling of one worker, found in some milliseconds before a run: what an I/O costs it when
-//! nothing is behind the backend.
+//! The ceiling of one worker, found in some milliseconds before a run: the cost of an I/O with
+//! nothing behind the backend.
 //!
-//! A run has it measured anew instead of reading what an earlier one found: a clock rate, a
-//! mitigation or a neighbour may have changed. It is told as CPU time for each I/O and not as a rate,
-//! so that a thread that was kept off its CPU for a while does not look slower than it is.
+//! Each run measures it anew instead of reading an earlier result: a clock rate, a mitigation or a
+//! neighbor may have changed. It is CPU time for each I/O and not a rate, so that a thread that was
+//! kept off its CPU for a while does not look slower than it is.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -32,16 +32,16 @@ const WARM_UP: Span = Span::from_us(500);
 /// Some thousand I/Os at every depth.
 const WINDOW: Span = Span::from_ms(2);
 
-/// Fewer I/Os say nothing: the thread was kept off its CPU for nearly all of the window.
+/// Fewer I/Os mean that the thread was kept off its CPU for nearly all of the window.
 const ENOUGH: u64 = 100;
-/// How often that is tried again.
+/// How often this is tried again.
 const ATTEMPTS: u32 = 5;
-/// How long to wait for it at most. A host on which nothing comes of some milliseconds of CPU in this
-/// time is measured without a ceiling.
+/// How long to wait for it at most. A host that does not give some milliseconds of CPU time within
+/// this time is measured without a ceiling.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Measures what one worker of a backend can do at most. Takes some milliseconds; none where the
-/// backend does not let itself be measured, or has no ceiling as simulated ones.
+/// Measures the ceiling of one worker of a backend. Takes some milliseconds; none if the backend
+/// cannot be measured, or has no ceiling, like simulated ones.
 pub fn ceiling(backend: BackendKind) -> Option<Ceiling> {
     let (target, opened) = match backend {
         BackendKind::Uring => (NullTarget::NopRing, no_target(SIZE)),
@@ -53,16 +53,17 @@ pub fn ceiling(backend: BackendKind) -> Option<Ceiling> {
     let work = move || match backend {
         BackendKind::Uring => measure::<NopRing>(&targets, &[1, 32], &sender),
         BackendKind::Aio => measure::<Aio>(&targets, &[1, 32], &sender),
-        // With more in flight others do the work, and the worker's CPU time says nothing.
+        // With more in flight other threads do the work, and the worker's CPU time says nothing.
         BackendKind::Sync | BackendKind::Sim => measure::<Sync>(&targets, &[1], &sender),
     };
-    // On a thread of its own, which takes with it what a backend asks of its thread.
+    // On a separate thread, so that the preparation that a backend needs for its thread ends with
+    // it.
     thread::Builder::new().name("fathom-ceiling".to_owned()).spawn(work).ok()?;
     let costs = costs.recv_timeout(PATIENCE).ok()?;
     (!costs.is_empty()).then_some(Ceiling { backend, target, costs })
 }
 
-/// Sends what an I/O costs at each depth.
+/// Sends the cost of an I/O at each depth.
 fn measure<B: RealBackend>(targets: &[OpenTarget], depths: &[u32], costs: &SyncSender<Vec<Cost>>) {
     let mut backends = Vec::new();
     let found = depths.iter().map(|&depth| {
@@ -76,15 +77,15 @@ fn measure<B: RealBackend>(targets: &[OpenTarget], depths: &[u32], costs: &SyncS
         // So that the run's own rings find the lockable memory that these have taken.
         backends.clear();
     }
-    // Who asked may have lost patience.
+    // The caller may have given up.
     let _ = costs.send(found.unwrap_or_default());
-    // The kernel needs tens of milliseconds to take a context of native AIO apart. The run begins
-    // in the meantime.
+    // The kernel needs tens of milliseconds to destroy a context of native AIO. The run begins in
+    // the meantime.
     drop(backends);
 }
 
-/// What an I/O costs a worker with so many in flight, none if nothing completed; and the backend,
-/// which takes its time to end.
+/// The cost of an I/O for a worker with this many in flight, none if no I/O completed; and the
+/// backend, whose end takes time.
 fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<(Option<Cost>, B)> {
     let point = point(queue_depth, 1, WINDOW);
     let plans = plan::divide(&point);
@@ -110,7 +111,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
                 interval: WINDOW,
                 buckets: None,
             },
-            // Nobody asks how long it waited, and these milliseconds are its own.
+            // Its waiting is not recorded, and these milliseconds are its own.
             cpu: || Some(ThreadTime { cpu: own_cpu(), wait: None }),
             ends_early: &|| false,
             stopped: &|| false,
@@ -128,7 +129,7 @@ fn cost<B: RealBackend>(targets: &[OpenTarget], queue_depth: u32) -> io::Result<
     Ok((found, backend))
 }
 
-/// Takes every interval, and keeps none: the ledger counts.
+/// Takes every interval and keeps none: the ledger counts.
 struct Forget;
 
 impl Sink for Forget {

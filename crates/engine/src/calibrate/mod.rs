@@ -1,7 +1,8 @@
-//! What the engine itself can do on this host: the ceiling of every measurement made here.
+//! The ceiling of the engine on this host: the limit of every measurement made here.
 //!
 //! It is found with the real loop, the real histograms and the real backend, on targets that cost
-//! nothing or next to nothing: a ring that does nothing, and /dev/zero. Nothing is written anywhere.
+//! nothing or next to nothing: a ring whose entries do nothing, and /dev/zero. Nothing is written
+//! anywhere.
 
 mod ceiling;
 
@@ -29,9 +30,9 @@ pub use ceiling::ceiling;
 const SIZE: Bytes = Bytes(1 << 30);
 /// Bytes of one I/O.
 const BLOCK: Bytes = Bytes(4096);
-/// What is always there to be read, and costs the kernel as little as reading can.
+/// A file that can always be read, and whose reads cost the kernel as little as possible.
 const ZEROS: &str = "/dev/zero";
-/// The queue depths on a ring that does nothing: what sharing a call is worth.
+/// The queue depths on a ring whose entries do nothing: they show the gain from sharing a call.
 const NOP_DEPTHS: [u32; 5] = [1, 4, 8, 16, 32];
 /// The queue depths elsewhere, and with all CPUs.
 const DEPTHS: [u32; 2] = [1, 32];
@@ -39,7 +40,7 @@ const DEPTHS: [u32; 2] = [1, 32];
 /// One run of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is read.
+    /// The target of the reads.
     pub target: NullTarget,
     /// I/Os in flight for each worker.
     pub queue_depth: u32,
@@ -47,8 +48,8 @@ pub struct Step {
     pub workers: u32,
 }
 
-/// The runs of a calibration of a backend, on a host with so many CPUs for us: with one worker, and
-/// with one for each CPU.
+/// The runs of a calibration of a backend, on a host with this many usable CPUs: with one worker,
+/// and with one for each CPU.
 pub fn steps(backend: BackendKind, cpus: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut add = |target, depths: &[u32], workers| {
@@ -71,7 +72,7 @@ pub fn steps(backend: BackendKind, cpus: u32) -> Vec<Step> {
 ///
 /// # Errors
 ///
-/// When a backend, a thread or /dev/zero is not to be had, or reading it fails.
+/// When a backend, a thread or /dev/zero is not available, or reading it fails.
 ///
 /// # Panics
 ///
@@ -93,15 +94,15 @@ pub fn run(step: Step, backend: BackendKind, window: Span) -> Result<Row, RunErr
     Ok(Row { target, queue_depth, workers, window: record.window, cpu, service_time })
 }
 
-/// Sleeps so many times as an idle worker of an open loop does, and says how late that ended. None
-/// where no sleep came to its end.
+/// Sleeps this many times like an idle worker of an open loop, and returns how late these sleeps
+/// ended. None if no sleep came to its end.
 pub fn wake_up(sleeps: u32) -> Option<WakeUp> {
     let late = clock::late_sleeps(sleeps);
     (late.count() > 0).then_some(WakeUp { asked: clock::TRIAL_SLEEP, late })
 }
 
-/// Runs the engine's loop on rings that do nothing: closed loops of random reads of 4 KiB, so many
-/// in flight for each worker.
+/// Runs the engine's loop on rings whose entries do nothing: closed loops of random reads of 4 KiB,
+/// this many in flight for each worker.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! What a file system counts up, or draws, each time it gives an inode's number to another file. It is
-//! in the handle by which an NFS server would find the file again, and so it is told of a file that is
-//! neither open for reading nor for writing.
+//! The generation number that a file system counts up, or draws, each time it gives an inode's
+//! number to another file. It is part of the handle by which an NFS server would find the file
+//! again, so it is available for a file that is open neither for reading nor for writing.
 
 #![expect(unsafe_code, reason = "a file's handle has no safe interface")]
 
@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 /// The longest handle.
 const LONGEST: usize = 128;
 
-/// As the kernel fills it in.
+/// The handle as the kernel fills it in.
 #[repr(C)]
 struct Handle {
     bytes: u32,
@@ -18,14 +18,14 @@ struct Handle {
     content: [u32; LONGEST / 4],
 }
 
-/// The generation of an inode with this number, from the file systems whose handles are known to have
-/// one: ext2 to ext4, f2fs and others in one form, XFS in another. A handle of another form, such as
-/// that of FUSE, which is another one after each mount, does not have the number where it is looked for.
+/// The generation of an inode with this number, from the file systems whose handles are known to
+/// have one: ext2 to ext4, f2fs and others in one form, XFS in another. A handle of another form
+/// does not have the number in the expected place; FUSE's, for example, changes with each mount.
 pub(super) fn of(file: &File, inode: u64) -> Option<u32> {
     let mut handle = Handle { bytes: LONGEST as u32, kind: 0, content: [0; LONGEST / 4] };
     let mut mount = 0;
-    // SAFETY: the path is an empty string with its end; the handle is a `file_handle` with as much room
-    // behind it as it says, aligned as that is; both outlive the call.
+    // SAFETY: the path is an empty string with its terminator; the handle is a `file_handle` with
+    // as much room behind it as it says, aligned as required; both outlive the call.
     let result = unsafe {
         libc::name_to_handle_at(
             file.as_raw_fd(),
@@ -53,7 +53,7 @@ fn generation((kind, content): (i32, &[u32]), inode: u64) -> Option<u32> {
         (LONG, &[one, other, generation]) if whole([one, other]) == inode => Some(generation),
         _ => None,
     }
-    // What counts nothing says always the same.
+    // A file system without a counter always gives the same number.
     .filter(|generation| *generation != 0)
 }
 

@@ -1,6 +1,6 @@
-//! Opens what was looked at, and nothing that took its place since. A path is followed once, without
-//! links, to a handle that neither reads nor writes; that is judged, and what is then opened to be read
-//! or written is the handle's own file, whatever its name leads to by then.
+//! Opens the file that was examined, and nothing that took its place since. A path is followed
+//! once, without links, to a handle that neither reads nor writes. The handle's file is judged, and
+//! the same file is then opened to be read or written, wherever its name leads by then.
 
 mod generation;
 
@@ -15,12 +15,12 @@ use fathom_core::facts::FileIdentity;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::Errno;
 
-/// A handle of what has this path, which was resolved before: a link in it is none that was there when
-/// the user named it. It can be asked what it is, and opened by [`reopen`].
+/// A handle of the file at this path, which was resolved before: a link in it was not there when
+/// the user named it. The handle can be queried, and opened by [`reopen`].
 ///
 /// # Errors
 ///
-/// When there is nothing, or a link has taken the place of a part of the path (ELOOP).
+/// When there is no file, or a link has taken the place of a part of the path (ELOOP).
 pub(crate) fn find(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     // Again and again, because a rename anywhere makes the kernel give up its check.
@@ -41,11 +41,12 @@ pub(crate) fn find(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens what a handle of this path stands for.
+/// Opens the file that a handle of this path stands for.
 ///
 /// # Errors
 ///
-/// When it cannot be opened so, or, without /proc, something else has taken its place (ELOOP).
+/// When it cannot be opened in this way, or, without /proc, another file has taken its place
+/// (ELOOP).
 pub(crate) fn reopen(
     (found, path): (&File, &Path),
     options: &mut OpenOptions,
@@ -64,11 +65,11 @@ pub(crate) fn reopen(
     }
 }
 
-/// What makes an open file itself.
+/// The identity of an open file.
 ///
 /// # Errors
 ///
-/// When it cannot be asked.
+/// When it cannot be queried.
 pub fn identity(file: &File) -> io::Result<FileIdentity> {
     let metadata = file.metadata()?;
     let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -1,16 +1,16 @@
-//! What follows from the facts for a test: the conclusions of `inspect`. Each is a sentence that
-//! says what is so and what to do about it, and nothing is said that the facts do not show.
+//! The conclusions of `inspect`: what the facts mean for a test. Each is a sentence with the fact
+//! and the remedy, and says nothing that the facts do not show.
 
 use fathom_core::facts::{
     FileSystem, Host, InUse, Layer, LayerKind, OverlayLayer, Target, TargetKind,
 };
 use fathom_core::{Bytes, typed_path};
 
-/// What somebody who wants to measure this target should know, most important first.
+/// The advice for a user who wants to measure this target, most important first.
 pub fn advice(host: &Host, target: &Target) -> Vec<String> {
     let mut found = Vec::new();
     match target.kind {
-        // Nothing below, and nothing that could be done about it.
+        // Nothing below, and no possible remedy.
         TargetKind::Simulated | TargetKind::CharacterDevice => return found,
         TargetKind::File
         | TargetKind::BlockDevice
@@ -30,12 +30,12 @@ pub fn advice(host: &Host, target: &Target) -> Vec<String> {
     found
 }
 
-/// What of the memory can cache: the machine's, or what the cgroup allows.
+/// The memory that can cache: the machine's, or the cgroup's limit.
 fn memory(host: &Host) -> Bytes {
     host.memory_limit.unwrap_or(host.memory)
 }
 
-/// Whether the target is memory itself, so that what is said about disks and caches is moot.
+/// Whether the target is memory itself, so that advice about disks and caches does not apply.
 fn is_memory(target: &Target) -> bool {
     let kind = target.file_system.as_ref().map(|found| found.kind.as_str());
     matches!(kind, Some("tmpfs" | "ramfs"))
@@ -147,7 +147,7 @@ fn about_file_system(target: &Target, file_system: &FileSystem, found: &mut Vec<
 
 fn page_cache(host: &Host, target: &Target, found: &mut Vec<String>) {
     let memory = memory(host);
-    // Of a folder, nobody knows yet how large the file will be.
+    // The size of the future file in a folder is not known.
     let sized = target.kind != TargetKind::Folder && 0 < target.size.0;
     if is_memory(target) || memory.0 == 0 || !sized {
         return;
@@ -181,7 +181,7 @@ fn sizes(target: &Target, found: &mut Vec<String>) {
         _ => {}
     }
     let largest = queues().filter_map(|queue| queue.max_request).min();
-    // Below what people measure bandwidth with, the split takes part in the result.
+    // Below the block sizes of bandwidth tests, the split affects the result.
     if let Some(largest) = largest.filter(|size| 0 < size.0 && size.0 < 4 * Bytes::MIB) {
         found.push(format!(
             "The kernel splits blocks larger than {largest} into several requests, which then count \
@@ -280,7 +280,7 @@ fn queue_depth(disks: &[&Layer], found: &mut Vec<String>) {
     let depth = |layer: &&Layer| {
         let queue = layer.queue.as_ref()?;
         let requests = queue.nr_requests?.saturating_mul(queue.hardware_queues?);
-        // A disk that takes fewer commands than the kernel has requests is the limit.
+        // A disk that accepts fewer commands than the kernel has requests is the limit.
         let own = layer.disk.as_ref().and_then(|disk| disk.device_queue_depth);
         Some(own.map_or(requests, |own| own.min(requests)))
     };

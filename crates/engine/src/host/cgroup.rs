@@ -1,4 +1,4 @@
-//! What the control groups of this process allow: version 1, version 2, and both at once.
+//! The limits of the control groups of this process: version 1, version 2, and both at once.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use fathom_core::{Bytes, Span};
 use super::mounts::{Mount, mounts};
 use super::system::{Number, System, parse_number, read_text};
 
-/// What version 1 writes where there is no limit is about 8 EiB; no machine has that much.
+/// Version 1 writes about 8 EiB if there is no limit; no machine has that much.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// The weight that every group has unless it was given another.
+/// The default weight of every group.
 const USUAL_WEIGHT: u64 = 100;
 
 /// The files of version 1 with limits of devices, each a line "8:16 1048576".
@@ -95,8 +95,8 @@ impl Groups {
         unified.chain(first).min_by(f64::total_cmp)
     }
 
-    /// What they allow at these layers' devices. In version 2 every group around this process's own
-    /// counts; in version 1 the kernel looks at its own alone.
+    /// Their limits on these layers' devices. In version 2 every group around this process's own
+    /// counts; in version 1 the kernel considers its own alone.
     pub(crate) fn io_limits(&self, layers: &[Layer]) -> Vec<IoLimit> {
         let first = self.block.iter().take(1).flat_map(|folder| {
             FIRST_IO.iter().flat_map(move |&(name, kind)| first_io(folder, name, kind))
@@ -120,8 +120,8 @@ impl Groups {
         found
     }
 
-    /// How long some thread has waited for memory: in the own group where it tells, else on the
-    /// machine.
+    /// How long some thread has waited for memory: in the own group if it reports this, otherwise
+    /// on the machine.
     pub(crate) fn memory_stalled(&self, system: &System) -> Option<Span> {
         let own = self.unified.first().and_then(|own| read_text(&own.join("memory.pressure")));
         let text = own.or_else(|| system.text("proc/pressure/memory"))?;
@@ -131,13 +131,13 @@ impl Groups {
         Some(Span(us.saturating_mul(1000)))
     }
 
-    /// The least weight that any of them gives its threads against its neighbors, as a share of the
-    /// default; none if that is the default or more.
+    /// The smallest weight that any of them gives its threads relative to its neighbors, as a share
+    /// of the default; none if that is the default or more.
     pub(crate) fn cpu_weight(&self) -> Option<f64> {
         let number =
             |folder: &PathBuf, file: &str| read_text(&folder.join(file))?.parse::<f64>().ok();
         let unified = self.unified.iter().filter_map(|folder| {
-            // A group that is idle has next to no weight, whatever its weight says.
+            // A group that is idle has next to no weight, regardless of its setting.
             match number(folder, "cpu.idle") {
                 Some(1.0) => Some(0.0),
                 _ => Some(number(folder, "cpu.weight")? / 100.0),
@@ -165,7 +165,8 @@ impl Groups {
     }
 }
 
-/// A limit as a file of a group has it: of which device (of all if none), of what, how much, where.
+/// A limit in a file of a group: of which device (of all if none), of which quantity, the figure,
+/// the file.
 type FoundLimit = (Option<Number>, IoLimitKind, u64, PathBuf);
 
 /// The limits in a file of version 1.
@@ -252,7 +253,7 @@ fn folders(
         .take_while(|folder| folder.starts_with(&top))
         .map(|folder| folder.to_owned())
         .collect();
-    // The parents of a group in another namespace ("/../x") are not ours to see.
+    // The parents of a group in another namespace ("/../x") are not visible here.
     found.retain(|folder| folder.is_dir());
     found
 }

@@ -1,7 +1,7 @@
-//! What a target's content is like, from samples: read before a run, past the page cache where that is
-//! possible, so that a run that reads nothing but zeros or one block over and over is known for it.
+//! Samples of a target's content: read before a run, without the page cache if possible, so that a
+//! run that reads nothing but zeros or one block over and over is detected.
 //!
-//! Never writes, never reads more than some hundred blocks, and never for long.
+//! Never writes, never reads more than some hundred blocks, and never takes long.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -16,36 +16,36 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
-/// What is looked at as one block: the unit in which devices look for equal ones.
+/// The size of a sample: the unit in which devices look for equal blocks.
 const UNIT: u64 = 4096;
 /// Samples of a target, at most.
 const SAMPLES: usize = 256;
-/// Samples of all targets together, at most, where there are many.
+/// Samples of all targets together, at most, if there are many.
 const SAMPLES_OF_ALL: usize = 2048;
-/// A target of many has so many at least.
+/// A target among many has at least this many.
 const SAMPLES_LEAST: usize = 4;
-/// So many of one target are worth waiting for beyond the time.
+/// With fewer samples of a target than this, sampling goes on beyond its usual time.
 const SAMPLES_ENOUGH: usize = 64;
-/// How long it may take, all targets together, and how long at most where too few were read by then.
+/// The time for all targets together, and the longest time if too few blocks were read by then.
 const TIME: Duration = Duration::from_millis(100);
 const TIME_MOST: Duration = Duration::from_secs(1);
-/// A pattern that comes again after so many bytes, or fewer, is what a block is full of.
+/// A block counts as patterned if it repeats itself after this many bytes or fewer.
 const PERIOD_MAX: usize = 512;
-/// What an entropy coder saves of random bytes by chance is less than this share.
+/// The share that an entropy coder saves of random bytes by chance is less than this.
 const BY_CHANCE: f64 = 0.03;
 
-/// A range of a target: from a byte up to another.
+/// A range of a target: from one byte up to another.
 pub type ByteRange = (u64, u64);
 
-/// Samples of the targets' content in these ranges, which may overlap: for each target none if nothing
-/// of it could be read in time.
+/// Samples of the targets' content in these ranges, which may overlap: none for a target of which
+/// no block could be read in time.
 pub fn contents(targets: &[(&Target, Vec<ByteRange>)], seed: u64) -> Vec<Option<Content>> {
     let start = Instant::now();
     let count = targets.len().max(1);
     let most = (SAMPLES_OF_ALL / count).clamp(SAMPLES_LEAST, SAMPLES);
     let enough = (SAMPLES_ENOUGH / count).max(SAMPLES_LEAST);
     let sample = |(place, (target, ranges)): (usize, &(&Target, Vec<ByteRange>))| {
-        // What one target left of its time the next ones have.
+        // The time that one target does not use goes to the next ones.
         let turn = |time: Duration| start + time * (place as u32 + 1) / count as u32;
         let limits = Limits { enough, until: turn(TIME), at_most: turn(TIME_MOST) };
         let offsets = offsets(target, ranges, most, seed.wrapping_add(place as u64));
@@ -56,7 +56,7 @@ pub fn contents(targets: &[(&Target, Vec<ByteRange>)], seed: u64) -> Vec<Option<
     targets.iter().enumerate().map(sample).collect()
 }
 
-/// What the blocks of this file are like that a pool of this size is filled from, as far as it reaches.
+/// Samples of this file, from which a pool of this size is filled, as far as the pool reaches.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ fn block_size(target: &Target) -> u64 {
     target.direct_alignment.map_or(UNIT, |alignment| alignment.0.max(UNIT).next_multiple_of(UNIT))
 }
 
-/// Where to look, within what the target has.
+/// The places to sample, within the target's size.
 fn offsets(target: &Target, ranges: &[ByteRange], most: usize, seed: u64) -> Vec<u64> {
     let size = target.size.0;
     let within = |&(from, to): &ByteRange| (from.min(size), to.min(size));
@@ -101,10 +101,10 @@ fn offsets(target: &Target, ranges: &[ByteRange], most: usize, seed: u64) -> Vec
     places(&apart, block_size(target), most, seed)
 }
 
-/// Whole blocks of the ranges, which do not overlap, each once and in an order by chance: every one if
-/// they are no more than `most`, else half of them by chance, each followed by the one that is further
-/// on by a large power of two, so that content that repeats itself after any smaller power of two has
-/// equal pairs.
+/// Whole blocks of the ranges, which do not overlap, each once and in random order: all of them if
+/// they are no more than `most`; otherwise half of them at random, each followed by the one at a
+/// distance of a large power of two, so that content that repeats itself after any smaller power of
+/// two has equal pairs.
 fn places(ranges: &[ByteRange], block: u64, most: usize, seed: u64) -> Vec<u64> {
     let whole = |&(from, to): &ByteRange| {
         let first = from.next_multiple_of(block);
@@ -143,8 +143,8 @@ fn places(ranges: &[ByteRange], block: u64, most: usize, seed: u64) -> Vec<u64> 
     numbers.into_iter().map(offset).collect()
 }
 
-/// Reads the blocks, as many as there is time for. One that cannot be read is left out: the run will
-/// say so itself.
+/// Reads the blocks, as many as there is time for. A block that cannot be read is left out: the run
+/// will report the error itself.
 fn read(target: &Target, offsets: &[u64], limits: Limits) -> io::Result<Vec<Vec<u8>>> {
     let Some(path) = path(target) else { return Ok(Vec::new()) };
     let size = block_size(target) as usize;
@@ -155,7 +155,7 @@ fn read(target: &Target, offsets: &[u64], limits: Limits) -> io::Result<Vec<Vec<
         Ok(file) => file,
         Err(_) => {
             let file = open(0)?;
-            // So that no more than the blocks themselves gets into the page cache. Only a hint.
+            // So that only the blocks themselves get into the page cache. Only a hint.
             let _ = fadvise(&file, 0, None, Advice::Random);
             file
         }
@@ -176,7 +176,7 @@ fn read(target: &Target, offsets: &[u64], limits: Limits) -> io::Result<Vec<Vec<
     Ok(blocks)
 }
 
-/// What to open for the data of a target; none for what holds none of its own.
+/// The file to open for the data of a target; none for a target without data.
 fn path(target: &Target) -> Option<&Path> {
     match target.kind {
         TargetKind::File | TargetKind::BlockDevice => Some(Path::new(&target.path)),
@@ -187,7 +187,7 @@ fn path(target: &Target) -> Option<&Path> {
     }
 }
 
-/// What blocks are like, each of another place.
+/// The properties of blocks, each from another place.
 fn judge(blocks: &[Vec<u8>]) -> Content {
     let mut content =
         Content { samples: blocks.len() as u32, block: Bytes(UNIT), ..Content::default() };
@@ -210,8 +210,8 @@ fn judge(blocks: &[Vec<u8>]) -> Content {
     content
 }
 
-/// After how many bytes a block repeats itself to its end, if it is so few that it is full of a
-/// pattern (the failure function of Knuth, Morris and Pratt).
+/// The period of a block, if it is so short that the block is full of a pattern (the failure
+/// function of Knuth, Morris and Pratt).
 fn period(block: &[u8]) -> Option<usize> {
     let mut borders = vec![0usize; block.len()];
     let mut border = 0;
@@ -226,8 +226,8 @@ fn period(block: &[u8]) -> Option<usize> {
     (period <= PERIOD_MAX.min(block.len() / 2)).then_some(period)
 }
 
-/// The share of a block that an entropy coder saves: 1 - H / 8, with H the entropy of its bytes in bits
-/// (Shannon 1948). What comes of chance alone counts as nothing.
+/// The share of a block that an entropy coder saves: 1 - H / 8, with H the entropy of its bytes in
+/// bits (Shannon 1948). A share that chance explains counts as zero.
 fn saved(block: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     block.iter().for_each(|&byte| counts[usize::from(byte)] += 1);

@@ -1,4 +1,4 @@
-//! What the kernel counts: CPU time, the devices' I/Os, this process's own time.
+//! The kernel's counters: CPU time, the devices' I/Os, this process's own time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ fn arrays(system: &System, targets: &[Target]) -> Vec<ArrayState> {
     numbers.into_iter().filter_map(|number| array_state(&system.device(number)?)).collect()
 }
 
-/// The journals of the file systems that the targets are on, of those that tell.
+/// The journals of the file systems that hold the targets, if they have figures.
 fn journals(system: &System, targets: &[Target]) -> Vec<Journal> {
     let mut found: Vec<Journal> = Vec::new();
     for target in targets {
@@ -70,8 +70,8 @@ fn journals(system: &System, targets: &[Target]) -> Vec<Journal> {
 /// A block of ext4's journal, as nearly every file system has them.
 const JOURNAL_BLOCK: u64 = 4096;
 
-/// Transactions of the journal on a device, and what they wrote: one block more than what was logged
-/// ends each of them. "/proc/fs/jbd2/sda1-8/info".
+/// Transactions of the journal on a device, and the bytes that it wrote: each transaction ends with
+/// one block more than was logged. "/proc/fs/jbd2/sda1-8/info".
 fn jbd2(system: &System, device: &str) -> Option<(u64, u64)> {
     let inside = format!("{device}-");
     let folder = system.names("proc/fs/jbd2").into_iter().find(|n| n.starts_with(&inside))?;
@@ -93,7 +93,7 @@ fn xfs_log(system: &System, device: &str) -> Option<(u64, u64)> {
     Some((fields.next()??, fields.next()??.saturating_mul(512)))
 }
 
-/// What memory has cost so far.
+/// The cost of memory so far.
 fn memory(system: &System) -> Memory {
     let vmstat = system.text("proc/vmstat").unwrap_or_default();
     let pages = |name: &str| {
@@ -118,9 +118,9 @@ fn tracer(system: &System) -> Option<String> {
     Some(format!("{name} ({id})"))
 }
 
-/// Where a process's `stat` has, behind its name, the pages that had to be read for it, ...
+/// The place in a process's `stat`, behind its name, of the pages that had to be read for it, ...
 const MAJOR_FAULTS: usize = 9;
-/// ... and the ticks that it was in the kernel.
+/// ... and of the ticks that it was in the kernel.
 const KERNEL_TICKS: usize = 12;
 
 /// A number of this process's `stat`, by its place behind the name.
@@ -192,8 +192,8 @@ pub(super) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
     text.lines().filter_map(cpu).collect()
 }
 
-/// User and kernel time of this process. The clock is exact; the split is in ticks, as all the
-/// kernel keeps.
+/// User and kernel time of this process. The clock is exact; the split is in ticks, like all the
+/// kernel's splits.
 fn process_time(system: &System) -> (Span, Span) {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     let total = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;

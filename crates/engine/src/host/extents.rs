@@ -1,5 +1,5 @@
-//! How much of a file was ever written. What never was reads as zeros without the medium, so a
-//! measurement that reads it measures the file system alone.
+//! How much of a file was ever written. Ranges that were never written read as zeros without
+//! reaching the medium, so a measurement that reads them measures the file system alone.
 
 use std::fs::File;
 
@@ -9,10 +9,11 @@ use rustix::fs::{SeekFrom, seek};
 
 use super::fiemap;
 
-/// The most extents that are looked at: two seconds' worth. A file in more pieces counts as unknown.
+/// The largest number of extents to examine: two seconds' worth. A file in more pieces counts as
+/// unknown.
 const MOST: u64 = 2_000_000;
 
-/// The most ranges that are kept of one kind; of a file with more only the sums are known.
+/// The most ranges that are kept of one kind; for a file with more only the sums are known.
 const RANGES_MAX: usize = 100_000;
 
 /// Ranges in order, as long as there are not too many.
@@ -35,10 +36,10 @@ impl Ranges {
     }
 }
 
-/// What of a file was ever written; none if its file system cannot tell.
+/// The written parts of a file; none if its file system cannot report them.
 pub(crate) fn extents(file: &File, size: u64, file_system: &str) -> Option<Extents> {
     match file_system {
-        // These know no unwritten extents, and FIEMAP neither, but they do know their holes.
+        // These know no unwritten extents, and nor does FIEMAP, but they do know their holes.
         "tmpfs" | "zfs" => by_seeking(file, size),
         _ => by_map(file, size),
     }
@@ -75,7 +76,7 @@ fn by_map(file: &File, size: u64) -> Option<Extents> {
             }
             at = end;
         }
-        // Without progress, what is left was reserved beyond the end of the file.
+        // Without progress, the rest was reserved beyond the end of the file.
         if at == before || size <= at || batch.last().is_none_or(|extent| extent.last) {
             never.add(at, size);
             found.holes = Bytes(size - found.written.0 - found.unwritten.0);

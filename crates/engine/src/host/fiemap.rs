@@ -1,5 +1,5 @@
-//! Which extents of a file were written: the one question for which only an ioctl has an answer,
-//! FIEMAP. No popular crate wraps it, so this file does, and nothing else does anything unsafe here.
+//! Which extents of a file were written: only an ioctl has the answer, FIEMAP. No popular crate
+//! wraps it, so this file does, and contains no other unsafe code.
 #![expect(unsafe_code, reason = "FIEMAP has no safe wrapper")]
 
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 /// Extents that one call returns.
 const BATCH: usize = 512;
 
-/// Writes dirty pages first, so that what is in memory only counts as written.
+/// Writes dirty pages first, so that data that is only in memory counts as written.
 const FLAG_SYNC: u32 = 1;
 
 /// The last extent of the file.
@@ -20,7 +20,7 @@ const EXTENT_LAST: u32 = 0x1;
 /// Reserved, and never written.
 const EXTENT_UNWRITTEN: u32 = 0x800;
 
-/// Another file, a snapshot or another place of the file has a part in it.
+/// It is shared with another file, a snapshot or another place of the file.
 const EXTENT_SHARED: u32 = 0x2000;
 
 /// An extent of a file.
@@ -93,7 +93,7 @@ unsafe impl Ioctl for &mut Fiemap {
 ///
 /// # Errors
 ///
-/// `EOPNOTSUPP` or `ENOTTY` where the file system cannot tell.
+/// `EOPNOTSUPP` or `ENOTTY` if the file system cannot tell.
 pub(crate) fn extents(file: &File, start: u64) -> Result<Vec<Extent>> {
     let mut map = Box::new(Fiemap {
         header: Header {

@@ -1,5 +1,5 @@
-//! What a device holds, for whoever is asked whether it may be lost: the marks that fathom knows, and
-//! what the system knows besides. Nothing is allowed for what is not found.
+//! The content of a device, for a user who is asked whether it may be lost: the signatures that
+//! fathom knows, and the knowledge of the system. An empty answer does not allow anything.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,10 +8,11 @@ use fathom_core::facts::{InUse, Target};
 
 use super::system::{Number, System};
 
-/// Where util-linux's blkid is. It knows more marks than we do.
+/// The place of util-linux's blkid. It knows more signatures than fathom does.
 const BLKID: [&str; 2] = ["/usr/sbin/blkid", "/sbin/blkid"];
 
-/// What is found on a device, such as "/dev/sdb1: ext4", the marks that fathom knows first.
+/// The content that is found on a device, such as "/dev/sdb1: ext4", the signatures that fathom
+/// knows first.
 pub(super) fn of(system: &System, target: &Target) -> Vec<String> {
     let marks = target.in_use.iter().filter_map(|one| match one {
         InUse::Signature { device, kind } => Some(format!("{device}: {kind}")),
@@ -31,25 +32,27 @@ pub(super) fn of(system: &System, target: &Target) -> Vec<String> {
     found
 }
 
-/// What udev's database says, which is made as a device comes and as it is closed after a write.
+/// The content of udev's database, which is updated when a device appears and when it is closed
+/// after a write.
 fn by_udev(system: &System, (major, minor): Number) -> Vec<String> {
     let text = system.text(format!("run/udev/data/b{major}:{minor}")).unwrap_or_default();
     values(&text, "E:ID_FS_TYPE=", "E:ID_PART_TABLE_TYPE=")
 }
 
-/// What blkid finds by looking at the device now.
+/// The result of blkid, which examines the device now.
 fn by_blkid(path: &Path) -> Vec<String> {
     let Some(program) = BLKID.iter().find(|program| Path::new(program).exists()) else {
         return Vec::new();
     };
     let mut command = Command::new(program);
     command.args(["-p", "-o", "export", "--"]).arg(path).stdin(Stdio::null());
-    // What it cannot tell is said to be no proof.
+    // If it cannot tell, the message says that this proves nothing.
     let Ok(output) = command.output() else { return Vec::new() };
     values(&String::from_utf8_lossy(&output.stdout), "TYPE=", "PTTYPE=")
 }
 
-/// The kinds that lines with these beginnings name: of a file system or the like, of a partition table.
+/// The kinds that lines with these beginnings name: of a file system or the like, of a partition
+/// table.
 fn values(text: &str, kind: &str, table: &str) -> Vec<String> {
     let kinds = text.lines().filter_map(|line| line.strip_prefix(kind)).map(str::to_owned);
     let tables = text.lines().filter_map(|line| line.strip_prefix(table));

@@ -1,10 +1,10 @@
-//! How many I/Os the ring's own threads (io-wq) were handed, and what CPU time those threads used.
+//! How many I/Os were handed to the ring's own threads (io-wq), and the CPU time of those threads.
 //!
-//! The best witness is the kernel's tracepoint for it, counted by a perf event on each CPU: it costs
-//! nothing where nothing is handed over. An event on the worker's thread would be simpler, and makes
-//! each of its context switches 0.4 to 0.7 us dearer. Counting takes a privilege that few have
-//! besides root. The threads themselves are seen by everybody, since Linux 5.12. Nothing is changed:
-//! where tracefs is not mounted, it is opened without mounting it anywhere.
+//! The best source is the kernel's tracepoint, counted by a perf event on each CPU: it costs
+//! nothing if no I/O is handed over. An event on the worker's thread would be simpler, but makes
+//! each of its context switches 0.4 to 0.7 us more expensive. Counting takes a privilege that few
+//! users have besides root. The threads themselves are visible to everybody, since Linux 5.12.
+//! Nothing is changed: if tracefs is not mounted, it is opened without mounting it anywhere.
 #![expect(unsafe_code, reason = "perf events and the ring's queue have no safe wrapper")]
 
 use std::fs::{self, File};
@@ -20,13 +20,13 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use super::system::System;
 use super::thread_time::wait_of;
 
-/// Where the tracepoint's number stands, below tracefs.
+/// The file with the tracepoint's number, below tracefs.
 const TRACEPOINT: &str = "events/io_uring/io_uring_queue_async_work/id";
 /// Where tracefs usually is.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// How the kernel names those threads: with the number of the thread that submits behind it.
+/// The kernel's names for those threads: with the number of the thread that submits behind it.
 const NAME: &str = "iou-wrk-";
-/// And those that submit what is in a ring.
+/// And for the threads that submit the entries of a ring.
 const SUBMITTER: &str = "iou-sqp-";
 /// The longest filter that names every thread; the kernel takes less than a page.
 const FILTER_MAX: usize = 4000;
@@ -55,17 +55,17 @@ struct EventAttributes {
 /// Watches the ring's own threads for a session.
 #[derive(Debug, Default)]
 pub struct IoWqWatch {
-    /// Found out when it is first needed: no run starts later for it.
+    /// Determined when it is first needed, so that no run starts later because of it.
     means: Option<Allowed>,
-    /// One for each CPU, for the threads that there were when they were made.
+    /// One for each CPU, for the threads that existed when they were made.
     events: Vec<File>,
 }
 
-/// What this kernel and our privileges allow.
+/// The method that this kernel and the privileges allow.
 #[derive(Debug)]
 struct Allowed {
     tracepoint: Option<Tracepoint>,
-    /// Whether the threads are ours, rather than the kernel's.
+    /// Whether the threads belong to the process rather than to the kernel.
     shows_threads: bool,
 }
 
@@ -73,23 +73,23 @@ struct Allowed {
 #[derive(Debug)]
 struct Tracepoint {
     number: u64,
-    /// Counts nothing, and keeps the tracepoint in use: the last one to leave it waits for tens of
-    /// milliseconds, which is longer than some points are.
+    /// Counts nothing, and keeps the tracepoint in use: the last user to leave it waits for tens of
+    /// milliseconds, which is longer than some points.
     _keeper: File,
 }
 
 impl IoWqWatch {
     /// Begins to count for the threads that this process has now. To be called when the workers
-    /// are there.
+    /// exist.
     pub fn aim(&mut self) {
         let means = self.means.get_or_insert_with(Allowed::find);
         self.events.clear();
         let Some(tracepoint) = &means.tracepoint else { return };
-        // None counted is better than some.
+        // Counting none is better than counting some.
         self.events = tracepoint.count(&thread_ids()).unwrap_or_default();
     }
 
-    /// What was handed over since this was aimed, and the threads that there are now.
+    /// The I/Os that were handed over since this was aimed, and the threads that exist now.
     pub fn read(&self) -> IoWq {
         let shows_threads = self.means.as_ref().is_some_and(|means| means.shows_threads);
         IoWq {
@@ -125,7 +125,7 @@ impl Tracepoint {
         Ok(Self { number, _keeper: event(number, first_cpu())? })
     }
 
-    /// Counts on every CPU what these threads hand over.
+    /// Counts on every CPU the I/Os that these threads hand over.
     fn count(&self, threads: &[u32]) -> io::Result<Vec<File>> {
         let filter = filter(threads);
         online_cpus(&System::real())
@@ -144,8 +144,9 @@ impl Tracepoint {
             .collect()
     }
 
-    /// This, if it sees what is handed over on purpose. A thread's number in a container is not the
-    /// one that the kernel filters by, and what cannot see one I/O would call every run clean.
+    /// This, if it sees an I/O that is handed over on purpose. A thread's number in a container is
+    /// not the one that the kernel filters by, and a counter that cannot see one I/O would call
+    /// every run clean.
     fn tested(self, mut ring: IoUring) -> io::Result<Self> {
         let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let events = self.count(&[own])?;
@@ -166,7 +167,7 @@ impl Tracepoint {
     }
 }
 
-/// The number's text, from a tracefs that is mounted nowhere. It takes the privilege to mount.
+/// The number's text, from a tracefs that is mounted nowhere. This takes the privilege to mount.
 fn from_unmounted_tracefs() -> io::Result<String> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
@@ -177,7 +178,7 @@ fn from_unmounted_tracefs() -> io::Result<String> {
     Ok(text)
 }
 
-/// An event that counts a tracepoint on one CPU, whichever thread comes by.
+/// An event that counts a tracepoint on one CPU, for any thread that runs there.
 fn event(number: u64, cpu: u32) -> io::Result<File> {
     let attributes = EventAttributes {
         kind: PERF_TYPE_TRACEPOINT,
@@ -198,7 +199,7 @@ fn event(number: u64, cpu: u32) -> io::Result<File> {
         )
     };
     match i32::try_from(result) {
-        // SAFETY: the kernel has just made this descriptor, and nobody else has it.
+        // SAFETY: the kernel has just made this descriptor, and it has no other owner.
         Ok(descriptor @ 0..) => Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) })),
         _ => Err(io::Error::last_os_error()),
     }
@@ -212,8 +213,9 @@ fn sum(events: &[File]) -> io::Result<u64> {
     })
 }
 
-/// Says to the kernel which threads are meant, with a zero at the end. Of too many to name each, it
-/// is the range from the first to the last: those of one process are mostly next to each other.
+/// The filter that names the threads for the kernel, with a zero at the end. If there are too many
+/// to name each, it is the range from the first to the last: those of one process are mostly next
+/// to each other.
 fn filter(threads: &[u32]) -> Vec<u8> {
     let each: Vec<String> = threads.iter().map(|id| format!("common_pid=={id}")).collect();
     let mut text = each.join("||");
@@ -241,7 +243,8 @@ fn named(system: &System, name: &str) -> Vec<u32> {
     ids.filter(is_named).collect()
 }
 
-/// How long each of the rings' threads was ready to run and did not, as far as the kernel says.
+/// How long each of the rings' threads was ready to run and did not run, as far as the kernel
+/// reports it.
 fn waits(system: &System) -> Vec<(u32, Span)> {
     let ids = [named(system, NAME), named(system, SUBMITTER)].concat();
     ids.into_iter().filter_map(|id| Some((id, wait_of(system, id)?.time))).collect()

@@ -1,6 +1,6 @@
-//! The loop devices that are attached, and what each of them shows: a file or a block device, as the
-//! kernel itself knows it. The name of that file in sysfs says little: it may be covered by a mount,
-//! removed, or mean something else in this mount namespace.
+//! The loop devices that are attached, and the file or block device that each of them shows, from
+//! the kernel itself. The name of that file in sysfs says little: it may be covered by a mount,
+//! removed, or mean another file in this mount namespace.
 
 #![expect(unsafe_code, reason = "what a loop device shows has no safe interface")]
 
@@ -23,7 +23,7 @@ type Inode = (u64, u64);
 pub(super) struct Backing {
     /// Itself.
     pub(super) inode: Inode,
-    /// The file of a layer that it is, if it is one of an overlay.
+    /// The file of a layer behind it, if it is a file of an overlay.
     pub(super) real: Option<Inode>,
 }
 
@@ -34,7 +34,7 @@ impl Backing {
         Self { inode, real: layered(system, mounts, path) }
     }
 
-    /// Whether what is written to one is written to the other.
+    /// Whether a write to one is a write to the other.
     pub(super) fn is(&self, other: &Self) -> bool {
         let others = [Some(other.inode), other.real];
         others.contains(&Some(self.inode)) || self.real.is_some() && others.contains(&self.real)
@@ -46,25 +46,25 @@ impl Backing {
 pub(super) struct LoopDevice {
     /// Itself.
     pub(super) device: DeviceFolder,
-    /// The path of what it shows, as sysfs has it.
+    /// The path of the file or device that it shows, as sysfs has it.
     pub(super) name: String,
-    /// What it shows.
+    /// The file or device that it shows.
     pub(super) shows: Shown,
 }
 
-/// What a loop device shows.
+/// The content of a loop device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     /// A block device.
     Device(Number),
     /// A file.
     File {
-        /// Which one.
+        /// Its identity.
         file: Backing,
-        /// Whether it is the file that its name leads to, because the kernel could not be asked.
+        /// Whether it was found by its name, because the kernel could not be asked.
         by_name: bool,
     },
-    /// A file that cannot be told: the kernel cannot be asked, and its name leads nowhere.
+    /// An unknown file: the kernel cannot be asked, and its name leads nowhere.
     Unknown,
 }
 
@@ -95,12 +95,12 @@ pub(super) fn loops(system: &System) -> Vec<LoopDevice> {
 
 fn shown(system: &System, mounts: &[Mount], device: &DeviceFolder, name: &str) -> Shown {
     let named = fs::metadata(system.path(name)).ok();
-    // The numbers of a node say nothing of a machine that is laid out in a folder.
+    // The numbers of a node do not apply to a machine that is laid out in a folder.
     let asked = system.is_real().then(|| ask(device).ok()).flatten();
     match (asked, named) {
         (Some(Asked { device: Some(number), .. }), _) => Shown::Device(number),
         (Some(Asked { inode, .. }), named) => {
-            // What has its name by now may be something else.
+            // Another file may have its name by now.
             let file = named
                 .filter(|named| (named.dev(), named.ino()) == inode)
                 .map(|named| Backing::of(system, mounts, Path::new(name), &named));
@@ -114,7 +114,7 @@ fn shown(system: &System, mounts: &[Mount], device: &DeviceFolder, name: &str) -
     }
 }
 
-/// The file of a layer that a file of an overlay is, if it is one.
+/// The file of a layer behind a file of an overlay, if it is one.
 fn layered(system: &System, mounts: &[Mount], path: &Path) -> Option<Inode> {
     let id = super::mount_id(&system.path(path));
     let mount = mount_of(mounts, path, id).filter(|mount| mount.kind == "overlay")?;
@@ -123,7 +123,7 @@ fn layered(system: &System, mounts: &[Mount], path: &Path) -> Option<Inode> {
     Some((file.dev(), file.ino()))
 }
 
-/// What the kernel says that a loop device shows.
+/// The kernel's answer for a loop device.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     inode: Inode,
@@ -147,13 +147,13 @@ struct Status {
     /// The number of the file's file system.
     file_system: u64,
     inode: u64,
-    /// Which device the file is, if it is one.
+    /// The device's number, if the file is a device.
     shown_device: u64,
-    /// Its offset, its limit, its number, its flags and its name, which nobody asks for.
+    /// Its offset, its limit, its number, its flags and its name, which are not used.
     rest: [u64; 26],
 }
 
-/// LOOP_GET_STATUS64, which dates from before numbers said how long an answer is.
+/// LOOP_GET_STATUS64, which dates from before ioctl numbers contained the length of an answer.
 const GET_STATUS: Opcode = 0x4c05;
 
 fn status(node: &File) -> io::Result<Status> {

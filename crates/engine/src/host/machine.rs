@@ -7,7 +7,7 @@ use super::cgroup::Groups;
 use super::system::System;
 use crate::workplace;
 
-/// What is known about a machine. The clock is left for the caller, who measures it.
+/// The facts about a machine. The caller, who measures the clock, fills it in.
 pub(crate) fn host(system: &System) -> Host {
     let uname = rustix::system::uname();
     let groups = Groups::read(system);
@@ -31,7 +31,7 @@ pub(crate) fn host(system: &System) -> Host {
     }
 }
 
-/// How this process ranks against others.
+/// The rank of this process among others.
 fn rank(system: &System, groups: &Groups) -> Rank {
     // The name in brackets may contain anything; the fields begin behind its end.
     let stat = system.text("proc/self/stat").unwrap_or_default();
@@ -53,9 +53,9 @@ fn rank(system: &System, groups: &Groups) -> Rank {
     }
 }
 
-/// Where a process's `stat` has, behind its name, its nice value, ...
+/// The place in a process's `stat`, behind its name, of its nice value, ...
 const NICE: usize = 16;
-/// ... and the policy of the scheduler.
+/// ... and of the scheduling policy.
 const POLICY: usize = 38;
 
 /// The CPUs that this process may run on.
@@ -67,7 +67,7 @@ fn cpus() -> u32 {
     }
 }
 
-/// The CPUs that this process may run on, by their numbers, and where they are.
+/// The numbers and the places of the CPUs that this process may run on.
 fn cpu_places(system: &System) -> Vec<CpuPlace> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
     let most = rustix::thread::CpuSet::MAX_CPU;
@@ -103,7 +103,7 @@ fn cpu_model(system: &System) -> Option<String> {
         })
     };
     field("model name").or_else(|| field("cpu")).or_else(|| field("cpu model")).or_else(|| {
-        // Arm tells numbers only.
+        // Arm reports numbers only.
         let implementer = field("CPU implementer")?;
         Some(format!("CPU implementer {implementer}, part {}", field("CPU part")?))
     })
@@ -122,7 +122,8 @@ fn memory(system: &System) -> Bytes {
     let kib = text.lines().find_map(|line| {
         line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
     });
-    // Where /proc is not mounted or may not be read the system still tells; of a made-up one nobody does.
+    // If /proc is not mounted or may not be read, the system call still answers; for a laid-out
+    // machine there is no such answer.
     let told = || {
         let system = rustix::system::sysinfo();
         system.totalram.saturating_mul(u64::from(system.mem_unit))
@@ -131,7 +132,7 @@ fn memory(system: &System) -> Bytes {
     Bytes(bytes.unwrap_or_else(|| if system.is_real() { told() } else { 0 }))
 }
 
-/// The hypervisor and the container that the process seems to run in.
+/// The hypervisor and the container in which the process seems to run.
 fn virtualization(system: &System) -> Option<String> {
     let found: Vec<String> =
         [hypervisor(system), container(system)].into_iter().flatten().collect();

@@ -46,10 +46,10 @@ pub use presence::Presence;
 pub(crate) use thread_time::{ThreadTime, own_cpu};
 pub use users::{User, users};
 
-/// What /dev/zero and the like count as: they have no size, and a region needs one.
+/// The nominal size of /dev/zero and the like: they have no size, and a region needs one.
 pub const CHARACTER_DEVICE_SIZE: Bytes = Bytes(1 << 40);
 
-/// What is known about this machine, without its clock, which takes time to measure.
+/// The facts about this machine, without its clock, which takes time to measure.
 pub fn host() -> Host {
     machine::host(&System::real())
 }
@@ -60,11 +60,11 @@ pub fn counters(targets: &[Target]) -> Counters {
     counters::counters(&System::real(), targets)
 }
 
-/// What a file or device is, down its device stack. Opens nothing for writing.
+/// The kind of a file or device, and its device stack. Opens nothing for writing.
 ///
 /// # Errors
 ///
-/// When the path cannot be looked at, or is neither a file nor a device that can be measured.
+/// When the path cannot be examined, or is neither a file nor a device that can be measured.
 pub fn target(name: &Path) -> Result<Target, TargetError> {
     let system = System::real();
     let (mut target, found, metadata) = look_at(name)?;
@@ -95,7 +95,7 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     refuse_pseudo(&target)?;
     let path = target.path.clone();
     let path = Path::new(&path);
-    // A file that may be written but not read is as good a target; what is inside stays unknown.
+    // A file that may be written but not read is also a valid target; its content stays unknown.
     if let Ok(file) = found::reopen((&found, path), OpenOptions::new().read(true), libc::O_NONBLOCK)
     {
         let kind = target.file_system.as_ref().map_or("", |found| &found.kind);
@@ -107,8 +107,8 @@ pub fn target(name: &Path) -> Result<Target, TargetError> {
     Ok(target)
 }
 
-/// Who uses a target by now that this process has open to write to it: somebody may have come since it
-/// was looked at. What it holds does not count, and neither does what this process does with it.
+/// The users of a target that this process has open for writing: a program may have begun to use it
+/// since it was examined. Its content does not count, and neither does the use by this process.
 pub(crate) fn uses_of_open(target: &Target, file: &File) -> io::Result<Vec<InUse>> {
     let system = System::real();
     let device = |number| system.device(number);
@@ -128,7 +128,7 @@ pub(crate) fn uses_of_open(target: &Target, file: &File) -> io::Result<Vec<InUse
     })
 }
 
-/// What of a target was ever written by now; none where that cannot be told.
+/// The parts of a target that were written so far; none if that cannot be told.
 pub fn extents_of(target: &Target) -> Option<Extents> {
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(&target.path).ok()?;
@@ -137,12 +137,12 @@ pub fn extents_of(target: &Target) -> Option<Extents> {
     metadata.is_file().then(|| extents::extents(&file, metadata.len(), kind)).flatten()
 }
 
-/// What is known about the place of files that do not exist yet: the file system of a folder and
-/// what is below. Its size is what is free.
+/// The facts about a folder for files that do not exist yet: its file system and the layers below.
+/// Its size is the free space.
 ///
 /// # Errors
 ///
-/// When the path cannot be looked at, or is no folder.
+/// When the path cannot be examined, or is not a folder.
 pub fn folder(name: &Path) -> Result<Target, TargetError> {
     let system = System::real();
     let (mut target, found, metadata) = look_at(name)?;
@@ -162,8 +162,8 @@ pub fn folder(name: &Path) -> Result<Target, TargetError> {
     Ok(target)
 }
 
-/// The number of the mount that a path is on, where the kernel tells it (Linux 5.8), and of its file
-/// system elsewhere; links are not followed. None where there is nothing.
+/// The number of the mount that a path is on, if the kernel reports it (Linux 5.8), and of its file
+/// system otherwise; links are not followed. None if there is no file.
 pub fn mount_id(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID);
     match found.ok().filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0) {
@@ -172,7 +172,8 @@ pub fn mount_id(path: &Path) -> Option<u64> {
     }
 }
 
-/// What is found on a device, in words: the marks that fathom knows, and what udev or blkid know.
+/// The content that is found on a device, in words: the signatures that fathom knows, and the
+/// findings of udev or blkid.
 pub(crate) fn holds(target: &Target) -> Vec<String> {
     holds::of(&System::real(), target)
 }
@@ -183,7 +184,7 @@ pub(crate) fn is_read_only(number: (u32, u32)) -> bool {
     device.is_some_and(|device| device.parse::<u32>("ro").is_some_and(|ro| ro != 0))
 }
 
-/// The path with every link resolved, a handle of what is there, and what that is.
+/// The path with every link resolved, a handle of the file there, and its metadata.
 fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
     let shown = name.to_string_lossy().into_owned();
     let failed = |cause| TargetError::from_looking(name, cause);
@@ -207,7 +208,8 @@ fn look_at(name: &Path) -> Result<(Target, File, fs::Metadata), TargetError> {
     Ok((target, found, metadata))
 }
 
-/// /dev/null, /dev/zero and /dev/full, which cost nothing: to measure what fathom itself costs.
+/// /dev/null, /dev/zero and /dev/full, which cost nothing: they serve to measure the cost of fathom
+/// itself.
 pub(crate) fn is_calibration_device(number: u64) -> bool {
     matches!(split_number(number), (1, 3 | 5 | 7))
 }
@@ -270,7 +272,7 @@ fn add_file_system(system: &System, target: &mut Target, metadata: &fs::Metadata
     });
 }
 
-/// What /proc, /sys and the like show is the kernel, not storage.
+/// /proc, /sys and the like show the kernel, not storage.
 fn refuse_pseudo(target: &Target) -> Result<(), TargetError> {
     let kind = target.file_system.as_ref().map(|found| found.kind.as_str());
     match kind.filter(|kind| !mounts::is_storage(kind)) {
@@ -312,8 +314,8 @@ fn file_system(mount: &Mount, path: &Path) -> FileSystem {
     }
 }
 
-/// What a file system counts its blocks in: its fragments, where it has such. The other size is what
-/// it likes best, which on network file systems is hundreds of times as large.
+/// The unit in which a file system counts its blocks: its fragments, if it has them. The other size
+/// is the preferred one, which on network file systems is hundreds of times as large.
 fn block_unit(fragment: u64, preferred: u64) -> u64 {
     match fragment {
         0 => preferred,
@@ -329,8 +331,9 @@ fn copies_on_write(mount: &Mount) -> bool {
 /// The flag against compression, of linux/fs.h, which rustix has no name for.
 const FS_NOCOMP_FL: u32 = 0x400;
 
-/// btrfs and others can be told for one file, or for a folder's new files, to compress (`btrfs property
-/// set`, `chattr +c`) or not to, or to overwrite in place, and then they do not compress.
+/// btrfs and others have settings for one file, or for a folder's new files (`btrfs property set`,
+/// `chattr +c`): to compress, not to compress, or to overwrite in place, which also means no
+/// compression.
 fn attributes(target: &mut Target, file: &File) {
     let Some(file_system) = target.file_system.as_mut() else { return };
     let Ok(flags) = ioctl_getflags(file) else { return };
@@ -348,12 +351,13 @@ fn attributes(target: &mut Target, file: &File) {
     }
 }
 
-/// Whether the flag that asks for compression does something there: ext4 and XFS keep it and do nothing.
+/// Whether the flag that requests compression has an effect there: ext4 and XFS keep it and ignore
+/// it.
 fn compresses(kind: &str) -> bool {
     matches!(kind, "btrfs" | "f2fs" | "bcachefs" | "jffs2" | "ubifs" | "nilfs2")
 }
 
-/// Whether every file is compressed, whatever is said of it.
+/// Whether every file is compressed, regardless of its own settings.
 fn is_forced(options: &str) -> bool {
     options.split(',').any(|option| option.starts_with("compress-force"))
 }

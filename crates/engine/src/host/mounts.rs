@@ -1,4 +1,4 @@
-//! What is mounted where, from /proc/self/mountinfo.
+//! The mounts, from /proc/self/mountinfo.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use super::system::{Number, System, parse_number};
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// What statx calls the mount's id.
+    /// The mount's id in statx.
     pub(crate) id: u64,
-    /// The file system's device; anonymous (major 0) for what is on no device or on several.
+    /// The file system's device; anonymous (major 0) for a file system on no device or on several.
     pub(crate) device: Number,
     /// The folder of the file system that is mounted.
     pub(crate) root: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: String,
     /// The options of the mount and of its file system, without repetition.
     pub(crate) options: String,
-    /// The file system.
+    /// The kind of the file system.
     pub(crate) kind: String,
-    /// What is mounted.
+    /// The source of the mount.
     pub(crate) source: String,
 }
 
@@ -37,8 +37,8 @@ impl Mount {
         self.option("ro").is_some()
     }
 
-    /// The paths that may be of files which hold what it shows: its source, and what an EROFS names
-    /// besides it.
+    /// The paths of files that may hold the content that it shows: its source, and the additional
+    /// files of an EROFS.
     pub(crate) fn image_files(&self) -> impl Iterator<Item = &str> {
         let besides = self.options.split(',').filter_map(|option| option.strip_prefix("device="));
         std::iter::once(self.source.as_str()).chain(besides).filter(|path| path.starts_with('/'))
@@ -54,8 +54,8 @@ impl Mount {
     }
 }
 
-/// File systems that are windows into the kernel: their files have no blocks, tell no size, and may
-/// do anything when they are written to.
+/// File systems that are windows into the kernel: their files have no blocks, report no size, and
+/// may have any effect when they are written to.
 const NO_STORAGE: &[&str] = &[
     "binder",
     "binfmt_misc",
@@ -83,7 +83,7 @@ const NO_STORAGE: &[&str] = &[
     "xenfs",
 ];
 
-/// Whether a file system of this kind stores anything.
+/// Whether a file system of this kind stores data.
 pub(crate) fn is_storage(kind: &str) -> bool {
     !NO_STORAGE.contains(&kind)
 }
@@ -94,7 +94,7 @@ pub(crate) fn mounts(system: &System) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// The mount that a path is on: by its id where statx tells it, else the last of those with the
+/// The mount that a path is on: by its id if statx reports it, otherwise the last of those with the
 /// longest mount point.
 pub(crate) fn mount_of<'a>(mounts: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
     if let Some(mount) = mounts.iter().find(|mount| Some(mount.id) == id) {

@@ -1,8 +1,8 @@
-//! NVMe generic devices such as /dev/ng0n1: character devices that take NVMe commands as they are.
+//! NVMe generic devices such as /dev/ng0n1: character devices that take NVMe commands directly.
 //!
-//! Each stands beside a block device with the same data. Size, sectors and everything that forbids
-//! writing are that one's, and are read from its sysfs: an admin command to the device would tell
-//! the same, and might hang where the device does.
+//! Each belongs to a block device with the same data. Size, sectors and everything that forbids
+//! writing come from that device's sysfs: an admin command to the device would give the same
+//! answers, and might hang if the device does.
 #![expect(unsafe_code, reason = "asking a device for its namespace has no safe wrapper")]
 
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ use super::system::{DeviceFolder, Number, System, read_text};
 use super::{sector, stack, usage};
 use crate::target_error::TargetError;
 
-/// What memory is made of: the kernel counts a command's buffer in such pieces.
+/// The size of the pieces in which the kernel counts a command's buffer.
 const PAGE: u64 = 4096;
 
 /// The name of the NVMe generic device with this number, such as "ng0n1".
@@ -36,7 +36,7 @@ fn block_name(name: &str) -> Option<String> {
     (is_number(controller) && is_number(namespace)).then(|| format!("nvme{numbers}"))
 }
 
-/// What is known about an NVMe generic device of this name.
+/// The facts about an NVMe generic device of this name.
 pub(super) fn generic(
     system: &System,
     mut target: Target,
@@ -82,7 +82,7 @@ pub(super) fn generic(
     Ok(target)
 }
 
-/// What stands beside the data of each block, if anything does.
+/// Metadata or protection data of each block, if there is any.
 fn metadata(device: &DeviceFolder) -> Option<String> {
     // Since Linux 6.8; before, only the kind of protection shows.
     match device.parse::<u32>("metadata_bytes") {
@@ -94,9 +94,9 @@ fn metadata(device: &DeviceFolder) -> Option<String> {
     (!format.is_empty() && format != "none").then(|| format!("metadata ({format})"))
 }
 
-/// The most that one command may move, and which limit says so. The kernel cuts no passthrough
-/// command into several: it refuses what is longer. A buffer's pages lie anywhere in memory, each
-/// one segment.
+/// The most that one command may move, and the limit that sets it. The kernel does not split a
+/// passthrough command: it refuses one that is longer. A buffer's pages lie anywhere in memory,
+/// each one segment.
 fn largest(device: &DeviceFolder) -> (Bytes, &'static str) {
     let kib = device.parse::<u64>("queue/max_hw_sectors_kb");
     let segments = device.parse::<u64>("queue/max_segments");
@@ -108,9 +108,9 @@ fn largest(device: &DeviceFolder) -> (Bytes, &'static str) {
     }
 }
 
-/// The namespace that an open NVMe generic device itself says it is.
+/// The namespace number that an open NVMe generic device itself reports.
 pub(crate) fn namespace_of(device: &File) -> Answer<u32> {
-    // SAFETY: the ioctl takes no argument and touches no memory of ours.
+    // SAFETY: the ioctl takes no argument and touches no memory of this process.
     unsafe { ioctl(device, NamespaceId) }
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn namespace_of(device: &File) -> Answer<u32> {
 struct NamespaceId;
 
 // SAFETY: the opcode is NVME_IOCTL_ID, _IO('N', 0x40), which has no argument: the null pointer is
-// not looked at. Its answer is the call's own result.
+// not used. Its answer is the call's own result.
 unsafe impl Ioctl for NamespaceId {
     type Output = u32;
 
@@ -138,8 +138,8 @@ unsafe impl Ioctl for NamespaceId {
     }
 }
 
-/// Claims the block device beside, as mounting does, so that nobody can mount it while its data is
-/// written past it.
+/// Claims the block device beside it, as mounting does, so that no one can mount it while its data
+/// is written through the generic device.
 pub(crate) fn claim(namespace: &Namespace) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = Path::new(&namespace.block_device);

@@ -1,11 +1,11 @@
-//! Sees when the process was stopped, or the whole machine: times in which nothing of it ran and
-//! nothing waited for a CPU. Whatever was in flight then looks slow, and the target is not to blame.
+//! Detects when the process, or the whole machine, was stopped: times in which no thread of it ran
+//! and none waited for a CPU. I/Os in flight then look slow, although the target is not to blame.
 //!
-//! A thread of its own sleeps twenty times a second and looks at what became of each sleep. One that
-//! ended late was either kept waiting for a CPU, which the kernel counts to the nanosecond, or did not
-//! run for another reason. A process that is stopped (SIGSTOP, a freezer, a debugger) is woken to stop,
-//! so that its threads leave the CPU once more than they went to sleep; where the machine stood still
-//! the timer was late and nothing else happened. The workers pay nothing for it.
+//! A separate thread sleeps twenty times a second and examines each sleep. A sleep that ended late
+//! was either followed by a wait for a CPU, which the kernel counts to the nanosecond, or the
+//! thread did not run for another reason. A process that is stopped (SIGSTOP, a freezer, a
+//! debugger) is woken to stop, so that its threads leave the CPU once more than they went to sleep.
+//! If the machine stood still, only the timer was late. The workers have no cost from this.
 #![expect(unsafe_code, reason = "what a thread did has no safe wrapper")]
 
 use std::io;
@@ -20,14 +20,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::thread_time::ThreadTime;
 
-/// How long it sleeps at a time. As rarely as the collector, which wakes up as often.
+/// The length of a sleep. As long as the collector's, which wakes up as often.
 const NAP: Span = Span::from_ms(50);
-/// A shorter lateness is no pause: an interrupt, or the hypervisor's own scheduling.
+/// A shorter lateness does not count as a pause: it may be an interrupt, or the hypervisor's own
+/// scheduling.
 const SHORTEST: Span = Span::from_ms(20);
-/// So many are kept; of others the time alone.
+/// This many are kept; of others only the total time.
 const KEPT: usize = 16;
 
-/// Watches until it is asked what it saw.
+/// Watches until it is asked for the result.
 #[derive(Debug)]
 pub struct PauseWatch {
     /// Written to when it is to end.
@@ -49,9 +50,9 @@ impl PauseWatch {
         Ok(Self { over, thread })
     }
 
-    /// What it saw until now; nothing if its thread has come to grief.
+    /// The pauses until now; empty if its thread has failed.
     pub fn end(self) -> Option<Pauses> {
-        // If it could not be written, nobody would wake up the thread, and it would not end.
+        // If it could not be written to, the thread would not wake up and end.
         rustix::io::write(&self.over, &1u64.to_ne_bytes()).ok()?;
         self.thread.join().ok()
     }
@@ -79,24 +80,24 @@ fn watch(over: &OwnedFd) -> Pauses {
     pauses
 }
 
-/// Sleeps for a nap, or until it is woken to say what it saw, and then nothing is late. By poll,
-/// because the kernel's freezer wakes a thread from that; one that waits for a futex or for a time
-/// alone it freezes as it is, and the count of its switches would not tell.
+/// Sleeps for a nap, or until it is woken for its result, and then no sleep is late. By poll,
+/// because the kernel's freezer wakes a thread from that; it freezes a thread that waits for a
+/// futex or a timer without waking it, and the count of its switches would not show that.
 fn nap(over: &OwnedFd) -> bool {
     let timeout = Timespec { tv_sec: 0, tv_nsec: NAP.0 as i64 };
     let mut events = [PollFd::new(over, PollFlags::IN)];
     poll(&mut events, Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
-/// What the thread sees when it wakes up.
+/// The observations of the thread when it wakes up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
-    /// The time that stands still while the machine sleeps, ...
+    /// The clock that stands still while the machine is suspended, ...
     monotonic: Span,
     /// ... and the one that does not.
     boot: Span,
     time: ThreadTime,
-    /// How often the thread left the CPU of its own accord: to sleep, or to stop.
+    /// How often the thread left the CPU voluntarily: to sleep, or to stop.
     left: i64,
     /// How often it had to wait for a page of memory to be read.
     major_faults: i64,
@@ -114,8 +115,8 @@ impl Moment {
         }
     }
 
-    /// What kept the thread from waking up in time, apart from other threads, and for how long at
-    /// least: what remained of its sleep when it began is not in it.
+    /// The cause that kept the thread from waking up in time, apart from other threads, and its
+    /// shortest possible length: the rest of the sleep in which it began is not included.
     fn pause_since(&self, last: &Self) -> Option<(PauseKind, Span)> {
         let slept = self.monotonic - last.monotonic;
         let suspended = (self.boot - last.boot) - slept;
@@ -141,11 +142,11 @@ fn clock(id: ClockId) -> Span {
     Span(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// How often the calling thread left the CPU of its own accord, and how often it waited for a page.
+/// How often the calling thread left the CPU voluntarily, and how often it waited for a page.
 fn own_usage() -> (i64, i64) {
-    // SAFETY: all of it are numbers, for which zero is a value.
+    // SAFETY: all fields are numbers, for which zero is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel fills in what it is given the place of.
+    // SAFETY: the kernel fills in the structure at the given address.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     (usage.ru_nvcsw, usage.ru_majflt)
 }

@@ -1,8 +1,10 @@
-//! Whether another fathom is at the same targets, and whether they are still what was opened.
+//! Whether another fathom process is at the same targets, and whether they are still the ones that
+//! were opened.
 //!
-//! Each run marks its targets with locks on two bytes that no file reaches: one that it is there, one
-//! that it writes. They are shared locks of the open file description, which keep nobody from anything
-//! and vanish with the process; to ask for an exclusive one tells whether somebody else has such a lock.
+//! Each run marks its targets with locks on two bytes that no file reaches: one means that it is
+//! there, one that it writes. They are shared locks of the open file description, which do not
+//! restrict other programs and vanish with the process; a request for an exclusive lock shows
+//! whether another process has such a lock.
 #![expect(unsafe_code, reason = "locks of open file descriptions have no safe wrapper")]
 
 use std::fs::{self, File, OpenOptions};
@@ -16,37 +18,39 @@ use std::time::{Duration, Instant};
 use fathom_core::Bytes;
 use fathom_core::facts::{Others, Seen, Target, TargetKind};
 
-/// Where the marks are: below the largest offset, and far beyond what anything can hold.
+/// The place of the marks: below the largest offset, and far beyond any possible content.
 const PRESENT: i64 = 0x7FFF_0FA7_0000_0000;
 const WRITING: i64 = PRESENT + 1;
 
 /// Targets that are marked at most: each takes an open file.
 const MARKED_MAX: usize = 64;
 
-/// How often it is looked who else is there, at most: a run may have thousands of short intervals.
+/// The shortest time between two checks for other processes: a run may have thousands of short
+/// intervals.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a look at the targets may take: who measures does not wait for one that hangs.
+/// The longest time for a check of the targets: the measurement does not wait for a target that
+/// hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What this run has open to be seen by others, and to see what becomes of its targets. A thread of its
-/// own has it, so that a target that hangs takes only that one with it.
+/// The open files by which other processes see this run, and through which it observes its targets.
+/// A separate thread owns them, so that a target that hangs stops only that thread.
 #[derive(Debug, Default)]
 pub struct Presence {
-    /// None where nothing is marked, and where a look hangs.
+    /// None if nothing is marked, and while a check hangs.
     watcher: Option<Watcher>,
     targets: usize,
     hangs: bool,
     looked: Option<Instant>,
 }
 
-/// What is seen of targets, by their places.
+/// The observations of targets, by their places.
 type Sight = Vec<Option<Seen>>;
 
-/// The thread that looks.
+/// The thread that checks.
 #[derive(Debug)]
 struct Watcher {
-    /// Whether all is asked for that can be seen, and not only who else is there.
+    /// Whether a complete observation was requested, and not only a check for other processes.
     asks: Sender<bool>,
     sees: Receiver<Sight>,
 }
@@ -55,14 +59,14 @@ struct Watcher {
 struct WatchedTarget {
     file: File,
     path: String,
-    /// Whether locks say who else is there.
+    /// Whether locks show other processes.
     locked: bool,
-    /// Whom it has noticed so far.
+    /// The processes that it has noticed so far.
     noticed: Others,
 }
 
 impl Presence {
-    /// Marks targets; `use_of` says of a target's place whether it is used, and then whether it is
+    /// Marks targets; `use_of` says for a target's place whether it is used, and then whether it is
     /// written to.
     pub fn take(targets: &[Target], use_of: &dyn Fn(usize) -> Option<bool>) -> Self {
         let mark = |(place, target): (usize, &Target)| {
@@ -77,8 +81,8 @@ impl Presence {
         Self { watcher, targets: targets.len(), ..Self::default() }
     }
 
-    /// Looks who else is there, so that who comes and goes is noticed too. Costs a few calls a target,
-    /// four times a second at most.
+    /// Checks for other processes, so that those that come and go are noticed too. Costs a few
+    /// calls a target, four times a second at most.
     pub fn look(&mut self) {
         if self.looked.is_none_or(|last| LOOK_EVERY <= last.elapsed()) {
             self.ask(false);
@@ -86,12 +90,12 @@ impl Presence {
         }
     }
 
-    /// What is seen of the targets now, and who was noticed there so far.
+    /// The observation of the targets now, and the processes that were noticed there so far.
     pub fn seen(&mut self) -> Vec<Option<Seen>> {
         self.ask(true).unwrap_or_else(|| vec![None; self.targets])
     }
 
-    /// Whether a look at a target hangs: nothing more is seen of any.
+    /// Whether a check of a target hangs: then there are no further observations.
     pub fn hangs(&self) -> bool {
         self.hangs
     }
@@ -111,7 +115,7 @@ impl Presence {
 }
 
 impl Drop for Presence {
-    /// Waits until the marks are gone: the next trial would take them for another fathom's.
+    /// Waits until the marks are gone: the next trial would take them for another process's.
     fn drop(&mut self) {
         if let Some(Watcher { asks, sees }) = self.watcher.take() {
             drop(asks);
@@ -138,7 +142,7 @@ impl Watcher {
                     break;
                 }
             }
-            // What waits for this end waits for the marks to be gone.
+            // A receiver that waits for this end waits for the marks to be gone.
             drop(marks);
             drop(tells);
         };
@@ -210,11 +214,11 @@ fn mark(file: &File, offset: i64) -> io::Result<()> {
     }
 }
 
-/// Whether somebody else has a lock on the byte at an offset.
+/// Whether another process has a lock on the byte at an offset.
 fn is_marked(file: &File, offset: i64) -> io::Result<bool> {
     let mut lock = lock_at(libc::F_WRLCK, offset);
     // SAFETY: the descriptor is open for as long as `file` lives, and `lock`, into which the kernel
-    // writes who has the lock, is borrowed by nobody else until the call returns.
+    // writes the owner of the lock, has no other borrower until the call returns.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) } {
         0 => Ok(i32::from(lock.l_type) != libc::F_UNLCK),
         _ => Err(io::Error::last_os_error()),

@@ -1,5 +1,5 @@
-//! The number that the kernel gives a disk as it comes: another disk that gets the same device number,
-//! as the next loop device or a stick in the same port does, has another one.
+//! The number that the kernel gives a disk when it appears: another disk that gets the same device
+//! number, such as the next loop device or a stick in the same port, has another one.
 
 #![expect(unsafe_code, reason = "the number of an open disk has no safe interface")]
 

@@ -1,12 +1,12 @@
-//! The marks that file systems, arrays, volumes and partition tables leave on a device. A device
-//! with one of them holds somebody's data, whether it is mounted or not.
+//! The signatures that file systems, arrays, volumes and partition tables leave on a device. A
+//! device with one of them holds somebody's data, whether it is mounted or not.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A mark at a fixed place.
+/// A signature at a fixed place.
 struct Mark {
     kind: &'static str,
     offset: u64,
@@ -21,10 +21,10 @@ const fn mark(kind: &'static str, offset: u64, bytes: &'static [u8]) -> Mark {
 const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
 /// The magic of bcachefs.
 const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
-/// The magic of md's superblocks, in little endian, which all but ancient ones are.
+/// The magic of md's superblocks, in little endian, as in all but ancient ones.
 const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 
-/// Marks of four bytes and more, which data does not carry by chance.
+/// Signatures of four bytes and more, which data does not contain by chance.
 const MARKS: &[Mark] = &[
     mark("xfs", 0, b"XFSB"),
     mark("btrfs", 65536 + 64, b"_BHRfS_M"),
@@ -70,8 +70,8 @@ const MARKS: &[Mark] = &[
     mark("hibernation image", 4086, b"S1SUSPEND"),
 ];
 
-/// Every kind of mark that the device carries, without repetition, and why there may be more: what
-/// kept some place from being read.
+/// Every kind of signature on the device, without repetition, and the reason why there may be more:
+/// an error that kept some place from being read.
 pub(crate) fn signatures(file: &File, size: u64) -> (Vec<&'static str>, Option<io::Error>) {
     let device = Reader { file, size, failure: Cell::new(None) };
     let mut found: Vec<&'static str> = Vec::new();
@@ -100,7 +100,7 @@ impl Reader<'_> {
         self.fill(&mut bytes, offset).then_some(bytes)
     }
 
-    /// Reads what begins there; false if the device ends before, or cannot be read.
+    /// Reads the bytes at an offset; false if the device ends before, or cannot be read.
     fn fill(&self, bytes: &mut [u8], offset: u64) -> bool {
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.size);
         if !fits {
@@ -125,13 +125,14 @@ impl Reader<'_> {
         self.read(offset).map(u32::from_le_bytes)
     }
 
-    /// Where what lies so far before the end begins.
+    /// The offset of a place at this distance from the end.
     fn before_end(&self, distance: u64) -> Option<u64> {
         self.size.checked_sub(distance)
     }
 }
 
-/// ext's mark has two bytes only, so neighbors that have few possible values are looked at too.
+/// ext's signature has two bytes only, so neighboring fields with few possible values are checked
+/// too.
 fn ext(device: &Reader<'_>) -> Option<&'static str> {
     let block = device.read::<256>(1024)?;
     let u32_at =
@@ -152,7 +153,7 @@ fn ext(device: &Reader<'_>) -> Option<&'static str> {
     })
 }
 
-/// nilfs2's mark has two bytes only; its revision and block size say more.
+/// nilfs2's signature has two bytes only; its revision and block size say more.
 fn nilfs(device: &Reader<'_>) -> Option<&'static str> {
     let revision = device.u32(1024)?;
     let magic = device.read::<2>(1030)?;
@@ -170,7 +171,7 @@ fn zfs(device: &Reader<'_>) -> Option<&'static str> {
     })
 }
 
-/// An MBR, by its mark and four entries that can be such: FAT and boot loaders share the mark.
+/// An MBR, by its signature and four plausible entries: FAT and boot loaders share the signature.
 fn partition_table(device: &Reader<'_>) -> Option<&'static str> {
     let sector = device.read::<512>(0)?;
     if sector[510..] != [0x55, 0xaa] {
@@ -182,7 +183,7 @@ fn partition_table(device: &Reader<'_>) -> Option<&'static str> {
     (possible && used).then_some("MBR partition table")
 }
 
-/// What is kept at the end of the device.
+/// Signatures at the end of the device.
 fn at_end(device: &Reader<'_>) -> Vec<&'static str> {
     let mut found = Vec::new();
     // md 0.90: the last whole 64 KiB but one. md 1.0: at least 8 KiB from the end, on 4 KiB.

@@ -1,5 +1,5 @@
-//! The devices below a target, from sysfs: partition, array, volume, loop, disk, with what each
-//! says about its queue and its hardware.
+//! The devices below a target, from sysfs: partition, array, volume, loop, disk, with the facts
+//! about the queue and the hardware of each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use fathom_core::facts::{ArrayState, Disk, Layer, LayerKind, OverlayLayer, Queue
 use super::mounts::{Mount, mount_of, mounts};
 use super::system::{DeviceFolder, Number, System, read_names, read_text, split_number};
 
-/// What btrfs puts on one member before the next one's turn.
+/// The amount that btrfs puts on one member before the next one follows.
 const BTRFS_CHUNK: u64 = 64 << 10;
 
 /// A btrfs that is mounted.
@@ -79,8 +79,8 @@ pub(crate) fn of_mount(system: &System, mount: Option<&Mount>, device: Number) -
     builder.finish()
 }
 
-/// In which layer of an overlay a file lies, and the folder that is that layer. None where it cannot be
-/// seen: in a container the folders are not.
+/// The layer of an overlay that holds a file, and the folder that is that layer. None if it cannot
+/// be seen: in a container the folders are not visible.
 pub(crate) fn overlay_layer(
     system: &System,
     mount: &Mount,
@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
         self.layers
     }
 
-    /// Adds a device and what it consists of, and gives its place.
+    /// Adds a device and its members, and returns its place.
     fn add(&mut self, device: &DeviceFolder) -> Option<usize> {
         if let Some(&place) = self.places.get(&device.number) {
             return place;
@@ -191,7 +191,7 @@ impl<'a> Builder<'a> {
                     None => self.add_numbers(&sources),
                 }
             }
-            // Of a folder or a file that lies nowhere to be seen: what is written goes to the upper one.
+            // For a folder, or a file whose layer cannot be seen: writes go to the upper layer.
             "overlay" => self.add_upper(mount),
             _ => self.add_numbers(&sources),
         }
@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
         Vec::from([self.layers.len() - 1])
     }
 
-    /// What is written through an overlay goes to its upper folder, if that can be seen from here.
+    /// Writes through an overlay go to its upper folder, if that can be seen from here.
     fn add_upper(&mut self, mount: &Mount) -> Vec<usize> {
         let Some(upper) = mount.option("upperdir").map(|upper| self.system.path(upper)) else {
             return Vec::new();
@@ -323,7 +323,7 @@ fn md_detail(device: &DeviceFolder) -> Option<String> {
     Some(detail)
 }
 
-/// Whether an array is whole and at rest; none if the device is none.
+/// Whether an array is complete and idle; none if the device is not an array.
 pub(crate) fn array_state(device: &DeviceFolder) -> Option<ArrayState> {
     device.has("md").then(|| ArrayState {
         name: device.name.clone(),
@@ -404,7 +404,7 @@ fn nvme_paths(system: &System, device: &DeviceFolder) -> Option<String> {
     }
 }
 
-/// What stands in brackets among alternatives: "none [mq-deadline]" is "mq-deadline".
+/// The word in brackets among alternatives: "none [mq-deadline]" is "mq-deadline".
 fn in_brackets(text: &str) -> String {
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(text, |(chosen, _)| chosen).to_owned()
@@ -432,8 +432,8 @@ fn queue(device: &DeviceFolder) -> Queue {
     }
 }
 
-/// Whether the kernel counts the device's I/Os. A RAM disk's it does not count, whatever older kernels
-/// say of its queue.
+/// Whether the kernel counts the device's I/Os. It does not count those of a RAM disk, even if
+/// older kernels say so in its queue.
 fn counts(device: &DeviceFolder) -> Option<bool> {
     let is_ram = device
         .name
@@ -445,9 +445,9 @@ fn counts(device: &DeviceFolder) -> Option<bool> {
     }
 }
 
-/// What the device or its driver says about a volatile write cache, beside queue/write_cache, into
-/// which anybody may write: virtio's and SCSI's cache_type. A loop device always begins with one if it
-/// can be written to, because its file has one.
+/// Whether the device or its driver reports a volatile write cache, besides queue/write_cache,
+/// which any administrator may write to: virtio's and SCSI's cache_type. A loop device always
+/// begins with a cache if it can be written to, because its file has one.
 fn write_cache_told(device: &DeviceFolder) -> Option<bool> {
     let folder = device.folder.join("device/scsi_disk");
     let scsi = read_names(&folder)
@@ -463,7 +463,7 @@ fn disk(device: &DeviceFolder) -> Disk {
     let words: Vec<String> = ["device/vendor", "device/model", "device/name"]
         .iter()
         .filter_map(|attribute| device.text(attribute))
-        // A virtio or PCI vendor is a number, which helps nobody; "ATA" is no vendor.
+        // A virtio or PCI vendor is a number, which helps nobody; "ATA" is not a vendor.
         .filter(|word| !word.starts_with("0x") && word != "ATA")
         .collect();
     let below = fs::canonicalize(device.folder.join("device")).ok();
@@ -486,7 +486,7 @@ fn disk(device: &DeviceFolder) -> Disk {
 
 fn transport(device: &DeviceFolder, below: Option<&Path>) -> Option<String> {
     let Some(below) = below else {
-        // No hardware: a driver that makes a disk of something else is named by its devices.
+        // Not hardware: a driver that makes a disk out of other devices has their names.
         let stem = device.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let known = ["ram", "nullb", "nbd", "rbd", "pmem", "drbd", "bcache", "nvme"];
         return known.iter().find(|name| stem.starts_with(*name)).map(|name| (*name).to_owned());

@@ -1,5 +1,5 @@
-//! Where the facts are read from: /proc, /sys and /etc under one root, so that a machine with
-//! arrays, volumes and disks that this one lacks can be laid out in a folder and tested.
+//! The source of the facts: /proc, /sys and /etc under one root, so that a machine with arrays,
+//! volumes and disks that this one lacks can be laid out in a folder and tested.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ impl System {
         Self { root: PathBuf::from("/") }
     }
 
-    /// Whether it is this machine, so that what is not read from files is true of it too.
+    /// Whether it is this machine, so that facts that do not come from files apply to it too.
     pub(crate) fn is_real(&self) -> bool {
         self.root == Path::new("/")
     }
@@ -35,13 +35,13 @@ impl System {
         Self { root: root.to_owned() }
     }
 
-    /// Where a path of that machine is found on this one.
+    /// The path on this machine of a path on that machine.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// What a small file holds, without the white space around it.
+    /// The content of a small file, without the white space around it.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         read_text(&self.path(path))
     }
@@ -56,7 +56,8 @@ impl System {
         if let Ok(metadata) = fs::metadata(self.path(path)) {
             return metadata.file_type().is_block_device().then(|| split_number(metadata.rdev()));
         }
-        // The node may be missing in a container, and is in a laid-out machine: the name decides.
+        // The node may be missing in a container, and is missing in a laid-out machine: the name
+        // decides.
         let name = path.strip_prefix("/dev/")?;
         let by_name = self.path("sys/class/block").join(name.replace('/', "!"));
         DeviceFolder::at(&by_name).map(|device| device.number).or_else(|| {
@@ -100,17 +101,17 @@ impl DeviceFolder {
         Some(Self { folder, name, number })
     }
 
-    /// What an attribute holds.
+    /// The content of an attribute.
     pub(crate) fn text(&self, attribute: &str) -> Option<String> {
         read_text(&self.folder.join(attribute)).filter(|text| !text.is_empty())
     }
 
-    /// What an attribute holds, as a number.
+    /// The content of an attribute, as a number.
     pub(crate) fn parse<T: FromStr>(&self, attribute: &str) -> Option<T> {
         self.text(attribute)?.parse().ok()
     }
 
-    /// Its size; sysfs counts in 512 bytes whatever the sectors are.
+    /// Its size; sysfs counts in units of 512 bytes, independent of the sectors.
     pub(crate) fn size(&self) -> Bytes {
         Bytes(self.parse::<u64>("size").unwrap_or(0).saturating_mul(512))
     }
@@ -120,7 +121,7 @@ impl DeviceFolder {
         self.folder.join(attribute).exists()
     }
 
-    /// The devices that a folder of links names: "slaves" or "holders".
+    /// The devices to which the links in a folder lead: "slaves" or "holders".
     pub(crate) fn linked(&self, folder: &str) -> Vec<Self> {
         let folder = self.folder.join(folder);
         read_names(&folder).iter().filter_map(|name| Self::at(&folder.join(name))).collect()
@@ -146,8 +147,8 @@ impl DeviceFolder {
         Self::at(self.folder.parent()?)
     }
 
-    /// Whether two partitions of a disk have sectors in common, as those of a BSD label have with the
-    /// partition that holds it, and those of a table that is wrong.
+    /// Whether two partitions of a disk have sectors in common, such as those of a BSD label and
+    /// the partition that holds it, or those of a wrong table.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let sectors = |device: &Self| {
             let start: u64 = device.parse("start")?;
@@ -159,7 +160,7 @@ impl DeviceFolder {
         }
     }
 
-    /// What people call it: /dev/mapper/NAME for the device mapper, else the kernel's name.
+    /// Its usual name: /dev/mapper/NAME for the device mapper, otherwise the kernel's name.
     pub(crate) fn dev_path(&self) -> String {
         match self.text("dm/name") {
             Some(name) => format!("/dev/mapper/{name}"),
@@ -168,7 +169,7 @@ impl DeviceFolder {
     }
 }
 
-/// Opens the node of a device to read, if that is the device that it stands for.
+/// Opens the node of a device for reading, if it is the node of that device.
 pub(crate) fn open_device(path: &Path, device: &DeviceFolder, flags: i32) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
@@ -188,7 +189,7 @@ pub(crate) fn parse_number(text: &str) -> Option<Number> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What a small file holds, without the white space around it.
+/// The content of a small file, without the white space around it.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     Some(

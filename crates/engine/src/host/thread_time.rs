@@ -1,6 +1,6 @@
-//! What threads of this process had of the CPUs, and how long they waited for one. A thread that is
-//! ready to run and does not is on a CPU's run queue: there it is kept by others, and what it would
-//! have done meanwhile, seeing that an I/O is back, is late by as much.
+//! The CPU time of threads of this process, and their waiting for a CPU. A thread that is ready to
+//! run and does not run is on a CPU's run queue: other threads delay it there, and its work, such
+//! as seeing that an I/O has completed, is late by as much.
 
 use fathom_core::Span;
 use fathom_core::measure::CpuWait;
@@ -9,26 +9,26 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::system::System;
 
-/// Longer than the three numbers that the kernel tells.
+/// Longer than the three numbers of the kernel.
 const LINE: usize = 64;
 
-/// What a thread had of the CPUs since it began.
+/// The CPU time of a thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadTime {
     /// On a CPU.
     pub(crate) cpu: Span,
-    /// Ready to run, and not on one; none where the kernel does not say.
+    /// Ready to run, and not on one; none if the kernel does not report it.
     pub(crate) wait: Option<CpuWait>,
 }
 
 impl ThreadTime {
-    /// The calling thread's now. Allocates nothing, and takes some microseconds.
+    /// That of the calling thread now. Allocates nothing, and takes some microseconds.
     pub(crate) fn own() -> Self {
         let wait = own_wait();
         Self { cpu: own_cpu(), wait }
     }
 
-    /// What passed since `earlier`.
+    /// The difference since `earlier`.
     pub(crate) fn since(self, earlier: Self) -> Self {
         let wait = self.wait.zip(earlier.wait).map(|(now, then)| now.since(then));
         Self { cpu: self.cpu - earlier.cpu, wait }
@@ -55,8 +55,8 @@ pub(super) fn wait_of(system: &System, id: u32) -> Option<CpuWait> {
     wait_in(&system.text(format!("proc/self/task/{id}/schedstat"))?)
 }
 
-/// The kernel's numbers: time on a CPU, time that it waited for one, how often it ran.
-/// All are zero where the kernel was built without them.
+/// The kernel's numbers: time on a CPU, time of waiting for one, number of runs. All are zero if
+/// the kernel was built without them.
 fn wait_in(schedstat: &str) -> Option<CpuWait> {
     let mut fields = schedstat.split_whitespace().map(|field| field.parse::<u64>().ok());
     let (_, waited, ran) = (fields.next()??, fields.next()??, fields.next()??);

@@ -1,4 +1,4 @@
-//! Who uses a device or a file: what forbids writing to it.
+//! The users of a device or a file, which forbid writing to it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -15,11 +15,11 @@ use super::signature::signatures;
 use super::stack::btrfs;
 use super::system::{DeviceFolder, Number, System, open_device, split_number};
 
-/// How deep devices are looked for that are made of other devices.
+/// How deep the search goes into devices that are made of other devices.
 const DEPTH: u32 = 16;
 
-/// Who uses a block device. Its partitions count for a disk; for a partition its disk counts, but
-/// not the disk's other partitions. `path` is where the device itself can be opened.
+/// The users of a block device. Its partitions count for a disk; for a partition its disk counts,
+/// but not the disk's other partitions. `path` is where the device itself can be opened.
 pub(crate) fn of_device(system: &System, device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let mut usage = Usage::new(system);
     usage.whole(device);
@@ -29,15 +29,16 @@ pub(crate) fn of_device(system: &System, device: &DeviceFolder, path: &Path) -> 
     usage.found.extend(unseen(system, &name, "proc/self/mountinfo", "is mounted", PROC));
     usage.found.extend(unseen_loops(system, &name));
     usage.found.extend(marks(system, device, path));
-    // Only asked when nothing explains it: asking claims the device for a moment.
+    // Only asked if nothing explains it: asking claims the device for a moment.
     if !claimed && is_claimed(path, device) {
         usage.found.push(InUse::Exclusive { device: device.dev_path() });
     }
     usage.found
 }
 
-/// Who uses a block device that this process has open, and perhaps claimed: nobody else can claim it
-/// then, but others may show what is on it, as a loop device does that claims nothing.
+/// The users of a block device that this process has open, and perhaps claimed: no one else can
+/// claim it then, but other devices may show its content, such as a loop device, which claims
+/// nothing.
 pub(crate) fn of_open_device(system: &System, device: &DeviceFolder) -> Vec<InUse> {
     let mut usage = Usage::new(system);
     usage.whole(device);
@@ -45,12 +46,12 @@ pub(crate) fn of_open_device(system: &System, device: &DeviceFolder) -> Vec<InUs
     usage.found
 }
 
-/// What statfs says of procfs and sysfs, from linux/magic.h.
+/// The numbers of procfs and sysfs in statfs, from linux/magic.h.
 const PROC: i64 = 0x9fa0;
 const SYS: i64 = 0x6265_6572;
 
-/// What cannot be seen because a file or folder of the kernel's is not there, as where /proc is not
-/// mounted, or something else is mounted over it: it is not taken for nothing.
+/// The obstacle if a file or folder of the kernel's is missing, for example because /proc is not
+/// mounted or is covered by another mount: a missing answer does not count as "no users".
 fn unseen(system: &System, name: &str, place: &str, what: &str, magic: i64) -> Option<InUse> {
     let why = match statfs(system.path(place)) {
         Err(cause) => without_number(&cause.into()),
@@ -67,7 +68,7 @@ fn unseen_loops(system: &System, name: &str) -> Option<InUse> {
     unseen(system, name, "sys/block", "backs a loop device", SYS)
 }
 
-/// The marks that a device and its partitions carry.
+/// The signatures on a device and its partitions.
 fn marks(system: &System, device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let mut found = marks_of(device, path);
     for partition in device.partitions() {
@@ -77,7 +78,7 @@ fn marks(system: &System, device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     found
 }
 
-/// A device that cannot be read is not one without marks: it may hold anything.
+/// A device that cannot be read does not count as one without signatures: it may hold anything.
 fn marks_of(device: &DeviceFolder, path: &Path) -> Vec<InUse> {
     let unknown = |cause: &io::Error| InUse::Unknown {
         device: device.dev_path(),
@@ -95,19 +96,19 @@ fn marks_of(device: &DeviceFolder, path: &Path) -> Vec<InUse> {
         .collect()
 }
 
-/// What the system says, without Rust's "(os error 5)".
+/// The system's message, without Rust's "(os error 5)".
 fn without_number(cause: &io::Error) -> String {
     let text = cause.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Who uses a regular file: swap, a loop device that presents it as a disk, or a file system that is
-/// mounted from it without one. A file may have several names (hard links, bind mounts): what counts
-/// is which file they lead to.
+/// The users of a regular file: swap, a loop device that presents it as a disk, or a file system
+/// that is mounted from it without one. A file may have several names (hard links, bind mounts):
+/// the file behind the names counts.
 pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> Vec<InUse> {
     let name = path.to_string_lossy();
-    // A swap file that cannot be seen from here needs no guess: the kernel itself refuses every
-    // write to an active one, whatever its name.
+    // A swap file that cannot be seen from here is no danger: the kernel itself refuses every write
+    // to an active one, under any name.
     let swap = swaps(system)
         .into_iter()
         .filter(|swap| is_same(system, (&name, file), swap))
@@ -130,8 +131,8 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
     swap.chain(mounted).chain(loops).chain(unseen_loops(system, &name)).collect()
 }
 
-/// Where file systems are mounted that keep what they show in this file: EROFS reads images without a
-/// loop device, and what runs in user space names its image as its source.
+/// The mount points of file systems that keep their content in this file: EROFS reads images
+/// without a loop device, and file systems in user space name their image as the source.
 fn mounted(
     system: &System,
     mounts: &[Mount],
@@ -157,7 +158,7 @@ fn is_same(system: &System, (name, file): (&str, Option<&Metadata>), other: &str
     name == other || leads() == Some(true)
 }
 
-/// What is compared of a file with what loop devices show.
+/// The properties of a file that are compared with the files of loop devices.
 struct Candidate {
     file: Backing,
     /// Whether it is on an overlay.
@@ -176,16 +177,16 @@ impl Candidate {
         }
     }
 
-    /// Whether a loop device shows it, under this name, another one, or through an overlay.
+    /// Whether a loop device shows it, under this name, under another one, or through an overlay.
     fn is_shown(&self, shown: &Shown) -> bool {
         matches!(shown, Shown::File { file, .. } if file.is(&self.file))
     }
 
-    /// Whether a loop device of which cannot be told what it shows, or that lies on an overlay that
-    /// cannot be followed, may be one over this file. A file that was removed may live on under
-    /// another name, so not to be found proves nothing, and nothing stops a write behind a loop
-    /// device's back. That every file were suspected would forbid writing on any machine with such a
-    /// device: only those are that fit.
+    /// Whether a loop device whose file is unknown, or lies on an overlay that cannot be followed,
+    /// may be one over this file. A file that was removed may live on under another name, so a
+    /// search without a result proves nothing, and nothing stops a write behind a loop device's
+    /// back. But if every file were suspected, no file could be written on any machine with such a
+    /// device: so only files that match are.
     fn may_be_shown(&self, mounts: &[Mount], one: &LoopDevice) -> bool {
         let certain = match one.shows {
             Shown::Device(_) => true,
@@ -212,9 +213,9 @@ struct Usage<'a> {
     system: &'a System,
     mounts: Vec<Mount>,
     loops: Vec<LoopDevice>,
-    /// The device that is asked about, and what shows on it what is below: they are no others' uses.
+    /// The device in question, and the layers that show its content: they are not other users.
     own: Vec<Number>,
-    /// The devices that were looked at already.
+    /// The devices that were examined already.
     seen: BTreeSet<Number>,
     found: Vec<InUse>,
 }
@@ -226,8 +227,8 @@ impl<'a> Usage<'a> {
         Self { system, mounts, loops, own, seen, found: Vec::new() }
     }
 
-    /// A device, its partitions, the disk that it is a partition of and those partitions of that which
-    /// share sectors with it, and what is made of them.
+    /// A device, its partitions, the disk that it is a partition of and those partitions of that
+    /// disk which share sectors with it, and the devices that are made of them.
     fn whole(&mut self, device: &DeviceFolder) {
         self.device(device);
         let Some(disk) = device.disk() else { return };
@@ -237,7 +238,7 @@ impl<'a> Usage<'a> {
         }
     }
 
-    /// A device, its partitions, and what is made of them.
+    /// A device, its partitions, and the devices that are made of them.
     fn device(&mut self, device: &DeviceFolder) {
         self.itself(device);
         for partition in device.partitions() {
@@ -257,7 +258,7 @@ impl<'a> Usage<'a> {
         if swaps(self.system).iter().any(is_swap) {
             self.add(InUse::Swap { device: device.dev_path() });
         }
-        // The kernel does not note a loop device among the holders of what it shows.
+        // The kernel does not list a loop device among the holders of the device that it shows.
         let holders = device.linked("holders").into_iter().chain(self.loops_over(device));
         for holder in holders {
             if self.own.contains(&holder.number) {
@@ -268,8 +269,8 @@ impl<'a> Usage<'a> {
         }
     }
 
-    /// What a device shows or is made of: a loop device claims nothing of it, so that others may use
-    /// it as well.
+    /// The devices that a device shows or consists of: a loop device does not claim its backing
+    /// device, so that others may use that as well.
     fn below(&mut self, device: &DeviceFolder, depth: u32) {
         if depth == DEPTH {
             return;
@@ -297,7 +298,7 @@ impl<'a> Usage<'a> {
                 one.name.clone()
             }
         };
-        // What is said of another device has to be seen to concern this one.
+        // A message about another device has to show why it concerns this one.
         if before < self.found.len() {
             let holder = one.device.dev_path();
             self.found.insert(before, InUse::Holder { device: name, holder });
@@ -334,7 +335,7 @@ impl<'a> Usage<'a> {
         }
     }
 
-    /// Where it is mounted, once for each file system on it.
+    /// Its mount points, one for each file system on it.
     fn mount_points(&self, device: &DeviceFolder) -> Vec<String> {
         let uses = |mount: &&Mount| {
             mount.device == device.number
@@ -357,7 +358,7 @@ impl<'a> Usage<'a> {
     }
 }
 
-/// The files and devices that are swapped to.
+/// The files and devices that hold swap.
 fn swaps(system: &System) -> Vec<String> {
     let text = system.text("proc/swaps").unwrap_or_default();
     let path = |line: &str| line.split_whitespace().next().map(unescape);

@@ -1,6 +1,6 @@
 //! Which other processes have a target open or locked. Names and the numbers of inodes are compared
-//! first: to ask a process's file for more may hang where its file system does, and only one that has the
-//! target's own number is asked.
+//! first: a further query of a process's file may hang if its file system does, and only a file
+//! with the target's own number is queried.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use super::system::{Number, System, read_text, split_number};
 pub struct User {
     /// Its number.
     pub process: u32,
-    /// Its name, as the kernel keeps it.
+    /// Its name, as the kernel has it.
     pub name: String,
     /// Whether it has it open to write.
     pub writes: bool,
@@ -25,13 +25,14 @@ pub struct User {
     pub locks: bool,
 }
 
-/// The other processes that have targets open, by whatever name, or hold locks on them, as far as this
-/// user may see: for each target. A device is known by another node of it, if that lies in /dev.
+/// For each target, the other processes that have it open, under any name, or hold locks on it, as
+/// far as this user may see. A device is also recognized by another node of it, if that lies in
+/// /dev.
 pub fn users(targets: &[&Target]) -> Vec<Vec<User>> {
     of(&System::real(), targets, std::process::id())
 }
 
-/// By the place of a target and the process's number, whether it writes and whether it locks.
+/// By the place of a target and the process's number: whether it writes and whether it locks.
 type Found = BTreeMap<(usize, u32), (bool, bool)>;
 
 fn of(system: &System, targets: &[&Target], own: u32) -> Vec<Vec<User>> {
@@ -40,7 +41,7 @@ fn of(system: &System, targets: &[&Target], own: u32) -> Vec<Vec<User>> {
     locked(system, targets, &mut found);
     let mut users = vec![Vec::new(); targets.len()];
     for ((place, process), (writes, locks)) in found {
-        // A lock outlives the process that took it, where another one has the same open file.
+        // A lock outlives the process that took it if another process has the same open file.
         let name = system.text(format!("proc/{process}/comm"));
         if let Some(name) = name.filter(|_| process != own) {
             users[place].push(User { process, name, writes, locks });
@@ -49,7 +50,8 @@ fn of(system: &System, targets: &[&Target], own: u32) -> Vec<Vec<User>> {
     users
 }
 
-/// What is compared of targets with what processes have open, each with its target's place.
+/// The properties of targets that are compared with the processes' open files, each with its
+/// target's place.
 struct Known<'a> {
     paths: HashMap<&'a OsStr, usize>,
     /// Files by their inodes and file systems.
@@ -76,7 +78,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Which target a process has open that the link of its descriptor leads to this path.
+    /// The target that a process has open whose descriptor's link leads to this path.
     fn place(&self, leads: &Path, link: &Path, facts: &Path) -> Option<usize> {
         if let Some(place) = self.paths.get(leads.as_os_str()) {
             return Some(*place);
@@ -90,7 +92,7 @@ impl<'a> Known<'a> {
         if !leads.is_absolute() || self.files.is_empty() {
             return None;
         }
-        // Told since Linux 5.14.
+        // Available since Linux 5.14.
         let text = read_text(facts)?;
         let inode: u64 =
             text.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()?;
@@ -100,7 +102,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What processes have open.
+/// The open files of processes.
 fn opened(system: &System, targets: &[&Target], found: &mut Found) {
     let known = Known::of(targets);
     for process in system.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
@@ -115,7 +117,7 @@ fn opened(system: &System, targets: &[&Target], found: &mut Found) {
     }
 }
 
-/// Whether a file was opened to be written, by what the kernel says of it.
+/// Whether a file was opened for writing, by the kernel's flags.
 fn writes(facts: &Path) -> bool {
     let text = read_text(facts).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -123,7 +125,7 @@ fn writes(facts: &Path) -> bool {
     mode.is_some_and(|mode| mode & libc::O_ACCMODE != libc::O_RDONLY)
 }
 
-/// What processes hold locks on. A lock of an open file description names no process.
+/// The locks of processes. A lock of an open file description names no process.
 fn locked(system: &System, targets: &[&Target], found: &mut Found) {
     let named = |(target, place): (&&Target, usize)| {
         let identity = target.identity?;
