@@ -1,11 +1,11 @@
-//! How a worker passes the time until something completes or falls due: it spins where sleeping
-//! would spoil what is measured, and sleeps where nobody can tell the difference.
+//! How a worker waits until an I/O completes or falls due: it spins if sleeping would distort the
+//! measurement, and sleeps if it makes no difference.
 //!
 //! - Before a deadline it sleeps until a margin before it and spins for the rest, because a sleeping
 //!   thread wakes up late. The margin follows the wake-ups that are seen.
-//! - With I/Os in flight a worker of an open loop spins, because a sleep would make the service time
-//!   longer by a wake-up. It does so for a bounded time: what takes longer than that cannot be made
-//!   longer by more than `SLEEP_SHARE` of itself.
+//! - With I/Os in flight a worker of an open loop spins, because a sleep would make the service
+//!   time longer by a wake-up. It does so for a bounded time: an I/O that takes longer than that
+//!   becomes longer by at most `SLEEP_SHARE` of itself.
 //! - With real-time priority it rests often enough that the kernel never has to stop it.
 //!
 //! The rules are plain arithmetic on times that come in as arguments; only `Pacer` looks at a
@@ -18,40 +18,40 @@ use rustix::thread::NanosleepRelativeResult;
 use crate::clock::{self, Clock};
 use crate::host::own_cpu;
 
-/// How long before its due time an I/O is prepared while nothing is in flight: after a sleep the code
-/// and the data for it have to come from memory first, which takes some microseconds and would make
-/// the I/O late. In that time nothing is missed, because nothing can come back.
+/// How long before its due time an I/O is prepared while no I/O is in flight: after a sleep the
+/// code and the data for it have to come from memory first, which takes some microseconds and would
+/// make the I/O late. Nothing is missed in that time, because no I/O can complete.
 pub(crate) const PREPARES_EARLY: Span = Span::from_us(4);
 
-/// A worker spins beside I/Os in flight for as long as this many wake-ups take: one that makes an
-/// I/O which took longer look longer then adds at most 1/50 = 2 % to it.
+/// A worker spins with I/Os in flight for as long as this many wake-ups take: the next wake-up then
+/// adds at most 1/50 = 2 % to an I/O that took longer.
 const SLEEP_SHARE: u64 = 50;
-/// It never spins longer than this: on a machine whose wake-ups take longer than 100 us nothing
-/// is exact, and the CPU is better left to those who are in its way.
+/// It never spins longer than this: on a machine whose wake-ups take longer than 100 us no time is
+/// exact, and other programs make better use of the CPU.
 const LONGEST_SPIN: Span = Span::from_ms(5);
 /// A sleep shorter than this costs more than it saves.
 const SHORTEST_SLEEP: Span = Span::from_us(10);
 
-/// What a wait has to do next.
+/// The next step of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The deadline has passed.
     Over,
-    /// Sleeping is not allowed now: look again at once.
+    /// Sleeping is not allowed now: check again at once.
     Spin,
-    /// There is time to sleep so long.
+    /// There is time for a sleep of this length.
     Sleep(Span),
 }
 
-/// What a worker's waiting is to be like.
+/// The settings of a worker's waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// How late half of this host's sleeps end; none where being late by so much harms nobody.
+    /// The median wake-up of this host; none if such lateness does no harm.
     pub wake_up: Option<Span>,
     /// Whether to spin while I/Os are in flight.
     pub spins_in_flight: bool,
-    /// The share of each second, in thousandths, that the kernel leaves to real-time priority,
-    /// where the worker has it.
+    /// The share of each second, in thousandths, that the kernel leaves to real-time priority, if
+    /// the worker has it.
     pub realtime: Option<u32>,
 }
 
@@ -63,14 +63,14 @@ pub(crate) struct Pacer {
     /// How long a wait with I/Os in flight spins before it sleeps.
     spin_in_flight: Span,
     rests: Option<Rests>,
-    /// When the wait began that goes on; none until it first looks at the clock.
+    /// When the current wait began; none until it first reads the clock.
     began: Option<Instant>,
-    /// Until when the sleep was meant to last that goes on.
+    /// The planned end of the current sleep.
     asleep_until: Instant,
 }
 
 impl Pacer {
-    /// The waiting of a worker that nothing is known of yet.
+    /// The waiting of a worker without any history.
     pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -98,8 +98,9 @@ impl Pacer {
         Waits { margin: self.margin.span(), spin_in_flight: self.spin_in_flight }
     }
 
-    /// A wait begins: to be called once for each, also for those that neither sleep nor spin. With
-    /// real-time priority a target that answers at once would otherwise keep the CPU for itself.
+    /// A wait begins: to be called once for each wait, even for those that neither sleep nor spin.
+    /// Otherwise, with real-time priority, a target that answers at once would keep the CPU for
+    /// itself.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.began = None;
@@ -108,7 +109,7 @@ impl Pacer {
         }
     }
 
-    /// What to do now in order not to be late for `deadline`.
+    /// The next step that avoids being late for `deadline`.
     #[inline]
     pub(crate) fn step(&mut self, deadline: Instant, in_flight: bool) -> Wait {
         let now = self.clock.now();
@@ -124,8 +125,8 @@ impl Pacer {
         wait
     }
 
-    /// To be called when a sleep is over, whatever ended it: learns from one that took too long, and
-    /// says whether something ended it before its time.
+    /// To be called when a sleep is over for any reason: learns from a sleep that took too long,
+    /// and returns whether something ended it before its time.
     #[inline]
     pub(crate) fn woke(&mut self) -> bool {
         let now = self.clock.now();
@@ -136,7 +137,8 @@ impl Pacer {
         early
     }
 
-    /// Sleeps and spins until `deadline`, with nothing in flight. Returns earlier when a signal came.
+    /// Sleeps and spins until `deadline`, with no I/O in flight. Returns earlier when a signal
+    /// came.
     pub(crate) fn sleep_until(&mut self, deadline: Instant) {
         loop {
             match self.step(deadline, false) {
@@ -159,7 +161,7 @@ impl Pacer {
         let now = self.clock.now();
         let Some(rests) = self.rests.as_mut().filter(|rests| rests.looks_at <= now) else { return };
         if let Some(span) = rests.due(now, own_cpu()) {
-            // One that a signal ends early is made up for at the next look.
+            // A rest that a signal ends early is made up for at the next check.
             let _ = rustix::thread::nanosleep(&clock::timespec(span));
         }
     }
@@ -179,22 +181,22 @@ fn divide(now: Instant, deadline: Instant, spin_until: Instant, margin: Span) ->
     Wait::Sleep(remaining - margin)
 }
 
-/// How long to spin beside I/Os in flight where a wake-up takes so long.
+/// How long to spin with I/Os in flight if a wake-up takes this long.
 fn longest_spin(wake_up: Span) -> Span {
     Span(wake_up.0.saturating_mul(SLEEP_SHARE)).min(LONGEST_SPIN)
 }
 
-/// How long before a deadline a wait stops sleeping: the time that all but one of a hundred sleeps
-/// end late by less than, as far as has been seen, but at most four times their median.
+/// How long before a deadline a wait stops sleeping: all but one of a hundred sleeps end late by
+/// less than this, as far as has been observed, but it is at most four times their median.
 ///
-/// A sleep that ends later than the margin raises it by a fifth, one that does not lowers it by a
-/// 99th part of that: the two are in balance where one of a hundred is too late. One sleep can only
-/// change it so much, however late it was, so that a machine that is taken away for some
-/// milliseconds does not make the worker spin for as long ever after.
+/// A sleep that ends later than the margin raises it by a fifth; any other sleep lowers it by a
+/// 99th part of that: the two are in balance if one of a hundred is too late. One sleep can only
+/// change it by this step, even if it was very late, so that a machine that is taken away for some
+/// milliseconds does not make the worker spin for that long ever after.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Margin {
     ns: f64,
-    /// What half of the sleeps end late by less than, found in the same way.
+    /// The median wake-up, found in the same way.
     median_ns: f64,
 }
 
@@ -202,13 +204,13 @@ impl Margin {
     /// More than the default timer slack of 50 us and a wake-up together.
     const UNKNOWN: Span = Span::from_us(100);
     const LEAST: Span = Span::from_us(2);
-    /// A quarter of the time between two I/Os at 1000 per second: what is spun costs a CPU.
+    /// A quarter of the time between two I/Os at 1000 per second: spinning costs a CPU.
     const MOST: Span = Span::from_us(250);
     const RAISE: f64 = 1.2;
     /// 99 of these undo one of the others.
     const LOWER: f64 = 0.998_160;
     const MEDIAN_STEP: f64 = 1.05;
-    /// It is at most so many times the median: where one sleep of a hundred ends later than that,
+    /// It is at most this many times the median: if one sleep of a hundred ends later than that,
     /// other programs have the CPU, and a worker that spins more gets it even less.
     const MOST_MEDIANS: f64 = 4.0;
 
@@ -222,7 +224,7 @@ impl Margin {
         Span(self.ns as u64)
     }
 
-    /// Learns from a sleep that ended so late.
+    /// Learns from a sleep that ended this late.
     #[inline]
     fn observe(&mut self, oversleep: Span) {
         let late = oversleep.0 as f64;
@@ -246,7 +248,7 @@ struct Rests {
     /// CPU time that it may still use, in thousandths of a nanosecond.
     credit: i64,
     looked_at: Instant,
-    /// When to look again.
+    /// The time of the next check.
     looks_at: Instant,
     cpu: Span,
 }
@@ -255,9 +257,9 @@ impl Rests {
     /// How often the account is settled: often enough that a rest is short, and seldom enough that
     /// reading the CPU time costs nothing.
     const LOOK: Span = Span::from_ms(1);
-    /// This part of what the kernel allows is used, in thousandths.
+    /// The worker uses this part of the kernel's share, in thousandths.
     const OF_ALLOWED: u64 = 975;
-    /// What may be saved up: 5 ms of CPU.
+    /// The most that may be saved up: 5 ms of CPU.
     const MOST_CREDIT: i64 = 5_000_000 * 1000;
     /// No rest is shorter: a sleep has its own cost.
     const SHORTEST: Span = Span::from_us(50);

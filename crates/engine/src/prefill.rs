@@ -1,10 +1,10 @@
-//! Really writes a range of a file or device, so that a test finds data there: blocks that never
-//! were written read as zeros without the medium, and equal or compressible ones may be stored as
-//! nothing.
+//! Writes every byte of a range of a file or device, so that a test finds data there: blocks that
+//! were never written read as zeros without reaching the medium, and equal or compressible ones may
+//! take no space.
 //!
-//! Every byte is random, unless it was asked for something else, and follows from the seed and its
-//! offset alone. Several writers take turns
-//! in the order of the offsets, so that a file grows from its start to its end.
+//! Every byte is random, unless another content was requested, and follows from the seed and its
+//! offset alone. Several writers take blocks in the order of the offsets, so that a file grows from
+//! its start to its end.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -25,19 +25,19 @@ use crate::backend::Shape;
 use crate::buffers::Buffers;
 use crate::payload::{self, Dedup};
 
-/// Content follows from the seed and the number of the page. Direct blocks begin and end on one:
-/// no device asks for more than the few that ask for whole blocks of their own.
+/// Content follows from the seed and the number of the page. Direct blocks begin and end on a page:
+/// only a few devices that require whole blocks need more.
 const PAGE: u64 = 4096;
 
-/// How often the caller hears how far the writers are.
+/// How often the caller learns the progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// How to write.
+/// The settings of writing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prefilling {
-    /// How many threads write, at least one.
+    /// The number of threads that write, at least one.
     pub writers: u32,
-    /// What each writes at once, a multiple of 4 KiB.
+    /// The size of each write, a multiple of 4 KiB.
     pub block: Bytes,
     /// Repeats the content.
     pub seed: u64,
@@ -47,12 +47,12 @@ pub struct Prefilling {
     pub dedup: f64,
 }
 
-/// What was written.
+/// The result of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefilled {
-    /// How much: less than asked for only if it was stopped.
+    /// The bytes written: fewer than requested only if it was stopped.
     pub written: Bytes,
-    /// Whether it went past the page cache. Where that is impossible it went through it.
+    /// Whether it bypassed the page cache. If that is impossible, it went through it.
     pub direct: bool,
     /// Whether it was stopped before the end.
     pub stopped: bool,
@@ -61,9 +61,9 @@ pub struct Prefilled {
 /// Why a range could not be written.
 #[derive(Debug)]
 pub struct PrefillError {
-    /// How much was written before, all writers together.
+    /// The bytes that were written before, all writers together.
     pub written: Bytes,
-    /// What went wrong.
+    /// The error.
     pub cause: io::Error,
 }
 
@@ -86,16 +86,16 @@ impl fmt::Display for PrefillError {
 
 impl std::error::Error for PrefillError {}
 
-/// Writes data from byte `from` up to byte `to` of a file that is open for writing, and has
-/// the device make it durable. `progress` is called on this thread with what was written so far.
+/// Writes data from byte `from` up to byte `to` of a file that is open for writing, and has the
+/// device make it durable. `progress` is called on this thread with the bytes written so far.
 ///
 /// # Errors
 ///
-/// When there is no room or the device fails. What was written until then stays.
+/// When there is no room or the device fails. The data written until then stays.
 ///
 /// # Panics
 ///
-/// When the options name no writer or a block that is no multiple of 4 KiB.
+/// When the options name no writer or a block that is not a multiple of 4 KiB.
 pub fn prefill(
     file: &File,
     from: Bytes,
@@ -119,8 +119,8 @@ pub fn prefill(
     Ok(Prefilled { written: Bytes(written), direct, stopped })
 }
 
-/// Reserves the range, where the file system can: too little room shows before anything is
-/// written, and the file is in few pieces.
+/// Reserves the range, if the file system can: too little room shows before anything is written,
+/// and the file is in few pieces.
 fn reserve(file: &File, from: u64, to: u64) -> io::Result<()> {
     let facts = file.metadata()?;
     if !facts.is_file() || to <= from {
@@ -133,16 +133,16 @@ fn reserve(file: &File, from: u64, to: u64) -> io::Result<()> {
         // Over old data a file system may ask for more room than writing will need.
         Err(Errno::NOSPC | Errno::DQUOT) if to <= facts.len() => Ok(()),
         Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(errno.into()),
-        // It is only a help, and not every file system gives it.
+        // It only helps, and not every file system supports it.
         _ => Ok(()),
     }
 }
 
-/// What all writers share.
+/// The shared state of all writers.
 struct SharedState<'a> {
-    /// Past the page cache, if possible.
+    /// The file without the page cache, if possible.
     direct: Option<File>,
-    /// Through the page cache, for what is no whole page and where nothing else is possible.
+    /// The file through the page cache, for partial pages and if nothing else is possible.
     buffered: File,
     to: u64,
     options: Prefilling,
@@ -152,7 +152,7 @@ struct SharedState<'a> {
     written: AtomicU64,
     /// Whether the device refused a direct write and the rest goes through the page cache.
     through_cache: AtomicBool,
-    /// Whether a writer failed, so that the others need not go on.
+    /// Whether a writer failed, so that the others can stop.
     failed: AtomicBool,
 }
 
@@ -188,7 +188,7 @@ impl<'a> SharedState<'a> {
         })
     }
 
-    /// Runs the writers and tells how far they are until the last one has ended.
+    /// Runs the writers and reports their progress until the last one has ended.
     fn run(&self, progress: &mut dyn FnMut(Bytes)) -> io::Result<()> {
         thread::scope(|scope| {
             let (sender, outcomes) = channel();
@@ -201,7 +201,7 @@ impl<'a> SharedState<'a> {
                         if result.is_err() {
                             self.failed.store(true, Ordering::Relaxed);
                         }
-                        // The caller listens until every sender is gone.
+                        // The caller listens until every sender is dropped.
                         let _ = outcome.send(result);
                     },
                 );
@@ -238,7 +238,7 @@ impl<'a> SharedState<'a> {
     fn write(&self) -> io::Result<()> {
         let block_size =
             u32::try_from(self.options.block.0).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // What it holds is made below, block by block.
+        // Its content is made below, block by block.
         let shape = Shape { block_size, reads: true, writes: false, ..Shape::USUAL };
         let mut buffers = Buffers::new(&shape, PAGE as usize)?;
         let buffer = buffers.get(Direction::Read, 0);
@@ -260,7 +260,7 @@ impl<'a> SharedState<'a> {
         Some((start, end_of(start)))
     }
 
-    /// Writes `content` from `start` to `end`: whole pages past the page cache, the rest through
+    /// Writes `content` from `start` to `end`: whole pages without the page cache, the rest through
     /// it.
     fn write_block(&self, content: &[u8], start: u64, end: u64) -> io::Result<()> {
         let first_whole = start.next_multiple_of(PAGE).min(end);
@@ -294,7 +294,7 @@ impl<'a> SharedState<'a> {
         self.write_some(file, &mut content, start)
     }
 
-    /// Writes and counts all of `rest`, or leaves in it what could not be written.
+    /// Writes and counts all of `rest`, or leaves in it the part that could not be written.
     fn write_some(&self, file: &File, rest: &mut &[u8], mut start: u64) -> io::Result<()> {
         while !rest.is_empty() {
             match file.write_at(rest, start) {

@@ -1,8 +1,9 @@
-//! Real-time priority for a worker that asks for it: nothing but the kernel's own threads then keeps
-//! it from starting an I/O that is due.
+//! Real-time priority for a worker that asks for it: then only the kernel's own threads keep it
+//! from starting an I/O that is due.
 //!
-//! The kernel takes the CPU for tens of milliseconds from real-time threads that use more than their
-//! share of a second. So who has this priority has to know that share, and to stay below it.
+//! The kernel takes the CPU for tens of milliseconds from real-time threads that use more than
+//! their share of a second. So a thread with this priority has to know that share, and to stay
+//! below it.
 
 #![expect(unsafe_code, reason = "the policy of a thread has no safe interface")]
 
@@ -17,16 +18,16 @@ use crate::target_error::plain;
 /// Above every thread of ordinary programs, and below the kernel's own real-time threads, which
 /// serve the devices.
 const PRIORITY: libc::c_int = 1;
-/// What a worker takes at most, in thousandths, even where the kernel sets no limit: whatever else
-/// has to run on that CPU would never do so.
+/// The most that a worker uses, in thousandths, even if the kernel sets no limit: otherwise no
+/// other thread on that CPU would ever run.
 const MOST: u32 = 950;
-/// What asks for it.
+/// The option that requests it.
 const OPTION: &str = "--realtime";
 /// With less than this of a CPU no schedule can be kept.
 const LEAST: u32 = 200;
 
-/// Gives the calling thread real-time priority (SCHED_FIFO), and says which share of each second the
-/// kernel leaves to that, in thousandths. Threads that it starts later do not inherit it.
+/// Gives the calling thread real-time priority (SCHED_FIFO), and returns the share of each second
+/// that the kernel leaves to it, in thousandths. Threads that it starts later do not inherit it.
 ///
 /// # Errors
 ///
@@ -63,8 +64,8 @@ fn setting(name: &str) -> String {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default()
 }
 
-/// The share of a period that real-time threads may run, in thousandths. Where the kernel does not
-/// say, it has its defaults.
+/// The share of a period that real-time threads may run, in thousandths. If the kernel does not
+/// report it, it has its defaults.
 fn share(runtime_us: &str, period_us: &str) -> u32 {
     match (runtime_us.trim().parse::<i64>(), period_us.trim().parse::<i64>()) {
         (Ok(runtime), Ok(period)) if runtime >= 0 && period > 0 => {

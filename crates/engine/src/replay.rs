@@ -1,5 +1,5 @@
-//! Runs a point whose I/Os are invented: what workers hand over goes through the real collector,
-//! without devices, threads or time. So a run of a day can be looked at in seconds.
+//! Runs a point with invented I/Os: the workers' tallies go through the real collector, without
+//! devices, threads or time. So a run of a day can be examined in seconds.
 
 use fathom_core::measure::{Errors, Flow, Ledger, Record, Tally};
 use fathom_core::plan;
@@ -10,9 +10,9 @@ use crate::collector::{Collector, empty_tally, tallies};
 use crate::timetable::Timetable;
 use crate::worker::Outcome;
 
-/// The record of a run of `point` in which `fill` says what each worker did in each interval of the
-/// window: it is given the worker's place among all, the interval's start from that of the window,
-/// and its tally to record into. There is no warm-up, and nothing fails to be accounted for.
+/// The record of a run of `point` in which `fill` invents the work of each worker in each interval
+/// of the window: it gets the worker's place among all, the interval's start from that of the
+/// window, and its tally to record into. There is no warm-up, and every I/O is accounted for.
 pub fn replay(point: &Point, fill: &mut dyn FnMut(usize, Span, &mut Tally)) -> Record {
     let plans = plan::divide(point);
     let mut table = Timetable::of(point, Instant(0));

@@ -1,4 +1,4 @@
-//! Why a point cannot be run at all, as far as it is not the target's fault.
+//! Why a point cannot be run at all, as far as the target is not the cause.
 
 use std::fmt;
 use std::io;
@@ -13,35 +13,35 @@ use crate::target_error::plain;
 pub enum RunError {
     /// A backend could not be set up.
     Backend {
-        /// Which.
+        /// The backend.
         backend: BackendKind,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
     /// A thread could not be started.
     Thread(io::Error),
-    /// A backend was not set up for so long that nobody waits any more.
+    /// A backend was not set up within the time limit.
     Hangs(Span),
-    /// A worker may not run where it should.
+    /// A worker may not run on its CPU.
     Cpu {
         /// The CPU's number.
         cpu: u32,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
-    /// The machine does not give what an option asks of it: a priority, large pages.
+    /// The machine does not provide what an option requests: a priority, large pages.
     Refused(Refusal),
-    /// What a stream is to write could not be had.
+    /// The payload of a stream could not be made.
     Payload {
-        /// Where it is.
+        /// Its source.
         path: String,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }
 
 impl RunError {
-    /// The same for people: about the option that asked for it, with the remedy.
+    /// The same for people: about the option that requested it, with the remedy.
     pub fn refusal(&self) -> Refusal {
         match self {
             Self::Backend { backend, cause } => Refusal::denied(

@@ -1,5 +1,5 @@
-//! Distributions over the starts of a region. Each takes constant time and memory, whatever the
-//! region's size, and is right for every number of starts.
+//! Distributions over the starts of a region. Each takes constant time and memory, independent of
+//! the region's size, and is right for every number of starts.
 
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::{Extent, HotRange, Order};
@@ -50,7 +50,7 @@ pub(crate) struct Ranked<R> {
 }
 
 impl<R: Ranks> Ranked<R> {
-    /// `ranks` makes the distribution over so many ranks.
+    /// `ranks` makes the distribution over this many ranks.
     pub(super) fn new(
         plan: &WorkerPlan,
         order: Order,
@@ -60,7 +60,7 @@ impl<R: Ranks> Ranked<R> {
     ) -> Self {
         let region = |count: u64| {
             let starts = match order {
-                // All workers agree on what is used often.
+                // All workers agree on the frequent starts.
                 Order::Spread => Some(Permutation::of_seed(count, plan.stream_seed)),
                 Order::Clustered => None,
             };
@@ -87,7 +87,7 @@ impl<R: Ranks> Draw for Ranked<R> {
 pub(crate) struct Zipf {
     count: f64,
     theta: f64,
-    /// What the integral of the density is at one half, less the probability of the first rank, ...
+    /// The integral of the density at one half, less the probability of the first rank, ...
     low: f64,
     /// ... and half beyond the last rank.
     high: f64,
@@ -142,8 +142,8 @@ impl Ranks for Zipf {
     }
 }
 
-/// A part h of the ranks with a probability of 1 - h, and so on within that part: what fio calls
-/// pareto. A rank below x times the count has the probability x^(ln(1 - h) / ln h).
+/// A part h of the ranks with a probability of 1 - h, and so on within that part: fio's pareto. A
+/// rank below x times the count has the probability x^(ln(1 - h) / ln h).
 pub(crate) struct Pareto {
     count: u64,
     power: f64,
@@ -163,8 +163,7 @@ impl Ranks for Pareto {
     }
 }
 
-/// A bell around a center. What would lie outside of the region is drawn anew, which is at most two of
-/// three.
+/// A bell around a center. A value outside the region is drawn anew; that is at most two of three.
 pub(crate) struct Normal {
     counts: Box<[u64]>,
     center: f64,
@@ -197,7 +196,7 @@ impl Draw for Normal {
     }
 }
 
-/// Ranges that get a given share of the I/Os each, and are uniform in themselves.
+/// Ranges that each get a given share of the I/Os, and are uniform in themselves.
 pub(crate) struct Hot {
     regions: Box<[Box<[StartRange]>]>,
     random: Xoshiro256PlusPlus,
@@ -234,10 +233,10 @@ impl Draw for Hot {
     }
 }
 
-/// The ranges as ranges of so many starts, a step apart. A start belongs to the range that it lies in;
-/// a range that has none gets its I/Os to the start that lies before it.
+/// The ranges as ranges of this many starts, a step apart. A start belongs to the range that it
+/// lies in; a range without a start gives its I/Os to the start before it.
 fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[StartRange]> {
-    // Floating point may end just below what is meant.
+    // Floating point may end just below the intended number.
     let place = |share: f64, size: u64| -> u64 {
         let starts = (share * count as f64 + 1e-6) as u64;
         starts.saturating_add(size / step).min(count)
@@ -245,7 +244,7 @@ fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[StartRange]> {
     let (mut share, mut size, mut left) = (0.0, 0_u64, 1.0);
     let mut found: Vec<(f64, u64, u64)> = Vec::with_capacity(ranges.len() + 1);
     let mut add = |ios: f64, first: u64, end: u64| {
-        // What lies beyond the region is cut off.
+        // The part beyond the region is cut off.
         if ios > 0.0 && first < count {
             found.push((ios, first, end.saturating_sub(first).max(1)));
         }
@@ -272,7 +271,7 @@ fn parts(ranges: &[HotRange], count: u64, step: u64) -> Box<[StartRange]> {
             StartRange { below: (below * ALL as f64) as u64, first, count }
         })
         .collect();
-    // Whatever rounding did.
+    // Regardless of rounding.
     if let Some(last) = parts.last_mut() {
         last.below = ALL;
     }

@@ -15,8 +15,8 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// A start by its place. One from which an I/O of this size would not end within the region is
-    /// taken back to the last one from which it does.
+    /// A start by its place. If an I/O of this size would not end within the region from it, the
+    /// last start from which it does is used.
     #[inline]
     pub(super) fn offset(self, place: u64) -> u64 {
         self.first + place.min(self.count - 1) * self.step
@@ -53,7 +53,7 @@ impl StartGrid {
         self.starts[region * self.sizes + size.place]
     }
 
-    /// How many starts there are for the smallest size, in each region.
+    /// The number of starts for the smallest size, in each region.
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
         self.starts.iter().step_by(self.sizes).map(|starts| starts.count)
     }

@@ -1,4 +1,4 @@
-//! Some I/Os by chance, the others each where the one before it ended.
+//! Some I/Os at random, the others each at the end of the one before it.
 
 use fathom_core::measure::Direction;
 use fathom_core::plan::WorkerPlan;
@@ -10,26 +10,27 @@ use super::grid::StartGrid;
 use super::random::Draw;
 use super::{ALL, Mix, RegionTurns, Request, Sizes, Source, distinct};
 
-/// A coin for each I/O says whether it is placed by chance or continues. So the lengths of sequential
-/// runs are geometric. The coin for the direction is tossed only with the first I/O of a run.
+/// A coin for each I/O says whether it is placed at random or continues. So the lengths of
+/// sequential runs are geometric. The coin for the direction is tossed only with the first I/O of a
+/// run.
 pub(crate) struct Mixed<D> {
     turns: RegionTurns,
-    /// Of [`ALL`] equally likely values, those that mean an I/O by chance.
+    /// Of [`ALL`] equally likely values, those that mean a random I/O.
     by_chance: u64,
     coin: Xoshiro256Plus,
     mix: Mix,
     sizes: Sizes,
     grid: StartGrid,
     draw: D,
-    /// How far each size moves on.
+    /// How far each size advances.
     steps: Box<[u64]>,
     runs: Box<[RegionRun]>,
 }
 
-/// Where a run has come to in a region.
+/// The end of a run in a region.
 struct RegionRun {
     direction: Direction,
-    /// The next offset, and where it begins anew when the region ends before it.
+    /// The next offset, and the offset at which it starts again if the region ends before it.
     next: u64,
     start: u64,
     end: u64,
@@ -53,7 +54,7 @@ impl<D: Draw> Mixed<D> {
         let smallest = super::Size { place: 0, bytes: 0 };
         let run = |(place, region): (usize, &fathom_core::spec::Region)| RegionRun {
             direction: mix.next(),
-            // As if an I/O by chance had come before the first one.
+            // As if a random I/O had come before the first one.
             next: grid.starts(place, smallest).offset(draw.place(place)),
             start: region.offset.0,
             end: region.offset.0 + region.length.0,

@@ -2,8 +2,8 @@
 //! a variant in `fathom_core::spec::Pattern`, and a line in [`source`]. One of `fathom_core`'s
 //! distributions is a type in `distribution` that implements `Draw`, and a line in [`over`].
 //!
-//! The hot loop takes requests in batches from a [`Source`]. So it need not be compiled anew for every
-//! pattern, and what a pattern is costs one indirect call for a batch.
+//! The hot loop takes requests in batches from a [`Source`]. So it need not be compiled anew for
+//! every pattern, and the pattern costs one indirect call for a batch.
 
 mod distribution;
 mod grid;

@@ -4,30 +4,30 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Steps of mixing: enough for the tests below, which look where numbers come and how far neighbors are
-/// apart.
+/// Steps of mixing: enough for the tests below, which check where numbers occur and how far
+/// neighbors are apart.
 const ROUNDS: usize = 6;
 
 /// An order of the whole numbers below a count.
 ///
-/// Every step of mixing can be undone, so that it is a permutation of the numbers of so many bits as the
-/// count needs: multiplying by an odd number, adding, and folding the upper half of the bits into the
-/// lower one. What is not below the count is mixed again until it is ("cycle walking", J. Black and
-/// P. Rogaway, "Ciphers with arbitrary finite domains", 2002): less than once for each number, in the
-/// mean.
+/// Every step of mixing can be undone, so that it is a permutation of the numbers with as many bits
+/// as the count needs: multiplying by an odd number, adding, and folding the upper half of the bits
+/// into the lower one. A result that is not below the count is mixed again until it is ("cycle
+/// walking", J. Black and P. Rogaway, "Ciphers with arbitrary finite domains", 2002): less than
+/// once for each number, on average.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     count: u64,
     mask: u64,
     fold: u32,
-    /// What is multiplied by and what is added.
+    /// The multipliers and the addends.
     keys: [(u64, u64); ROUNDS],
 }
 
 impl Permutation {
     /// # Panics
     ///
-    /// When there is nothing to put in order.
+    /// When the count is zero.
     pub(super) fn new(count: u64, random: &mut Xoshiro256PlusPlus) -> Self {
         assert!(count > 0);
         let bits = u64::BITS - (count - 1).leading_zeros();

@@ -1,4 +1,4 @@
-//! Patterns in which chance decides where each I/O goes.
+//! Patterns in which each I/O goes to a random place.
 
 use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Stream;
@@ -9,7 +9,7 @@ use super::grid::{StartGrid, Starts};
 use super::permutation::Permutation;
 use super::{Pattern, Request, Size};
 
-/// Chooses a start in a region by chance, independently of those before it.
+/// Chooses a random start in a region, independently of those before it.
 pub(super) trait Draw: Send {
     /// The place of a start among those of the smallest size.
     fn place(&mut self, region: usize) -> u64;
@@ -67,15 +67,15 @@ impl Pattern for Random {
     }
 }
 
-/// Over the starts of the smallest size as a distribution has it; one from which an I/O would not end
-/// within the region is taken back to the last one from which it does.
+/// Over the starts of the smallest size, by a distribution; if an I/O would not end within the
+/// region from its start, it moves back to the last one from which it does.
 pub(crate) struct Scattered<D> {
     grid: StartGrid,
     draw: D,
 }
 
 impl<D: Draw> Scattered<D> {
-    /// `draw` makes the distribution over so many starts in each region.
+    /// `draw` makes the distribution over this many starts in each region.
     pub(super) fn new(
         plan: &WorkerPlan,
         stream: &Stream,
@@ -94,11 +94,11 @@ impl<D: Draw> Pattern for Scattered<D> {
     }
 }
 
-/// Every start once in an order by chance, then all of them again in another one.
+/// Every start once in random order, then all of them again in another order.
 ///
 /// The workers that share a region deal its starts out between them, one to each in turn, and keep
-/// theirs. So together they come to each of them, none comes to that of another, and what a worker does
-/// depends on nobody's pace.
+/// theirs. So together they reach each of them, no worker reaches another worker's start, and the
+/// I/Os of a worker do not depend on the pace of the others.
 pub(crate) struct Shuffled {
     grid: StartGrid,
     decks: Box<[Deck]>,

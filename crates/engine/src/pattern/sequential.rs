@@ -7,7 +7,7 @@ use fathom_core::spec::{Point, Region, Sequence, Starts, Stream};
 
 use super::{Pattern, Request, Size, distinct};
 
-/// What is the same for every region: how far each size moves on.
+/// The common part of every region: how far each size advances.
 struct RegionSteps {
     /// From the start of an I/O of each size to that of the next one.
     steps: Box<[u64]>,
@@ -70,9 +70,9 @@ fn starting(plan: &WorkerPlan, stream: &Stream, sequence: Sequence, region: &Reg
     (first, step)
 }
 
-/// Each I/O one step after the one before it, and from the region's start again (where its steps reach
-/// it) when it would not fit. Workers that share a region start at equal distances, so that they do not
-/// read each other's footsteps from a cache, or at a given one.
+/// Each I/O one step after the one before it, and from the region's start again (where its steps
+/// reach it) when it would not fit. Workers that share a region start at equal distances, so that
+/// one does not read from a cache what another has just read, or at a given distance.
 pub(crate) struct Sequential {
     steps: RegionSteps,
     walks: Box<[Walk]>,
@@ -81,7 +81,8 @@ pub(crate) struct Sequential {
 impl Sequential {
     pub(super) fn new(plan: &WorkerPlan, stream: &Stream, sequence: Sequence) -> Self {
         let steps = RegionSteps::new(plan, stream);
-        // Several sizes without a stride meet no places again, so that they start at the very start.
+        // Several sizes without a stride do not return to the same places, so they start again at
+        // the very start.
         let regular = steps.steps.len() == 1 || sequence.stride.is_some();
         let begin = |region: &Region| {
             let (at, step) = starting(plan, stream, sequence, region);
@@ -124,8 +125,8 @@ impl Pattern for Sequential {
     }
 }
 
-/// Each place so many times before the next one: what slots do that each go through the region by
-/// themselves, in step. The I/Os are all of one size.
+/// Each place this many times before the next one: the result of slots that each go through the
+/// region by themselves, in step. The I/Os are all of one size.
 pub(crate) struct Revisiting {
     once: Sequential,
     visits: u32,
@@ -156,7 +157,7 @@ impl Pattern for Revisiting {
 pub(crate) struct Backward {
     steps: RegionSteps,
     walks: Box<[Walk]>,
-    /// For each region and each size, where it starts anew.
+    /// For each region and each size, the place where it starts again.
     tops: Box<[u64]>,
 }
 
@@ -174,7 +175,7 @@ impl Backward {
         };
         let walks: Box<[Walk]> = plan.regions.iter().map(begin).collect();
         let sizes = steps.steps.len();
-        // As forward: several sizes without a stride start at the very end.
+        // As forward: several sizes without a stride start again at the very end.
         let regular = sizes == 1 || sequence.stride.is_some();
         let grid = |step: u64| if regular { step } else { 1 };
         let top = |(place, &last): (usize, &u64)| {
@@ -191,7 +192,7 @@ impl Pattern for Backward {
     fn next(&mut self, region: usize, size: Size) -> u64 {
         let (step, last) = self.steps.of(region, size);
         let walk = &mut self.walks[region];
-        // What would lie before the region's start is beyond its end then.
+        // A place before the region's start then lies beyond its end.
         let at = walk.at.wrapping_sub(step);
         let top = self.tops[region * self.steps.steps.len() + size.place];
         walk.at = if at <= last { at } else { top };
@@ -199,11 +200,11 @@ impl Pattern for Backward {
     }
 }
 
-/// Where interlocked workers go on, for each stream and each of its regions: one pointer for all of a
-/// stream's workers.
+/// The next places of interlocked workers, for each stream and each of its regions: one pointer for
+/// all of a stream's workers.
 pub(crate) struct Pointers(Box<[Box<[Pointer]>]>);
 
-/// The place of the next I/O from the region's start, alone in what processors exchange.
+/// The place of the next I/O from the region's start, alone in its cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Pointer(AtomicU64);
@@ -236,13 +237,14 @@ impl<'a> Interlocked<'a> {
 }
 
 impl Pattern for Interlocked<'_> {
-    // What is drawn and not started would be missing between what the others start.
+    // A place that is drawn and not started would be missing between those that the other workers
+    // start.
     const AHEAD: bool = false;
 
     #[inline]
     fn next(&mut self, region: usize, size: Size) -> u64 {
         let (step, last) = self.steps.of(region, size);
-        // Nothing else is published with a place, so no order but its own has to hold.
+        // No other data is published with a place, so only its own order has to hold.
         let pointer = &self.pointers[region].0;
         let mut seen = pointer.load(Ordering::Relaxed);
         loop {

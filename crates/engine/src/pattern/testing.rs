@@ -1,14 +1,14 @@
-//! What the tests of patterns share.
+//! Shared code for the tests of patterns.
 
-/// How far a chi-squared sum with so many degrees of freedom goes by chance, but for one time in a
-/// million: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931). Seeds are fixed, so that a
-/// test that passes once passes always.
+/// The value that a chi-squared sum with this many degrees of freedom exceeds by chance one time in
+/// a million: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931). Seeds are fixed, so
+/// that a test that passes once passes always.
 fn limit(degrees: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + 4.753 * ninth.sqrt()).powi(3)
 }
 
-/// Checks that the counts differ from what is expected by no more than chance makes them.
+/// Checks that the counts differ from the expected ones by no more than chance explains.
 #[track_caller]
 pub(crate) fn assert_chi_squared(counts: &[u64], expected: &[f64]) {
     assert_eq!(counts.len(), expected.len());

@@ -1,8 +1,10 @@
-//! Which units equal one before them: exactly so many, spread evenly, from the first on.
+//! Which units equal one before them: exactly the requested share, spread evenly, from the first
+//! on.
 //!
-//! All duplicates are copies of a few common units, which have been written as new ones before. They
-//! are spread over these, so that those which lie close together differ; and because they are few, what
-//! is left after most of everything was overwritten has the same share of duplicates.
+//! All duplicates are copies of a few common units, which have been written as new ones before.
+//! They are spread over these, so that duplicates close to each other differ. Because the common
+//! units are few, the content that is left after most of it was overwritten has the same share of
+//! duplicates.
 
 /// The golden ratio: multiples of it spread any number of points evenly over their fractions.
 pub(super) const SPREAD: f64 = 0.618_033_988_749_894_9;
@@ -18,13 +20,13 @@ pub(crate) struct Dedup {
 }
 
 impl Dedup {
-    /// Before the first unit. Duplicates are taken from so many units, at least one.
+    /// Before the first unit. Duplicates are taken from this many units, at least one.
     pub(crate) fn new(commons: u64) -> Self {
         assert!(commons > 0);
         Self { commons, new: 0, duplicates: 0 }
     }
 
-    /// After so many units that are in one line.
+    /// After this many units of one line.
     pub(crate) fn after(units: u64, share: f64, commons: u64) -> Self {
         let duplicates = (units as f64 * share).floor() as u64;
         Self { duplicates, new: units - duplicates, ..Self::new(commons) }
@@ -36,7 +38,7 @@ impl Dedup {
         before(index + 1) > before(index)
     }
 
-    /// The number of the next unit. A duplicate before which there is nothing is a new one.
+    /// The number of the next unit. A duplicate without any unit before it is a new one.
     pub(crate) fn next(&mut self, duplicate: bool) -> u64 {
         if !duplicate || self.new == 0 {
             self.new += 1;

@@ -1,10 +1,10 @@
-//! What is written: by default no two blocks of 4 KiB are equal, none can be compressed, and none
+//! The payload: by default no two blocks of 4 KiB are equal, none can be compressed, and none
 //! resembles another one that a compressor could see together with it.
 //!
 //! Random bytes for every write would cost more than the rest of the loop. So each worker has more
-//! buffers than it has slots, all unlike each other, and its writes take them in turn: what is in a
-//! buffer comes again only after megabytes of other data. Before each write every 4 KiB gets a header
-//! of its own, so that no block ever equals another one, at the cost of 16 bytes in 4096.
+//! buffers than it has slots, all different, and its writes rotate through them: the content of a
+//! buffer comes again only after megabytes of other data. Before each write every 4 KiB gets a new
+//! header, so that no block ever equals another one, at the cost of 16 bytes in 4096.
 
 mod dedup;
 mod rotation;
@@ -26,35 +26,35 @@ pub(crate) use rotation::{Frame, Rotation, places};
 /// The unit in which devices look for equal blocks.
 pub(crate) const UNIT: usize = 4096;
 
-/// What makes a unit unlike all others: who wrote it, and how many it had written.
+/// The header that makes a unit unique: the writer, and the number of units that it had written.
 const HEADER: usize = 16;
 
-/// The buffers for writes of all workers of a run together. What is in one comes again only after so
-/// much: more than zstd looks back at its default level, and of random writes that lie in the same
-/// 128 KiB only one in seventy resembles another.
+/// The buffers for writes of all workers of a run together. The content of one comes again only
+/// after this much: more than zstd looks back at its default level, and of random writes that lie
+/// in the same 128 KiB only one in seventy resembles another.
 const ROTATION: Bytes = Bytes(8 * Bytes::MIB);
-/// What a worker has of it at least.
+/// The least share of a worker.
 const ROTATION_MIN: Bytes = Bytes(Bytes::MIB);
 
-/// How many different blocks all duplicates are taken from, at most: few enough to be found again
-/// soon, and more than a compressor sees together.
+/// The number of different blocks that all duplicates are taken from, at most: few enough to be
+/// found again soon, and more than a compressor sees together.
 pub(crate) const COMMONS: u64 = 256;
-/// The blocks that a common block stands for in the region, at least: where most of what was written
-/// is overwritten, the first of each kind that is left is no duplicate.
+/// The number of blocks that a common block stands for in the region, at least: if most of the data
+/// is overwritten, the first remaining block of each kind is not a duplicate.
 const BLOCKS_PER_COMMON: u64 = 128;
 
-/// What the buffers for writes hold, and what becomes of it between two writes.
+/// The content of the buffers for writes, and its change between two writes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Random bytes in units of 4 KiB.
     Random(RandomContent),
-    /// These bytes over and over, from the start of each buffer. They stay as they are.
+    /// These bytes over and over, from the start of each buffer. They never change.
     Repeated(Arc<[u8]>),
     /// Each write takes its bytes from a random place in this pool.
     Pool(Arc<Pool>),
 }
 
-/// Bytes that all workers of a stream write from. They begin at a page and nobody changes them.
+/// The bytes that all workers of a stream write from. They begin at a page and never change.
 #[derive(Debug)]
 pub struct Pool {
     memory: Memory,
@@ -69,14 +69,14 @@ pub struct RandomContent {
     pub compressible: f64,
     /// The share of units that equal one before them.
     pub dedup: f64,
-    /// How many different units all those are taken from.
+    /// The number of different units that all those are copies of.
     pub commons: u64,
-    /// How long the buffers that take turns are together, unless there are more slots.
+    /// The total length of the buffers in the rotation, unless there are more slots.
     pub rotation: Bytes,
 }
 
 impl Content {
-    /// Random bytes that no compressor saves anything of, and no two units alike.
+    /// Random bytes of which no compressor saves anything, and no two units alike.
     pub const RANDOM: Self = Self::Random(RandomContent {
         compressible: 0.0,
         dedup: 0.0,
@@ -84,13 +84,11 @@ impl Content {
         rotation: ROTATION_MIN,
     });
 
-    /// Makes what a stream's workers write; what is more than a buffer, in large pages if they are to
-    /// be.
+    /// Makes the payload of a stream's workers; a pool is in large pages if these were requested.
     ///
     /// # Errors
     ///
-    /// When the file that it is taken from cannot be read, or is empty, and when there is not enough
-    /// memory.
+    /// When the source file cannot be read, or is empty, and when there is too little memory.
     pub(crate) fn load(payload: &spec::Payload, seed: u64, large_pages: bool) -> io::Result<Self> {
         Ok(match payload {
             spec::Payload::Random { compressible, dedup } => Self::Random(RandomContent {
@@ -115,7 +113,7 @@ impl Content {
         })
     }
 
-    /// The part of it that one of so many workers has, which write to these regions.
+    /// The part of it for one of this many workers, which write to these regions.
     pub(crate) fn share(&self, workers: u32, regions: &[Region], lockable: Option<u64>) -> Self {
         let mut own = self.clone();
         if let Self::Random(RandomContent { commons, rotation, .. }) = &mut own {
@@ -148,7 +146,7 @@ impl Pool {
         Ok(Self { memory, start, length })
     }
 
-    /// One that holds these.
+    /// A pool of these bytes.
     #[cfg(test)]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut pool = Self::zeros(Bytes(bytes.len() as u64), false).expect("there is memory");
@@ -160,7 +158,7 @@ impl Pool {
         self.memory.part_mut(self.start, self.length)
     }
 
-    /// Fills it from what is read; a shorter source comes again until it is full.
+    /// Fills it from a reader; a shorter source repeats until it is full.
     fn fill_from(&mut self, source: &mut impl Read) -> io::Result<()> {
         let bytes = self.bytes_mut();
         let mut read = 0;
@@ -176,7 +174,7 @@ impl Pool {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
         }
         while read < bytes.len() {
-            // All that is there, so that it doubles; a whole number of times the source.
+            // All existing content, so that it doubles; a whole number of times the source.
             let more = read.min(bytes.len() - read);
             bytes.copy_within(..more, read);
             read += more;
@@ -200,8 +198,8 @@ impl PartialEq for Pool {
     }
 }
 
-/// Fills a unit: what comes first is random and repeated by the seed and its number, what comes then
-/// are zeros, as much as a compressor is to save.
+/// Fills a unit: the first part is random and follows from the seed and its number; the rest, as
+/// much as a compressor is to save, is zeros.
 pub(crate) fn fill(seed: u64, number: u64, compressible: f64, unit: &mut [u8]) {
     let random = (unit.len() as f64 * (1.0 - compressible)).round() as usize;
     let (random, rest) = unit.split_at_mut(random.max(HEADER).min(unit.len()));

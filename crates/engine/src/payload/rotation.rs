@@ -1,15 +1,15 @@
-//! The buffers that writes take in turn.
+//! The buffers through which writes rotate.
 
 use super::dedup::SPREAD;
 use super::{Dedup, HEADER, RandomContent, UNIT, fill};
 use crate::memory::Deal;
 
-/// What becomes of a unit before it is written.
+/// The preparation of a unit before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
-    /// It gets a header of its own.
+    /// It gets a new header.
     Never,
-    /// It is written once as it is, because there are duplicates of it.
+    /// It is written once without a change, because there are duplicates of it.
     Once,
     /// It stays: it is such a duplicate.
     Always,
@@ -18,30 +18,31 @@ enum Kept {
 /// How buffers lie in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// The bytes that each has.
+    /// The length of each.
     pub(crate) length: usize,
     /// The distance from one to the next.
     pub(crate) stride: usize,
 }
 
-/// Where the buffers are, and what becomes of them. A place is counted in bytes from the first one.
+/// The places of the buffers, and their preparation. A place is counted in bytes from the first
+/// one.
 #[derive(Debug)]
 pub(crate) struct Rotation {
     /// The places that no slot has, in a circle, ...
     spare: Box<[usize]>,
     /// ... and which of them is the next.
     next: usize,
-    /// Who writes.
+    /// The number of the writer.
     writer: u64,
-    /// How many units were written.
+    /// The number of units that were written.
     written: u64,
-    /// For every unit of every buffer; empty where no unit is kept.
+    /// For every unit of every buffer; empty if no unit is kept.
     kept: Box<[Kept]>,
     stride: usize,
     units: usize,
 }
 
-/// How many buffers one has of those that share a rotation, each with so many slots.
+/// How many buffers each of the sharers of a rotation has, each with this many slots.
 pub(crate) fn places(random: &RandomContent, slots: u32, stride: usize, deal: Deal) -> usize {
     let (among, which) = (deal.among as usize, deal.which as usize);
     let all = (random.rotation.0 / stride as u64) as usize;
@@ -49,8 +50,8 @@ pub(crate) fn places(random: &RandomContent, slots: u32, stride: usize, deal: De
 }
 
 impl Rotation {
-    /// Fills the buffers, and puts the slots at the places that come last: writes take the others
-    /// first, in their order. Who writes has to be unlike all others; the seed repeats the content.
+    /// Fills the buffers, and gives the slots the places that come last: writes take the others
+    /// first, in their order. The writer's number has to be unique; the seed repeats the content.
     pub(crate) fn new(
         random: &RandomContent,
         Frame { length, stride }: Frame,
@@ -71,8 +72,8 @@ impl Rotation {
             let own = which == deal.which as usize;
             let start = index * stride;
             for unit in 0..units {
-                // Each unit of the buffers of each who shares them has its share by itself: short
-                // blocks use the first ones alone, and slots are not equally fast.
+                // The units of each sharer's buffers have its share by themselves: short blocks use
+                // the first ones alone, and slots are not equally fast.
                 let phase = ((which * units + unit) as f64 * SPREAD).fract();
                 let duplicate = Dedup::is_duplicate(dedup, index as u64, phase);
                 let number = numbers.next(duplicate);
@@ -106,7 +107,7 @@ impl Rotation {
         }
     }
 
-    /// The place that a slot writes from next, given the one that it has written from.
+    /// The place that a slot writes from next, given its last place.
     #[inline]
     pub(crate) fn turn(&mut self, place: usize) -> usize {
         if self.spare.is_empty() {
@@ -120,8 +121,8 @@ impl Rotation {
         next
     }
 
-    /// Makes what is at this place different from everything that was written before, but for the
-    /// duplicates.
+    /// Makes the content at this place different from everything that was written before, except
+    /// for the duplicates.
     #[inline]
     pub(crate) fn mark(&mut self, place: usize, buffer: &mut [u8]) {
         if !self.kept.is_empty() {

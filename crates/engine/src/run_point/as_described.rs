@@ -1,5 +1,6 @@
-//! What the engine issues is what was described: everything that the loop gave to a simulated device,
-//! and samples of what it gave to a file, beside the closed form of each pattern.
+//! The engine issues exactly the I/Os that were described: all I/Os that the loop gave to a
+//! simulated device, and samples of those that it gave to a file, compared with the closed form of
+//! each pattern.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -29,7 +30,7 @@ use crate::worker::{Assignment, Sink};
 const KIB: u64 = 1024;
 const BLOCK: u64 = 4 * KIB;
 
-/// Passes everything on, and keeps what was pushed.
+/// Passes everything on, and records the pushed I/Os.
 struct Spy<B> {
     backend: B,
     seen: Vec<Io>,
@@ -68,7 +69,7 @@ impl Sink for Forget {
     }
 }
 
-/// A stream of one block size in one region of so many blocks that begins at 8 KiB.
+/// A stream of one block size in one region of this many blocks that begins at 8 KiB.
 fn stream(pattern: Pattern, blocks: u64) -> Stream {
     let region = Region { target: 0, offset: Bytes(2 * BLOCK), length: Bytes(blocks * BLOCK) };
     Stream {
@@ -82,8 +83,8 @@ fn with_workers(workers: u32, stream: Stream) -> Stream {
     Stream { workers: Workers::Total(workers), pacing, ..stream }
 }
 
-/// All that the loop gave to a simulated device of each worker, in its order: so many I/Os or more.
-/// The workers run side by side, each with a device of its own.
+/// All I/Os that each worker gave to a simulated device, in order: this many or more. The workers
+/// run side by side, each with its own device.
 fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
     assert_eq!(check_pattern(stream), Ok(()));
     let workers = plan::worker_count(stream);
@@ -117,13 +118,13 @@ fn issued(stream: &Stream, ios: u64) -> Vec<Vec<Io>> {
     })
 }
 
-/// Which blocks of the region one worker went to, in its order.
+/// The blocks of the region that one worker addressed, in order.
 fn blocks(stream: &Stream, ios: u64) -> Vec<u64> {
     let issued = issued(stream, ios);
     issued[0].iter().map(|io| (io.offset - 2 * BLOCK) / BLOCK).collect()
 }
 
-/// How often each block of the region was gone to.
+/// How often each block of the region was addressed.
 fn counts(stream: &Stream, of: u64, ios: u64) -> Vec<u64> {
     let mut counts = vec![0; of as usize];
     for io in issued(stream, ios).iter().flatten() {
@@ -138,7 +139,7 @@ fn expected(counts: &[u64], probability: impl Fn(u64) -> f64) -> Vec<f64> {
     (0..counts.len() as u64).map(|place| all * probability(place)).collect()
 }
 
-/// Adds up neighbors until each group is expected often enough for a chi-squared test.
+/// Merges neighbors until each group has a large enough expected count for a chi-squared test.
 fn grouped(counts: &[u64], expected: &[f64]) -> (Vec<u64>, Vec<f64>) {
     let mut groups = (Vec::new(), Vec::new());
     let (mut count, mut mean) = (0, 0.0);
@@ -248,7 +249,7 @@ fn interlocked_workers_together_leave_nothing_out_and_do_nothing_twice() {
         for (place, count) in counts.iter().enumerate() {
             assert_eq!(*count, ios / pass + u64::from((place as u64) < rest), "{place}");
         }
-        // Each worker took its part, and went on but for where the pointer began anew.
+        // Each worker covered its part, and continued except where the pointer began again.
         for ios in &all {
             let anew = ios.windows(2).filter(|pair| pair[1].offset <= pair[0].offset).count();
             assert!(ios.len() > 1000 && anew as u64 <= counts[0], "{anew}");
@@ -266,7 +267,7 @@ fn zones_are_their_workers_alone_and_leave_nothing_out() {
             let offsets: std::collections::BTreeSet<u64> = ios.iter().map(|io| io.offset).collect();
             seen.extend(offsets);
         }
-        // In the order of the workers, so that nobody was in another one's zone.
+        // In the order of the workers, so that no worker was in another one's zone.
         assert!(seen.iter().copied().eq((2..1004).map(|block| block * BLOCK)));
     }
 }
@@ -341,7 +342,7 @@ fn regions_whose_ios_differ_get_what_each_would_get_alone() {
     assert!(of(1).map(|io| io.offset / (64 * KIB)).eq((0..10).cycle().take(counts[1] as usize)));
     assert!(of(2).map(|io| io.offset / (4 * KIB)).eq((0..160).cycle().take(counts[2] as usize)));
     assert!(of(2).all(|io| io.direction == Direction::Read));
-    // However many are drawn at once, they are the same.
+    // The offsets do not depend on the number that is drawn at once.
     assert_eq!(requests(&stream, &[100]), requests(&stream, &[1; 100]));
 }
 
@@ -383,7 +384,7 @@ fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
     let reads = of(8).filter(|io| io.direction == Direction::Read).count() as u64;
     let both = [reads, counts[0] - reads];
     assert_chi_squared(&both, &[0.7, 0.3].map(|share| share * counts[0] as f64));
-    // What is sequential goes on where its part was, whatever came between.
+    // A sequential part goes on where it ended, even if other I/Os came between.
     for target in 0..2 {
         let places = |size: u64| {
             of(size).filter(move |io| io.target == target).map(move |io| io.offset / (size * KIB))
@@ -393,7 +394,7 @@ fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
     }
     assert!(of(64).all(|io| io.direction == Direction::Write));
     assert!(of(4).all(|io| io.direction == Direction::Read));
-    // However many are drawn at once, they are the same.
+    // The offsets do not depend on the number that is drawn at once.
     assert_eq!(requests(&stream, &[100]), requests(&stream, &[1; 100]));
 }
 
@@ -516,7 +517,7 @@ fn spread_ranks_lie_anywhere_and_all_workers_agree_on_them() {
     let [first, second, third] = [0, 1, 2].map(|worker| hottest(&all[worker]));
     assert!(first == second && second == third, "{first:?} {second:?} {third:?}");
     assert!(first.windows(2).all(|pair| pair[0].abs_diff(pair[1]) > 10), "{first:?}");
-    // The frequencies are those of the ranks, wherever they lie.
+    // The frequencies are those of the ranks, independent of their places.
     let mut counts = vec![0_u64; 10_000];
     all.iter().flatten().for_each(|io| counts[(io.offset / BLOCK - 2) as usize] += 1);
     counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -574,7 +575,7 @@ fn hot_ranges_get_their_shares_and_holes_nothing() {
         (in_share(&[(0.5, 0.2), (0.2, 0.1), (0.3, 0.7)]), &whole),
         (in_size(&[(0.9, 100 * BLOCK), (0.0, 400 * BLOCK)]), &tail),
         (in_size(&[(0.6, 30_000)]), &cut),
-        // What lies beyond the region leaves its I/Os to the others.
+        // Ranges beyond the region leave their I/Os to the others.
         (in_size(&[(0.2, 500 * BLOCK), (0.4, 2000 * BLOCK), (0.4, 1)]), &beyond),
         // A range without a start of its own.
         (in_share(&[(0.5, 0.0001)]), &tiny),
@@ -608,7 +609,7 @@ fn hot_ranges_get_their_shares_and_holes_nothing() {
 fn sequential_runs_between_random_ios_are_geometric_and_of_one_direction() {
     for share in [0.05, 0.2, 0.8] {
         let pattern = Pattern::Mixed { random_share: share, distribution: Distribution::Uniform };
-        // So large that an I/O by chance hardly ever continues a run.
+        // So large that a random I/O hardly ever continues a run.
         let mut stream = stream(pattern, 1 << 34);
         stream.kind_mut().read_share = 0.7;
         let ios = &issued(&stream, 500_000)[0];
@@ -712,7 +713,7 @@ prop_compose! {
     }
 }
 
-/// The first requests of each worker, drawn so many at once.
+/// The first requests of each worker, this many drawn at once.
 fn requests(stream: &Stream, pieces: &[usize]) -> Vec<Vec<Request>> {
     let point = Point::of(Vec::from([stream.clone()]), Span::from_secs(1));
     let pointers = Pointers::new(&point);
@@ -749,7 +750,7 @@ proptest! {
                 }
             }
         }
-        // The same seed, the same I/O, however it is drawn.
+        // The same seed gives the same I/O, with any number drawn at once.
         prop_assert_eq!(&requests(&stream, &[100]), &all);
         prop_assert_eq!(&requests(&stream, &[1; 100]), &all);
     }
@@ -757,7 +758,7 @@ proptest! {
 
 // On a file.
 
-/// What the workers of a run on a file gave to it.
+/// The I/Os that the workers of a run gave to a file.
 static SEEN: Mutex<Vec<Vec<Io>>> = Mutex::new(Vec::new());
 
 impl RealBackend for Spy<Sync> {
@@ -795,7 +796,8 @@ impl Observer for Nobody {
     fn progress(&mut self, _progress: &Progress) {}
 }
 
-/// What each worker of the stream gave to a file in a tenth of a second, in no order of workers.
+/// The I/Os that each worker of the stream gave to a file in a tenth of a second, in no order of
+/// workers.
 fn issued_to_a_file(stream: &Stream) -> Vec<Vec<Io>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("target");
@@ -819,7 +821,7 @@ fn what_a_file_is_given_is_what_was_described() {
     let place = |io: &Io| (io.offset - 2 * BLOCK) / BLOCK;
     let on_file =
         |pattern, workers| issued_to_a_file(&with_workers(workers, stream(pattern, BLOCKS)));
-    // One after the other, whoever it is.
+    // One after the other, from any of the workers.
     let all = on_file(Pattern::Interlocked { stride: None }, 3);
     let mut counts = vec![0; BLOCKS as usize];
     all.iter().flatten().for_each(|io| counts[place(io) as usize] += 1);

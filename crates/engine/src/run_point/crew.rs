@@ -1,5 +1,5 @@
-//! The workers' threads: how they are started, heard and waited for, and how the run goes on without
-//! those that hang.
+//! The workers' threads: how they are started, heard and waited for, and how the run goes on
+//! without threads that hang.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -23,30 +23,31 @@ use crate::run_error::RunError;
 use crate::trace::Follow;
 use crate::worker::{self, Claimed, Estate, Outcome};
 
-/// A worker's stack. The C library keeps 40 MiB of stacks for the next threads; what is beyond is
-/// unmapped, on all CPUs, and mapped again for the next point. These are enough for 80 workers.
+/// A worker's stack. The C library keeps 40 MiB of stacks for later threads; stacks beyond that are
+/// unmapped, on all CPUs, and mapped again for the next point. With this size 40 MiB suffice for 80
+/// workers.
 const STACK: usize = 512 << 10;
-/// How long the collector sleeps at most, so that it notices what the caller wants.
+/// How long the collector sleeps at most, so that it notices the caller's requests.
 const NAP: Duration = Duration::from_millis(50);
-/// How long a worker that left by an error or a panic is waited for.
+/// How long to wait for a worker that left by an error or a panic.
 const LEAVING: Span = Span::from_secs(3);
-/// How long those may take who end the work of workers that hang.
+/// How long the threads may take that end the work of workers that hang.
 const HEIRS: Span = Span::from_secs(1);
 
 /// Whether a backend could be set up.
 pub(super) type Answer = Result<(), RunError>;
 
-/// The workers of a run, until it ends: then they are waited for, but for those that hang.
+/// The workers of a run, until it ends: then it waits for all of them except those that hang.
 pub(super) struct Crew {
     members: Vec<WorkerThread>,
-    /// Whose the open targets are.
+    /// The owner of the open targets.
     streams: Vec<Vec<OpenTarget>>,
     shared: Arc<Shared>,
     filled: Receiver<Handed>,
     full: SyncSender<Handed>,
-    /// When the work of those that hang was handed to others.
+    /// When the work of workers that hang was handed to other threads.
     bequeathed: Option<Instant>,
-    /// Whether those that are to do something still do; none before the start.
+    /// Whether workers with a limit still make progress; none before the start.
     standstill: Option<Standstill>,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Crew {
 struct WorkerThread {
     task: Arc<WorkerTask>,
     estate: Arc<Estate>,
-    /// Where empty tallies go back to it; none once nobody listens to it.
+    /// The way back for empty tallies; none once it does not listen any more.
     give_back: Option<SyncSender<Box<Tally>>>,
     thread: Option<JoinHandle<()>>,
     outcome: Option<Outcome>,
@@ -62,7 +63,7 @@ struct WorkerThread {
 }
 
 impl WorkerThread {
-    /// Whether it has nothing more to tell.
+    /// Whether it has nothing more to report.
     fn is_through(&self) -> bool {
         self.outcome.is_some() || self.is_gone
     }
@@ -74,7 +75,7 @@ impl WorkerThread {
 }
 
 impl Crew {
-    /// Starts a thread for each task. Gives what will hear how they were set up.
+    /// Starts a thread for each task. Returns the receiver of the results of their setup.
     pub(super) fn hire<B: RealBackend, F: Follow + Send + 'static>(
         tasks: Vec<Arc<WorkerTask>>,
         shared: &Arc<Shared>,
@@ -83,7 +84,7 @@ impl Crew {
     ) -> Result<(Self, Receiver<Answer>), RunError> {
         let count = tasks.len();
         let tallies = tallies(count);
-        // Besides its tallies each says that it is done, and that it is gone.
+        // Besides its tallies each reports that it is done, and that it has ended.
         let (full, filled) = sync_channel(count * (tallies + 2));
         let (ready, readiness) = sync_channel(count);
         let mut crew = Self {
@@ -135,7 +136,7 @@ impl Crew {
         while missing > 0 {
             match readiness.recv_timeout(NAP) {
                 Ok(answer) => answer?,
-                // Somebody panicked, which is told when all is over.
+                // A thread panicked, which is reported when all is over.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.heed(clock.now(), patience, observer);
@@ -151,8 +152,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Looks what the caller wants, and tells the workers. They may all be away, so that nobody else
-    /// sets the end.
+    /// Checks the caller's requests, and informs the workers. All workers may be in calls, so that
+    /// no other thread sets the end.
     fn heed(&self, now: Instant, patience: &mut Patience<'_>, observer: &dyn Observer) {
         if patience.look(now, observer.hurries()) {
             self.shared.stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -162,8 +163,8 @@ impl Crew {
         }
     }
 
-    /// Merges until the last worker is done, names the phases as they begin, and shows what there is
-    /// when it is to be looked at.
+    /// Merges until the last worker is done, names the phases as they begin, and shows the record
+    /// at its looks.
     pub(super) fn collect(
         &mut self,
         clock: &Clock,
@@ -215,7 +216,7 @@ impl Crew {
                 if let Some(standstill) = &mut self.standstill {
                     standstill.heard(worker, &tally.ledger, now);
                 }
-                // Whom nobody waits for any more is heard no more either.
+                // A worker that is not waited for any more is not heard any more either.
                 let Some(give_back) = &self.members[worker].give_back else { return };
                 if let Some(progress) = collector.add(worker, &mut tally) {
                     observer.progress(&progress);
@@ -236,8 +237,8 @@ impl Crew {
         }
     }
 
-    /// Once nobody waits any longer, has others end the work of those that hang; if not even that
-    /// comes to an end, takes what they have told.
+    /// Once the wait is over, has other threads end the work of workers that hang; if even that
+    /// does not finish, takes the figures that the workers have reported.
     fn go_on_without(&mut self, now: Instant, limit: Instant, collector: &Collector<'_>) {
         if now < limit || self.bequeathed.is_some_and(|at| now < at + HEIRS) {
             return;
@@ -256,8 +257,8 @@ impl Crew {
         }
     }
 
-    /// Gives what these workers have counted to a thread that ends their work in their place, for it
-    /// waits for the collector now and then.
+    /// Gives the counts of these workers to a thread that ends their work in their place, because
+    /// that work has to wait for the collector at times.
     fn bequeath(&self, hang: &[usize], end: Option<Instant>) -> bool {
         let estates: Vec<&Estate> = hang.iter().map(|&one| &*self.members[one].estate).collect();
         let claimed = worker::claim(&estates).into_iter().zip(hang);
@@ -279,19 +280,19 @@ impl Crew {
         builder.stack_size(STACK).spawn(work).is_ok()
     }
 
-    /// Has all leave, waits for those that do, and gives what they left.
+    /// Has all workers leave, waits for those that do, and returns their results.
     pub(super) fn dismiss(mut self, clock: &Clock, patience: &Patience<'_>) -> Vec<Outcome> {
         let hangs = self.bequeathed.is_some() || self.members.iter().any(WorkerThread::leaves_ios);
         self.leave(clock, patience.for_leaving(hangs));
         self.members.iter_mut().filter_map(|member| member.outcome.take()).collect()
     }
 
-    /// Waits so long for those that leave, and lets the others be.
+    /// Waits this long for workers that leave, and abandons the others.
     fn leave(&mut self, clock: &Clock, patience: Span) {
         let shared = &self.shared;
         let _ = shared.gate.set(None);
         let _ = shared.closed.set(());
-        // Who hands something over that nobody takes would wait for ever.
+        // A thread that hands over a tally without a receiver would wait forever.
         self.members.iter_mut().for_each(|member| member.give_back = None);
         let limit = clock.now() + patience;
         while self.members.iter().any(|member| !member.is_gone) && clock.now() < limit {
@@ -306,12 +307,12 @@ impl Crew {
             patience::leave_ios();
         }
         if hang > 0 {
-            // To close a file may hang as well: these stay open until the process ends.
+            // Closing a file may hang as well: these stay open until the process ends.
             std::mem::forget(std::mem::take(&mut self.streams));
         }
         for member in &mut self.members {
             let Some(thread) = member.thread.take() else { continue };
-            // A thread whose I/Os the kernel still has may hang on its way out.
+            // A thread whose I/Os the kernel still has may hang when it ends.
             if !member.is_gone || member.leaves_ios() {
                 continue;
             }

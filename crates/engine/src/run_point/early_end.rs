@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fathom_core::{Instant, Span};
 
 /// From the moment when the first worker sees that it should stop to the end that it sets for all:
-/// longer than any of them goes without looking.
+/// longer than the time between two checks of any worker.
 pub(super) const STOP_LEAD: Span = Span::from_ms(100);
 
 /// The end that the first worker to see that it should stop sets for all, in nanoseconds.
@@ -23,7 +23,7 @@ impl EarlyEnd {
         Some(self.0.load(Ordering::Relaxed)).filter(|&end| end < u64::MAX).map(Instant)
     }
 
-    /// The end that was set, or else `proposed`, which is then the one.
+    /// The end that was set, or otherwise `proposed`, which then becomes the end.
     pub(super) fn agree(&self, proposed: Instant) -> Instant {
         let swap =
             self.0.compare_exchange(u64::MAX, proposed.0, Ordering::Relaxed, Ordering::Relaxed);

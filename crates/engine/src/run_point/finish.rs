@@ -6,14 +6,14 @@ use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
 
-/// What the workers agree on when one of them has done all that it was to do.
+/// The workers' agreement on the end when one of them has done all of a limited number of I/Os.
 pub(super) struct Finish {
     /// Workers with a limit that are not done.
     left: AtomicUsize,
     /// When the last I/O of those that are done came back.
     last: AtomicU64,
     over: AtomicBool,
-    /// Whether there is nobody else, so that the run ends with the last of these I/Os.
+    /// Whether there are no other workers, so that the run ends with the last of these I/Os.
     alone: bool,
 }
 
@@ -30,8 +30,9 @@ impl Finish {
         }
     }
 
-    /// A worker is done, and this was when. Gives the end of the run if it was the last one: right
-    /// after the last I/O where nobody else is at work, and else once everybody can know of it.
+    /// A worker was done at this time. Returns the end of the run if it was the last one: right
+    /// after the last I/O if there are no other workers, and otherwise as soon as every worker can
+    /// know of it.
     pub(super) fn done(&self, at: Instant, lead: Span) -> Option<Instant> {
         self.last.fetch_max(at.0, Ordering::Relaxed);
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
@@ -41,7 +42,7 @@ impl Finish {
         Some(if self.alone { last + Span(1) } else { at + lead })
     }
 
-    /// Has everybody look for the end that was agreed on.
+    /// Has every worker check for the agreed end.
     pub(super) fn announce(&self) {
         self.over.store(true, Ordering::Release);
     }

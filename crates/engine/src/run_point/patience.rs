@@ -1,4 +1,4 @@
-//! How long a run waits for workers that do not come back, and what becomes of their threads.
+//! How long a run waits for workers that do not come back, and the handling of their threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -9,31 +9,32 @@ use super::early_end::{EarlyEnd, STOP_LEAD};
 use crate::timetable::Timetable;
 use crate::worker::{PATIENCE, PATIENCE_WHEN_STOPPED, STOP_CHECK};
 
-/// How much longer than it may take a worker is waited for: each of them has the same patience, and
-/// ends by itself unless it hangs.
+/// How much longer than its own patience the caller waits for a worker: each worker has the same
+/// patience, and ends by itself unless it hangs.
 const GRACE: Span = Span::from_ms(500);
-/// How long a backend may take to be set up: to fill its buffers takes a while.
+/// How long a backend may take to be set up: filling its buffers takes a while.
 const SET_UP: Span = Span::from_secs(300);
-/// How long nothing may come back in a run that ends once something is done: longer than most devices
+/// How long a run that ends after an amount may go without a completion: longer than most devices
 /// take to reset themselves and to try again.
 const STANDSTILL: Span = Span::from_secs(60);
-/// Who looks several times a second and comes so late was stopped, and so were the workers.
+/// The caller checks several times a second. If it comes this late, the process was stopped, and so
+/// were the workers.
 const STOPPED: Span = Span::from_secs(1);
 
-/// Threads that were left behind in calls that do not return.
+/// Threads that were abandoned in calls that do not return.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether I/Os were left to the kernel.
 static LEAVES_IOS: AtomicBool = AtomicBool::new(false);
 
-/// How many threads of this process hang in a call to a target, so that nobody waits for them. They
-/// end when the kernel lets them go, and the process may not end before.
+/// How many threads of this process hang in a call to a target and were abandoned. They end when
+/// the kernel lets them go, and the process may not end before.
 pub fn left_behind() -> usize {
     LEFT_BEHIND.load(Ordering::Relaxed)
 }
 
-/// Whether the kernel may still have I/Os of a run that ended, for which the end of the process may
-/// have to wait.
+/// Whether the kernel may still have I/Os of a run that ended, so that the end of the process may
+/// have to wait for them.
 pub fn leaves_ios() -> bool {
     LEAVES_IOS.load(Ordering::Relaxed)
 }
@@ -43,21 +44,22 @@ pub(super) fn leave_ios() {
     LEAVES_IOS.store(true, Ordering::Relaxed);
 }
 
-/// So many more are left behind.
+/// This many more are abandoned.
 pub(super) fn leave_behind(threads: usize) {
     LEFT_BEHIND.fetch_add(threads, Ordering::Relaxed);
 }
 
-/// What the caller wants, and since when.
+/// The caller's requests, and their times.
 pub(super) struct Patience<'a> {
     stop: &'a AtomicBool,
-    /// When it was seen that the user asked to stop.
+    /// When the request to stop was seen.
     stopped: Option<Instant>,
-    /// When it was seen that he does not want to wait any more.
+    /// When the request not to wait any more was seen.
     hurried: Option<Instant>,
-    /// When it was looked last, ...
+    /// The time of the last check, ...
     looked: Option<Instant>,
-    /// ... and for how long the whole process was stopped, as by SIGSTOP: nobody hangs meanwhile.
+    /// ... and for how long the whole process was stopped, as by SIGSTOP: no worker hangs
+    /// meanwhile.
     away: Span,
 }
 
@@ -66,7 +68,7 @@ impl<'a> Patience<'a> {
         Self { stop, stopped: None, hurried: None, looked: None, away: Span(0) }
     }
 
-    /// Looks what the caller wants now. Says whether he asked to stop, if he had not before.
+    /// Checks the caller's requests. Returns whether a request to stop is new.
     pub(super) fn look(&mut self, now: Instant, hurries: bool) -> bool {
         let since = now.since(self.looked.replace(now).unwrap_or(now));
         if STOPPED <= since {
@@ -82,7 +84,7 @@ impl<'a> Patience<'a> {
         stops
     }
 
-    /// When a worker that has not ended hangs.
+    /// The time at which a worker that has not ended counts as hanging.
     pub(super) fn limit(&self, table: &Timetable, end: &EarlyEnd) -> Instant {
         let end = end.get().unwrap_or(Instant(u64::MAX)).min(table.window_end);
         let usual = end + table.cool_down + PATIENCE + self.away;
@@ -93,7 +95,7 @@ impl<'a> Patience<'a> {
         self.hurried.unwrap_or(usual).min(usual) + GRACE
     }
 
-    /// When a worker that is being set up since then hangs.
+    /// The time at which a worker counts as hanging that is being set up since then.
     pub(super) fn limit_of_set_up(&self, since: Instant) -> Instant {
         let usual = match self.stopped {
             None => since + SET_UP,
@@ -102,8 +104,8 @@ impl<'a> Patience<'a> {
         self.hurried.unwrap_or(usual).min(usual)
     }
 
-    /// How long a worker that has told what it did may take to leave. Who has I/Os that hang has been
-    /// waited for already.
+    /// How long a worker that has reported its results may take to leave. For a worker with I/Os
+    /// that hang, the wait is over already.
     pub(super) fn for_leaving(&self, hangs: bool) -> Span {
         match (self.hurried.is_some() || hangs, self.stopped) {
             (true, _) => GRACE,
@@ -113,29 +115,29 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Sees when nothing more comes of the workers that are to do something and then be done. Their run may
-/// have no end in time that anybody waits for.
+/// Detects when there is no more progress of workers with a limit. Their run may have no end in
+/// time that is worth waiting for.
 pub(super) struct Standstill {
-    /// What each of them told last; none of a worker without a limit, and of one that has ended.
+    /// The last report of each; none for a worker without a limit, and for one that has ended.
     told: Vec<Option<Told>>,
-    /// When it was heard last that an I/O came back to one of them.
+    /// The time of the last report with a completed I/O.
     moved: Instant,
-    /// How long that may be ago.
+    /// The longest time since then.
     limit: Span,
 }
 
-/// What a worker has told.
+/// The report of a worker.
 #[derive(Clone, Copy)]
 struct Told {
     at: Instant,
-    /// I/Os that came back to it until then.
+    /// I/Os that completed for it until then.
     back: u64,
-    /// Whether it waited for others.
+    /// Whether it waited for other workers.
     waits: bool,
 }
 
 impl Standstill {
-    /// For these workers, each of which has a limit or not, and tells of itself once an interval.
+    /// For these workers, each of which has a limit or not, and reports once an interval.
     pub(super) fn new(limited: impl Iterator<Item = bool>, start: Instant, interval: Span) -> Self {
         let begins = Told { at: start, back: 0, waits: false };
         Self {
@@ -145,7 +147,7 @@ impl Standstill {
         }
     }
 
-    /// A worker has told of itself.
+    /// A worker has reported.
     pub(super) fn heard(&mut self, worker: usize, ledger: &Ledger, now: Instant) {
         let Some(told) = &mut self.told[worker] else { return };
         let back = ledger.completed_in_warm_up + ledger.completed + ledger.failed;
@@ -160,8 +162,9 @@ impl Standstill {
         self.told[worker] = None;
     }
 
-    /// Whether nothing has come back for too long, and something should. A worker that says nothing
-    /// is in a call that does not return. Time in which the process was stopped does not count.
+    /// Whether no I/O has completed for too long, although one should have. A worker that does not
+    /// report is in a call that does not return. Time in which the process was stopped does not
+    /// count.
     pub(super) fn is_there(&self, now: Instant, patience: &Patience<'_>) -> bool {
         let late = |at: Instant| at + self.limit + patience.away <= now;
         late(self.moved) && self.told.iter().flatten().any(|told| told.waits || late(told.at))

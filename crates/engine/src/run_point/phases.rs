@@ -1,5 +1,5 @@
-//! What the observer of a run is told, and when: the phases as they begin, and the looks at the record
-//! so far.
+//! What the observer of a run learns, and when: the phases as they begin, and the looks at the
+//! record so far.
 
 use fathom_core::spec::Point;
 use fathom_core::{Instant, Span};
@@ -9,10 +9,10 @@ use super::{Observer, Phase};
 use crate::collector::Collector;
 use crate::timetable::Timetable;
 
-/// A worker that has told nothing for so many intervals after a look is not waited for.
+/// A worker that has not reported for this many intervals after a look is not waited for.
 const OVERDUE: u64 = 3;
 
-/// Which phase begins next, and when.
+/// The next phase and its beginning.
 pub(super) struct Phases<'a> {
     pub(super) table: Timetable,
     end: &'a EarlyEnd,
@@ -25,7 +25,7 @@ impl<'a> Phases<'a> {
         Self { table, end, next: Some(Phase::WarmUp) }
     }
 
-    /// The next phase and its beginning, as far as is known now.
+    /// The next phase and its beginning, as far as it is known now.
     pub(super) fn next(&self) -> Option<(Phase, Instant)> {
         let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
         match self.next? {
@@ -37,7 +37,7 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// How long the load still goes on after the window, while it does.
+    /// How long the load still goes on after the window.
     pub(super) fn cools_for(&self, now: Instant) -> Option<Span> {
         let end = self.end.get().unwrap_or(Instant(u64::MAX)).min(self.table.window_end);
         let left = (end + self.table.cool_down).since(now);
@@ -47,7 +47,7 @@ impl<'a> Phases<'a> {
     /// Names every phase that has begun by now.
     pub(super) fn announce(&mut self, now: &dyn Fn() -> Instant, observer: &mut dyn Observer) {
         while let Some((phase, begins)) = self.next() {
-            // Read anew for each, because an observer takes its time.
+            // Read anew for each, because an observer may take time.
             let now = now();
             if now < begins {
                 break;
@@ -62,11 +62,11 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// When the observer is shown the record so far.
+/// The times at which the observer sees the record so far.
 pub(super) struct Looks<'a> {
     table: Timetable,
     end: &'a EarlyEnd,
-    /// Those to come, the last one first.
+    /// The future ones, the last one first.
     left: Vec<Instant>,
 }
 
@@ -76,9 +76,9 @@ impl<'a> Looks<'a> {
         Self { table, end, left }
     }
 
-    /// Shows what there is for every look whose time has come, as soon as everybody has told of the
-    /// time until then, or should have long ago. If it is enough, the window ends at an interval's
-    /// end that every worker will hear of in time.
+    /// Shows the record for every look whose time has come, as soon as all workers have reported up
+    /// to that time, or should have long ago. If it is enough, the window ends at an interval's end
+    /// that every worker will learn of in time.
     pub(super) fn show(
         &mut self,
         now: &dyn Fn() -> Instant,

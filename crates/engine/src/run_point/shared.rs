@@ -1,4 +1,4 @@
-//! What the workers of a run and the collector have together, and what each tells the other.
+//! The shared state of the workers of a run and the collector, and their messages to each other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
@@ -13,13 +13,13 @@ use crate::timetable::Timetable;
 use crate::trace::{Follow, TraceEntry};
 use crate::worker::{Estate, Outcome, Sink};
 
-/// What the workers and the collector have together. It belongs to all of them, so that it is there
-/// for as long as one of them is.
+/// The shared state of the workers and the collector. All of them own it, so that it exists as long
+/// as one of them does.
 pub(super) struct Shared {
-    /// Where all wait until it is known when the run starts, or that it does not.
+    /// All wait here until the start of the run is known, or that there is none.
     pub(super) gate: OnceLock<Option<Timetable>>,
-    /// Where workers that are done wait until all are: what the caller reads at the window's end, a
-    /// ring's own threads among it, must not be gone before.
+    /// Workers that are done wait here until all are: objects that the caller reads at the window's
+    /// end, such as a ring's own threads, must not end before.
     pub(super) closed: OnceLock<()>,
     /// Set when the caller asked to stop.
     pub(super) stop: AtomicBool,
@@ -36,8 +36,8 @@ impl Shared {
     }
 }
 
-/// Ends the run when the thread that has it panics: the others would go on to the end of the window,
-/// and wait for ever to hand over what nobody takes any more.
+/// Ends the run when its owner's thread panics: the other threads would go on to the end of the
+/// window, and wait forever to hand over tallies without a receiver.
 pub(super) struct Abandons<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Abandons<'_> {
@@ -48,8 +48,8 @@ impl Drop for Abandons<'_> {
     }
 }
 
-/// Opens a gate at the latest when it is dropped, with nothing behind it: nobody waits there for one
-/// who left by an error or a panic.
+/// Opens a gate at the latest when it is dropped, with nothing behind it: no thread waits there for
+/// one that left by an error or a panic.
 pub(super) struct Opens<'a, T: Default>(pub(super) &'a OnceLock<T>);
 
 impl<T: Default> Drop for Opens<'_, T> {
@@ -58,17 +58,17 @@ impl<T: Default> Drop for Opens<'_, T> {
     }
 }
 
-/// What a worker tells the collector, each with its place.
+/// A worker's message to the collector, with the worker's place.
 pub(super) enum Handed {
-    /// What it did in an interval.
+    /// Its work in an interval.
     Tally(usize, Box<Tally>),
-    /// It is done, and this is what it leaves.
+    /// It is done, with these results.
     Done(usize, Box<Outcome>),
-    /// Its backend is gone, and its thread about to be.
+    /// Its backend is dropped, and its thread is about to end.
     Gone(usize),
 }
 
-/// What passes between a worker and the collector, seen from the worker.
+/// The channels between a worker and the collector, from the worker's side.
 pub(super) struct Lines<F> {
     pub(super) worker: usize,
     pub(super) full: SyncSender<Handed>,
@@ -88,7 +88,7 @@ impl<F: Follow + Send> Sink for Lines<F> {
             Err(TryRecvError::Disconnected) => return true,
         };
         let full = std::mem::replace(tally, empty);
-        // There is room for every tally that exists, so this fails only when the collector is gone.
+        // There is room for every existing tally, so this fails only when the collector is gone.
         self.full.try_send(Handed::Tally(self.worker, full)).is_ok()
     }
 
@@ -111,7 +111,7 @@ impl<F: Follow + Send> Sink for Lines<F> {
     }
 }
 
-/// Says that a worker's backend is gone, in a panic too.
+/// Reports that a worker's backend is dropped, even in a panic.
 pub(super) struct SaysGone {
     pub(super) worker: usize,
     pub(super) full: SyncSender<Handed>,

@@ -1,11 +1,11 @@
 //! A run against a simulated device, in virtual time, on the calling thread.
 //!
-//! Several workers share the device and its time. They get their turns one after the other, in their
-//! order, while the time stands still; then it moves on to the next instant at which one of them has
-//! something to do: something of its own completed, or its deadline came. So what they are recorded
-//! to have done depends on the seed and on nothing else. A worker that would only take note of what
-//! completed does so at its deadline: nobody sees the difference, but for the time it saves. A worker that is alone drives the device by
-//! itself, which is the same and faster; a test compares the two.
+//! Several workers share the device and its time. They run one after the other, in their order,
+//! while the time stands still; then it moves on to the next instant at which one of them has work:
+//! one of its I/Os completed, or its deadline came. So the record depends only on the seed. A
+//! worker that would only take note of completions does so at its deadline: the result is the same,
+//! and it saves time. A worker that is alone drives the device by itself, which is the same and
+//! faster; a test compares the two.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,14 +33,14 @@ struct LocalSink<'a, 'b, F> {
     follow: F,
 }
 
-/// What all workers hand over to.
+/// The collector for all workers.
 struct Merging<'a> {
     collector: Collector<'a>,
     observer: &'a mut dyn Observer,
 }
 
 impl Merging<'_> {
-    /// Shows what there is, and says whether it is enough.
+    /// Shows the record, and returns whether it is enough.
     fn look(&mut self, at: Instant) -> bool {
         let enough = self.observer.look(&self.collector.so_far(at));
         if enough {
@@ -89,7 +89,7 @@ pub(super) fn run(
     followed(point, plans, options, stop, observer, |worker| at_once.follow(worker))
 }
 
-/// The same, each worker with one that follows its I/Os.
+/// The same, each worker with a follower of its I/Os.
 fn followed<F: Follow>(
     point: &Point,
     plans: &[WorkerPlan],
@@ -135,7 +135,7 @@ fn followed<F: Follow>(
         device.writes(slots, &point.streams[plan.stream as usize].payload);
     }
     let outcomes = match &*jobs {
-        // Who looks has to come between two halves of a turn.
+        // An observer has to come between two halves of an iteration.
         [job] if point.looks.is_empty() => {
             Vec::from([alone(point, job, &mut device, &merging, follow(0))])
         }
@@ -191,7 +191,7 @@ fn together<F: Follow>(
     outcomes
 }
 
-/// Makes a worker that takes its turns beside others.
+/// Makes a worker that alternates with others.
 struct MakeStepper<'a, K> {
     job: &'a Assignment<'a>,
     source: &'a mut dyn Source,
@@ -210,7 +210,8 @@ impl<'a, K: Sink> WithSchedule for MakeStepper<'a, K> {
     }
 }
 
-/// What a worker sees of the device: what time it is, what it started, and what came back to it.
+/// A worker's view of the device: the time, the I/Os that it started, and those that completed for
+/// it.
 struct DeviceView {
     now: Instant,
     /// The device's slot that is the worker's first.
@@ -261,20 +262,20 @@ impl Backend for DeviceView {
 /// The deadline of a worker that is done.
 const NEVER: Instant = Instant(u64::MAX);
 
-/// One device that several workers share, and whose turn it is.
+/// One device that several workers share, and the next one to run.
 struct SharedDevice<'a> {
     device: Sim,
     workers: Vec<Box<dyn InTurns<DeviceView> + 'a>>,
     views: Vec<DeviceView>,
-    /// By slot of the device, whose it is.
+    /// By slot of the device, its owner.
     owners: Box<[u32]>,
-    /// When each worker wants a turn at the latest.
+    /// When each worker wants to run at the latest.
     deadlines: Box<[Instant]>,
-    /// Which of them do not want one before that, whatever completes.
+    /// Which of them do not want to run before that, even if I/Os complete.
     patient: Box<[bool]>,
     /// None of them is earlier than this.
     earliest: Instant,
-    /// Whose turn it is.
+    /// The worker that runs.
     ready: Vec<u32>,
 }
 
@@ -304,8 +305,8 @@ impl<'a> SharedDevice<'a> {
         }
     }
 
-    /// Gives everybody their turns until the last one is done. When a look's time comes, `enough`
-    /// says whether the window ends there: at an interval's end, at which everybody wants a turn.
+    /// Lets all workers run until the last one is done. When a look's time comes, `enough` says
+    /// whether the window ends there: at an interval's end, at which every worker wants to run.
     fn run(
         mut self,
         looks: impl Iterator<Item = Instant>,
@@ -317,7 +318,7 @@ impl<'a> SharedDevice<'a> {
         }
         self.find_earliest();
         while self.earliest < NEVER {
-            // What came back before a look is handed over before it.
+            // I/Os that completed before a look are handed over before it.
             let pause = looks.peek().map(|look| Instant(look.0 - 1));
             let pause = pause.filter(|&pause| self.device.now() < pause).unwrap_or(NEVER);
             let Self { device, owners, patient, earliest, .. } = &mut self;
@@ -339,8 +340,8 @@ impl<'a> SharedDevice<'a> {
                 self.workers[worker].end(view);
                 self.begin(worker);
             }
-            // Deadlines only move on: one that was given up for a later one is looked for only when
-            // its time has come, so that a turn need not look at those of all the others.
+            // Deadlines only move later: an earlier one that was replaced is searched for only when
+            // its time has come, so that an iteration need not examine those of all the others.
             if self.earliest <= now {
                 self.find_earliest();
             }
@@ -348,7 +349,7 @@ impl<'a> SharedDevice<'a> {
         self.workers.into_iter().map(InTurns::outcome).collect()
     }
 
-    /// Closes for everybody what ended by then. What came back before is counted in it.
+    /// Closes for all workers the intervals that ended by now, with the I/Os that completed before.
     fn catch_up(&mut self, look: Instant) {
         for (worker, view) in self.workers.iter_mut().zip(&mut self.views) {
             if !view.completed.is_empty() {
@@ -359,7 +360,7 @@ impl<'a> SharedDevice<'a> {
         }
     }
 
-    /// The first half of a worker's turn.
+    /// The first half of a worker's iteration.
     fn begin(&mut self, worker: usize) {
         let view = &mut self.views[worker];
         let deadline = self.workers[worker].begin(view).unwrap_or(NEVER);
@@ -378,13 +379,14 @@ impl<'a> SharedDevice<'a> {
         self.earliest = self.deadlines.iter().min().copied().unwrap_or(NEVER);
     }
 
-    /// Hands everybody what came back to them, and finds who has something to do, in their order.
+    /// Hands all workers their completions, and finds the workers with something to do, in their
+    /// order.
     fn find_ready(&mut self, now: Instant) {
         let Self { device, views, owners, deadlines, patient, ready, .. } = self;
         ready.clear();
         device.reap(|completion| {
             let worker = owners[completion.slot as usize];
-            // What comes back after its worker had given it up is lost.
+            // An I/O that completes after its worker has given it up is lost.
             if deadlines[worker as usize] == NEVER {
                 return;
             }

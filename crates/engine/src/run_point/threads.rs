@@ -1,7 +1,7 @@
-//! A run against real targets: a thread and a backend for each worker, started on one common
-//! instant; the calling thread merges what they hand over.
+//! A run against real targets: a thread and a backend for each worker, started at one common
+//! instant; the calling thread merges their tallies.
 //!
-//! A worker's thread has nothing of the caller's, because it may hang in a call for ever: then the
+//! A worker's thread owns nothing of the caller's, because it may hang in a call forever: then the
 //! caller goes on without it.
 
 use std::sync::atomic::AtomicBool;
@@ -44,14 +44,14 @@ pub(super) struct RealRun<'a> {
     pub(super) plans: &'a [WorkerPlan],
     /// For each stream of the point, an open target for each of its regions.
     pub(super) streams: &'a [Vec<OpenTarget>],
-    /// What each stream writes.
+    /// The payload of each stream.
     pub(super) contents: &'a [Content],
     pub(super) stop: &'a AtomicBool,
     pub(super) pointers: Arc<Pointers>,
 }
 
 impl RealRun<'_> {
-    /// Runs it, with a thread that hands the tracer what the workers did, if there is one.
+    /// Runs it, with a thread that hands the workers' I/Os to the tracer, if there is one.
     pub(super) fn go<B: RealBackend>(
         &self,
         observer: &mut dyn Observer,
@@ -77,8 +77,8 @@ impl RealRun<'_> {
             }
         };
         thread::scope(|scope| {
-            // Moved in here, so that a panic drops them before the writer is waited for. The gate is
-            // opened here too: without a thread to run in, nobody else would open it.
+            // Moved in here, so that a panic drops them before the wait for the writer. The gate is
+            // opened here too: without a thread to run in, no other code would open it.
             let (ends, _starts) = (ends, Opens(&shared.gate));
             let builder = thread::Builder::new().name("fathom-trace".to_owned());
             let writer = builder.spawn_scoped(scope, write).map_err(RunError::Thread)?;
@@ -91,7 +91,7 @@ impl RealRun<'_> {
         })
     }
 
-    /// Opens the backends, runs the workers, each with one that follows its I/Os, and merges their
+    /// Opens the backends, runs the workers, each with a follower of its I/Os, and merges their
     /// records.
     fn follow<B: RealBackend, F: Follow + Send + 'static>(
         &self,
@@ -116,13 +116,13 @@ impl RealRun<'_> {
         Ok(collector.finish(outcomes, done))
     }
 
-    /// What a worker has to know.
+    /// The data that a worker needs.
     fn task(&self, plan: &WorkerPlan, shared: &Arc<Shared>) -> WorkerTask {
         let stream = &self.point.streams[plan.stream as usize];
         let (targets, local) = self.own_targets(plan);
         let shape = Shape {
             slots: plan.pace.queue_depth(),
-            // A trim moves no data, and may be much longer than what could have a buffer.
+            // A trim moves no data, and may be much longer than any buffer.
             block_size: match stream.trims_alone() {
                 true => PAGE,
                 false => stream.block_sizes().largest().0 as u32,
@@ -147,7 +147,7 @@ impl RealRun<'_> {
             targets,
             shape,
             pointers: Arc::clone(&self.pointers),
-            // Somebody has to serve what is in flight: where the workers take all CPUs, one that spins
+            // The I/Os in flight need CPU time too: if the workers take all CPUs, one that spins
             // keeps the device's own threads from running.
             spins_in_flight: plan.pace.is_open() && self.plans.len() < cpus(),
             shared: Arc::clone(shared),

@@ -1,6 +1,6 @@
 //! A worker's thread, from opening its backend to its last I/O.
 //!
-//! It has nothing of the caller's, because it may hang in a call for ever.
+//! It owns nothing of the caller's, because it may hang in a call forever.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -24,7 +24,7 @@ use crate::trace::Follow;
 use crate::worker::{Assignment, Outcome, Sink};
 use crate::workplace;
 
-/// What a worker has to know, as its own: it may outlive the run.
+/// The data that a worker needs, which it owns: it may outlive the run.
 pub(super) struct WorkerTask {
     pub(super) plan: WorkerPlan,
     /// The same with its targets' places in the list below.
@@ -38,7 +38,7 @@ pub(super) struct WorkerTask {
 }
 
 impl WorkerTask {
-    /// Whether it is to do something and then be done.
+    /// Whether it has a limited number of I/Os to do.
     pub(super) fn is_limited(&self) -> bool {
         self.stream.pacing.limit.is_some()
     }
@@ -53,17 +53,17 @@ impl WorkerTask {
         let (worker, full) = (lines.worker, lines.full.clone());
         let _gone = SaysGone { worker, full: full.clone() };
         let _abandons = Abandons(&shared.abandoned);
-        // First of all: what is allocated from here on is near the CPU.
+        // First of all: memory that is allocated from here on is near the CPU.
         let settled = workplace::settle(&self.stream.workplace, self.plan.worker);
-        // The backend is made, used and dropped by this thread, which opens nothing else. The targets
-        // that it was given are the caller's too, who closes them.
+        // The backend is made, used and dropped by this thread, which opens no other files. The
+        // targets that it was given also belong to the caller, who closes them.
         B::prepare_thread(&self.shape);
         let opened = settled.and_then(|()| self.open_backend::<B>());
         let (backend, answer) = match opened {
             Ok(backend) => (Some(backend), Ok(())),
             Err(cause) => (None, Err(cause)),
         };
-        // Nobody takes it when another worker could not be set up.
+        // There is no receiver if another worker could not be set up.
         let _ = ready.try_send(answer);
         drop(ready);
         let (Some(timetable), Some(mut backend)) = (*shared.gate.wait(), backend) else { return };
@@ -86,12 +86,12 @@ impl WorkerTask {
         lines.finish();
         self.name_targets(&mut outcome);
         let outcome = Box::new(Outcome { waits: Some(backend.waits()), ..outcome });
-        // As with what it says last.
+        // As with its last message.
         let _ = full.try_send(Handed::Done(worker, outcome));
         shared.closed.wait();
     }
 
-    /// Has errors name the run's targets instead of the worker's.
+    /// Makes errors name the run's targets instead of the worker's.
     pub(super) fn name_targets(&self, outcome: &mut Outcome) {
         for error in &mut outcome.errors.first {
             let same = self.local.regions.iter().position(|region| region.target == error.target);

@@ -1,16 +1,17 @@
-//! A schedule of which the loop knows no more than whether it is open.
+//! A schedule of which the loop knows only whether it is open.
 //!
-//! The loop is compiled anew for each schedule that it is given, for each backend, and with and without
-//! somebody who follows the I/Os: two hundred times, if every schedule had loops of its own. So only those
-//! whose cost is compared with other tools' do. The others share two, and cost a call for each I/O.
+//! The loop is compiled anew for each type of schedule, for each backend, and with and without a
+//! follower of the I/Os: two hundred times, if every schedule had its own loops. So only those have
+//! their own whose cost is compared with other tools'. The others share two loops, at the cost of a
+//! call for each I/O.
 
 use fathom_core::Instant;
 
 use super::Schedule;
 use crate::pattern::Request;
 
-/// Any schedule, open or not. It is told and asked everything that a schedule may have to know: those
-/// that need not know it do nothing about it.
+/// Any schedule, open or not. It receives every call that some schedule needs: schedules that do
+/// not need a call ignore it.
 pub(crate) struct Any<const OPEN: bool>(Box<dyn AsSchedule>);
 
 impl<const OPEN: bool> Any<OPEN> {
@@ -21,7 +22,7 @@ impl<const OPEN: bool> Any<OPEN> {
     }
 }
 
-/// What a schedule does, without what is known of it when the loop is compiled.
+/// The behavior of a schedule, without the properties that are known when the loop is compiled.
 trait AsSchedule: Send {
     fn take(&mut self, now: Instant) -> Option<Instant>;
     fn next_due(&self) -> Instant;
@@ -69,7 +70,7 @@ impl<S: Schedule> AsSchedule for S {
 
 impl<const OPEN: bool> Schedule for Any<OPEN> {
     const OPEN: bool = OPEN;
-    // What is due in an open loop does not depend on what came back.
+    // The I/Os that are due in an open loop do not depend on completions.
     const RESTS: bool = !OPEN;
     const BOUNDED: bool = true;
 

@@ -1,5 +1,5 @@
-//! Load that is not there all the time: a stream that begins later, ends earlier, or is done when it
-//! has done what was asked for.
+//! Load that is not there all the time: a stream that begins later, ends earlier, or is done after
+//! an amount.
 
 use fathom_core::Instant;
 use fathom_core::plan::Quota;
@@ -15,18 +15,18 @@ pub(crate) struct Bounded<S> {
     ios_left: u64,
     bytes_left: u64,
     begun: bool,
-    /// Nothing more will start.
+    /// No more I/Os will start.
     over: bool,
     /// Whether it may be done before its time.
     is_limited: bool,
 }
 
-/// The bytes that are left where they do not matter.
+/// The remaining bytes, for requests whose bytes do not matter.
 const ANY: u64 = u64::MAX;
 
 impl<S> Bounded<S> {
-    /// The inner schedule from one instant to before another, and no more of it than the quota; one
-    /// that is open begins at the first instant.
+    /// The inner schedule from one instant to before another, with at most the quota; an open one
+    /// begins at the first instant.
     pub(crate) fn new(inner: S, from: Instant, until: Instant, quota: Option<Quota>) -> Self {
         let (ios_left, bytes_left) = match quota {
             None => (u64::MAX, ANY),

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::timetable::Timetable;
 
-/// What is done with the schedule of a worker, whichever it is.
+/// An action with a worker's schedule, of any type.
 pub(crate) trait WithSchedule {
-    /// Whether the schedules whose cost counts are to be told from all others when it is compiled.
+    /// Whether schedules with a relevant cost have their own type at compile time.
     const TUNED: bool = false;
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Does it.
@@ -53,7 +53,8 @@ fn any<const OPEN: bool>(stream: &Stream, plan: &WorkerPlan, table: Timetable) -
     let at = |time: Span| table.window_start + time;
     let from = active.start.map_or(table.start, at);
     let until = active.end.map_or(table.load_end(), at);
-    // Whatever follows the start of the run, such as a course, follows that of the stream.
+    // Everything that follows the start of the run, such as a course, follows the start of the
+    // stream.
     let window_start = if active.start.is_some() { from } else { table.window_start };
     let own = Timetable { start: from, window_start, ..table };
     paced(plan, own, InBounds { from, until, quota, what: Boxed::<OPEN> })
@@ -70,7 +71,7 @@ impl<const OPEN: bool> WithSchedule for Boxed<OPEN> {
     }
 }
 
-/// Makes the schedule that the worker's pace asks for.
+/// Makes the schedule for the worker's pace.
 fn paced<W: WithSchedule>(plan: &WorkerPlan, table: Timetable, what: W) -> W::Output {
     match plan.pace {
         Loop::Closed { queue_depth, rests } => match rests {
@@ -96,7 +97,7 @@ fn paced<W: WithSchedule>(plan: &WorkerPlan, table: Timetable, what: W) -> W::Ou
     }
 }
 
-/// Has a schedule only from one instant to another, and no more of it than a quota.
+/// Limits a schedule to the time from one instant to another, and to a quota.
 struct InBounds<W> {
     from: Instant,
     until: Instant,
@@ -112,7 +113,7 @@ impl<W: WithSchedule> WithSchedule for InBounds<W> {
     }
 }
 
-/// An open loop whose load grows so from `start` on.
+/// An open loop whose load grows like this from `start` on.
 fn open<G: Growth + 'static, W: WithSchedule>(
     plan: &WorkerPlan,
     arrivals: spec::Arrivals,

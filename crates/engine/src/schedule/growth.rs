@@ -1,5 +1,5 @@
-//! How the number of I/Os that are due grows over time: what a schedule inverts to know when each of
-//! them falls due. In closed form and from the start of the load, so that nothing adds up.
+//! How the number of I/Os that are due grows over time: a schedule inverts it to find out when each
+//! of them falls due. In closed form and from the start of the load, so that no error accumulates.
 
 use fathom_core::Rate;
 use fathom_core::spec::Course;
@@ -7,20 +7,21 @@ use fathom_core::spec::Course;
 /// The number of I/Os that are due as a function of time, and its inverse. Both are continuous and
 /// never fall; numbers of I/Os have fractions.
 pub(crate) trait Growth: Send {
-    /// The nanosecond, from the start of the load, at which so many I/Os are due; infinite if never.
+    /// The nanosecond, from the start of the load, at which this many I/Os are due; infinite if
+    /// never.
     fn reached(&self, ios: f64) -> f64;
 
-    /// The same for numbers that never fall from call to call, which it may make use of.
+    /// The same for numbers that never fall from call to call, which an implementation may use.
     #[inline]
     fn next_reached(&mut self, ios: f64) -> f64 {
         self.reached(ios)
     }
 
-    /// How many are due after so many nanoseconds.
+    /// How many are due after this many nanoseconds.
     fn by(&self, ns: f64) -> f64;
 }
 
-/// The same rate for ever.
+/// A constant rate.
 pub(crate) struct Steady {
     period_ns: f64,
 }
@@ -58,16 +59,16 @@ struct LinearPiece {
 }
 
 impl LinearPiece {
-    /// When so many are due, of which some are due in this piece: the root of
-    /// `rate t + slope t^2 / 2 = ios`, in the form in which no two large numbers are subtracted.
+    /// When this many are due, of which some are due in this piece: the root of `rate t + slope t^2
+    /// / 2 = ios`, in the form in which no two large numbers are subtracted.
     #[inline]
     fn reached(&self, ios: f64) -> f64 {
         let ios = ios - self.before;
         let root = (self.rate * self.rate + 2.0 * self.slope * ios).max(0.0).sqrt();
         let divisor = self.rate + root;
         if divisor <= 0.0 {
-            // The very beginning of a ramp from zero; else the rate stays zero, and nothing more falls
-            // due.
+            // The very beginning of a ramp from zero; otherwise the rate stays zero, and no more
+            // I/Os fall due.
             return if self.slope > 0.0 { self.from_ns } else { f64::INFINITY };
         }
         self.from_ns + (2.0 * ios / divisor).min(self.lasts_ns)
@@ -80,7 +81,7 @@ impl LinearPiece {
 
 /// A rate with steps and ramps.
 pub(crate) struct Stages {
-    /// In their order; the last one lasts for ever.
+    /// In their order; the last one lasts forever.
     pieces: Box<[LinearPiece]>,
     /// The one that the last number fell into.
     current: usize,
@@ -114,7 +115,7 @@ impl Growth for Stages {
 
     #[inline]
     fn next_reached(&mut self, ios: f64) -> f64 {
-        // A piece in which nothing is due is passed over: the next one begins with the same number.
+        // A piece in which no I/O is due is skipped: the next one begins with the same number.
         while let Some(next) = self.pieces.get(self.current + 1)
             && next.before <= ios
         {
@@ -130,7 +131,7 @@ impl Growth for Stages {
     }
 }
 
-/// Stages of so many seconds with the rates at their beginnings and ends.
+/// Stages of this many seconds with the rates at their beginnings and ends.
 #[cfg(test)]
 pub(super) fn course(stages: &[(u64, f64, f64)]) -> Course {
     let stage = |&(seconds, begins, ends): &(u64, f64, f64)| fathom_core::spec::Stage {

@@ -1,8 +1,8 @@
 //! When I/Os start.
 //!
-//! An open loop's schedule is computed from the start of the run and never looks at completions, so
-//! neither a stall nor a late wake-up can slow it down: what fell due meanwhile is still due, with
-//! the intended start that it had.
+//! An open loop's schedule is computed from the start of the run and never depends on completions,
+//! so neither a stall nor a late wake-up can slow it down: I/Os that fell due meanwhile are still
+//! due, with the same intended start.
 
 mod any;
 mod bounded;
@@ -22,12 +22,12 @@ pub(crate) use rests::{Bursts, Gathered, ThinkTime};
 
 use crate::pattern::Request;
 
-/// Decides when the next I/O should start.
-/// Who takes over from a worker that hangs uses it on another thread.
+/// Decides when the next I/O should start. A thread that takes over from a worker that hangs uses
+/// it on another thread.
 pub(crate) trait Schedule: Send {
     /// Whether intended starts mean anything: not in a closed loop.
     const OPEN: bool;
-    /// Whether it has to be told what came back.
+    /// Whether it needs to know of completions.
     const RESTS: bool = false;
     /// Whether it may be over before the run.
     const BOUNDED: bool = false;
@@ -41,27 +41,27 @@ pub(crate) trait Schedule: Send {
     /// How many untaken I/Os fall due before `end`.
     fn untaken(&mut self, end: Instant) -> u64;
 
-    /// About how many untaken I/Os are due before `at`, without going through them: as many as there
-    /// are on average after the first one.
+    /// About how many untaken I/Os are due before `at`, without enumerating them: the average
+    /// number after the first one.
     fn overdue(&self, at: Instant) -> u64;
 
-    /// An I/O came back, well or not. Told only to a schedule that rests.
+    /// An I/O completed or failed. Called only for a schedule that rests.
     #[inline]
     fn came_back(&mut self, _at: Instant) {}
 
-    /// How many of the I/Os that it gave may start, now that it is known what they do; the others
-    /// never will. Asked only of a schedule with bounds.
+    /// How many of the I/Os that it gave may start, now that their requests are known; the others
+    /// never will. Called only for a schedule with bounds.
     #[inline]
     fn grant(&mut self, requests: &[Request]) -> usize {
         requests.len()
     }
 
-    /// Whether it is done once it has given so much, rather than when its time is over.
+    /// Whether it is done after an amount, rather than at a time.
     fn is_limited(&self) -> bool {
         false
     }
 
-    /// Whether it has given all that it was to give, where that is limited.
+    /// Whether it has given all of a limited amount.
     #[inline]
     fn is_done(&self) -> bool {
         false
@@ -101,12 +101,12 @@ pub(crate) trait Arrivals: Send {
     /// How many starts lie between two instants on average.
     fn mean_between(&self, from_ns: f64, to_ns: f64) -> f64;
 
-    /// How many more starts lie before `end_ns`, after the one that was given last. What is left of
-    /// an overload may be billions, which must not be gone through one by one.
+    /// How many more starts lie before `end_ns`, after the last one that was given. The rest of an
+    /// overload may be billions, which must not be enumerated.
     fn count_before(&mut self, end_ns: f64) -> u64;
 }
 
-/// I/Os start when they are due, whatever completes.
+/// I/Os start when they are due, whether or not earlier ones have completed.
 pub(crate) struct OpenLoop<A> {
     start: Instant,
     next: Instant,
@@ -123,7 +123,7 @@ impl<A: Arrivals> OpenLoop<A> {
 
     #[inline]
     fn advance(&mut self) {
-        // What lies beyond the end of time never falls due.
+        // An I/O beyond the end of time never falls due.
         self.next = Instant(self.start.0.saturating_add(self.arrivals.next_ns() as u64));
     }
 }
@@ -163,8 +163,8 @@ impl<A: Arrivals> Schedule for OpenLoop<A> {
     }
 }
 
-/// One I/O whenever the number of those that are due has grown by one: at a steady rate, equal
-/// distances. Computed from the count, so that no rounding adds up.
+/// One I/O whenever the number of I/Os that are due has grown by one: at a steady rate, equal
+/// distances. Computed from the count, so that no rounding accumulates.
 pub(crate) struct UniformArrivals<G> {
     growth: G,
     phase: f64,
@@ -172,8 +172,8 @@ pub(crate) struct UniformArrivals<G> {
 }
 
 impl<G: Growth> UniformArrivals<G> {
-    /// Arrivals as `growth` has them, the first one when `phase` (0 to 1) of an I/O is due, so that
-    /// several workers take turns rather than start together.
+    /// Arrivals by `growth`, the first one when `phase` (0 to 1) of an I/O is due, so that several
+    /// workers alternate rather than start together.
     pub(crate) fn new(growth: G, phase: f64) -> Self {
         Self { growth, phase, taken: 0 }
     }
@@ -225,7 +225,7 @@ pub(crate) struct PoissonArrivals<G> {
 }
 
 impl<G: Growth> PoissonArrivals<G> {
-    /// Arrivals whose mean number grows as `growth` has it.
+    /// Arrivals whose mean number grows by `growth`.
     pub(crate) fn new(growth: G, seed: u64) -> Self {
         Self {
             growth,
@@ -249,8 +249,8 @@ impl<G: Growth> Arrivals for PoissonArrivals<G> {
     fn count_before(&mut self, end_ns: f64) -> u64 {
         let mut count = 0;
         let due = self.growth.by(end_ns);
-        // Of a million that are left, the rest of which varies by a tenth of a percent, the mean
-        // says as much as drawing each of them would.
+        // The rest of a million is known to a tenth of a percent from its mean, without drawing
+        // each of them.
         while due - self.ios <= 1e6 {
             if self.next_ns() >= end_ns {
                 return count;

@@ -20,8 +20,8 @@ pub(crate) struct ThinkTime {
 }
 
 impl ThinkTime {
-    /// Rests of `time`, or with a seed exponential ones with this mean, of so many slots that may all
-    /// start at once at the beginning.
+    /// Rests of `time`, or with a seed exponential ones with this mean, of this many slots that may
+    /// all start at once at the beginning.
     pub(crate) fn new(slots: u32, time: Span, seed: Option<u64>) -> Self {
         let mut ready = BinaryHeap::with_capacity(slots as usize);
         ready.extend((0..slots).map(|_| Reverse(Instant(0))));
@@ -65,21 +65,22 @@ impl Schedule for ThinkTime {
     }
 }
 
-/// So many I/Os, and then a rest that begins when the last of them has started, or all have completed.
+/// This many I/Os, and then a rest that begins when the last of them has started, or all have
+/// completed.
 pub(crate) struct Bursts {
     ios: u32,
     rest: Span,
     from: RestFrom,
     /// How many of this burst have started, ...
     started: u32,
-    /// ... and how many of these have not come back.
+    /// ... and how many of these have not completed.
     out: u32,
     /// When the rest before this burst ends.
     resumes: Instant,
 }
 
 impl Bursts {
-    /// Bursts of so many I/Os with such rests between them; the first begins at once.
+    /// Bursts of this many I/Os with these rests between them; the first begins at once.
     pub(crate) fn new(ios: u32, rest: Span, from: RestFrom) -> Self {
         Self { ios, rest, from, started: 0, out: 0, resumes: Instant(0) }
     }
@@ -129,8 +130,8 @@ impl Schedule for Bursts {
     }
 }
 
-/// The same rate for ever, of which only so many I/Os start in one go, a rest apart from the next:
-/// what falls due in a rest starts with its end. An I/O waits for the rest before its burst and for no
+/// A constant rate, of which only this many I/Os start in one go, a rest apart from the next: I/Os
+/// that fall due in a rest start at its end. An I/O waits for the rest before its burst and for no
 /// other, so that the rate is kept and each start has a closed form.
 pub(crate) struct Gathered {
     period_ns: f64,
@@ -139,8 +140,8 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Bursts of so many I/Os of this rate. A burst's I/Os must take as long to fall due as the rest
-    /// lasts, which resolving a spec sees to.
+    /// Bursts of this many I/Os of this rate. A burst's I/Os must take as long to fall due as the
+    /// rest lasts, which resolving a spec ensures.
     pub(crate) fn new(rate: Rate, ios: u32, rest: Span) -> Self {
         Self { period_ns: rate.period_ns(), ios: f64::from(ios), rest_ns: rest.0 as f64 }
     }
