@@ -1,4 +1,4 @@
-//! Why a target cannot be used: what is wrong, and what the user can do about it.
+//! Why a target cannot be used: the problem and the remedy.
 
 use std::io;
 use std::path::Path;
@@ -8,26 +8,26 @@ use fathom_core::facts::{InUse, TargetKind};
 use fathom_core::typed_path;
 use fathom_core::{Bytes, Refusal};
 
-/// Why a target cannot be used. Each names the target, what is wrong and the remedy.
+/// Why a target cannot be used. Each variant names the target, the problem and the remedy.
 #[derive(Debug)]
 pub enum TargetError {
-    /// There is nothing with this name.
+    /// There is no file or device with this name.
     Missing {
         /// As the user named it.
         name: String,
     },
-    /// A link leads to nothing.
+    /// A link leads nowhere.
     DanglingLink {
         /// As the user named it.
         name: String,
-        /// Where it leads.
+        /// The destination of the link.
         to: String,
     },
-    /// This user may not look at it, or not open it.
+    /// This user may not examine it, or not open it.
     Denied {
         /// As the user named it.
         name: String,
-        /// What was tried: "look at", "read", "write".
+        /// The action that was tried: "look at", "read", "write".
         what: &'static str,
     },
     /// It is a folder.
@@ -35,7 +35,7 @@ pub enum TargetError {
         /// As the user named it.
         name: String,
     },
-    /// It is no folder.
+    /// It is not a folder.
     NoFolder {
         /// As the user named it.
         name: String,
@@ -44,35 +44,35 @@ pub enum TargetError {
     Special {
         /// As the user named it.
         name: String,
-        /// What it is.
+        /// Its kind.
         what: &'static str,
     },
     /// It is a part of the kernel that looks like files.
     NoStorage {
         /// As the user named it.
         name: String,
-        /// The pseudo file system it is on.
+        /// The pseudo file system that contains it.
         file_system: String,
     },
     /// The node has no device behind it.
     NoDevice {
         /// As the user named it.
         name: String,
-        /// What opening it says.
+        /// The error of opening it.
         cause: io::Error,
     },
     /// Its file system, or it itself, is read-only.
     ReadOnly {
         /// As the user named it.
         name: String,
-        /// Where its file system is mounted, if it is a file.
+        /// The mount point of its file system, if it is a file.
         mount_point: Option<String>,
     },
     /// It has no data.
     Empty {
         /// As the user named it.
         name: String,
-        /// What it is.
+        /// Its kind.
         kind: TargetKind,
     },
     /// It can only be read through the page cache.
@@ -82,26 +82,26 @@ pub enum TargetError {
         /// Its file system, if known.
         file_system: Option<String>,
     },
-    /// A size or an offset is no multiple of what direct I/O needs.
+    /// A size or an offset is not a multiple of the alignment that direct I/O needs.
     Misaligned {
         /// As the user named it.
         name: String,
-        /// Which: "the block size", "the offset".
+        /// The quantity: "the block size", "the offset".
         what: &'static str,
         /// Its value.
         value: Bytes,
-        /// What it has to be a multiple of.
+        /// The alignment.
         alignment: Bytes,
     },
     /// The region reaches beyond the end.
     BeyondEnd {
         /// As the user named it.
         name: String,
-        /// What it is.
+        /// Its kind.
         kind: TargetKind,
         /// Where the region ends.
         end: Bytes,
-        /// How large the target is.
+        /// The size of the target.
         size: Bytes,
     },
     /// The region has no room for one block.
@@ -113,43 +113,43 @@ pub enum TargetError {
         /// The block size.
         block_size: Bytes,
     },
-    /// It would be overwritten, which nobody allowed.
+    /// It would be overwritten without consent.
     NotNamed {
         /// As the user named it.
         name: String,
-        /// What it is.
+        /// Its kind.
         kind: TargetKind,
-        /// What it holds, as far as that is known.
+        /// Its content, as far as it is known.
         holds: Vec<String>,
     },
-    /// It would be destroyed while somebody uses it or counts on it.
+    /// It would be destroyed while it is in use or needed.
     InUse {
         /// As the user named it.
         name: String,
-        /// By whom.
+        /// Its users.
         uses: Vec<InUse>,
     },
-    /// NVMe commands cannot be sent to it as they are.
+    /// NVMe commands cannot be sent to it directly.
     Passthrough {
         /// As the user named it.
         name: String,
-        /// Why.
+        /// The reason.
         cause: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// What was asked for does not work with it.
+    /// The requested access does not work with it.
     Unsupported {
         /// As the user named it.
         name: String,
-        /// The option that asked for it.
+        /// The option that requested it.
         option: String,
-        /// Why it does not work.
+        /// The reason.
         cause: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// A block is more than one NVMe command may move.
+    /// A block is larger than one NVMe command may move.
     TooLarge {
         /// As the user named it.
         name: String,
@@ -157,27 +157,27 @@ pub enum TargetError {
         block_size: Bytes,
         /// The most that one may.
         largest: Bytes,
-        /// Which of the kernel's limits that is.
+        /// The kernel's limit that sets this.
         limit: &'static str,
     },
-    /// It is not what it was when it was looked at.
+    /// It has changed since it was examined.
     Changed {
         /// As the user named it.
         name: String,
-        /// What differs.
+        /// The difference.
         what: &'static str,
     },
     /// The kernel cannot open it.
     Open {
         /// As the user named it.
         name: String,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }
 
 impl TargetError {
-    /// What a failure to look at a path means.
+    /// The meaning of a failure to examine a path.
     pub(crate) fn from_looking(name: &Path, cause: io::Error) -> Self {
         let shown = name.to_string_lossy().into_owned();
         match cause.raw_os_error() {
@@ -424,7 +424,7 @@ fn told_not_named(name: &str, kind: TargetKind, holds: &[String]) -> (String, St
 }
 
 fn told_in_use(name: &str, uses: &[InUse]) -> (String, String) {
-    // A server's disk may have a hundred mounts; the first few are reason enough.
+    // A server's disk may have a hundred mounts; the first few are enough.
     const SHOWN: usize = 4;
     let mut seen: Vec<String> =
         uses.iter().take(SHOWN).map(|usage| Described(usage).to_string()).collect();
@@ -470,7 +470,7 @@ pub fn plain(cause: &io::Error) -> String {
     }
 }
 
-/// What was found on a device, as far as that is known. That nothing was is no proof.
+/// The content that was found on a device, as far as it is known. Finding none proves nothing.
 fn found_on(holds: &[String]) -> String {
     match holds {
         [] => "no known mark was found on it, which is no proof that it holds nothing".to_owned(),

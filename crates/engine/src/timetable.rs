@@ -12,16 +12,16 @@ pub(crate) struct Timetable {
     pub(crate) window_start: Instant,
     /// The window ends.
     pub(crate) window_end: Instant,
-    /// How long the load goes on after it.
+    /// How long the load goes on after the window.
     pub(crate) cool_down: Span,
     /// The length of the series' slices.
     pub(crate) interval: Span,
-    /// The length of the buckets whose I/Os are counted besides, if they are.
+    /// The length of the buckets in which I/Os are also counted, if there are any.
     pub(crate) buckets: Option<Span>,
 }
 
 impl Timetable {
-    /// That of a run of `point` that starts at `start`.
+    /// The timetable of a run of `point` that starts at `start`.
     pub(crate) fn of(point: &Point, start: Instant) -> Self {
         let window_start = start + point.warm_up;
         assert!(point.interval.0 > 0 && point.window.0.is_multiple_of(point.interval.0));

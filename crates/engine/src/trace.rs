@@ -1,10 +1,9 @@
-//! A trace: what every single I/O was and what became of it, for whoever wants more than
-//! distributions.
+//! A trace: every single I/O and its outcome, for users who need more than distributions.
 //!
-//! The hot loop enters each I/O in a block of its own worker's, which exists before the run begins. A
-//! full block goes to whoever writes the trace, and an empty one comes back, as tallies do. When none
-//! has come back yet the I/O takes the place of the one before it, and says how many were there: an
-//! I/O may be missing, but never in silence.
+//! The hot loop enters each I/O in a block of its own worker, which exists before the run begins. A
+//! full block goes to the writer of the trace, and an empty one comes back, like tallies. When none
+//! has come back yet, the I/O replaces the one before it, and counts how many were there: an I/O
+//! may be missing, but is always counted.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,20 +15,20 @@ use fathom_core::{Instant, Span};
 use crate::backend::failure;
 use crate::pattern::Request;
 
-/// What all blocks together hold: as much as half a million I/Os per second in two seconds, so that
-/// who writes the trace may be away for as long.
+/// The capacity of all blocks together: two seconds of half a million I/Os per second, so that the
+/// writer of the trace may be away for that long.
 const IOS: usize = 1 << 20;
-/// What a block holds: 64 KiB of memory.
+/// The capacity of a block: 64 KiB of memory.
 const BLOCK: usize = 1 << 10;
-/// The same where there are so many workers that theirs would take gigabytes.
+/// The same if there are so many workers that their blocks would take gigabytes.
 const SMALL_BLOCK: usize = 1 << 6;
-/// Blocks that a worker has, at least.
+/// The least number of blocks of a worker.
 const BLOCKS_MIN: usize = 4;
 
 /// Takes the I/Os of a run, one by one.
 pub trait Tracer: Send {
-    /// Takes I/Os of one worker, in the order in which they came back. On real targets this is
-    /// called on a thread of its own: as long as it takes, nobody waits for it.
+    /// Takes I/Os of one worker, in the order of their completion. On real targets this is called
+    /// on a separate thread, and no worker waits for it.
     fn take(&mut self, ios: &TracedIos<'_>);
 }
 
@@ -44,17 +43,17 @@ pub struct TracedIos<'a> {
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedIo {
-    /// Its place among all that its worker started, from 0.
+    /// Its place among all I/Os that its worker started, from 0.
     pub number: u64,
     /// The target's place in the list of targets of the run.
     pub target: u32,
-    /// Whether it read or wrote.
+    /// Its direction.
     pub direction: Direction,
-    /// What it was instead, if it moved no data.
+    /// The kind of upkeep, if it moved no data.
     pub upkeep: Option<Upkeep>,
-    /// Where, in bytes from the target's start.
+    /// Its offset, in bytes from the target's start.
     pub offset: u64,
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub length: u32,
     /// When it should have started; in a closed loop, when it was submitted. Nanoseconds from the
     /// start of the window, negative before.
@@ -63,12 +62,12 @@ pub struct TracedIo {
     pub response_time: Option<Span>,
     /// From its submission until it completed; none if it never came back.
     pub service_time: Option<Span>,
-    /// When it completed.
+    /// The phase in which it completed.
     pub phase: TracePhase,
-    /// How it failed; none if all was moved.
+    /// Its failure; none if all bytes moved.
     pub failure: Option<ErrorKind>,
-    /// How many I/Os of its worker that completed between this one and the one before it in the trace
-    /// are not in the trace.
+    /// How many I/Os of its worker are missing from the trace between the one before it and this
+    /// one.
     pub left_out: u64,
 }
 
@@ -77,15 +76,15 @@ pub struct TracedIo {
 pub enum TracePhase {
     /// Before the window.
     WarmUp,
-    /// In the window: what is in the distributions.
+    /// In the window: the I/Os in the distributions.
     Window,
-    /// After the window, or never, and it had started before its end.
+    /// After the window, or never; it had started before the window's end.
     After,
-    /// After the window, or never, and so did it start.
+    /// After the window, or never; it also started after it.
     CoolDown,
 }
 
-/// An I/O as the hot loop enters it: what it knows anyway, nothing computed.
+/// An I/O as the hot loop enters it: only data that the loop has anyway, nothing computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraceEntry {
     pub(crate) number: u64,
@@ -117,8 +116,7 @@ impl<'a> TracedIos<'a> {
 }
 
 impl TraceEntry {
-    /// The entry as others understand it. A worker has a list of targets of its own; the plan has
-    /// the run's.
+    /// The entry in the run's terms. A worker has its own list of targets; the plan has the run's.
     fn told(&self, plan: &WorkerPlan, window_start: Instant) -> TracedIo {
         let request = self.request;
         let result = self.completed.map(|(_, result)| result);
@@ -137,7 +135,7 @@ impl TraceEntry {
             failure: match result {
                 None => Some(ErrorKind::Lost),
                 Some(result) if u32::try_from(result) == Ok(request.length()) => None,
-                // The kernel says no more of a trim than that it did all of it.
+                // The kernel reports only that a trim was completed.
                 Some(0) if request.upkeep() == Some(Upkeep::Trim) => None,
                 Some(result) => Some(failure(result)),
             },
@@ -146,8 +144,8 @@ impl TraceEntry {
     }
 }
 
-/// Follows the I/Os of one worker. The hot loop is made for each kind of it, so that the kind which
-/// does nothing costs nothing.
+/// Follows the I/Os of one worker. The hot loop is compiled for each kind of follower, so that the
+/// one which does nothing costs nothing.
 pub(crate) trait Follow {
     /// Whether it does follow them.
     const FOLLOWS: bool = true;
@@ -155,10 +153,10 @@ pub(crate) trait Follow {
     /// An I/O of this slot starts.
     fn starts(&mut self, slot: u32);
 
-    /// It ended: `entry` makes what is to be known of it from its number.
+    /// It ended: `entry` makes its data from its number.
     fn ends(&mut self, slot: u32, entry: impl FnOnce(u64) -> TraceEntry);
 
-    /// Hands over what is left.
+    /// Hands over the rest.
     fn finish(&mut self);
 }
 
@@ -177,9 +175,9 @@ impl Follow for Unfollowed {
     fn finish(&mut self) {}
 }
 
-/// Where full blocks go.
+/// The receiver of full blocks.
 pub(crate) trait Outlet {
-    /// Takes a full block and leaves an empty one; or leaves it as it is, when there is none.
+    /// Takes a full block and leaves an empty one; or leaves it unchanged, if there is none.
     fn exchange(&mut self, worker: usize, block: &mut Vec<TraceEntry>) -> bool;
 
     /// Takes the last block.
@@ -189,7 +187,7 @@ pub(crate) trait Outlet {
 /// Follows all of a worker's I/Os.
 pub(crate) struct Follower<O> {
     worker: usize,
-    /// What each slot's I/O is, by its place among all that were started.
+    /// The I/O of each slot, by its place among all that were started.
     numbers: Box<[u64]>,
     started: u64,
     /// It never grows.
@@ -198,7 +196,7 @@ pub(crate) struct Follower<O> {
 }
 
 impl<O: Outlet> Follower<O> {
-    /// One for a worker, which has so many slots.
+    /// A follower for a worker with this many slots.
     pub(crate) fn new(worker: usize, slots: u32, block: Vec<TraceEntry>, outlet: O) -> Self {
         assert!(block.is_empty() && 0 < block.capacity());
         let numbers = vec![0; slots as usize].into();
@@ -231,7 +229,7 @@ impl<O: Outlet> Follow for Follower<O> {
     }
 }
 
-/// An empty block of so many workers' blocks, whose memory is there already.
+/// An empty block for one of this many workers, with its memory present.
 fn empty_block(workers: usize) -> Vec<TraceEntry> {
     let size = if workers * BLOCKS_MIN * BLOCK <= IOS { BLOCK } else { SMALL_BLOCK };
     let nothing = TraceEntry {
@@ -243,16 +241,16 @@ fn empty_block(workers: usize) -> Vec<TraceEntry> {
         phase: TracePhase::After,
         left_out: 0,
     };
-    // Touches every page, so that none has to be found while I/Os are timed.
+    // Touches every page, so that no page fault occurs while I/Os are timed.
     let mut block = vec![nothing; size];
     block.clear();
     block
 }
 
-/// A full block with its worker's number; nothing when no more will come.
+/// A full block with its worker's number; none when no more will come.
 type Full = Option<(usize, Vec<TraceEntry>)>;
 
-/// The way of blocks from a worker to the thread that writes the trace, and back.
+/// The channels for blocks from a worker to the thread that writes the trace, and back.
 pub(crate) struct BlockLine {
     full: SyncSender<Full>,
     empty: Receiver<Vec<TraceEntry>>,
@@ -266,7 +264,7 @@ impl Outlet for BlockLine {
     }
 
     fn last(&mut self, worker: usize, block: Vec<TraceEntry>) {
-        // There is room for every block that exists, so this fails only when the writer is gone, and
+        // There is room for every existing block, so this fails only when the writer is gone, and
         // the run with it.
         let _ = self.full.try_send(Some((worker, block)));
     }
@@ -300,7 +298,8 @@ pub(crate) fn lines(plans: &[WorkerPlan]) -> (Vec<Follower<BlockLine>>, TraceBlo
     (followers, TraceBlocks { filled, full, returns })
 }
 
-/// Ends the writing of a trace when it is dropped: a worker that hangs never says that it is done.
+/// Ends the writing of a trace when it is dropped: a worker that hangs never reports that it is
+/// done.
 pub(crate) struct Ends(SyncSender<Full>);
 
 impl Drop for Ends {
@@ -311,12 +310,12 @@ impl Drop for Ends {
 }
 
 impl TraceBlocks {
-    /// What ends it, to be dropped when all has been handed over.
+    /// Ends the trace when it is dropped, after everything has been handed over.
     pub(crate) fn ends(&self) -> Ends {
         Ends(self.full.clone())
     }
 
-    /// Hands the tracer what arrives until it is ended.
+    /// Hands arriving blocks to the tracer until it is ended.
     pub(crate) fn write(
         self,
         tracer: &mut dyn Tracer,
@@ -332,7 +331,7 @@ impl TraceBlocks {
     }
 }
 
-/// Hands a tracer what simulated workers do at once: virtual time stands still meanwhile.
+/// Hands the I/Os of simulated workers to a tracer at once: virtual time stands still meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct AtOnce<'a, 'b> {
     pub(crate) tracer: &'a RefCell<&'b mut dyn Tracer>,

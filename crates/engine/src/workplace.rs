@@ -1,8 +1,8 @@
-//! Where a worker runs and with which priority its I/Os do: settled on the worker's own thread before
-//! it allocates anything, so that its memory is near its CPU, and before its backend starts threads of
-//! its own, which take over both.
+//! The CPU of a worker and the priority of its I/Os: set on the worker's own thread before it
+//! allocates memory, so that its memory is near its CPU, and before its backend starts other
+//! threads, which inherit both.
 //!
-//! The kernel gives every I/O the priority of the thread that submits it, whatever the backend: it is
+//! The kernel gives every I/O the priority of the thread that submits it, with any backend: it is
 //! read when an I/O is taken, not when a thread of io_uring carries it out.
 
 #![expect(unsafe_code, reason = "the priority of I/Os has no safe interface")]
@@ -19,10 +19,10 @@ use crate::target_error::plain;
 
 /// The thread that calls (IOPRIO_WHO_PROCESS, with 0 as its number).
 const THIS_THREAD: (libc::c_int, libc::c_int) = (1, 0);
-/// Where the class stands in a priority.
+/// The place of the class in a priority.
 const CLASS_SHIFT: u32 = 13;
 
-/// Makes the calling thread the worker with this number in its stream.
+/// Turns the calling thread into the worker with this number in its stream.
 ///
 /// # Errors
 ///
@@ -57,14 +57,14 @@ fn prioritize(priority: IoPriority) -> Result<(), Refusal> {
     }
 }
 
-/// The priority that the calling thread's I/Os have; none if nobody set one.
+/// The priority of the calling thread's I/Os; none if it was not set.
 pub(crate) fn own_io_priority() -> Option<IoPriority> {
     // SAFETY: two numbers go in, and nothing changes.
     let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, THIS_THREAD.0, THIS_THREAD.1) };
     from_number(u32::try_from(priority).ok()?)
 }
 
-/// What the kernel's number means: the class, and the level in the three lowest bits.
+/// The meaning of the kernel's number: the class, and the level in the three lowest bits.
 fn from_number(priority: u32) -> Option<IoPriority> {
     let level = (priority & 7) as u8;
     match priority >> CLASS_SHIFT {

@@ -1,11 +1,12 @@
-//! What will happen when: the one heap that every simulated device shares.
+//! The future events: the one heap that every simulated device shares.
 //!
-//! A device reckons in device time, which a stall or noise bends against virtual time; the agenda
-//! turns one into the other, so that no device knows about stalls. Its capacity is given at the
-//! opening: it never allocates.
+//! A device computes in device time, which a stall or noise bends relative to virtual time; the
+//! agenda converts one into the other, so that no device knows about stalls. Its capacity is fixed
+//! when it is opened: it never allocates.
 //!
-//! Most devices complete most I/Os in an order that they know when they enter them: behind a queue or
-//! an interface each ends after the one before. Those stand in a line and never go through the heap.
+//! Most devices complete most I/Os in an order that they know when they enter them: behind a queue
+//! or an interface each ends after the one before. Those completions form a line and never go
+//! through the heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,36 +15,37 @@ use fathom_core::{Instant, Span};
 
 use super::warp::Warp;
 
-/// Something that happens.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// When, in virtual time.
+    /// Its virtual time.
     pub at: Instant,
-    /// When, in device time.
+    /// Its device time.
     pub device_time: Instant,
-    /// What.
+    /// Its kind.
     pub what: EventKind,
 }
 
-/// What happens.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
     /// The I/O in this slot completes.
     Completes(u32),
-    /// The device wants to be called again, with a number of its own choice.
+    /// The device wants to be called again, with a number that it chose.
     Resumes(u32),
 }
 
-/// An event as one number: from the top its virtual time, how many were entered before it, and what
-/// happens. So events of one instant happen in the order in which they were entered, unless the count
+/// An event as one number: from the top its virtual time, how many were entered before it, and its
+/// kind. So events of one instant happen in the order in which they were entered, unless the count
 /// began anew between them, as it does after 2^32.
 ///
-/// A number goes through the heap in two registers. Of a struct of several fields the heap reads at
-/// once what was written in parts just before, and the processor waits until that is in the cache.
+/// A number goes through the heap in two registers. A struct of several fields would be read as a
+/// whole right after it was written in parts, and the processor would wait until it is in the
+/// cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
-/// The bit that tells a resumption from a completion.
+/// The bit that distinguishes a resumption from a completion.
 const RESUMES: u32 = 1 << 31;
 
 impl Entry {
@@ -63,8 +65,8 @@ impl Entry {
     }
 }
 
-/// What happens at device times that are not virtual times: of each entry the place here is said in
-/// place of what happens.
+/// Events at device times that are not virtual times: the entry has the place here instead of the
+/// event's kind.
 #[derive(Debug)]
 struct Warped {
     events: Box<[(u32, Instant)]>,
@@ -89,7 +91,7 @@ impl Warped {
     }
 }
 
-/// What will happen when.
+/// The future events.
 #[derive(Debug)]
 pub(super) struct Agenda {
     /// The first one is the greatest, as the heap wants it.
@@ -98,17 +100,17 @@ pub(super) struct Agenda {
     line: VecDeque<Entry>,
     capacity: usize,
     order: u32,
-    /// The virtual time that has been reached: nothing is entered before it.
+    /// The virtual time that has been reached: no event is entered before it.
     now: Instant,
     warp: Warp,
     /// Where device time is not virtual time.
     warped: Option<Warped>,
-    /// From when on nothing happens any more.
+    /// The time from which on no events happen any more.
     hang: Option<Instant>,
 }
 
 impl Agenda {
-    /// An empty one with room for so many events.
+    /// An empty one with room for this many events.
     pub fn new(capacity: usize, warp: Warp, hang_after: Option<Span>) -> Self {
         Self {
             heap: BinaryHeap::with_capacity(capacity),
@@ -156,10 +158,10 @@ impl Agenda {
         self.heap.push(Reverse(entry));
     }
 
-    /// Makes an entry of it, unless nothing happens any more.
+    /// Makes an entry of it, unless no events happen any more.
     #[inline(always)]
     fn enter(&mut self, what: u32, device_time: Instant) -> Option<Entry> {
-        // Turning device time back may round to just before now.
+        // Converting device time back may round to just before now.
         let at = self.warp.virtual_time_at(device_time).max(self.now);
         if self.hang.is_some_and(|hang| at >= hang) {
             return None;
@@ -174,7 +176,7 @@ impl Agenda {
         Some(Entry::new(at, self.order, what))
     }
 
-    /// What happens next, if it happens until then.
+    /// The next event, if it happens until then.
     #[inline]
     pub fn next_until(&mut self, limit: Instant) -> Option<Event> {
         let entry = match (self.line.front(), self.heap.peek()) {

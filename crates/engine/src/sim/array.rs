@@ -1,4 +1,4 @@
-//! An array of disks that are all alike: what striping, mirrors and parity cost and gain.
+//! An array of identical disks: the costs and gains of striping, mirrors and parity.
 //!
 //! Chunk k of the array, with n disks, the share of the data d and the parity p of a row:
 //!
@@ -11,8 +11,8 @@
 //!          the old parity, then writes both (read, modify, write): 2 (1 + p) I/Os for one chunk.
 //! ```
 //!
-//! Of mirrors, chunks are read from the SSDs in turn, and from that hard disk whose head is nearest, as
-//! Linux's md does it: one that reads a sequence goes on with it.
+//! Mirrored SSDs are read in alternation, chunk by chunk. Of mirrored hard disks the one with the
+//! nearest head is read, as Linux's md does: a disk that reads a sequence goes on with it.
 //!
 //! An I/O is done when its last part is. Each disk works off its parts in the order of arrival:
 //!
@@ -47,16 +47,16 @@ use super::chance::Chance;
 use super::parameters::{Field, Parameter, Word};
 use crate::backend::Io;
 
-/// What an array is made of.
+/// The settings of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayOptions {
-    /// How the data lies on the disks.
+    /// The layout of the data on the disks.
     pub level: Level,
-    /// How many disks.
+    /// The number of disks.
     pub disks: u32,
-    /// How much lies on one disk before the next one has its turn.
+    /// The amount on one disk before the next one follows.
     pub chunk: Bytes,
-    /// What each disk is.
+    /// The kind of the disks.
     pub disk: Disk,
     /// The controller's cache; nothing for none.
     pub cache: Bytes,
@@ -69,7 +69,7 @@ impl Default for ArrayOptions {
     }
 }
 
-/// How the data lies on the disks of an array.
+/// The layout of the data on the disks of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Striped.
@@ -96,7 +96,7 @@ impl Word for Level {
 }
 
 impl Level {
-    /// The fewest disks that make one.
+    /// The smallest number of disks.
     fn fewest(self) -> u32 {
         match self {
             Self::Raid0 => 1,
@@ -106,7 +106,7 @@ impl Level {
         }
     }
 
-    /// Disks that hold data of their own, of so many.
+    /// How many of this many disks hold their own data.
     fn with_data(self, disks: u32) -> u64 {
         match self {
             Self::Raid1 => 1,
@@ -125,7 +125,7 @@ impl Level {
     }
 }
 
-/// What the disks of an array are.
+/// The kind of an array's disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
     /// Solid-state drives.
@@ -188,7 +188,7 @@ impl ArrayOptions {
 }
 
 impl ArrayOptions {
-    /// What it is made of, as the layers of a real one tell it: the array, and its disks.
+    /// Its structure, as the layers of a real array would report it: the array, and its disks.
     pub(super) fn layers(&self, size: Bytes) -> Vec<Layer> {
         let with_data = self.level.with_data(self.disks);
         let full = Bytes(self.chunk.0 * with_data);
@@ -214,14 +214,14 @@ impl ArrayOptions {
     }
 }
 
-/// Parts that an SSD of an array works on at once.
+/// The number of parts that an SSD of an array handles at once.
 const UNITS: usize = 16;
 
-/// Nanoseconds that a hard disk needs for a byte, and for a turn.
+/// The nanoseconds that a hard disk needs for a byte, and for one rotation.
 const HDD_BYTE: f64 = 1e9 / 150e6;
 const TURN: f64 = 60e9 / 7200.0;
 
-/// Bytes of a sequence that a hard disk reads before they are asked for.
+/// The bytes of a sequence that a hard disk reads ahead.
 const READ_AHEAD: f64 = (8 * Bytes::MIB) as f64;
 
 /// A disk of the array. All times are nanoseconds.
@@ -233,13 +233,13 @@ struct MemberDisk {
     units: [f64; UNITS],
     /// When its interface is free.
     interface: f64,
-    /// Where the last part ended, and which way it went.
+    /// Where the last part ended, and its direction.
     end: u64,
     direction: Direction,
 }
 
 impl MemberDisk {
-    /// Serves a part, and gives when it is done.
+    /// Serves a part, and returns when it is done.
     fn serve(
         &mut self,
         direction: Direction,
@@ -260,7 +260,7 @@ impl MemberDisk {
         }
     }
 
-    /// Serves a part on the one arm of a hard disk, and gives when it is done.
+    /// Serves a part on the one arm of a hard disk, and returns when it is done.
     fn turn_to(
         &mut self,
         direction: Direction,
@@ -297,7 +297,7 @@ pub(super) struct Array {
     level: Level,
     chunk: u64,
     members: Vec<MemberDisk>,
-    /// By slot: the write whose old data and parity are being read.
+    /// By slot: the write for which old data and parity are being read.
     writes: Vec<(u64, u64)>,
     chance: Chance,
 }
@@ -322,7 +322,7 @@ impl Array {
         }
     }
 
-    /// Serves a part on a disk, and gives the later one of two ends.
+    /// Serves a part on a disk, and returns the later of two ends.
     fn serve(
         &mut self,
         disk: u64,
@@ -345,7 +345,8 @@ impl Array {
         })
     }
 
-    /// Where a chunk lies of an array with parity: row, disk of its data, first disk of its parity.
+    /// The place of a chunk in an array with parity: row, disk of its data, first disk of its
+    /// parity.
     fn in_row(&self, number: u64) -> (u64, u64, u64) {
         let (disks, parity) = (self.members.len() as u64, self.level.parity());
         let (row, place) = (number / (disks - parity), number % (disks - parity));
@@ -375,7 +376,7 @@ impl Array {
         end
     }
 
-    /// Which of these, which all hold it, reads from a chunk in this row.
+    /// Which of these disks, which all hold it, reads from a chunk in this row.
     fn mirror(&self, of: Range<u64>, row: u64, within: u64) -> u64 {
         let turn = of.start + row % (of.end - of.start);
         let offset = row * self.chunk + within;
@@ -407,8 +408,8 @@ impl Array {
         end
     }
 
-    /// One of the two steps of a write with parity: reads what is old, or writes. Gives the end, and
-    /// whether there was anything to do.
+    /// One of the two steps of a write with parity: reads the old data, or writes. Returns the end,
+    /// and whether there was anything to do.
     fn with_parity(
         &mut self,
         offset: u64,
@@ -446,7 +447,7 @@ impl Array {
 }
 
 impl Array {
-    /// What is written as cheaply as it can be only when all of it is: a row of an array with parity.
+    /// The unit that has to be written completely to be cheap: a row of an array with parity.
     pub fn row(&self) -> u64 {
         match self.level.parity() {
             0 => 1,
@@ -454,7 +455,8 @@ impl Array {
         }
     }
 
-    /// Begins a write. Gives when it is done, or when what is old has been read and it goes on.
+    /// Begins a write. Returns when it is done, or when the old data has been read and it
+    /// continues.
     pub fn begins_write(&mut self, offset: u64, length: u64, now: f64) -> (f64, bool) {
         if self.level.parity() == 0 {
             return (self.write(offset, length, now), false);
@@ -465,7 +467,7 @@ impl Array {
         }
     }
 
-    /// Goes on with a write with parity, and gives when it is done.
+    /// Continues a write with parity, and returns when it is done.
     pub fn ends_write(&mut self, offset: u64, length: u64, now: f64) -> f64 {
         self.with_parity(offset, length, Direction::Write, now).0
     }
@@ -487,7 +489,7 @@ impl Device for Array {
         agenda.completes(io.slot, Instant(end.ceil() as u64).max(now + Span(1)));
     }
 
-    /// What was old has been read.
+    /// The old data has been read.
     fn resumes(&mut self, slot: u32, now: Instant, agenda: &mut Agenda) {
         let (offset, length) = self.writes[slot as usize];
         let end = self.ends_write(offset, length, now.0 as f64);

@@ -1,8 +1,8 @@
-//! A device with a burst credit, as many disks in clouds have: fast until the credit is used up.
+//! A device with a burst credit, like many disks in clouds: fast until the credit is used up.
 //!
-//! A token bucket: each I/O takes a token, rate tokens come each second, and the bucket holds
-//! (burst - rate) credit of them; it is full at the opening. I/Os start at most at the rate of burst,
-//! and each then takes the service time, however many there are.
+//! A token bucket: each I/O takes a token, rate tokens arrive each second, and the bucket holds
+//! (burst - rate) credit of them; it is full when the device is opened. I/Os start at most at the
+//! rate of burst, and each then takes the service time, with any number in flight.
 //!
 //! ```text
 //! deep enough, from a full bucket:  burst I/Os per second for credit, then rate
@@ -17,16 +17,16 @@ use super::agenda::Agenda;
 use super::parameters::{Field, Parameter};
 use crate::backend::Io;
 
-/// What a device with a burst credit is made of.
+/// The settings of a device with a burst credit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BurstOptions {
-    /// I/Os per second that it can go on with.
+    /// The sustained I/Os per second.
     pub rate: u32,
     /// I/Os per second while there is credit.
     pub burst: u32,
     /// How long a full credit lasts at the rate of burst.
     pub credit: Span,
-    /// What an I/O takes once it started.
+    /// The time of an I/O after its start.
     pub service_time: Span,
 }
 
@@ -81,13 +81,13 @@ impl BurstOptions {
 #[derive(Debug)]
 pub(super) struct Burst {
     service_time: Span,
-    /// Tokens that come in a nanosecond.
+    /// Tokens that arrive in a nanosecond.
     inflow: f64,
     /// From one start to the next at the rate of burst.
     gap: f64,
     full: f64,
     tokens: f64,
-    /// When the last I/O started, and the tokens were counted.
+    /// The time of the last start, at which the tokens were counted.
     last: f64,
 }
 

@@ -1,6 +1,6 @@
-//! A controller's cache before an array: writes are acknowledged from it while it has room, reads of
-//! what is in it never get to the disks. It keeps what it holds without power, so that what it has
-//! acknowledged is durable.
+//! A controller's cache in front of an array: it acknowledges writes while it has room, and reads
+//! of cached data never reach the disks. It keeps its content without power, so that acknowledged
+//! writes are durable.
 //!
 //! ```text
 //! a write    acknowledged after 20 us and its length at 4 GB/s, one I/O after the other, once what is
@@ -27,38 +27,39 @@ use super::agenda::Agenda;
 use super::array::Array;
 use crate::backend::Io;
 
-/// What is kept or dropped as one.
+/// The unit that is kept or dropped.
 const LINE: u64 = 4096;
 
-/// What the link adds to an I/O, and what a byte takes on it, in nanoseconds.
+/// The time that the link adds to an I/O, and the time for a byte on it, in nanoseconds.
 const LINK: f64 = 20e3;
 const LINK_BYTE: f64 = 1e9 / 4e9;
 
-/// Pieces that are under way to the disks at once.
+/// The number of pieces that are on their way to the disks at once.
 const UNDER_WAY: usize = 32;
 
-/// Among so many of the last pieces is looked for the one that a write continues.
+/// The number of the last pieces among which the predecessor of a write is searched.
 const LAST: usize = 16;
 
-/// The largest piece that goes to the disks as one.
+/// The largest piece that goes to the disks at once.
 const PIECE_MAX: u64 = 8 * Bytes::MIB;
 
-/// More pieces than this are not remembered: a write waits for one of them to be on the disks.
+/// The most pieces that are remembered: beyond that, a write waits until one of them is on the
+/// disks.
 const PIECES_MAX: u64 = 1 << 18;
 
-/// What lies together, from an offset up to another.
+/// A contiguous range, from one offset up to another.
 #[derive(Clone, Copy, Debug)]
 struct DirtyPiece {
     from: u64,
     to: u64,
 }
 
-/// Pieces in the order in which they came.
+/// Pieces in the order of their arrival.
 #[derive(Debug)]
 struct Pieces(VecDeque<DirtyPiece>);
 
 impl Pieces {
-    /// Joins a piece to one that ends where it begins, or puts it behind the others; gives its place.
+    /// Joins a piece to one that ends where it begins, or appends it; returns its place.
     fn put(&mut self, piece: DirtyPiece) -> usize {
         let count = self.0.len();
         let last = (count.saturating_sub(LAST)..count).rev();
@@ -85,14 +86,14 @@ pub(super) struct Cached {
     lines: Box<[u64]>,
     /// When the link is free, in nanoseconds.
     link: f64,
-    /// Bytes that are not on the disks yet.
+    /// Bytes that are not yet on the disks.
     dirty: u64,
-    /// Of these, what is no whole row yet, and what may go to the disks.
+    /// Of these, the parts that are not yet whole rows, and the parts that may go to the disks.
     gathered: Pieces,
     ready: Pieces,
-    /// What is under way, and whether what is old is being read for it.
+    /// The pieces under way, and whether old data is being read for each.
     under_way: [Option<(DirtyPiece, bool)>; UNDER_WAY],
-    /// Writes that wait for room: slot and what they write.
+    /// Writes that wait for room: the slot and the range.
     waiting: VecDeque<(u32, DirtyPiece)>,
     slots: u32,
 }
@@ -126,7 +127,7 @@ impl Cached {
         agenda.completes(slot, Instant((self.link + LINK).ceil() as u64));
     }
 
-    /// Puts all lines of a piece into the cache, and says whether they were there.
+    /// Puts all lines of a piece into the cache, and returns whether they were there.
     fn touches(&mut self, piece: DirtyPiece) -> bool {
         let places = self.lines.len() as u64;
         let mut were_there = true;
@@ -138,7 +139,7 @@ impl Cached {
         were_there
     }
 
-    /// Takes writes that wait, in their order, as long as there is room.
+    /// Accepts waiting writes, in their order, as long as there is room.
     fn admits(&mut self, now: Instant, agenda: &mut Agenda) {
         let most = (self.size / LINE).min(PIECES_MAX) as usize;
         while let Some(&(slot, piece)) = self.waiting.front() {
@@ -172,7 +173,7 @@ impl Cached {
         }
     }
 
-    /// Sends to the disks what may go there, as long as not too much is under way.
+    /// Sends pieces to the disks that may go there, as long as not too many are under way.
     fn sends(&mut self, now: Instant, agenda: &mut Agenda) {
         for place in 0..UNDER_WAY {
             if self.under_way[place].is_some() {
@@ -204,7 +205,7 @@ impl Device for Cached {
                 self.sends(now, agenda);
             }
             Direction::Write => self.array.arrives(io, now, agenda),
-            // The lines of what is being read are there a little early.
+            // The lines that are being read count as present a little early.
             Direction::Read => match self.touches(piece) {
                 true => self.answers(io.slot, length, now, agenda),
                 false => self.array.arrives(io, now, agenda),
@@ -212,7 +213,7 @@ impl Device for Cached {
         }
     }
 
-    /// A write past the cache goes on, or what was under way is on the disks.
+    /// A write past the cache continues, or a piece that was under way is on the disks.
     fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda) {
         let Some(place) = token.checked_sub(self.slots) else {
             return self.array.resumes(token, now, agenda);

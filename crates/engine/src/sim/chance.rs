@@ -1,5 +1,5 @@
-//! Chance that repeats: each part of a device draws from a stream of its own, so that switching on
-//! a fault does not move the service times.
+//! Repeatable random numbers: each part of a device draws from its own stream, so that switching on
+//! a fault does not change the service times.
 
 use fathom_core::Span;
 use rand_distr::{Distribution, StandardNormal};
@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 pub(super) struct Chance(Xoshiro256PlusPlus);
 
 impl Chance {
-    /// The stream of one part of a device; `part` tells the parts apart.
+    /// The stream of one part of a device; `part` distinguishes the parts.
     pub fn new(seed: u64, part: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(
             seed.wrapping_add(part.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
@@ -23,7 +23,7 @@ impl Chance {
         (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
     }
 
-    /// Uniform over 0..`n`, and 0 for no choice.
+    /// Uniform over 0..`n`, and 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         // The product's upper half: biased by less than n / 2^64.
         ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
@@ -31,7 +31,7 @@ impl Chance {
 
     /// Exponential with this mean.
     pub fn exponential(&mut self, mean: Span) -> Span {
-        // One minus, because the logarithm of zero has no value and that of one has.
+        // One minus the number, because it may be zero but not one, and zero has no logarithm.
         Span((-(1.0 - self.unit()).ln() * mean.0 as f64).round() as u64)
     }
 
@@ -43,7 +43,7 @@ impl Chance {
     /// Uniform within this share around the mean.
     pub fn around(&mut self, mean: Span, share: f64) -> Span {
         let factor = 1.0 + share * (2.0 * self.unit() - 1.0);
-        // To the nearest nanosecond: nothing here is below zero, and to cut off costs no call.
+        // To the nearest nanosecond: no value here is below zero, and truncation needs no call.
         Span((mean.0 as f64 * factor + 0.5) as u64)
     }
 

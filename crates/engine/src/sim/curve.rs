@@ -1,4 +1,4 @@
-//! Throughput against concurrency, as a curve through points that were measured or made up.
+//! Throughput against concurrency, as a curve through measured or invented points.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::shown::show_bytes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve(Vec<(u32, Bytes)>);
 
-/// How it is typed.
+/// The text that was typed.
 const FORM: &str = "write CONCURRENCY:SIZE/s for each point, with a + between two of them, such as \
                     1:500MB/s+8:900MB/s";
-/// The most in flight that a point may be for.
+/// The largest concurrency of a point.
 const MOST: u32 = 1 << 20;
 
 impl Curve {
@@ -56,9 +56,9 @@ impl Curve {
         Self::new(text.split('+').map(point).collect::<Result<_, String>>()?)
     }
 
-    /// Bytes per second with so many in flight, at least one: between two points a straight line in
-    /// the logarithms of both; below the first as if each I/O took as long as there; above the last
-    /// as at the last.
+    /// Bytes per second with this many in flight, at least one: between two points linear in the
+    /// logarithms of both; below the first as if each I/O took as long as there; above the last as
+    /// at the last.
     pub fn bandwidth(&self, in_flight: u32) -> f64 {
         let at = f64::from(in_flight);
         let behind = self.0.partition_point(|&(concurrency, _)| concurrency <= in_flight);

@@ -1,10 +1,10 @@
-//! What goes wrong on request. Failing changes an I/O's result and never its time: a failed I/O
-//! takes as long as a good one. Stalls change its time, in `warp`; a hang keeps every
-//! completion from then on away, in `agenda`.
+//! Faults on request. Failing changes an I/O's result and never its time: a failed I/O takes as
+//! long as a good one. Stalls change its time, in `warp`; a hang suppresses every completion from
+//! then on, in `agenda`.
 //!
-//! One draw u, uniform in [0, 1), decides each I/O: it fails with EIO if u < error, gives zero
-//! bytes if it is a read and u - error < zero, and fewer bytes than asked if it is a read and
-//! u - error - zero < short. So each happens in exactly its share.
+//! One draw u, uniform in [0, 1), decides each I/O: it fails with EIO if u < error, returns zero
+//! bytes if it is a read and u - error < zero, and fewer bytes than requested if it is a read and u
+//! - error - zero < short. So each fault occurs in exactly its share.
 
 use fathom_core::Span;
 use fathom_core::measure::Direction;
@@ -15,25 +15,25 @@ use crate::backend::Io;
 
 /// EIO: the medium or the way to it failed.
 const EIO: i32 = 5;
-/// ENOSPC: what a block device answers to a write beyond its end.
+/// ENOSPC: the answer of a block device to a write beyond its end.
 const ENOSPC: i32 = 28;
-/// A short read ends on a multiple of this, as one from a disk does.
+/// A short read ends on a multiple of this, like one from a disk.
 const SECTOR: u32 = 512;
 
-/// What goes wrong.
+/// The faults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Share of I/Os that fail with EIO.
     pub error: f64,
-    /// Each so many I/Os, in the order of their arrival, one fails with EIO.
+    /// One of this many I/Os, in the order of their arrival, fails with EIO.
     pub error_every: Option<u64>,
-    /// Share of reads that give fewer bytes than asked, at least a sector.
+    /// Share of reads that return fewer bytes than requested, at least a sector.
     pub short: f64,
-    /// Share of reads that give no byte and no error.
+    /// Share of reads that return no byte and no error.
     pub zero: f64,
-    /// When the device answers nothing.
+    /// The times in which the device does not answer.
     pub stall: Option<Stall>,
-    /// From when on the device answers nothing for ever.
+    /// The time from which on the device never answers.
     pub hang_after: Option<Span>,
 }
 
@@ -82,7 +82,7 @@ impl Faults {
     }
 }
 
-/// Decides what each I/O gives.
+/// Decides the result of each I/O.
 #[derive(Debug)]
 pub(super) struct Outcomes {
     faults: Faults,
@@ -92,7 +92,7 @@ pub(super) struct Outcomes {
 }
 
 impl Outcomes {
-    /// Those of a device of this size.
+    /// The faults of a device of this size.
     pub fn new(faults: &Faults, size: u64, seed: u64) -> Self {
         Self { faults: faults.clone(), size, arrived: 0, chance: Chance::new(seed, 1) }
     }
@@ -119,7 +119,8 @@ impl Outcomes {
         self.within_the_device(io)
     }
 
-    /// A whole number of sectors that is less than asked and not zero; half of what has only one.
+    /// A whole number of sectors that is less than requested and not zero; half of a request of one
+    /// sector.
     fn part_of(&mut self, length: u32) -> i32 {
         let sectors = length.div_ceil(SECTOR) - 1;
         match sectors {
@@ -128,7 +129,7 @@ impl Outcomes {
         }
     }
 
-    /// What a block device gives: nothing is behind its end.
+    /// The behavior of a block device: there is nothing beyond its end.
     fn within_the_device(&self, io: &Io) -> i32 {
         let left = self.size.saturating_sub(io.offset);
         match io.direction {

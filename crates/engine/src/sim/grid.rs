@@ -1,5 +1,5 @@
-//! A device whose response times are a latency map: what a search for such a map is tried on, with
-//! grids that were measured.
+//! A device whose response times are a latency map: for trying a search for such a map, on grids
+//! that were measured.
 //!
 //! Cells lie at whole steps of write bandwidth (w) and read rate (r).
 //!
@@ -15,9 +15,9 @@
 //! run-noise s each run has its own map: p50 times exp(s z), p95 / p50 times exp(s z'), z normal
 //! ```
 //!
-//! The map's times have the waiting below the frontier in them, so that reads wait for their turn only
-//! once more of them arrived than chance explains: than the frontier lets through by a standard
-//! deviation of a Poisson count. What they wait by then is what came too much from the start on.
+//! The map's times include the waiting below the frontier. So reads wait only once more of them
+//! have arrived than chance explains: than the frontier lets through, by a standard deviation of a
+//! Poisson count. They then wait for all excess arrivals since the start.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use super::parameters::{Field, Parameter};
 use super::stored_map::{BEYOND, Cells, StoredMap};
 use crate::backend::Io;
 
-/// What a grid is made of.
+/// The settings of a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridOptions {
     /// The map.
@@ -40,7 +40,7 @@ pub struct GridOptions {
     pub p50_noise: f64,
     /// Standard deviation of a run's p95 from the map's.
     pub p95_noise: f64,
-    /// What a write takes when nothing waits.
+    /// The time of a write when nothing waits.
     pub write_time: Span,
 }
 
@@ -74,25 +74,25 @@ pub(super) const PARAMETERS: [Parameter<GridOptions>; 4] = [
     },
 ];
 
-/// How far back the load is remembered.
+/// The time over which the load is remembered.
 const MEMORY: f64 = 10e9;
-/// A load is told from at least so much time: the first I/O is no load yet.
+/// A load is computed over at least this much time: the first I/O alone is not a load.
 const AT_LEAST: f64 = 1e6;
 /// The p95 of a normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_7;
 
-/// A rate, over the time since the opening and at most [`MEMORY`] of it.
+/// A rate, over the time since the device was opened and at most [`MEMORY`] of it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// What arrived and is remembered.
+    /// The remembered arrivals.
     amount: f64,
-    /// Until when it was counted, in nanoseconds.
+    /// The time up to which they were counted, in nanoseconds.
     until: f64,
 }
 
 impl Rate {
     fn add(&mut self, amount: f64, now: f64) {
-        // What is older than the memory fades.
+        // Arrivals beyond the memory fade.
         if now > MEMORY {
             self.amount *= (-(now - self.until.max(MEMORY)) / MEMORY).exp();
         }
@@ -109,7 +109,7 @@ impl Rate {
     }
 }
 
-/// How often the load is looked at: it changes slowly.
+/// How often the load is computed: it changes slowly.
 const LOOK: Span = Span::from_ms(1);
 
 /// The map at work.
@@ -118,16 +118,16 @@ pub(super) struct Grid {
     cells: Arc<Cells>,
     write_time: Span,
     chance: Chance,
-    /// What this run has of its own: p50, and p95 over p50, as logarithms.
+    /// The deviations of this run: p50, and p95 over p50, as logarithms.
     own: [f64; 2],
     written: Rate,
     read: Rate,
     next_look: Instant,
-    /// ln p50 and sigma of the reads, as of the last look.
+    /// ln p50 and sigma of the reads, at the last computation.
     times: [f64; 2],
-    /// Nanoseconds from read to read at the frontier, as of the last look.
+    /// Nanoseconds from read to read at the frontier, at the last computation.
     read_gap: f64,
-    /// Nanoseconds for a byte at the most that can be written.
+    /// Nanoseconds for a byte at the highest write bandwidth.
     byte_time: f64,
     /// When the frontier lets the next read through, and the next write.
     gates: [f64; 2],
@@ -158,7 +158,7 @@ impl Grid {
         }
     }
 
-    /// Looks at the load, and finds what it means.
+    /// Computes the load, and looks up its times.
     fn look(&mut self, now: Instant) {
         self.next_look = now + LOOK;
         let cells = &self.cells;
@@ -197,7 +197,7 @@ impl Device for Grid {
         let gate = &mut self.gates[io.direction as usize];
         *gate = gate.max(at) + gap;
         let done = if waits { gate.max(at + time) } else { at + time };
-        // To the nearest nanosecond. Nothing here is below zero, and to cut off costs no call.
+        // To the nearest nanosecond. No value here is below zero, and truncation needs no call.
         agenda.completes(io.slot, Instant((done + 0.5) as u64));
     }
 

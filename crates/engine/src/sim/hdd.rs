@@ -41,7 +41,7 @@ use super::chance::Chance;
 use super::parameters::{Field, Parameter};
 use crate::backend::Io;
 
-/// What a hard disk is made of.
+/// The settings of a hard disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HddOptions {
     /// Revolutions per minute.
@@ -60,7 +60,7 @@ pub struct HddOptions {
     pub patience: Span,
     /// How far a stream may be ahead of the host or of the medium.
     pub buffer: Bytes,
-    /// What the controller adds to each I/O.
+    /// The time that the controller adds to each I/O.
     pub overhead: Span,
 }
 
@@ -151,7 +151,7 @@ impl HddOptions {
     }
 }
 
-/// Where things are on the disk.
+/// The places on the disk.
 #[derive(Clone, Copy, Debug)]
 struct Geometry {
     size: f64,
@@ -183,7 +183,7 @@ impl Geometry {
         }
     }
 
-    /// Where an offset is, in revolutions from the disk's start.
+    /// The place of an offset, in revolutions from the disk's start.
     fn place(&self, offset: u64) -> f64 {
         let f = (offset as f64 / self.size).min(1.0);
         let (o, i) = (self.outer, self.inner);
@@ -224,15 +224,15 @@ struct WindowRequest {
     length: u32,
     /// Where it begins, in revolutions.
     place: f64,
-    /// When it came into the window.
+    /// When it entered the window.
     entered: Instant,
 }
 
-/// What the disk did last.
+/// The disk's last action.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     direction: Direction,
-    /// The offset behind it.
+    /// The offset after it.
     end: u64,
 }
 
@@ -241,14 +241,14 @@ struct Last {
 pub(super) struct Hdd {
     options: HddOptions,
     geometry: Geometry,
-    /// What the disk chooses among, by age.
+    /// The requests that the disk chooses among, by age.
     window: Vec<WindowRequest>,
-    /// What has no place in the window yet, by age.
+    /// The requests without a place in the window yet, by age.
     waiting: VecDeque<WindowRequest>,
     busy: bool,
     /// Where the head is, in revolutions.
     head: f64,
-    /// When the medium is done with what was taken so far.
+    /// When the medium is done with all accepted requests.
     medium: Instant,
     last: Option<Last>,
 }
@@ -277,8 +277,8 @@ impl Hdd {
             .is_some_and(|last| last.end == request.offset && last.direction == request.direction)
     }
 
-    /// The place in the window of what goes next: the oldest if it has waited too long, else what
-    /// continues the stream, else what is reached first.
+    /// The place in the window of the next request: the oldest if it has waited too long, otherwise
+    /// the one that continues the stream, otherwise the one that is reached first.
     fn choose(&self, now: Instant) -> Option<usize> {
         let oldest = self.window.first()?;
         if self.options.patience < now.since(oldest.entered) {
@@ -293,7 +293,7 @@ impl Hdd {
         costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
     }
 
-    /// Serves what goes next, if anything waits.
+    /// Serves the next request, if one waits.
     fn serve(&mut self, now: Instant, agenda: &mut Agenda) {
         let Some(index) = self.choose(now) else { return };
         let request = self.window.remove(index);
@@ -319,7 +319,7 @@ impl Hdd {
         agenda.resumes(0, done);
     }
 
-    /// Goes on with a stream, and gives when the request is done.
+    /// Continues a stream, and returns when the request is done.
     fn stream(&mut self, request: &WindowRequest, transfer: Span, now: Instant) -> Instant {
         let bandwidth = self.geometry.bandwidth(request.place);
         let ahead = (self.options.buffer.0 as f64 / bandwidth) as u64;

@@ -2,8 +2,8 @@
 //! bandwidth with blocks of 64 KiB was published for four shares of sequential access and for one to
 //! three I/Os in flight per disk.
 //!
-//! The array works off one I/O after the other, in the order of arrival. It sees for itself how many
-//! of the last I/Os jumped, that is, began elsewhere than the one before them ended:
+//! The array handles one I/O after the other, in the order of arrival. It determines by itself how
+//! many of the last I/Os jumped, that is, did not begin where the one before them ended:
 //!
 //! ```text
 //! j           the share of jumps among the last 8192 I/Os, the older ones counting less and less
@@ -13,8 +13,8 @@
 //!             between them straight in d, and 1 / X straight in j; of reads and of writes each
 //! ```
 //!
-//! Of reads the tables with 0 % and 5 % of jumps are known here; with more they are taken to be like
-//! writes, which real drives' are not.
+//! For reads the tables with 0 % and 5 % of jumps are known here; with more, reads are assumed to
+//! be like writes, which those of real drives are not.
 //!
 //! From J. Clark and D. Muysson, "Promise VTrak J300s", AnandTech, 2 February 2007,
 //! <https://www.anandtech.com/show/2164>: twelve drives of each family.
@@ -30,7 +30,7 @@ use super::agenda::Agenda;
 use super::parameters::{Field, Parameter, Word};
 use crate::backend::Io;
 
-/// Which of the published arrays.
+/// The published array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessMixOptions {
     /// The family of its drives.
@@ -82,7 +82,7 @@ pub(super) const PARAMETERS: [Parameter<AccessMixOptions>; 2] = [
 ];
 
 impl AccessMixOptions {
-    /// What it is made of, as the layers of a real array tell it.
+    /// Its structure, as the layers of a real array would report it.
     pub(super) fn layers(&self, size: Bytes) -> Vec<Layer> {
         let array = Layer {
             name: "sim".to_owned(),
@@ -101,7 +101,7 @@ impl AccessMixOptions {
     }
 }
 
-/// What counts as the shares of jumps that were published: from and to.
+/// The ranges that count as the published shares of jumps: from and to.
 const JUMPS: [(f64, f64); 4] = [(0.0, 0.0), (0.04, 0.06), (0.18, 0.22), (1.0, 1.0)];
 
 impl DriveFamily {
@@ -142,7 +142,8 @@ impl DriveFamily {
     }
 }
 
-/// So many I/Os are remembered: what 5 % and 20 % are by chance among them is within what counts as such.
+/// This many I/Os are remembered: with them, shares of 5 % and 20 % stay within the range that
+/// counts as such.
 const MEMORY: f64 = 8192.0;
 
 /// The array at work.
@@ -153,7 +154,7 @@ pub(super) struct AccessMix {
     disks: f64,
     /// Where the last I/O ended.
     end: u64,
-    /// The share of jumps among those seen.
+    /// The share of jumps among the remembered I/Os.
     jumps: f64,
     seen: f64,
     /// When those in flight are done, in nanoseconds, the first one first.

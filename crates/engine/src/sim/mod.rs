@@ -1,8 +1,8 @@
-//! Simulated devices in virtual time: what tests the hot loop against known answers, and what a
-//! user tries an experiment on before it touches a disk.
+//! Simulated devices in virtual time: tests check the hot loop on them against known answers, and
+//! users try an experiment on them before it touches a disk.
 //!
-//! Nothing here reads a clock or sleeps: [`Sim`] owns the time and moves it to the next event. An
-//! I/O costs a few operations on a heap, and nothing allocates after the opening.
+//! No code here reads a clock or sleeps: [`Sim`] owns the time and moves it to the next event. An
+//! I/O costs a few operations on a heap, and there is no allocation after a device is opened.
 
 mod agenda;
 mod array;
@@ -60,18 +60,18 @@ pub use ssd::SsdOptions;
 pub use stored_map::StoredMap;
 pub use table::{TableOptions, WriteConcurrency};
 
-/// A model of what serves I/Os. It reckons in device time, which never goes back.
+/// A model that serves I/Os. It computes in device time, which never goes back.
 trait Device {
-    /// An I/O arrives. The device enters into the agenda when it completes, now or when it is
-    /// called again.
+    /// An I/O arrives. The device enters its completion into the agenda, now or when it is called
+    /// again.
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda);
 
-    /// What these slots write could be saved to this share, by a device that does.
+    /// The writes of these slots could be saved to this share, by a device that saves.
     fn writes(&mut self, slots: Range<u32>, saved: f64) {
         let _ = (slots, saved);
     }
 
-    /// The time has come that the device asked to be called at.
+    /// The time has come at which the device asked to be called.
     fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda);
 }
 
@@ -84,17 +84,17 @@ pub struct Sim {
     queued: Vec<Io>,
     /// Completed and not yet handed over.
     completed: Vec<Completion>,
-    /// Flushes that wait for the writes before them: their slots, and how many writes there were.
+    /// Flushes that wait for the writes before them: their slots, and the number of writes before.
     flushes: Vec<(u32, u64)>,
     /// The number of the write in each slot.
     writes: Vec<Option<u64>>,
-    /// How many writes there were.
+    /// The number of all writes.
     written: u64,
-    /// What the I/O in each slot will give; nothing for a slot that is free.
+    /// The result of the I/O in each slot; empty for a free slot.
     results: Vec<Option<i32>>,
     /// By slot: the share of the bytes of a write that the device moves.
     moved: Box<[f64]>,
-    /// What it saves of what could be saved, of duplicates, and of zeros.
+    /// The shares that it saves: of compressible data, of duplicates, and of zeros.
     saves: [f64; 3],
 }
 
@@ -147,7 +147,7 @@ impl Machine {
             | Self::Grid(_)
             | Self::AccessMix(_)
             | Self::Times(_) => 0,
-            // What is next begins, or what is served ends.
+            // The next I/O begins, or the served one ends.
             Self::Table(_) => 1,
             Self::Ssd(ssd) => ssd.own_events(),
             Self::Hdd(hdd) => hdd.own_events(),
@@ -193,14 +193,14 @@ impl Sim {
         }
     }
 
-    /// Says what these slots will write. Until then it is what nothing can be saved of.
+    /// Sets the payload of these slots. Until then it is data of which nothing can be saved.
     pub fn writes(&mut self, slots: Range<u32>, payload: &Payload) {
-        // What a compressor could save of it, of duplicates, and of zeros.
+        // The shares of it that are compressible, duplicates, and zeros.
         let could = match payload {
             Payload::Zeros => [1.0, 1.0, 1.0],
             Payload::Pattern(_) => [1.0, 1.0, 0.0],
             Payload::Random { compressible, dedup } => [*compressible, *dedup, 0.0],
-            // What is in a file, nobody knows here.
+            // The content of a file is not known here.
             Payload::Pool { .. } => [0.0; 3],
         };
         let moved: f64 = self.saves.iter().zip(could).map(|(saves, of)| 1.0 - saves * of).product();
@@ -231,8 +231,8 @@ impl Sim {
         self.finish_flushes();
     }
 
-    /// Completes the flushes whose writes have all completed: what a simulated device says that it
-    /// has written is durable.
+    /// Completes the flushes whose writes have all completed: a completed write is durable on a
+    /// simulated device.
     #[inline]
     fn finish_flushes(&mut self) {
         if !self.flushes.is_empty() {
@@ -250,8 +250,8 @@ impl Sim {
 }
 
 impl Sim {
-    /// Moves the time to the next completion in a slot that is urgent, and everything of that instant,
-    /// or to the deadline.
+    /// Moves the time to the next completion in an urgent slot, and handles everything of that
+    /// instant, or to the deadline.
     #[inline]
     pub fn wait_for(&mut self, deadline: Instant, is_urgent: impl Fn(u32) -> bool) {
         self.start_queued();
@@ -276,18 +276,18 @@ impl Sim {
                     if is_urgent(slot)
                         || self.completed[others..].iter().any(|one| is_urgent(one.slot))
                     {
-                        // From here on only what happens at the same instant.
+                        // From here on only events of the same instant.
                         limit = event.at;
                     }
                 }
             }
         }
-        // Whether or not somebody waits for what happened last, it is there now.
+        // The last event is available now, even if no worker waits for it.
         self.agenda.advance(limit);
     }
 }
 
-/// The bytes that a device which saves some of them has to do with: at least one.
+/// The bytes that a device handles if it saves some of them: at least one.
 fn scaled(io: &Io, moved: &[f64]) -> u32 {
     match moved[io.slot as usize] {
         1.0 => io.length,

@@ -1,5 +1,5 @@
-//! How fast a device is from one time to the next: what makes the trials of a session differ, and the
-//! seconds of a trial, although nothing about the load does.
+//! How fast a device is from one time to the next: the cause of differences between the trials of a
+//! session, and between the seconds of a trial, while the load stays the same.
 //!
 //! The speed is drawn anew for each stretch k of the length E (`noise-every`), t in its middle:
 //!
@@ -13,8 +13,9 @@
 //! ```
 //!
 //! z and e are normal, so that the mean of b and w is 1 and their standard deviation is s to first
-//! order. For drift and foreign load t counts from the start of the session: trials of one experiment
-//! lie behind each other in it, whatever order chance gives them. Everything else counts in the run.
+//! order. For drift and foreign load t counts from the start of the session: trials of one
+//! experiment follow each other in it, in any order. Everything else counts from the start of the
+//! run.
 
 use std::f64::consts::LN_2;
 
@@ -36,9 +37,9 @@ pub struct Noise {
     pub between: f64,
     /// How the speed changes over the session.
     pub drift: Option<Drift>,
-    /// When others use the device, in the time of the session.
+    /// When other programs use the device, in the time of the session.
     pub foreign: Option<Stall>,
-    /// What they take of it.
+    /// The share of it that they use.
     pub foreign_share: f64,
 }
 
@@ -56,7 +57,7 @@ impl Default for Noise {
     }
 }
 
-/// Times of the session count the load of its trials alone, in the order in which they are run.
+/// Session times count only the load of its trials, in the order in which they run.
 pub(super) const PARAMETERS: [Parameter<Noise>; 7] = [
     Parameter {
         name: "noise",
@@ -96,7 +97,7 @@ pub(super) const PARAMETERS: [Parameter<Noise>; 7] = [
 ];
 
 impl Noise {
-    /// Whether the device is as fast at any time.
+    /// Whether the device always has the same speed.
     pub fn is_none(&self) -> bool {
         let Self { within, between, drift, foreign, .. } = self;
         *within == 0.0 && *between == 0.0 && drift.is_none() && foreign.is_none()
@@ -114,14 +115,14 @@ pub(super) struct Speeds {
     between: f64,
     /// The stretch that it is in, from 0.
     stretch: u64,
-    /// What chance has for it.
+    /// Its random part.
     z: f64,
     /// Its speed.
     speed: f64,
 }
 
 impl Speeds {
-    /// Those of a run of this seed which begins so long after the session began.
+    /// The speeds of a run with this seed which begins this long after the session began.
     pub fn new(noise: &Noise, seed: u64, began: Span) -> Self {
         let between = Chance::new(seed, 999).speed(noise.between);
         let mut speeds =
@@ -136,7 +137,7 @@ impl Speeds {
         self.stretch
     }
 
-    /// How fast the device is: 1 is as it was described.
+    /// How fast the device is: 1 is the described speed.
     pub fn speed(&self) -> f64 {
         self.speed
     }
@@ -146,7 +147,7 @@ impl Speeds {
         self.noise.every.0
     }
 
-    /// How far the device gets in the stretch, in nanoseconds of its own.
+    /// How far the device gets in the stretch, in nanoseconds of device time.
     pub fn length(&self) -> u64 {
         ((self.every() as f64 * self.speed) as u64).max(1)
     }
@@ -161,7 +162,7 @@ impl Speeds {
         self.speed = self.now();
     }
 
-    /// What chance has for the stretch alone: it depends on nothing but its number.
+    /// The random part of the stretch alone: it depends only on its number.
     fn drawn(&self) -> f64 {
         match self.noise.within {
             0.0 => 0.0,

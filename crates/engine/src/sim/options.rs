@@ -1,6 +1,6 @@
-//! What stands after `sim:` on the command line: which device, and its parameters.
+//! The text after `sim:` on the command line: the device and its parameters.
 //!
-//! Everything that was typed is checked here. What passes describes a device that can be opened.
+//! Every parameter is checked here. If the text is accepted, the device can be opened.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,32 +24,33 @@ use super::{array, burst, grid, hdd, mix, queue, ssd, table, times};
 
 /// A simulated device and its parameters.
 ///
-/// Its `Display` gives back what has to be typed: the device and every parameter that is not at
-/// its default. The alternate form, `{:#}`, gives every parameter.
+/// Its `Display` returns the text to type: the device and every parameter that is not at its
+/// default. The alternate form, `{:#}`, returns every parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// How large the device is.
+    /// The size of the device.
     pub size: Bytes,
-    /// Repeats everything that chance decides in the device: service times, failures, noise.
+    /// Repeats all random decisions of the device: service times, failures, noise.
     pub seed: u64,
-    /// What serves the I/Os.
+    /// The model that serves the I/Os.
     pub model: Model,
-    /// The share of what a compressor could save of written data, as of zeros, that it saves.
+    /// The share of the compressible part of written data that it saves; zeros are entirely
+    /// compressible.
     pub compresses: f64,
-    /// The share of the blocks of 4 KiB that equal others, as those of zeros, that it does not move.
+    /// The share of duplicate 4 KiB blocks, such as those of zeros, that it does not move.
     pub deduplicates: f64,
     /// The share of blocks of zeros that it does not move.
     pub skips_zeros: f64,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
-    /// How its speed changes.
+    /// The changes of its speed.
     pub noise: Noise,
-    /// The time of the session at which it is opened; zero unless who runs trials says so. It is not
-    /// typed: see [`Options::at`].
+    /// The time of the session at which it is opened; zero unless the code that runs trials sets
+    /// it. It cannot be typed: see [`Options::at`].
     pub began: Span,
 }
 
-/// What serves the I/Os of a simulated device.
+/// The model of a simulated device.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// Servers behind one queue: every figure has a closed form.
@@ -58,7 +59,7 @@ pub enum Model {
     Ssd(SsdOptions),
     /// A hard disk: seek, rotation, zones, a window of requests.
     Hdd(HddOptions),
-    /// Disks that are all alike: stripes, mirrors, parity.
+    /// Identical disks: stripes, mirrors, parity.
     Array(ArrayOptions),
     /// Fast until a credit is used up.
     Burst(BurstOptions),
@@ -104,7 +105,7 @@ const COMMON: [Parameter<Options>; 5] = [
 ];
 
 impl Model {
-    /// The names of all models, with a line on each.
+    /// The names of all models, with a line about each.
     const ALL: [(&'static str, &'static str); 10] = [
         ("queue", "servers behind one queue: every figure has a closed form"),
         ("ssd", "a solid-state drive: channels behind an interface and a write cache"),
@@ -146,7 +147,7 @@ impl Model {
         }
     }
 
-    /// The parameters, whatever they are of.
+    /// The parameters of any model.
     fn own(&mut self) -> &mut dyn Own {
         match self {
             Self::Queue(options) => options,
@@ -163,7 +164,7 @@ impl Model {
     }
 
     fn typed(&self) -> Vec<(&'static str, String)> {
-        // The tables give places that can be written; a copy makes them readable as well.
+        // The tables give writable places; a copy makes them readable as well.
         self.clone().own().typed()
     }
 }
@@ -176,7 +177,7 @@ trait Own {
     fn help(&self) -> String;
 }
 
-/// Whose parameters stand in a table.
+/// The owner of the parameters in a table.
 trait Tabled: Clone + 'static {
     const TABLE: &'static [Parameter<Self>];
 }
@@ -199,7 +200,7 @@ impl<T: Tabled> Own for T {
     }
 }
 
-/// Says where the parameters of these options stand.
+/// Tells where the parameters of these options are.
 macro_rules! tabled {
     ($($options:ty: $table:expr;)*) => {
         $(impl Tabled for $options {
@@ -222,7 +223,7 @@ tabled! {
 }
 
 impl Options {
-    /// The device as it is when nothing but its name was typed.
+    /// The device if only its name is typed.
     fn new(device: &str) -> Option<Self> {
         let (model, size) = match device {
             "queue" => (Model::Queue(QueueOptions::default()), Bytes(100 * Bytes::GIB)),
@@ -261,8 +262,8 @@ impl Options {
         })
     }
 
-    /// The same device with its chance drawn anew for a run of this seed: trials differ, and the two
-    /// seeds together repeat each of them.
+    /// The same device with its random numbers drawn anew for a run with this seed: trials differ,
+    /// and the two seeds together repeat each of them.
     pub fn for_run(&self, seed: u64) -> Self {
         let own = self.seed.wrapping_mul(SplitMix64::STEP);
         Self { seed: SplitMix64::mix(own.wrapping_add(seed)), ..self.clone() }
@@ -273,7 +274,8 @@ impl Options {
         Self { began, ..self.clone() }
     }
 
-    /// What it is made of, as the layers of a real target tell it; nothing of what is one disk.
+    /// Its structure, as the layers of a real target would report it; empty for a model of one
+    /// disk.
     pub fn layers(&self) -> Vec<Layer> {
         match &self.model {
             Model::Array(array) if 1 < array.disks => array.layers(self.size),
@@ -333,7 +335,7 @@ impl Options {
 impl FromStr for Options {
     type Err = String;
 
-    /// Reads what follows `sim:`, such as `ssd` or `queue,servers=8,service-time=100us`.
+    /// Reads the text after `sim:`, such as `ssd` or `queue,servers=8,service-time=100us`.
     fn from_str(text: &str) -> Result<Self, String> {
         let devices = Model::ALL.map(|(name, _)| name);
         let mut parts = text.split(',').map(str::trim);

@@ -1,7 +1,7 @@
 //! The table that describes every parameter of a simulated device: one entry gives its name, its
-//! meaning, its range and its place, and parsing, showing, refusing and the help all read it.
+//! meaning, its range and its place. Parsing, display, refusals and the help all read it.
 //!
-//! A default stands only in the `Default` of the options that hold it.
+//! A default is only in the `Default` of the options that hold it.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use super::stored_map::StoredMap;
 pub(super) struct Parameter<T> {
     /// The word before the equals sign.
     pub name: &'static str,
-    /// What it stands for, as a phrase for the help.
+    /// Its meaning, as a phrase for the help.
     pub meaning: &'static str,
-    /// Where it is kept, with the values it may have.
+    /// Its place, with the allowed values.
     pub field: fn(&mut T) -> Field<'_>,
 }
 
-/// A parameter's place, with the smallest and the largest value it may have.
+/// A parameter's place, with the smallest and the largest allowed value.
 pub(super) enum Field<'a> {
     /// A whole number.
     Count(&'a mut u32, u32, u32),
@@ -41,13 +41,13 @@ pub(super) enum Field<'a> {
     Curve(&'a mut Curve),
     /// A latency map.
     Map(&'a mut StoredMap),
-    /// Each so many I/Os, or never.
+    /// One of this many I/Os, or never.
     Every(&'a mut Option<u64>),
-    /// After so long, or never.
+    /// After this time, or never.
     After(&'a mut Option<Span>),
     /// In these times, or never.
     Stall(&'a mut Option<Stall>),
-    /// By so much in so long, or never.
+    /// By this much in this time, or never.
     Drift(&'a mut Option<Drift>),
 }
 
@@ -66,9 +66,9 @@ impl Word for Distribution {
         &[(Self::Constant, "constant"), (Self::Exponential, "exponential")];
 }
 
-/// Something that is typed as one of several words.
+/// A value that is typed as one of several words.
 pub(super) trait Word: Copy + PartialEq + 'static {
-    /// What it is called when there is no such word.
+    /// The name of the value in an error about an unknown word.
     const WHAT: &'static str;
     /// All of them.
     const ALL: &'static [(Self, &'static str)];
@@ -80,9 +80,9 @@ pub(super) trait Word: Copy + PartialEq + 'static {
     }
 }
 
-/// The place of a [`Word`], whatever it is of.
+/// The place of a [`Word`] of any type.
 pub(super) trait WordPlace {
-    /// Takes the value of that word.
+    /// Sets the value of that word.
     fn choose(&mut self, word: &str) -> Result<(), String>;
 
     /// The word of the value.
@@ -109,7 +109,7 @@ impl<T: Word> WordPlace for T {
     }
 }
 
-/// When a device answers nothing, in virtual time from its opening, warm-up included.
+/// The times in which a device does not answer, in virtual time from its opening, warm-up included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// When the first stall begins.
@@ -133,16 +133,17 @@ impl Stall {
     }
 }
 
-/// By how much a device becomes faster or slower, and in what time: twice the time, twice the power.
+/// By how much a device becomes faster or slower, and in what time: twice the time squares the
+/// factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// The change of the speed as a share of it, above -1.
     pub change: f64,
-    /// In which it happens.
+    /// The time in which it happens.
     pub over: Span,
 }
 
-/// What no value of an optional parameter is called.
+/// The word for the missing value of an optional parameter.
 const NEVER: &str = "never";
 
 impl<T> Parameter<T> {
@@ -156,7 +157,7 @@ impl<T> Parameter<T> {
     where
         T: Clone,
     {
-        // The table gives places that can be written; a copy makes them readable as well.
+        // The tables give writable places; a copy makes them readable as well.
         let mut copy = options.clone();
         (self.field)(&mut copy).to_string()
     }
@@ -230,7 +231,7 @@ impl Field<'_> {
         Ok(())
     }
 
-    /// What stands for the value in the help.
+    /// The placeholder for the value in the help.
     fn form(&self) -> &'static str {
         match self {
             Self::Count(..) | Self::Seed(_) | Self::Every(_) => "N",
@@ -246,7 +247,7 @@ impl Field<'_> {
         }
     }
 
-    /// The values it may have, in words.
+    /// The allowed values, in words.
     fn range(&self) -> String {
         match self {
             Self::Count(_, min, max) => format!("{min} to {max}"),
@@ -314,7 +315,7 @@ fn share(text: &str) -> Option<f64> {
         Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
         None => text.parse().ok()?,
     };
-    // Zero may be typed as -0, which would not show itself as zero.
+    // Zero may be typed as -0, which would not be shown as zero.
     value.is_finite().then_some(value + 0.0)
 }
 
@@ -352,7 +353,7 @@ fn drift(text: &str) -> Result<Drift, String> {
     }
 }
 
-/// What to say about a word that is none of those known: the nearest one, and all of them.
+/// The message about an unknown word: the nearest known word, and all of them.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|one| (distance(word, one), one)).min();
     let hint = match nearest {

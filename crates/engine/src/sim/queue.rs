@@ -23,7 +23,7 @@ use super::chance::Chance;
 use super::parameters::{Distribution, Field, Parameter};
 use crate::backend::Io;
 
-/// What a queue is made of.
+/// The settings of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueOptions {
     /// I/Os served at the same time.
@@ -61,8 +61,8 @@ pub(super) const PARAMETERS: [Parameter<QueueOptions>; 3] = [
 /// The servers at work.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// When each server is free again. An arrival takes the one that is free first, which is what
-    /// waiting in one queue comes to when a service time does not depend on the server.
+    /// When each server is free again. An arrival takes the one that is free first, which equals
+    /// waiting in one queue if a service time does not depend on the server.
     free: BinaryHeap<Reverse<Instant>>,
     options: QueueOptions,
     chance: Chance,

@@ -1,8 +1,8 @@
-//! Sizes and times as they are typed, so that reading what is shown gives the same value.
+//! Sizes and times as they are typed, so that reading the displayed text gives the same value.
 
 use fathom_core::{Bytes, Span};
 
-/// The shortest way to write it that loses nothing.
+/// The shortest exact text.
 pub(super) fn show_bytes(bytes: Bytes) -> String {
     const UNITS: [(u64, &str); 8] = [
         (1 << 40, "t"),
@@ -19,7 +19,7 @@ pub(super) fn show_bytes(bytes: Bytes) -> String {
     shown.chain([bytes.0.to_string()]).min_by_key(String::len).expect("one is always there")
 }
 
-/// In the largest unit that it is a whole number of.
+/// In the largest unit of which it is a whole number.
 pub(super) fn show_time(span: Span) -> String {
     const UNITS: [(u64, &str); 5] = [
         (3_600_000_000_000, "h"),

@@ -17,10 +17,11 @@
 //!        with c = 1 - collect-time / (time to write collect-every), the share that collecting leaves
 //! ```
 //!
-//! A channel that is free serves, in this order: a collection; a program, if reads-per-program reads
-//! went before it; a read; a program. What it has begun it ends, so a read that meets a program
-//! waits for up to a program-time: that is how writes interfere with reads. Each time collect-every
-//! has been written, every channel collects for collect-time: that is the stall in the tail.
+//! A channel that is free serves, in this order: a collection; a program, if reads-per-program
+//! reads went before it; a read; a program. It completes whatever it has begun, so a read that
+//! meets a program waits for up to a program-time: that is how writes interfere with reads. Each
+//! time collect-every has been written, every channel collects for collect-time: that is the stall
+//! in the tail.
 
 use std::collections::VecDeque;
 
@@ -33,12 +34,12 @@ use super::chance::Chance;
 use super::parameters::{Field, Parameter};
 use crate::backend::Io;
 
-/// What a solid-state drive is made of.
+/// The settings of a solid-state drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SsdOptions {
     /// Units that read or program at the same time.
     pub channels: u32,
-    /// What a channel reads or programs at once, and the width of the stripe.
+    /// The amount that a channel reads or programs at once, and the width of the stripe.
     pub page: Bytes,
     /// Time to read a page.
     pub read_time: Span,
@@ -46,7 +47,7 @@ pub struct SsdOptions {
     pub program_time: Span,
     /// How far read and program times spread around their mean, uniformly, as a share of it.
     pub jitter: f64,
-    /// What the controller adds to each I/O.
+    /// The time that the controller adds to each I/O.
     pub overhead: Span,
     /// Bytes per second to the host.
     pub read_bandwidth: Bytes,
@@ -164,7 +165,7 @@ impl SsdOptions {
 /// The end of a list of slots.
 const NONE: u32 = 0;
 
-/// What a channel does.
+/// The activity of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChannelWork {
     Nothing,
@@ -173,7 +174,7 @@ enum ChannelWork {
     Collection,
 }
 
-/// One unit, with what waits for it.
+/// One unit, with the I/Os that wait for it.
 #[derive(Clone, Debug)]
 struct Channel {
     work: ChannelWork,
@@ -195,7 +196,7 @@ struct Transfer {
     parts: u32,
     /// The first page that it touches, ...
     first: u64,
-    /// ... and how many. Reckoned once: to divide is most of what a read costs here.
+    /// ... and how many. Computed once: the division is most of the cost of a read here.
     pages: u64,
 }
 
@@ -233,7 +234,7 @@ impl Divisor {
 struct Interface {
     bandwidth: Bytes,
     free: Instant,
-    /// What the last I/O took, which is what one of the same length takes.
+    /// The time of the last I/O, which is also that of the next one if it has the same length.
     last: (u32, Span),
 }
 
@@ -242,11 +243,11 @@ impl Interface {
         Self { bandwidth, free: Instant(0), last: (0, Span(0)) }
     }
 
-    /// Moves an I/O that is there now, and says when it is across.
+    /// Moves an I/O that is there now, and returns when it has crossed.
     #[inline]
     fn moves(&mut self, length: u32, now: Instant) -> Instant {
         if self.last.0 != length {
-            // Never nothing, or a closed loop whose pages are in the channels' registers would stop
+            // Never zero, or a closed loop whose pages are in the channels' registers would stop
             // the time.
             let span = (u64::from(length) * 1_000_000_000).div_ceil(self.bandwidth.0);
             self.last = (length, Span(span));
@@ -261,7 +262,7 @@ impl Interface {
 pub(super) struct Ssd {
     options: SsdOptions,
     channels: Vec<Channel>,
-    /// By slot and channel: who waits behind this slot there.
+    /// By slot and channel: the I/O that waits behind this slot there.
     next: Vec<u32>,
     transfers: Vec<Transfer>,
     page: Divisor,
@@ -270,9 +271,9 @@ pub(super) struct Ssd {
     writes: Interface,
     /// Writes that wait for room in the cache.
     held: VecDeque<u32>,
-    /// What the cache holds.
+    /// The bytes in the cache.
     cached: u64,
-    /// What it holds of a page that is not full.
+    /// The bytes of a page in it that is not full.
     remainder: u64,
     /// The channel that programs next.
     turn: usize,
@@ -310,7 +311,7 @@ impl Ssd {
         }
     }
 
-    /// Events besides one for each slot: each channel ends what it does.
+    /// Events besides one for each slot: the end of each channel's activity.
     pub fn own_events(&self) -> usize {
         self.channels.len()
     }
@@ -336,7 +337,7 @@ impl Ssd {
         }
     }
 
-    /// Lets a channel begin the next thing, if it has ended the last one.
+    /// Lets a channel begin its next activity, if the last one has ended.
     fn go_on(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
         let channel = &mut self.channels[index];
         if channel.work != ChannelWork::Nothing {
@@ -363,7 +364,7 @@ impl Ssd {
         agenda.resumes(index as u32, now + time);
     }
 
-    /// Takes the oldest read of a channel, and gives how long it takes.
+    /// Takes the oldest read of a channel, and returns its time.
     fn begin_read(&mut self, index: usize) -> Span {
         let count = self.channels.len();
         let slot = self.channels[index].first - 1;
@@ -388,7 +389,7 @@ impl Ssd {
         self.chance.around(mean, self.options.jitter)
     }
 
-    /// A channel has ended what it did.
+    /// A channel has ended its activity.
     fn ended(&mut self, index: usize, now: Instant, agenda: &mut Agenda) {
         match std::mem::replace(&mut self.channels[index].work, ChannelWork::Nothing) {
             ChannelWork::Read(slot) => {
@@ -409,7 +410,7 @@ impl Ssd {
         self.go_on(index, now, agenda);
     }
 
-    /// Takes the writes that wait into the cache, as long as it has room.
+    /// Accepts waiting writes into the cache, as long as it has room.
     fn admit(&mut self, now: Instant, agenda: &mut Agenda) {
         while self.cached < self.options.cache.0 {
             let Some(slot) = self.held.pop_front() else { return };
@@ -422,7 +423,7 @@ impl Ssd {
         }
     }
 
-    /// Hands full pages to the channels, in turn.
+    /// Hands full pages to the channels, one after the other.
     fn program(&mut self, length: u64, now: Instant, agenda: &mut Agenda) {
         let pages = (self.remainder + length) / self.options.page.0;
         self.remainder = (self.remainder + length) % self.options.page.0;

@@ -1,4 +1,5 @@
-//! A latency map that describes a device: its cells, from a file or made up, and what lies between them.
+//! A latency map that describes a device: its cells, from a file or invented, and the values
+//! between them.
 //!
 //! The file has a line for each cell, with the columns w_idx, r_idx, w_bw_target_Bps, r_iops_target,
 //! p50_ns, p95_ns and admissible, which are found by their names; lines that begin with # are left
@@ -9,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs, io};
 
-/// A latency map that is known: from a file, or made up.
+/// A known latency map: from a file, or invented.
 #[derive(Clone, Debug)]
 pub struct StoredMap {
-    /// Where it is from; none if it is made up.
+    /// Its source; none if it is invented.
     file: Option<PathBuf>,
     pub(super) cells: Arc<Cells>,
 }
@@ -24,13 +25,13 @@ impl PartialEq for StoredMap {
 }
 
 impl Default for StoredMap {
-    /// An SSD of 100,000 reads or 500 MB/s of writes per second, of which each takes from the other.
+    /// An SSD of 100,000 reads or 500 MB/s of writes per second, each of which reduces the other.
     fn default() -> Self {
         Self { file: None, cells: Arc::new(Cells::made_up()) }
     }
 }
 
-/// What a map without a file is called.
+/// The name of a map without a file.
 const MADE_UP: &str = "made-up";
 
 impl fmt::Display for StoredMap {
@@ -43,7 +44,7 @@ impl fmt::Display for StoredMap {
 }
 
 impl StoredMap {
-    /// Reads a map that was typed: a file's name, or that of the one that is made up.
+    /// Reads a map that was typed: a file's name, or the name of the invented one.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         if text == MADE_UP {
             return Ok(Self::default());
@@ -56,7 +57,7 @@ impl StoredMap {
     ///
     /// # Errors
     ///
-    /// When they are no map; says why, with the line.
+    /// When they are not a map; gives the reason, with the line.
     pub fn parse(file: &Path, text: &str) -> Result<Self, String> {
         Ok(Self { file: Some(file.to_owned()), cells: Arc::new(Cells::parse(text)?) })
     }
@@ -72,7 +73,7 @@ impl StoredMap {
     }
 }
 
-/// The most that is read of a file: a map of all the steps that it can have is smaller.
+/// The most that is read from a file: a map with the largest possible number of steps is smaller.
 const LARGEST: u64 = 128 << 20;
 
 /// The text of a file. A device or a pipe may have no end, and is not opened.
@@ -114,7 +115,7 @@ struct CellLine {
     admissible: bool,
 }
 
-/// More steps than this no map has.
+/// The largest number of steps of a map.
 const MOST_STEPS: usize = 1000;
 
 impl Cells {
@@ -174,7 +175,8 @@ impl Cells {
     fn made_up() -> Self {
         let line = |(column, row): (usize, usize)| {
             let [write, read] = [column, row].map(|step| step as f64 / 20.0);
-            // Full when both together are; p50 and p95 rise on the way there, the writes more so.
+            // Full when both together are; p50 and p95 rise towards that, and the writes have the
+            // larger effect.
             let load = write.mul_add(0.75, read);
             let busy = 1.0 / (1.05 - load.min(1.0));
             let p50 = 90e3 * (1.0 + 0.15 * busy + write);
@@ -240,8 +242,8 @@ impl Cells {
     }
 }
 
-/// How many steps behind the last admissible cell the device really ends: clearly more than was shown
-/// to work, and clearly less than was shown not to.
+/// How many steps behind the last admissible cell the device really ends: clearly more than was
+/// shown to be admissible, and clearly less than was shown not to be.
 pub(super) const BEYOND: f64 = 0.35;
 
 impl CellLine {

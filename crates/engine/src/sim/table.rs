@@ -1,8 +1,8 @@
-//! A device whose throughput against concurrency is a table: what a search for the best queue depth is
-//! tried on, with curves that were published or that are made up.
+//! A device whose throughput against concurrency is a table: for trying a search for the best queue
+//! depth, on published or invented curves.
 //!
-//! It works off one I/O after the other, in the order of arrival, at the bandwidth that the table
-//! gives for so many in flight. With X(n) that bandwidth and L the length of an I/O:
+//! It handles one I/O after the other, in the order of arrival, at the bandwidth that the table
+//! gives for the number in flight. With X(n) that bandwidth and L the length of an I/O:
 //!
 //! ```text
 //! closed loop, depth n:  X(n) / L I/Os per second, from the first one on
@@ -13,8 +13,8 @@
 //! run-noise s:           each run has all of X multiplied by exp(s z - s^2 / 2), z normal
 //! ```
 //!
-//! The I/O that is next begins a nanosecond after the one before it has ended, so that the one that a
-//! closed loop starts at that instant is counted among those in flight.
+//! The next I/O begins a nanosecond after the one before it has ended, so that the I/O that a
+//! closed loop starts at that instant counts among those in flight.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -29,7 +29,7 @@ use super::curve::Curve;
 use super::parameters::{Field, Parameter};
 use crate::backend::Io;
 
-/// What a table is made of.
+/// The settings of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
     /// Bandwidth against concurrency.
@@ -59,7 +59,8 @@ pub(super) const PARAMETERS: [Parameter<TableOptions>; 2] = [
     },
 ];
 
-/// What the published study of concurrent writes is made of: its device, for blocks of three sizes.
+/// The settings of the device of the published study of concurrent writes, for blocks of three
+/// sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteConcurrency {
     /// Standard deviation of the bandwidth from one run to the next, as a share of it.
@@ -75,9 +76,9 @@ pub(super) const WRITE_CONCURRENCY_PARAMETERS: [Parameter<WriteConcurrency>; 1] 
 /// Concurrency and MB/s.
 type Points = &'static [(u32, u64)];
 
-/// The curves of tests/data/studies/write-concurrency.csv: concurrency and MB/s (10^6: the file says
-/// that its unit is not what it is called), the median of the runs where there are several. By block
-/// size: of random data, and of zeros where those were measured.
+/// The curves of tests/data/studies/write-concurrency.csv: concurrency and MB/s (10^6: the file
+/// says that its unit differs from its name), the median of the runs if there are several. By block
+/// size: of random data, and of zeros if those were measured.
 const PUBLISHED: [(u64, Points, Points); 3] = [
     (256 * 1024, &[(2, 562), (4, 619), (8, 702), (32, 481)], &[]),
     (1024 * 1024, &[(1, 505), (2, 824), (8, 786), (32, 875)], &[]),
@@ -93,7 +94,7 @@ const PUBLISHED: [(u64, Points, Points); 3] = [
 struct Family {
     length: u32,
     random: Curve,
-    /// Of data that could be saved entirely; as random data where there is none.
+    /// For data that could be saved entirely; as for random data if it was not measured.
     saved: Option<Curve>,
 }
 
@@ -117,9 +118,10 @@ impl Family {
 struct Waiting {
     slot: u32,
     length: u32,
-    /// Bytes per second with so many in flight are those of this family ...
+    /// Bytes per second with this many in flight are those of this family ...
     family: u32,
-    /// ... and lie so far from those of random data to those of data that can be saved, from 0 to 1.
+    /// ... and lie this far from those of random data to those of data that can be saved, from 0 to
+    /// 1.
     saved: f64,
 }
 
@@ -130,7 +132,7 @@ pub(super) struct BandwidthTable {
     speed: f64,
     waiting: VecDeque<Waiting>,
     busy: bool,
-    /// By slot: the share of what it writes that could be saved.
+    /// By slot: the share of its writes that could be saved.
     saved: Box<[f64]>,
 }
 
@@ -162,7 +164,7 @@ impl BandwidthTable {
         offs.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(place, _)| place as u32)
     }
 
-    /// Bytes per second for the I/O that is next.
+    /// Bytes per second for the next I/O.
     fn bandwidth(&self, next: &Waiting) -> f64 {
         let in_flight = self.waiting.len() as u32;
         let family = &self.families[next.family as usize];
@@ -210,5 +212,5 @@ impl Device for BandwidthTable {
 
 /// The next I/O begins.
 const BEGINS: u32 = 0;
-/// The I/O that is served has ended.
+/// The served I/O has ended.
 const ENDS: u32 = 1;

@@ -1,8 +1,8 @@
 //! The device of DiskSpd's published example: 4 KiB at random, 30 % of them writes, with 128 in
-//! flight, whose response times were published percentile by percentile.
+//! flight. Its response times were published percentile by percentile.
 //!
-//! Each I/O takes a time drawn from what was published for its direction, times a factor by how many
-//! are in flight with it, however many those are:
+//! Each I/O takes a time drawn from the published times for its direction, times a factor for the
+//! number in flight with it, at any number:
 //!
 //! ```text
 //! q(u)         the published percentiles of its direction, straight between them
@@ -11,8 +11,8 @@
 //!              30 % writes, so that these do n / mean(n) I/Os per second with n in flight
 //! ```
 //!
-//! So it is published only with 128 in flight; what it does with fewer is what a queue with that
-//! capacity would do.
+//! So its times are published only with 128 in flight; with fewer it behaves like a queue with that
+//! capacity.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,10 +26,10 @@ use super::chance::Chance;
 use super::parameters::{Field, Parameter};
 use crate::backend::Io;
 
-/// What the device is made of.
+/// The settings of the device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestPracticeOptions {
-    /// The mean response time while it has nothing to queue.
+    /// The mean response time without queueing.
     pub fastest: Span,
 }
 
@@ -45,7 +45,7 @@ pub(super) const PARAMETERS: [Parameter<BestPracticeOptions>; 1] = [Parameter {
     field: |o| Field::Time(&mut o.fastest, Span::from_us(1), Span::from_secs(1)),
 }];
 
-/// I/Os per second that were published.
+/// The published I/Os per second.
 const CAPACITY: f64 = 241_862.71;
 
 /// Shares of the I/Os, and the milliseconds that they take at most: reads and writes.
@@ -82,7 +82,7 @@ fn quantile(direction: Direction, share: f64) -> f64 {
     (low + (high - low) * along.clamp(0.0, 1.0)) * 1e6
 }
 
-/// The mean of what is drawn, in nanoseconds.
+/// The mean of the drawn times, in nanoseconds.
 fn mean(direction: Direction) -> f64 {
     let part = |row: usize| {
         let share = PUBLISHED[row + 1].0 - PUBLISHED[row].0;

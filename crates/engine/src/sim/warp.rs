@@ -1,8 +1,8 @@
-//! Device time against virtual time: how stalls and noise act on any device without its knowledge.
+//! Device time and virtual time: how stalls and noise affect any device without its knowledge.
 //!
 //! A device that stands still does no work, so its clock stands still: device time is virtual time
-//! without the stalls. What is in service when a stall begins completes later by the length of the
-//! stall, and what arrives meanwhile waits. With stalls of length L at S, S + E, S + 2E ...
+//! without the stalls. An I/O in service when a stall begins completes later by the length of the
+//! stall, and I/Os that arrive meanwhile wait. With stalls of length L at S, S + E, S + 2E ...
 //!
 //! ```text
 //! u(t) = t - k L - max(0, min(t - (S + k E), L))   k: stalls that began before the one at t
@@ -10,15 +10,15 @@
 //!      = u + L (floor((u - S) / (E - L)) + 1)       else
 //! ```
 //!
-//! Noise then makes the clock run at a speed that is another one in each stretch of u, such as a second:
-//! `noise` says which. Throughput over whole stretches varies as the speed does.
+//! Noise then makes the clock run at a speed that differs in each stretch of u, such as a second:
+//! `noise` sets it. Throughput over whole stretches varies as the speed does.
 
 use fathom_core::{Instant, Span};
 
 use super::noise::{Noise, Speeds};
 use super::parameters::Stall;
 
-/// Turns virtual time into device time and back.
+/// Converts virtual time into device time and back.
 #[derive(Debug)]
 pub(super) struct Warp {
     stall: Option<Stall>,
@@ -34,7 +34,7 @@ struct CurrentSpeed {
 }
 
 impl Warp {
-    /// The identity, unless there are stalls or noise. The run begins so long after its session.
+    /// The identity, unless there are stalls or noise. The run begins this long after its session.
     pub fn new(stall: Option<Stall>, noise: &Noise, seed: u64, began: Span) -> Self {
         let pace = (!noise.is_none())
             .then(|| CurrentSpeed { speeds: Speeds::new(noise, seed, began), base: 0 });

@@ -1,4 +1,4 @@
-//! The calls that serve I/Os: the same whether the worker makes them or a thread of its own.
+//! The calls that serve I/Os: the same for the worker's own thread and for a helper thread.
 
 #![expect(unsafe_code, reason = "a discard has no safe wrapper, nor has a table of files")]
 
@@ -17,12 +17,12 @@ use crate::backend::{Io, Mapped, Shape, Task};
 use crate::buffers::Buffers;
 use crate::open_target::OpenTarget;
 
-/// What a slot does.
+/// The request of a slot.
 #[derive(Clone, Copy)]
 pub(super) enum Work {
     /// A read or a write.
     Move(Io),
-    /// Something else.
+    /// A task.
     Task { slot: u32, target: u32, task: Task },
 }
 
@@ -37,26 +37,26 @@ impl Work {
     }
 }
 
-/// What the calls are made on, and what they say besides.
+/// The objects of the calls, and their flags.
 pub(super) struct Calls {
     files: Box<[File]>,
-    /// How each is trimmed.
+    /// How to trim each target.
     trims: Box<[TrimWay]>,
     /// By direction.
     flags: [ReadWriteFlags; 2],
-    /// Each target as memory, where I/Os are copies; none where they are calls.
+    /// Each target as memory, if I/Os are copies; none if they are calls.
     mappings: Box<[Mapping]>,
     /// Whether each write to it waits until it is durable.
     flushes: bool,
 }
 
-/// Gives this thread a table of open files of its own, with what is open now. A call by number need not
-/// count itself as a user of its file then, which is a tenth of a short call: as in a program that
-/// has one thread. Where that is forbidden all stays as it is.
+/// Gives this thread its own table of open files, with the files that are open now. A call by
+/// number then need not count itself as a user of its file, which is a tenth of a short call: as in
+/// a program with one thread. If this is forbidden, nothing changes.
 pub(super) fn own_table_of_files() {
-    // SAFETY: what the thread opens from here on is used and closed by it alone, what others open from
-    // here on it never uses, and what it was given is closed by them, too: see
-    // `RealBackend::prepare_thread`.
+    // SAFETY: files that this thread opens from here on are used and closed by it alone, it never
+    // uses files that other threads open from here on, and other threads also close the files that
+    // it was given: see `RealBackend::prepare_thread`.
     let _ = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
 }
 
@@ -136,7 +136,7 @@ impl Calls {
     }
 }
 
-/// Punches a hole into a file, which stays as long as it is.
+/// Punches a hole into a file, whose length does not change.
 pub(crate) fn punch(file: &File, offset: u64, length: u64) -> rustix::io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, flags, offset, length)
@@ -148,7 +148,7 @@ const BLKDISCARD: u64 = 0x1277;
 /// Discards a range of a block device.
 pub(crate) fn discard(file: &File, offset: u64, length: u64) -> rustix::io::Result<()> {
     let range = [offset, length];
-    // SAFETY: the kernel reads two words, which are there.
+    // SAFETY: the kernel reads two words, which exist.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD as _, range.as_ptr()) };
     match result {
         0 => Ok(()),

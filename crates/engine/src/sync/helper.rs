@@ -1,6 +1,6 @@
-//! The threads that make blocking calls for a worker, and how I/Os go to them and come back.
+//! The threads that make blocking calls for a worker, and how I/Os reach them and come back.
 //!
-//! Handing over locks a mutex that nobody else holds for longer than a few instructions, and never
+//! A hand-over locks a mutex that no thread holds for longer than a few instructions, and never
 //! allocates: places for all slots exist from the beginning.
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::backend::Completion;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 
-/// A helper does nothing but one call, and there may be thousands.
+/// A helper makes only one call, and there may be thousands.
 const STACK: usize = 128 * 1024;
 
 /// An I/O on its way to a helper, with its buffer.
@@ -33,7 +33,7 @@ struct Done {
     at: Instant,
 }
 
-/// What a helper is told.
+/// An order for a helper.
 #[expect(clippy::large_enum_variant, reason = "there is one for each helper, and none is kept")]
 enum Order {
     Nothing,
@@ -41,17 +41,17 @@ enum Order {
     End,
 }
 
-/// Where a helper gets its orders.
+/// The mailbox of a helper for its orders.
 struct Inbox {
     order: Mutex<Order>,
     came: Condvar,
 }
 
-/// Where all helpers of a backend put what they have done.
+/// The place where all helpers of a backend put their results.
 pub(super) struct Outbox {
     done: Mutex<Vec<Done>>,
     came: Condvar,
-    /// Whether something is there, so that a spinning worker keeps off the mutex.
+    /// Whether there is a result, so that a spinning worker need not take the mutex.
     some: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Helper {
     thread: JoinHandle<()>,
 }
 
-/// A helper cannot panic while it holds a lock, so that what a lock guards is always whole.
+/// A helper cannot panic while it holds a lock, so that the locked data is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -100,7 +100,7 @@ impl Outbox {
         self.came.notify_one();
     }
 
-    /// Takes everything that is there, gives the buffers back, and says whether there was anything.
+    /// Takes all results, returns the buffers, and reports whether there were any.
     pub(super) fn reap(
         &self,
         buffers: &mut [Option<Buffers>],
@@ -120,11 +120,11 @@ impl Outbox {
         reaped
     }
 
-    /// Sleeps until something is there, at most `span`.
+    /// Sleeps until there is a result, at most `span`.
     pub(super) fn sleep(&self, span: Span) {
         let done = lock(&self.done);
         if done.is_empty() {
-            // Waking for no reason is harmless: the caller looks again.
+            // A spurious wake-up is harmless: the caller checks again.
             drop(self.came.wait_timeout(done, Duration::from_nanos(span.0)));
         }
     }
@@ -182,15 +182,15 @@ pub(super) fn start_all(
 pub(super) fn stop_all(helpers: impl Iterator<Item = (Helper, bool)>) {
     let mut ending = Vec::new();
     for (helper, idle) in helpers {
-        // A busy helper has taken its order already, so that this one does not replace it, unless
-        // it has not yet woken up: then its I/O never starts.
+        // A busy helper has taken its order already, so that this one does not replace it. If it
+        // has not yet woken up, its I/O never starts.
         helper.inbox.put(Order::End);
         if idle {
             ending.push(helper.thread);
         }
     }
     for thread in ending {
-        // A helper that panicked has said so on standard error.
+        // A helper that panicked has reported it on standard error.
         let _ = thread.join();
     }
 }

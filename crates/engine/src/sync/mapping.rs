@@ -1,12 +1,12 @@
-//! A target as memory: I/Os are copies from and to its mapping, which the page cache is behind.
+//! A target as memory: I/Os are copies from and to its mapping, which is backed by the page cache.
 //!
-//! What a system call answers with an error is a signal here: a page that cannot be read, or that lies
-//! behind the end of a file that somebody has cut off, raises SIGBUS in the copy. A handler then puts
-//! an empty page in its place, so that the copy comes to its end, and leaves word; the I/O is counted
-//! as failed, and the target is mapped there again. A copy that meets no such page costs nothing.
+//! An error of a system call is a signal here: a page that cannot be read, or that lies beyond the
+//! end of a file that another program has truncated, raises SIGBUS in the copy. A handler then puts
+//! an empty page in its place, so that the copy can finish, and records this; the I/O counts as
+//! failed, and the target is mapped there again. A copy without such a page has no cost.
 //!
-//! Between the two the page is empty for all slots of the worker: one that copies from or to the same
-//! page at that moment does not see that it is lost.
+//! Between the two the page is empty for all slots of the worker: one that copies from or to the
+//! same page at that moment does not see that it is lost.
 
 #![expect(unsafe_code, reason = "mappings and signal handlers have no safe interface")]
 
@@ -27,22 +27,22 @@ pub(super) struct Mapping {
     length: usize,
     file: File,
     protection: i32,
-    /// Set when the target could not be mapped again where a page was lost.
+    /// Set when the target could not be mapped again at a lost page.
     broken: AtomicBool,
 }
 
-// SAFETY: the mapping stays where it is until it is dropped, and is reached by copies alone.
+// SAFETY: the mapping stays in place until it is dropped, and is accessed by copies alone.
 unsafe impl Send for Mapping {}
-// SAFETY: as above. Copies of several threads may meet: what they leave is then any of it, as with
-// writes of several processes, and nobody relies on what is read.
+// SAFETY: as above. Copies of several threads may meet: the result is then a mixture, as with
+// writes of several processes, and no code relies on the data.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a target.
+    /// Maps this many bytes of a target.
     ///
     /// # Errors
     ///
-    /// When the target, or the kernel, cannot be mapped so.
+    /// When the target, or the kernel, does not support this mapping.
     pub(super) fn new(
         file: &File,
         length: u64,
@@ -81,24 +81,25 @@ impl Mapping {
         }
     }
 
-    /// Copies what the target holds there into the buffer. Gives the bytes that moved, or a negative
+    /// Copies the target's data there into the buffer. Returns the bytes that moved, or a negative
     /// errno.
     #[inline]
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> i32 {
         let length = buffer.len();
         self.copy(offset, length, |at| {
-            // SAFETY: `copy` sees to it that so many bytes are mapped there, and they are not the
+            // SAFETY: `copy` ensures that this many bytes are mapped there, and they are not the
             // buffer's.
             unsafe { std::ptr::copy_nonoverlapping(at, buffer.as_mut_ptr(), length) }
         })
     }
 
-    /// Copies the data to there, and if asked waits until it is durable. Gives the bytes that moved,
-    /// or a negative errno.
+    /// Copies the data to there, and waits until it is durable if requested. Returns the bytes that
+    /// moved, or a negative errno.
     #[inline]
     pub(super) fn write(&self, offset: u64, data: &[u8], flushes: bool) -> i32 {
         let moved = self.copy(offset, data.len(), |at| {
-            // SAFETY: as for reading, and the mapping may be written to: who only reads has no writes.
+            // SAFETY: as for reading, and the mapping is writable: without writes this is not
+            // called.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) }
         });
         match flushes && moved == data.len() as i32 {
@@ -122,7 +123,7 @@ impl Mapping {
         }
     }
 
-    /// A page of the copy could not be had: maps the target there again, and says why as far as that
+    /// A page of the copy was lost: maps the target there again, and returns the cause as far as it
     /// can be seen.
     #[cold]
     fn fail(&self, offset: usize, length: usize) -> i32 {
@@ -140,7 +141,7 @@ impl Mapping {
             )
         };
         if mapped == libc::MAP_FAILED {
-            // What is copied to there from now on would go nowhere.
+            // Data that is copied to there from now on would be lost.
             self.broken.store(true, Ordering::Relaxed);
         }
         let end = rustix::fs::fstat(&self.file).ok().and_then(|facts| {
@@ -148,13 +149,13 @@ impl Mapping {
             is_file.then_some(facts.st_size as usize)
         });
         match end {
-            // As a system call answers behind the end of a file.
+            // Like the answer of a system call beyond the end of a file.
             Some(end) if end < offset + length => end.saturating_sub(offset) as i32,
             _ => -libc::EIO,
         }
     }
 
-    /// Waits until what was written there is durable; else gives the errno.
+    /// Waits until the data written there is durable; otherwise returns the errno.
     fn flush(&self, offset: usize, length: usize) -> Result<(), i32> {
         let page = PAGE.load(Ordering::Relaxed);
         let first = offset - offset % page;
@@ -172,7 +173,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping, which nobody copies from or to any more: all of them borrow it.
+        // SAFETY: the whole mapping, which no copy uses any more: all of them borrow it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
@@ -186,11 +187,11 @@ pub(crate) fn probe(file: &File, writes: bool) -> io::Result<()> {
     Mapping::new(file, rustix::param::page_size() as u64, writes, None).map(drop)
 }
 
-/// The memory that a thread copies from or to, for the handler, which may come in the middle of it.
+/// The memory that a thread copies from or to, for the handler, which may interrupt the copy.
 struct Watched {
     start: AtomicUsize,
     end: AtomicUsize,
-    /// Whether a page of it could not be had.
+    /// Whether a page of it was lost.
     lost: AtomicBool,
 }
 
@@ -201,7 +202,7 @@ thread_local! {
 }
 
 impl Watched {
-    /// Does something to this memory. Says whether all of it could be had.
+    /// Runs an operation on this memory. Returns whether all of it was available.
     #[inline]
     fn during(&self, at: *mut u8, length: usize, act: impl FnOnce()) -> bool {
         self.start.store(at as usize, Ordering::Relaxed);
@@ -217,7 +218,7 @@ impl Watched {
     /// Whether this thread copies from or to there.
     fn holds(&self, at: usize) -> bool {
         let (start, end) = (self.start.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
-        // A fault is told by its page, which may begin before the copy does.
+        // A fault is reported by its page, which may begin before the copy does.
         let page = PAGE.load(Ordering::Relaxed);
         start & !(page - 1) <= at && at < end
     }
@@ -226,7 +227,7 @@ impl Watched {
 /// The size of a page.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
-/// What SIGBUS did before.
+/// The previous disposition of SIGBUS.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once for the process.
@@ -234,13 +235,14 @@ fn watch() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     let installed = INSTALLED.get_or_init(|| {
         PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
-        // SAFETY: all zeros are a valid sigaction, and the kernel reads and writes no more than that.
+        // SAFETY: all zeros are a valid sigaction, and the kernel reads and writes no more than
+        // that.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) != 0 {
                 return Err(libc::EINVAL);
             }
-            // There before the handler is, which may need it at once.
+            // Stored before the handler is installed, which may need it at once.
             let _ = BEFORE.set(before);
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_bus_error as *const () as usize;
@@ -254,8 +256,8 @@ fn watch() -> io::Result<()> {
     installed.map_err(io::Error::from_raw_os_error)
 }
 
-/// A page could not be had. In a copy an empty one takes its place; anywhere else it is what it was
-/// before: the instruction comes again, to whoever saw to it until now.
+/// A page was lost. During a copy an empty one takes its place; anywhere else the previous
+/// disposition is restored: the instruction runs again, and the previous handler gets the signal.
 extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel hands over a valid description of the signal.
     let at = unsafe { (*info).si_addr() } as usize;
@@ -264,8 +266,8 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _context: *m
             return false;
         }
         let page = PAGE.load(Ordering::Relaxed);
-        // SAFETY: the page belongs to the mapping that is copied from or to. A plain system call is
-        // all that happens here, and what it leaves in errno nobody reads after a copy.
+        // SAFETY: the page belongs to the mapping that is copied from or to. Only a plain system
+        // call happens here, and no code reads errno after a copy.
         let put = unsafe {
             libc::mmap(
                 (at & !(page - 1)) as *mut libc::c_void,
@@ -282,7 +284,7 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _context: *m
     if replaced {
         return;
     }
-    // SAFETY: what was there before this handler was.
+    // SAFETY: the disposition from before this handler.
     unsafe {
         match BEFORE.get() {
             Some(before) => libc::sigaction(signal, before, std::ptr::null_mut()),

@@ -3,8 +3,8 @@
 //!
 //! With one slot the worker's own thread makes the call, as a simple program would. With more, each
 //! slot has a helper thread, and handing an I/O over costs two wake-ups: those are part of the
-//! service time, because a program that works this way pays them too. An I/O's buffer moves to the
-//! helper and back, so that no memory is shared and nothing is unsafe.
+//! service time, because a program that works this way also has them. An I/O's buffer moves to the
+//! helper and back, so that no memory is shared and no code is unsafe.
 
 mod calls;
 mod helper;
@@ -42,7 +42,7 @@ pub struct Sync {
     pacer: Pacer,
 }
 
-/// Who makes the calls.
+/// The threads that make the calls.
 enum Service {
     /// The thread that waits.
     Inline(Arc<Calls>),
@@ -119,7 +119,7 @@ impl Sync {
         self.buffers[slot as usize].as_mut().expect("a slot in flight has lent its buffer")
     }
 
-    /// Hands over what was pushed, and waits for a helper that is done.
+    /// Hands over the pushed I/Os, and waits for a helper that is done.
     #[inline(never)]
     fn wait_for_helpers(&mut self, deadline: Instant) {
         let Service::Helpers { helpers, outbox } = &mut self.service else {
@@ -179,7 +179,7 @@ impl Backend for Sync {
     fn wait(&mut self, deadline: Instant) {
         self.pacer.begin();
         let Service::Inline(calls) = &self.service else { return self.wait_for_helpers(deadline) };
-        // Served where it lies: a copy would be read before its parts have come to the cache.
+        // Served in place: a copy would be read before its parts have reached the cache.
         let Some(work) = self.queue.first() else { return self.pacer.sleep_until(deadline) };
         let buffer = self.buffers[0].as_mut().expect("an inline I/O lends no buffer");
         let (slot, result) = (work.slot(), calls.serve(work, buffer));
@@ -199,7 +199,7 @@ impl Drop for Sync {
         match &mut self.service {
             Service::Inline(_) => {}
             Service::Helpers { helpers, outbox } => {
-                // What has completed in the meantime gives its buffer back.
+                // I/Os that have completed in the meantime return their buffers.
                 outbox.reap(&mut self.buffers, &mut self.completed);
                 // A helper that has its buffer is in a call that may never return. It is left
                 // alone, and ends when the call does.

@@ -1,4 +1,4 @@
-//! Compares what was opened with what was judged: between the two it may have been replaced.
+//! Compares the opened target with the judged one: it may have been replaced in between.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -10,7 +10,7 @@ use fathom_core::facts::{FileIdentity, OverlayLayer, Target, TargetKind};
 use crate::target_error::TargetError;
 use crate::{found, host};
 
-/// Compares what is there now with what was looked at.
+/// Compares the present file with the examined one.
 pub(super) fn confirm(target: &Target, found: &File) -> Result<(), TargetError> {
     let failed = |cause| TargetError::Open { name: target.name.clone(), cause };
     let metadata = found.metadata().map_err(failed)?;
@@ -55,8 +55,8 @@ pub(super) fn confirm(target: &Target, found: &File) -> Result<(), TargetError> 
     Ok(())
 }
 
-/// Compares the disk that was opened with the one that was looked at. Only an open disk can be asked,
-/// and from here on no other one gets its device number.
+/// Compares the opened disk with the examined one. Only an open disk can be queried, and while it
+/// is open no other disk gets its device number.
 pub(super) fn confirm_disk(target: &Target, file: &File) -> Result<(), TargetError> {
     let changed = |what| Err(TargetError::Changed { name: target.name.clone(), what });
     if target.kind != TargetKind::BlockDevice {
@@ -73,8 +73,9 @@ pub(super) fn confirm_disk(target: &Target, file: &File) -> Result<(), TargetErr
     }
 }
 
-/// What files of an overlay's lower layer became as this process opened them for writing: a file is
-/// another one once it was copied up, and what is there now has to be that copy.
+/// The copies of files in an overlay's lower layer that this process made by opening them for
+/// writing: a file has another identity after it was copied up, and the present file has to be that
+/// copy.
 static COPIES: Mutex<Vec<(FileIdentity, FileIdentity)>> = Mutex::new(Vec::new());
 
 /// The copy of a file of a lower layer that this process has made.
@@ -83,8 +84,8 @@ fn copy_of(target: &Target) -> Option<FileIdentity> {
     copies.iter().find(|(was, _)| target.identity == Some(*was)).map(|(_, is)| *is)
 }
 
-/// Notes what a file has become by being opened for writing. Its handle was judged before, and stays
-/// with the file that it is copied to.
+/// Records the identity of a file after it was opened for writing. Its handle was judged before,
+/// and follows the file to its copy.
 pub(super) fn note_copy(target: &Target, found: &File) -> Result<(), TargetError> {
     let failed = |cause| TargetError::Open { name: target.name.clone(), cause };
     let now = found::identity(found).map_err(failed)?;
@@ -94,7 +95,7 @@ pub(super) fn note_copy(target: &Target, found: &File) -> Result<(), TargetError
     Ok(())
 }
 
-/// Whether a file is copied to another place before it is first written to.
+/// Whether a file is copied to another place before the first write to it.
 pub(super) fn is_copied_up(target: &Target) -> bool {
     let layer = target.file_system.as_ref().and_then(|found| found.overlay);
     layer == Some(OverlayLayer::Lower)

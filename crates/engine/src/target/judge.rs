@@ -1,4 +1,5 @@
-//! What may be written to, by what the user allowed and by what is known before a target is opened.
+//! Which targets may be written to, by the user's consent and by the facts before a target is
+//! opened.
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +12,21 @@ use crate::host;
 use crate::open_target::OpenTarget;
 use crate::target_error::TargetError;
 
-/// What may be written to.
+/// The user's consent to writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overwrite {
-    /// Whether the existing files among the targets may be.
+    /// Whether existing files among the targets may be overwritten.
     pub allowed: bool,
-    /// Files that may be because fathom made them, whatever has their names now.
+    /// Files that may be overwritten because fathom made them, identified by their inodes.
     pub made: Vec<FileIdentity>,
-    /// Targets that may be destroyed whatever is on them, as long as nobody uses them.
+    /// Targets that may be destroyed with any content, as long as they are not in use.
     pub destroy: Vec<String>,
-    /// Targets that may be destroyed even though somebody uses them, or may do so unseen.
+    /// Targets that may be destroyed even though they are in use, or may be in use unseen.
     pub destroy_in_use: Vec<String>,
 }
 
 impl Overwrite {
-    /// Whether this file may be overwritten, as far as nobody uses it.
+    /// Whether this file may be overwritten, as long as it is not in use.
     pub fn allows(&self, file: &Target) -> bool {
         let made = file.identity.is_some_and(|identity| self.made.contains(&identity));
         self.allowed || made || self.destroys(file)
@@ -36,7 +37,7 @@ impl Overwrite {
         names(&self.destroy, target) || self.destroys_in_use(target)
     }
 
-    /// The same of a target that is in use.
+    /// The same for a target that is in use.
     pub(super) fn destroys_in_use(&self, target: &Target) -> bool {
         names(&self.destroy_in_use, target)
     }
@@ -49,11 +50,12 @@ fn names(names: &[String], target: &Target) -> bool {
     })
 }
 
-/// Looks whether somebody uses by now what is open to be written to, which nobody did when it was judged.
+/// Checks whether a target that is open for writing, and that had no users when it was judged, is
+/// in use by now.
 ///
 /// # Errors
 ///
-/// When somebody does and the user did not allow it, or it cannot be told any more.
+/// When it is in use without the user's consent, or this cannot be told any more.
 pub fn judge_again(
     target: &Target,
     open: &OpenTarget,
@@ -71,11 +73,11 @@ pub fn judge_again(
     }
 }
 
-/// Decides by what is known, before anything is opened.
+/// Decides from the facts, before anything is opened.
 ///
 /// # Errors
 ///
-/// When the target cannot be opened so, or must not be written to.
+/// When the target cannot be opened in this way, or must not be written to.
 pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
     let name = || target.name.clone();
     match target.kind {
@@ -117,7 +119,8 @@ pub fn judge(target: &Target, opening: &Opening) -> Result<(), TargetError> {
     if !uses.is_empty() && !opening.overwrite.destroys_in_use(target) {
         return Err(TargetError::InUse { name: name(), uses });
     }
-    // No list of marks is complete: nothing that is found, or not found, spares a device its name.
+    // No list of signatures is complete: with or without a finding, a device needs its name in the
+    // consent.
     let allowed = match is_device {
         true => opening.overwrite.destroys(target),
         false => opening.overwrite.allows(target),

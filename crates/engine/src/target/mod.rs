@@ -1,10 +1,10 @@
 //! Opens targets, and refuses what must not be touched.
 //!
-//! A file that exists is not written to unless overwriting was allowed, and a block device never
-//! unless its own name is repeated as one to destroy, whatever is found on it. What is in use is not
-//! written to even then, unless its name is repeated as one to destroy in use. Nothing is ever
-//! created or truncated here. What was judged is compared with what was opened, and a device that
-//! is written to is claimed, so that nobody can mount it in between.
+//! An existing file is not written to unless overwriting was allowed, and a block device only if
+//! its own name is repeated as one to destroy, with or without known content. A target in use is
+//! not written to even then, unless its name is repeated as one to destroy in use. Nothing is ever
+//! created or truncated here. The judged target is compared with the opened one, and a device that
+//! is written to is claimed, so that it cannot be mounted in between.
 
 mod confirm;
 mod judge;
@@ -33,26 +33,26 @@ use crate::{access, found, host};
 /// How a target is to be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// How data reaches the target.
+    /// The access to the target.
     pub access: Access,
     /// Whether it will be written to.
     pub writes: bool,
-    /// Whether the run has claimed it already, because it is open for writing in another way.
+    /// Whether the run has claimed it already, because it is open for writing with another access.
     pub claimed: bool,
-    /// What the user allowed.
+    /// The user's consent.
     pub overwrite: Overwrite,
 }
 
-/// Opens a target as it was looked at. Neither creates nor truncates anything.
+/// Opens a target that was examined. Neither creates nor truncates anything.
 ///
 /// # Errors
 ///
-/// When it cannot be opened so, and when it would be written to and must not be.
+/// When it cannot be opened in this way, and when it would be written to without consent.
 pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetError> {
     judge(target, opening)?;
     let is_character = matches!(target.kind, TargetKind::CharacterDevice | TargetKind::NvmeGeneric);
     let in_use = opening.overwrite.destroys_in_use(target);
-    // Claiming is what mounting does too: from here on nobody can.
+    // Mounting claims a device in the same way: from here on it cannot be mounted.
     let claims =
         target.kind == TargetKind::BlockDevice && opening.writes && !opening.claimed && !in_use;
     let flags = access::open_flags(opening.access, opening.writes, !is_character)
@@ -85,7 +85,7 @@ pub fn open(target: &Target, opening: &Opening) -> Result<OpenTarget, TargetErro
     })
 }
 
-/// Tells the kernel what the access says of the page cache, and sees whether it can.
+/// Gives the kernel the access's advice on the page cache, and finds out whether it is supported.
 fn prepare_cache(target: &Target, opening: &Opening, file: &File) -> Result<(), TargetError> {
     let access = opening.access;
     let refuse = |option: String, cause, remedy: &str| TargetError::Unsupported {
@@ -115,8 +115,8 @@ fn prepare_cache(target: &Target, opening: &Opening, file: &File) -> Result<(), 
     Ok(())
 }
 
-/// Settles what the commands to an NVMe generic device say. What is written through it is the data
-/// of the block device beside, so that one is claimed as if it were opened itself.
+/// Determines the common part of the commands to an NVMe generic device. A write through it changes
+/// the data of the block device beside it, so that one is claimed as if it were opened itself.
 fn pass_through(
     target: &Target,
     namespace: &Namespace,
@@ -188,7 +188,7 @@ fn open_with(
     })
 }
 
-/// What a failure to open a target means.
+/// The meaning of a failure to open a target.
 fn failed_to_open(target: &Target, opening: &Opening, cause: io::Error) -> TargetError {
     let name = target.name.clone();
     let what = if opening.writes { "write" } else { "read" };

@@ -1,4 +1,4 @@
-//! Whether what is addressed of a target lies within it and is aligned as direct I/O needs it.
+//! Whether the addressed range of a target lies within it and is aligned as direct I/O needs it.
 
 use fathom_core::Bytes;
 use fathom_core::facts::Target;
@@ -36,7 +36,7 @@ pub fn check_region(
     check_command_size(target, block_size)
 }
 
-/// Checks that one NVMe command can move a block, where commands reach the target as they are.
+/// Checks that one NVMe command can move a block, if commands reach the target directly.
 ///
 /// # Errors
 ///
@@ -53,8 +53,8 @@ pub fn check_command_size(target: &Target, block_size: Bytes) -> Result<(), Targ
     }
 }
 
-/// Checks that a size or an offset is a multiple of what direct I/O on the target needs. `what`
-/// names it in the error: "the block size".
+/// Checks that a size or an offset is a multiple of the alignment that direct I/O on the target
+/// needs. `what` names it in the error: "the block size".
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn check_alignment(
     Err(TargetError::Misaligned { name: target.name.clone(), what, value, alignment })
 }
 
-/// What offsets and lengths have to be multiples of.
+/// The alignment of offsets and lengths.
 pub(super) fn alignment(target: &Target, access: Access) -> Bytes {
     match access.cache {
         Cache::Buffered => Bytes(1),

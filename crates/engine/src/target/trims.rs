@@ -7,11 +7,11 @@ use crate::access::{TrimWay, kernel};
 use crate::open_target::OpenTarget;
 use crate::sync::{discard, punch};
 
-/// The first kernel whose io_uring discards.
+/// The first kernel whose io_uring supports discards.
 const DISCARD_SINCE: (u32, u32) = (6, 12);
 
-/// Whether a target that is open for writing can be trimmed by this backend. Nothing is trimmed to
-/// find that out: a hole is punched behind the end of the file, and of a device nothing is discarded.
+/// Whether this backend can trim a target that is open for writing. No data is trimmed to find out:
+/// a hole is punched beyond the end of the file, and a device gets a discard of no bytes.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! NVMe read and write commands as the kernel takes them in an io_uring entry (IORING_OP_URING_CMD,
-//! Linux 5.19; with registered buffers Linux 6.1). They reach the device as they are: no scheduler, no
-//! merging, no cutting, and no page cache.
+//! Linux 5.19; with registered buffers Linux 6.1). They reach the device directly: no scheduler, no
+//! merging, no splitting, and no page cache.
 
 #![expect(unsafe_code, reason = "the entry's layout is the kernel's")]
 
@@ -79,7 +79,7 @@ impl CommandEntry {
         unsafe { std::mem::transmute(entry) }
     }
 
-    /// Has the command take its data from another place.
+    /// Makes the command take its data from another place.
     #[inline]
     fn move_to(&mut self, address: *mut u8, area: u16) {
         self.command.address = address as u64;
@@ -93,7 +93,7 @@ impl CommandEntry {
     }
 }
 
-/// What every command in one direction to one target says.
+/// The common part of every command in one direction to one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aim {
     /// Its number for the ring.
@@ -119,7 +119,7 @@ impl Aim {
     #[inline]
     fn at(&self, prepared: CommandEntry, io: Io) -> CommandEntry {
         let mut entry = prepared;
-        // The command has 16 bits for the number of blocks; what its device can do is less.
+        // The command has 16 bits for the number of blocks; its device accepts less.
         let blocks = (io.length >> self.block_shift) - 1;
         assert!(blocks <= 0xFFFF && io.length.trailing_zeros() >= self.block_shift);
         let first = io.offset >> self.block_shift;
@@ -133,11 +133,11 @@ impl Aim {
     }
 }
 
-/// What every command with this buffer has in common.
+/// The common part of every command with this buffer.
 fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
     let &Buffer { slot, direction, address, length, area, .. } = buffer;
-    // What is written comes from anywhere in a large registered area, and kernels before 6.4 refuse a
-    // command that takes a part of one with EINVAL; what is read goes to a buffer of its own.
+    // A write takes its data from anywhere in a large registered area, and kernels before 6.4
+    // refuse a command that takes a part of one with EINVAL; a read goes to a separate buffer.
     let registered = facts.registered_buffers && direction == Direction::Read;
     let area = registered.then_some(area);
     let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).buf_index(area).build();
@@ -158,7 +158,7 @@ fn prepare(buffer: &Buffer, facts: Facts) -> CommandEntry {
     entry
 }
 
-/// The command that makes durable what a volatile cache of the device holds.
+/// The command that makes the content of the device's volatile cache durable.
 fn flush(aim: &Aim, slot: u32, facts: Facts) -> CommandEntry {
     let entry = opcode::UringCmd80::new(Fixed(0), PASS_THROUGH).build();
     let entry = match facts.registered_files {
@@ -202,7 +202,7 @@ impl Entries for Commands {
 
     fn task(aim: &Aim, slot: u32, task: Task, _: TrimWay, facts: Facts) -> squeue::Entry128 {
         match task {
-            // A namespace has nothing but data.
+            // A namespace has only data, no metadata.
             Task::Flush { .. } => flush(aim, slot, facts).into_entry(),
             Task::Trim { .. } => unreachable!("trims of such targets are refused"),
         }
@@ -216,7 +216,7 @@ impl Entries for Commands {
     #[inline]
     fn result(completion: &cqueue::Entry32, length: u32) -> i32 {
         match completion.result() {
-            // A command that succeeds does not say how much it moved: all of it.
+            // A command that succeeds does not report the bytes that it moved: all of them.
             0 => length as i32,
             status @ 1.. => nvme_failure(status as u16),
             errno => errno,

@@ -1,8 +1,8 @@
-//! What a ring's entries are: reads and writes of files, or NVMe commands to a device.
+//! The entries of a ring: reads and writes of files, or NVMe commands to a device.
 //!
-//! NVMe commands need entries of twice the usual size both ways. So a ring is made for one kind or
-//! the other, and the code that fills and reaps it is compiled for each: nothing is decided for an
-//! I/O.
+//! NVMe commands need submission and completion entries of twice the usual size. So a ring is made
+//! for one kind or the other, and the code that fills and reaps it is compiled for each: there is
+//! no decision for each I/O.
 
 #![expect(unsafe_code, reason = "the entries' layout is the kernel's")]
 
@@ -18,23 +18,23 @@ use crate::open_target::OpenTarget;
 
 /// A kind of entries.
 pub trait Entries: 'static {
-    /// What is submitted.
+    /// The submission entry.
     type Submission: squeue::EntryMarker + 'static;
-    /// What comes back.
+    /// The completion entry.
     type Completion: cqueue::EntryMarker + 'static;
-    /// What every entry with the same buffer has in common.
+    /// The common part of every entry with the same buffer.
     type Prepared: Copy + fmt::Debug;
-    /// What an entry has to know of its target.
+    /// The facts about its target that an entry needs.
     type Aim;
 
-    /// What there is to know of the target that the ring knows by this number.
+    /// The facts about the target that the ring knows by this number.
     fn aim_at(target: &OpenTarget, number: i32) -> Self::Aim;
 
-    /// What every I/O with this buffer has in common.
+    /// The common part of every I/O with this buffer.
     fn prepare(buffer: &Buffer, facts: Facts) -> Self::Prepared;
 
-    /// Has entries that are made from this take their data from another place, in this registered
-    /// area; 0 where none is registered.
+    /// Makes entries with this part take their data from another place, in this registered area; 0
+    /// if none is registered.
     fn move_to(prepared: &mut Self::Prepared, address: *mut u8, area: u16);
 
     /// The entry for an I/O, which is not longer than the buffer.
@@ -44,7 +44,7 @@ pub trait Entries: 'static {
     fn task(aim: &Self::Aim, slot: u32, task: Task, way: TrimWay, facts: Facts)
     -> Self::Submission;
 
-    /// Which slot came back.
+    /// The slot of the completion.
     fn slot(completion: &Self::Completion) -> u32;
 
     /// How many of the I/O's bytes moved, or how it failed.
@@ -58,15 +58,15 @@ pub(super) type KernelRing<E> = IoUring<<E as Entries>::Submission, <E as Entrie
 pub struct Buffer {
     /// The slot it belongs to.
     pub(super) slot: u32,
-    /// Whether it is read into or written from.
+    /// Whether it is for reads or for writes.
     pub(super) direction: Direction,
-    /// Where it is.
+    /// Its address.
     pub(super) address: *mut u8,
     /// Its length.
     pub(super) length: u32,
-    /// The area that it lies in, by which it is registered.
+    /// The area that contains it, by which it is registered.
     pub(super) area: u16,
-    /// What a read or write says besides (RWF_*).
+    /// The flags of a read or write (RWF_*).
     pub(super) rw_flags: u32,
 }
 
@@ -75,14 +75,15 @@ const FIXED_FILE: u8 = 1;
 const FSYNC_DATASYNC: u32 = 1;
 /// Its `FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`.
 const PUNCH_HOLE: u32 = 0x03;
-/// Its `BLOCK_URING_CMD_DISCARD`, Linux 6.12: start and length lie where a command's own data does.
+/// Its `BLOCK_URING_CMD_DISCARD`, Linux 6.12: start and length lie where a command's own data
+/// would.
 const BLOCK_DISCARD: u64 = 0x1200;
 
 /// Reads and writes of files and block devices.
 pub enum Files {}
 
-/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type
-/// keeps its fields to itself, and building an entry with it writes all of them twice.
+/// The kernel's submission queue entry, as far as reads and writes use it. The crate's own type has
+/// private fields, and building an entry with it writes all of them twice.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct RawEntry {
@@ -96,7 +97,7 @@ struct RawEntry {
     rest: [u64; 2],
 }
 
-/// What to do. Aligned, so that its parts are copied together.
+/// The operation. Aligned, so that its parts are copied together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4))]
 pub(super) struct Opcode {
@@ -105,7 +106,7 @@ pub(super) struct Opcode {
     ioprio: u16,
 }
 
-/// How much. Aligned, so that its parts are copied together.
+/// The length. Aligned, so that its parts are copied together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(super) struct Length {
@@ -113,7 +114,7 @@ pub(super) struct Length {
     pub(super) rw_flags: u32,
 }
 
-/// With which buffer. Aligned, so that its parts are copied together.
+/// The buffer. Aligned, so that its parts are copied together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(super) struct BufferFields {
@@ -140,7 +141,7 @@ impl RawEntry {
     }
 }
 
-/// What every read or every write of a slot has in common, in the order of the entry.
+/// The common part of every read or every write of a slot, in the order of the entry.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PreparedFile {

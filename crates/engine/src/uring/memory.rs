@@ -1,9 +1,8 @@
-//! How much lockable memory this process lets its rings register.
+//! How much lockable memory the rings of this process may register.
 //!
-//! Registered buffers and the rings themselves count against one limit of the user
-//! (RLIMIT_MEMLOCK, often 8 MiB, in containers 64 KiB). A worker that registered all of it would
-//! leave none for the ring of the next, so that buffers get half. Registered buffers are a
-//! convenience, rings are not.
+//! Registered buffers and the rings themselves count against one limit of the user (RLIMIT_MEMLOCK,
+//! often 8 MiB, in containers 64 KiB). A worker that registered all of it would leave none for the
+//! next ring, so buffers get half. Registered buffers are optional, rings are not.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -11,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Resource;
 
-/// What the rings of this process have registered.
+/// The memory that the rings of this process have registered.
 static REGISTERED: AtomicU64 = AtomicU64::new(0);
 
-/// CAP_IPC_LOCK, to whom the limit does not apply.
+/// CAP_IPC_LOCK, which exempts from the limit.
 const MAY_LOCK: u64 = 1 << 14;
 
 /// A part of the lockable memory, given back when dropped.
@@ -24,7 +23,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Asks for so much memory to be registered.
+    /// Requests this much memory for registration.
     pub(super) fn take(bytes: u64) -> Option<Self> {
         Self::take_of(limit().map(|limit| limit / 2), bytes)
     }
@@ -43,7 +42,7 @@ impl Drop for Share {
     }
 }
 
-/// How much this user may lock; none if as much as he likes.
+/// How much this user may lock; none if there is no limit.
 pub(super) fn limit() -> Option<u64> {
     // Every worker asks, and the answer stays the same.
     static PRIVILEGED: OnceLock<bool> = OnceLock::new();

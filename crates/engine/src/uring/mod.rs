@@ -1,8 +1,8 @@
-//! Serves I/Os by io_uring: one system call starts what is queued and waits for what completes.
+//! Serves I/Os by io_uring: one system call starts the queued I/Os and waits for completions.
 //!
-//! Files and buffers are registered where the kernel allows it. The ring belongs to the thread that
+//! Files and buffers are registered if the kernel allows it. The ring belongs to the thread that
 //! opened it. It never allocates after it was opened, and never frees memory that the kernel may
-//! still write to: `Lent` leaks a ring that is dropped with I/Os in flight, with its buffers.
+//! still write to: `Lent` leaks a ring that is dropped with I/Os in flight, and its buffers.
 
 #![expect(
     unsafe_code,

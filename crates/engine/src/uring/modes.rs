@@ -1,6 +1,6 @@
-//! Whether what io_uring was asked for works with these targets: found out by one read of each,
-//! because whether a driver can be polled, a thread be had or a command be sent shows nowhere else
-//! for certain. A refusal says what stands in the way and what would help.
+//! Whether the requested mode of io_uring works with these targets. One read of each target finds
+//! out, because there is no other reliable sign that a driver can be polled, a thread be created or
+//! a command be sent. A refusal gives the obstacle and the remedy.
 
 use std::io;
 
@@ -14,18 +14,20 @@ use super::{Commands, Entries, Facts, Files, UringOf};
 use crate::backend::{Backend, Io, RealBackend, Shape, Unusable, failure};
 use crate::open_target::OpenTarget;
 
-/// How long one read may take. What takes longer is no matter of the mode, and is measured.
+/// How long one read may take. A longer time is not caused by the mode, and is left to the
+/// measurement.
 const PATIENCE: Span = Span::from_secs(5);
 
-/// The least that is read.
+/// The smallest read.
 const SECTOR: u64 = 512;
 
-/// Reads once from each target in the mode that was asked for, and says how the rings were set up.
+/// Reads once from each target in the requested mode, and reports how the rings were set up.
 ///
 /// # Errors
 ///
 /// When the kernel, the user's rights, a file system or a driver do not allow the mode. A read that
-/// fails as it would in any mode is none: the run will tell. Without a target there is no answer.
+/// fails as it would in any mode is not an error here: the run will report it. Without a target
+/// there is no answer.
 pub(crate) fn try_out<'a>(
     targets: impl Iterator<Item = (&'a Target, &'a OpenTarget)>,
     mode: RingMode,
@@ -49,7 +51,7 @@ pub(crate) fn try_out<'a>(
     Ok(found)
 }
 
-/// What one read of the target's beginning gives; nothing if it took too long.
+/// The result of one read of the target's beginning; none if it took too long.
 fn read_once<E: Entries>(
     target: &[OpenTarget],
     mode: RingMode,
@@ -66,8 +68,8 @@ fn read_once<E: Entries>(
     Ok((ring.facts(), completions.first().map(|completion| completion.result)))
 }
 
-/// Refuses what the kernel would not poll, as far as sysfs tells. Older kernels take such I/Os and
-/// complete them by interrupts all the same, without a word.
+/// Refuses targets that the kernel would not poll, as far as sysfs shows it. Older kernels accept
+/// such I/Os and silently complete them by interrupts.
 fn pollable(target: &Target) -> Result<(), Unusable> {
     let has_none =
         |layer: &&Layer| layer.queue.as_ref().is_some_and(|queue| queue.polling == Some(false));
@@ -84,7 +86,7 @@ fn pollable(target: &Target) -> Result<(), Unusable> {
     }
 }
 
-/// How a driver is told to set up queues for polling.
+/// How to make a driver set up queues for polling.
 fn poll_queues(device: &str) -> String {
     let drivers = [("nvme", "nvme"), ("vd", "virtio_blk"), ("nullb", "null_blk")];
     match drivers.iter().find(|(stem, _)| device.starts_with(stem)) {
@@ -96,7 +98,7 @@ fn poll_queues(device: &str) -> String {
     }
 }
 
-/// What it means that a ring could not be had in this mode, where it can be had in the usual one.
+/// The meaning of a failure to set up a ring in this mode, if the usual mode works.
 fn no_ring_because(cause: &io::Error, target: &OpenTarget, mode: RingMode) -> Unusable {
     let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
     match (errno, mode.submission_thread) {
@@ -129,7 +131,7 @@ fn too_old_for_commands(target: &OpenTarget) -> Unusable {
     }
 }
 
-/// The options that ask for a mode, as they are typed.
+/// The options that request a mode, as they are typed.
 pub(crate) fn options(mode: RingMode) -> &'static str {
     match (mode.polled, mode.submission_thread) {
         (true, Some(_)) => "--polled and --sqpoll",
@@ -139,7 +141,7 @@ pub(crate) fn options(mode: RingMode) -> &'static str {
     }
 }
 
-/// Tells what the mode is to blame for from what any I/O to this target would have met.
+/// Distinguishes the failures that the mode causes from those of any I/O to this target.
 fn understand(result: i32, target: &OpenTarget, mode: RingMode) -> Result<(), Unusable> {
     let ErrorKind::Errno(errno) = failure(result) else { return Ok(()) };
     match Errno::from_raw_os_error(errno) {

@@ -1,15 +1,15 @@
-//! Keeps I/Os from the ring's worker threads where a file system is not known to the ring.
+//! Keeps I/Os from the ring's worker threads on file systems that the ring would not try.
 //!
-//! The ring tries an I/O at once only on files whose file system declares that it can say "not
-//! now" (FMODE_NOWAIT); I/Os on others go to its own threads (io-wq), every single one. With
-//! O_NONBLOCK on the file the ring tries them too, and hands over only those that come back with
-//! EAGAIN. The flag changes nothing on files that declare it: measured on Linux 6.18 for ext4, xfs,
-//! btrfs, FUSE, block devices and /dev/zero.
+//! The ring tries an I/O at once only on files whose file system declares that it can say "not now"
+//! (FMODE_NOWAIT); all I/Os on other files go to the ring's own threads (io-wq). With O_NONBLOCK on
+//! the file the ring tries them too, and hands over only those that come back with EAGAIN. The flag
+//! has no effect on files that declare it: measured on Linux 6.18 for ext4, xfs, btrfs, FUSE, block
+//! devices and /dev/zero.
 //!
 //! It is set for the file systems for which it was measured to help and not to harm, and for no
-//! other: one that does not declare it may block the worker instead, so that its I/Os go one after
-//! the other. docs/method/access.md has the table. Only this backend sets it, because a native AIO that finds no
-//! room would return EAGAIN to us.
+//! other: one that does not declare it may block the worker instead, so that its I/Os run one after
+//! the other. docs/method/access.md has the table. Only this backend sets it, because native AIO
+//! would return EAGAIN to us if it finds no room.
 
 use std::fs::{self, File};
 
@@ -22,14 +22,14 @@ const TMPFS: u32 = 0x0102_1994;
 const RAMFS: u32 = 0x8584_58f6;
 const OVERLAY: u32 = 0x794c_7630;
 
-/// Sets O_NONBLOCK where it spares the hand-over. Before Linux 5.15 the ring gave EAGAIN back for
-/// such files instead of handing the I/O over, so that it takes a setup of Linux 6.1 or later.
+/// Sets O_NONBLOCK if it avoids the hand-over. Before Linux 5.15 the ring returned EAGAIN for such
+/// files instead of handing the I/O over, so the flag requires a setup of Linux 6.1 or later.
 pub(super) fn spare_hand_over(targets: &[OpenTarget], setup: Setup) {
     if Setup::Deferred < setup {
         return;
     }
     for target in targets {
-        // Where it fails the I/Os go to the ring's threads, and the verdict says so.
+        // If this fails, the I/Os go to the ring's threads, and the verdict says so.
         let _ = try_to(&target.file);
     }
 }
@@ -47,17 +47,17 @@ fn try_to(file: &File) -> rustix::io::Result<()> {
 
 fn helps(kind: u32, something_is_swapped: impl Fn() -> bool) -> bool {
     match kind {
-        // Reads through the ring's threads took 35 times as long at queue depth 1. What lies in
-        // swap is fetched while the caller waits, so that the queue depth would be 1 for it.
+        // Reads through the ring's threads took 35 times as long at queue depth 1. Swapped data is
+        // fetched while the caller waits, so that the queue depth would be 1 for it.
         TMPFS => !something_is_swapped(),
         RAMFS => true,
-        // It asks the file system below, which says "not now" where it would have to wait.
+        // It asks the file system below, which says "not now" if it would have to wait.
         OVERLAY => true,
         _ => false,
     }
 }
 
-/// Whether there is anything in swap: it may be a part of the target.
+/// Whether any memory is swapped out: it may be a part of the target.
 pub(super) fn something_is_swapped() -> bool {
     fs::read_to_string("/proc/meminfo").is_ok_and(|text| swapped(&text))
 }

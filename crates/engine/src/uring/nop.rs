@@ -1,6 +1,6 @@
 //! A ring whose I/Os do nothing: the same entries as for reads and writes, but with an opcode that
-//! the kernel completes at once. What is left is what fathom and the ring cost, so this is the
-//! ceiling of what a worker can start and reap. It never touches a device.
+//! the kernel completes at once. Only the cost of fathom and the ring remains, so this gives the
+//! ceiling of a worker. It never touches a device.
 
 use std::io;
 
@@ -17,25 +17,25 @@ use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 
 /// The kernel completes the entry with its length as the result (IORING_NOP_INJECT_RESULT). From
-/// Linux 6.10 on; an older one does not look at the flags, and completes it with 0.
+/// Linux 6.10 on; an older one ignores the flags, and completes it with 0.
 const INJECT_RESULT: u32 = 1;
 
-/// How long the kernel may take for nothing when the ring is opened.
+/// How long the kernel may take for an empty operation when the ring is opened.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// io_uring that does nothing.
+/// io_uring with empty operations.
 pub struct NopRing {
     ring: Uring,
     /// Bytes that every I/O claims to have moved.
     length: i32,
-    /// Whether the kernel says so itself.
+    /// Whether the kernel itself returns this number.
     injects: bool,
 }
 
 impl RealBackend for NopRing {
     const KIND: BackendKind = BackendKind::Uring;
 
-    /// `targets` are only numbers here, but as many are needed as the I/Os will name.
+    /// `targets` are only numbers here, but there must be as many as the I/Os will name.
     fn open(targets: &[OpenTarget], shape: &Shape) -> io::Result<Self> {
         Self::open_with(INJECT_RESULT, targets, shape)
     }
@@ -71,7 +71,7 @@ impl NopRing {
         Ok(nop)
     }
 
-    /// What the kernel answers to one I/O that does nothing.
+    /// The kernel's answer to one empty operation.
     fn once(&mut self) -> io::Result<i32> {
         let (direction, length) = (Direction::Read, self.length as u32);
         let mut completions = Vec::with_capacity(1);
@@ -117,8 +117,8 @@ impl Backend for NopRing {
 
     #[inline]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        // What stands for 0. One loop for both, because `take` is not put into two of them, and a
-        // call for each I/O would be a tenth of what the engine costs.
+        // The replacement for 0. One loop for both cases, because the compiler does not inline
+        // `take` into two loops, and a call for each I/O would be a tenth of the engine's cost.
         let nothing = if self.injects { 0 } else { self.length };
         self.ring.reap(|completion| {
             let result = if completion.result == 0 { nothing } else { completion.result };
@@ -127,7 +127,7 @@ impl Backend for NopRing {
     }
 }
 
-/// A target for rings that do nothing: an I/O has to name one, and a ring to register it.
+/// A target for rings with empty operations: an I/O has to name one, and a ring to register it.
 pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
     let file: std::fs::File =
         rustix::fs::memfd_create("fathom-nothing", MemfdFlags::CLOEXEC)?.into();
@@ -140,8 +140,8 @@ pub(crate) fn no_target(size: Bytes) -> io::Result<OpenTarget> {
     })
 }
 
-/// Has every entry that the ring will send do nothing. The rest of it is filled in for each I/O as
-/// it is for reads and writes, and the kernel does not look at it.
+/// Turns every entry that the ring will send into an empty operation. The rest of it is filled in
+/// for each I/O as for reads and writes, and the kernel ignores it.
 fn do_nothing(ring: &mut Uring, flags: u32) {
     for prepared in ring.slots.iter_mut().flat_map(|slot| &mut slot.prepared) {
         prepared.opcode.code = Nop::CODE;

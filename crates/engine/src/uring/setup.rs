@@ -1,4 +1,4 @@
-//! Makes a ring with the best that this kernel has, and finds out whether it works at all.
+//! Makes a ring with the best setup of this kernel, and finds out whether it works at all.
 
 use std::fmt;
 use std::io;
@@ -11,14 +11,14 @@ use rustix::io::Errno;
 
 use super::entries::{Entries, Files, KernelRing};
 
-/// The kernel takes a closed ring apart some time later, and until then its memory counts against
-/// the limit. So a ring that finds too little memory tries again this often,
+/// The kernel destroys a closed ring some time later, and until then its memory counts against the
+/// limit. So a ring that finds too little memory tries again this often,
 const PATIENCE: u32 = 25;
 /// after such a pause: a second together, where freeing takes some tens of milliseconds.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// A submission thread that finds nothing for so long goes to sleep, and has to be woken. Longer than
-/// the pauses of any load that somebody would use such a thread for.
+/// A submission thread that finds no entries for this long goes to sleep, and has to be woken.
+/// Longer than the pauses of any load for which such a thread makes sense.
 const THREAD_IDLE_MS: u32 = 1000;
 
 /// How a ring was set up. The order is the order in which they are tried.
@@ -55,9 +55,9 @@ impl Setup {
             cpu.map(|cpu| builder.setup_sqpoll_cpu(cpu));
         }
         if self < Self::Plain {
-            // With the flag in memory a spinning thread sees that there is something to be handled
-            // without entering the kernel to ask. Submitting all means that one I/O that the
-            // kernel refuses does not hold back those behind it.
+            // With the flag in memory a spinning thread sees that there is work without entering
+            // the kernel to ask. With "submit all", one I/O that the kernel refuses does not hold
+            // back those behind it.
             builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
         }
         if self < Self::Cooperative {
@@ -87,8 +87,7 @@ pub(super) fn build_best<E: Entries>(
     entries: u32,
     mode: RingMode,
 ) -> io::Result<(KernelRing<E>, Setup)> {
-    // Who submits, and whom completions interrupt, is not this thread's matter where another one
-    // submits: the kernel refuses both together.
+    // If another thread submits, these flags do not apply: the kernel refuses both together.
     let first = match mode.submission_thread {
         Some(_) => Setup::Plain,
         None => first,
@@ -118,8 +117,8 @@ pub(super) fn build_best<E: Entries>(
     Err(refusal)
 }
 
-/// Finds out whether io_uring works here, by sending a small ring round once: a sandbox may allow
-/// the ring to be made and forbid it to be used.
+/// Finds out whether io_uring works here, by using a small ring once: a sandbox may allow creating
+/// a ring and forbid using it.
 pub(crate) fn probe() -> io::Result<Setup> {
     let (mut ring, setup) = build_best::<Files>(Setup::DeferredDirect, 4, RingMode::USUAL)?;
     let mut known = Probe::new();

@@ -1,23 +1,24 @@
-//! What became of a worker's I/Os: the ledger, in which each of them is accounted for, and those that
-//! failed.
+//! The outcome of a worker's I/Os: the ledger, in which each of them is accounted for, and those
+//! that failed.
 //!
-//! It owns these counts alone. How long I/Os took is in the tallies of [`slices`](super::slices).
+//! It owns these counts alone. The times of I/Os are in the tallies of [`slices`](super::slices).
 
 use fathom_core::measure::{ErrorKind, Errors, IoError, Ledger};
 use fathom_core::{Bytes, Instant, Span};
 
 use crate::pattern::Request;
 
-/// A worker gives up when this many I/Os failed in a row, none succeeding between, ...
+/// A worker gives up when this many I/Os failed in a row, without a success between, ...
 const GIVE_UP_FAILURES: u64 = 1000;
-/// ... for at least this long: an outage that passes is measured, a device that is gone is left.
+/// ... for at least this long: an outage that passes is measured, a device that is gone is
+/// abandoned.
 const GIVE_UP_AFTER: Span = Span::from_secs(10);
 
 /// The accounts of one worker.
 pub(super) struct Accounts {
-    /// From when on errors are timed.
+    /// The time origin of errors.
     window_start: Instant,
-    /// What is settled so far. What completed in this phase is not entered yet.
+    /// The settled part. Completions of this phase are not entered yet.
     ledger: Ledger,
     errors: Errors,
     /// I/Os that have started.
@@ -39,7 +40,7 @@ struct Failures {
 }
 
 impl Accounts {
-    /// Nothing yet, for a worker whose window is as given and begun or not.
+    /// An empty ledger, for a worker whose window is the given one and has begun or not.
     pub(super) fn new(window_start: Instant, in_window: bool) -> Self {
         Self {
             window_start,
@@ -52,7 +53,7 @@ impl Accounts {
         }
     }
 
-    /// So many I/Os completed in full.
+    /// This many I/Os completed in full.
     #[inline]
     pub(super) fn complete(&mut self, count: u64) {
         self.completed += count;
@@ -73,7 +74,7 @@ impl Accounts {
         self.ledger.lost += 1;
     }
 
-    /// Keeps an I/O that failed. Who calls it enters the I/O in the ledger.
+    /// Keeps an I/O that failed. The caller enters the I/O in the ledger.
     #[cold]
     pub(super) fn note_failure(&mut self, request: Request, kind: ErrorKind, at: Instant) {
         let failures = &mut self.failures;
@@ -108,8 +109,8 @@ impl Accounts {
         self.ledger.completed_in_warm_up = std::mem::take(&mut self.completed);
     }
 
-    /// The ledger if the window ended now, with so many I/Os in flight at its end and so many that
-    /// are due and have not started.
+    /// The ledger if the window ended now, with this many I/Os in flight at its end and this many
+    /// that are due and have not started.
     pub(super) fn now(&self, in_flight: u64, unstarted: u64) -> Ledger {
         let mut ledger = self.ledger;
         match self.in_window {
@@ -122,8 +123,8 @@ impl Accounts {
         ledger
     }
 
-    /// The ledger and the errors once all I/Os are accounted for, of which so many had started by the
-    /// end of the window, and so many were due by then and had not.
+    /// The ledger and the errors once all I/Os are accounted for, of which this many had started by
+    /// the end of the window, and this many were due by then and had not.
     pub(super) fn settle(&mut self, started: u64, unstarted: u64) -> (Ledger, Errors) {
         let ledger = Ledger { due: started + unstarted, ..self.now(0, unstarted) };
         assert!(ledger.balances(), "an I/O is not accounted for: {ledger:?}");

@@ -1,8 +1,8 @@
-//! A worker after its window: it goes on with its load while it cools down, and then waits for what
-//! is in flight.
+//! A worker after its window: it continues its load while it cools down, and then waits for the
+//! I/Os in flight.
 //!
-//! It owns what was so at the window's end, which a cool-down would make unrecognizable, and how long
-//! the worker waits. What it starts and what comes back is others'.
+//! It owns the state at the window's end, which a cool-down would change, and how long the worker
+//! waits. Other parts start I/Os and take completions.
 
 use fathom_core::measure::Upkeep;
 use fathom_core::{Instant, Span};
@@ -11,12 +11,12 @@ use super::slots::{Slots, Started};
 use super::{PATIENCE, PATIENCE_WHEN_STOPPED, STOP_CHECK};
 use crate::host::ThreadTime;
 
-/// What a worker keeps when its window is over.
+/// The data that a worker keeps when its window is over.
 pub(super) struct After {
-    /// When the window really ended.
+    /// The actual end of the window.
     pub(super) ended: Instant,
     pub(super) gave_up: bool,
-    /// What its thread had of the CPUs in the window.
+    /// The CPU time of its thread in the window.
     pub(super) cpu: Option<ThreadTime>,
     /// By slot, whether its I/O was in flight when the window ended and has not come back since.
     overdue: Box<[bool]>,
@@ -26,21 +26,21 @@ pub(super) struct After {
     pub(super) lag: Option<Span>,
     /// I/Os that fell due before the window's end and started in the cool-down.
     pub(super) late: u64,
-    /// Until when the load goes on.
+    /// The end of the load.
     pub(super) cools_until: Instant,
-    /// How long it waits.
+    /// The end of its wait.
     limit: Instant,
     /// Whether that became short because the user asked to stop.
     is_short: bool,
 }
 
-/// What there is when the window is over.
+/// The state when the window is over.
 pub(super) struct End {
-    /// When it ended.
+    /// Its end.
     pub(super) at: Instant,
-    /// Whether that is because the worker gave up.
+    /// Whether it ended because the worker gave up.
     pub(super) gave_up: bool,
-    /// What the thread had of the CPUs in it.
+    /// The CPU time of the thread in it.
     pub(super) cpu: Option<ThreadTime>,
     /// How long the load goes on.
     pub(super) cool_down: Span,
@@ -51,7 +51,7 @@ pub(super) struct End {
 }
 
 impl After {
-    /// What follows that end, which was seen `now`.
+    /// The time after that end, which was seen `now`.
     pub(super) fn new(end: End, slots: &Slots, now: Instant) -> Self {
         let cools_until = end.at + end.cool_down;
         Self {
@@ -68,7 +68,7 @@ impl After {
         }
     }
 
-    /// Counts what of the I/Os that just started in the cool-down had been due in the window.
+    /// Counts those of the I/Os that just started in the cool-down that had been due in the window.
     pub(super) fn count_late(&mut self, just_started: usize, slots: &Slots) {
         let is_late = |Started { intended, request, .. }: &&Started| {
             request.upkeep() != Some(Upkeep::Flush) && *intended < self.ended
@@ -77,8 +77,8 @@ impl After {
         self.late += started.filter(is_late).count() as u64;
     }
 
-    /// Until when to wait for what is in flight after the load. Nothing once all came back, or when
-    /// what did not is lost.
+    /// Until when to wait for the I/Os in flight after the load. None once all came back, or when
+    /// the rest is lost.
     pub(super) fn deadline(
         &mut self,
         now: Instant,
@@ -95,7 +95,7 @@ impl After {
         (now < self.limit).then(|| self.limit.min(now + STOP_CHECK))
     }
 
-    /// The I/O of this slot came back. Says whether it was in flight at the window's end.
+    /// The I/O of this slot came back. Returns whether it was in flight at the window's end.
     pub(super) fn come_back(&mut self, slot: u32) -> bool {
         std::mem::take(&mut self.overdue[slot as usize])
     }

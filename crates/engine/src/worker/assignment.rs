@@ -1,4 +1,4 @@
-//! What a worker is given, and whom it hands over to.
+//! The inputs of a worker, and the receiver of its tallies.
 
 use std::sync::Arc;
 
@@ -11,48 +11,49 @@ use crate::host::ThreadTime;
 use crate::timetable::Timetable;
 use crate::trace::TraceEntry;
 
-/// What a worker needs besides its backend, schedule and pattern.
+/// The inputs of a worker besides its backend, schedule and pattern.
 pub(crate) struct Assignment<'a> {
     pub(crate) plan: &'a WorkerPlan,
     /// Whether there will be writes.
     pub(crate) writes: bool,
     pub(crate) timetable: Timetable,
-    /// What this thread had of the CPUs, where that means anything.
+    /// The CPU time of this thread, if it has a meaning.
     pub(crate) cpu: fn() -> Option<ThreadTime>,
-    /// Whether the window is to end before its time, because the user asked to stop or enough is
-    /// known.
+    /// Whether the window is to end before its time, because the user asked to stop or the observer
+    /// has seen enough.
     pub(crate) ends_early: &'a dyn Fn() -> bool,
     /// Whether the user asked to stop.
     pub(crate) stopped: &'a dyn Fn() -> bool,
-    /// When all workers end if the window is to end before its time, given that it is now. Asked
-    /// once.
+    /// The common end of all workers if the window is to end before its time, given the present
+    /// time. Asked once.
     pub(crate) agree_on_end: &'a dyn Fn(Instant) -> Instant,
-    /// Told once, by a worker that may be done before its time, when its last I/O came back.
+    /// Called once, by a worker that may be done before its time, when its last I/O came back.
     pub(crate) done: &'a dyn Fn(Instant),
 }
 
-/// Takes what an interval left, and gives back an empty tally of the same shape.
+/// Takes the tally of an interval, and returns an empty tally of the same shape.
 pub(crate) trait Sink {
-    /// Whether somebody follows the I/Os one by one.
+    /// Whether there is a follower of the single I/Os.
     const FOLLOWS: bool = false;
 
-    /// Hands the tally over. When the sink cannot take it now, the tally stays as it is and goes on
-    /// counting, so that the next interval's slice is longer and nothing is lost.
+    /// Hands the tally over. If the sink cannot take it now, the tally stays and goes on counting,
+    /// so that the next interval's slice is longer and nothing is lost.
     fn hand_over(&mut self, tally: &mut Box<Tally>) -> bool;
 
-    /// An I/O of this slot starts. For who follows them one by one; it costs nothing where nobody does.
+    /// An I/O of this slot starts. For a follower of single I/Os; it costs nothing without one.
     #[inline(always)]
     fn starts(&mut self, _slot: u32) {}
 
-    /// It ended: `entry` makes of its number what is to be known of it.
+    /// It ended: `entry` makes its data from its number.
     #[inline(always)]
     fn ends(&mut self, _slot: u32, _entry: impl FnOnce(u64) -> TraceEntry) {}
 
-    /// Where the worker's state is for others while it waits; none where nobody could claim it.
+    /// The place where other threads can claim the worker's state while it waits; none if no thread
+    /// could claim it.
     fn estate(&self) -> Option<Arc<Estate>> {
         None
     }
 
-    /// Nothing comes any more.
+    /// No more tallies will come.
     fn finish(&mut self) {}
 }

@@ -1,8 +1,8 @@
-//! Counts the I/Os of buckets of the window, which may be shorter than an interval of the series and
-//! need not fit into one: for who compares IOPS over times of a length of his own.
+//! Counts the I/Os of buckets of the window, which may be shorter than an interval of the series
+//! and need not fit into one: for users who compare IOPS over times of any length.
 //!
-//! A bucket costs a number for each flow, so that there may be a thousand in a second where a slice
-//! of the series, with its distributions, would cost more than the I/Os.
+//! A bucket costs one number for each flow. So there may be a thousand in a second; as many slices
+//! of the series, with their distributions, would cost more than the I/Os.
 
 use fathom_core::Span;
 use fathom_core::measure::Tally;
@@ -15,12 +15,12 @@ pub(crate) struct Buckets {
     counts: Box<[u64]>,
     /// How many of the I/Os of each flow of the tally are counted already.
     seen: Box<[u64]>,
-    /// The bucket that the time has come to.
+    /// The current bucket.
     current: usize,
 }
 
 impl Buckets {
-    /// Empty ones for all of a window, whose last one may be shorter; for so many flows.
+    /// Empty ones for all of a window, whose last one may be shorter; for this many flows.
     pub(super) fn new(length: Span, window: Span, flows: usize) -> Self {
         let buckets = window.0.div_ceil(length.0) as usize;
         Self {
@@ -31,12 +31,12 @@ impl Buckets {
         }
     }
 
-    /// Where the bucket ends that this time from the start of the window is in.
+    /// The end of the bucket that contains this time from the start of the window.
     pub(super) fn end_after(&self, at: Span) -> Span {
         Span((at.0 / self.length.0 + 1).saturating_mul(self.length.0))
     }
 
-    /// Counts what the tally has got since it was counted last, and goes on to the bucket of this time
+    /// Counts the tally's new I/Os since the last count, and goes on to the bucket of this time
     /// from the start of the window.
     pub(super) fn count(&mut self, tally: &Tally, at: Span) {
         let flows = self.seen.len();
@@ -55,8 +55,7 @@ impl Buckets {
         self.seen.fill(0);
     }
 
-    /// The reads and writes of each bucket, region after region, of a window that ended so early or
-    /// as it should.
+    /// The reads and writes of each bucket, region after region, of a window with this actual end.
     pub(crate) fn of_regions(&self, window: Span) -> impl Iterator<Item = (usize, [u64; 2])> + '_ {
         let buckets = window.0.div_ceil(self.length.0) as usize;
         let flows = self.seen.len();

@@ -1,17 +1,17 @@
-//! What a worker reads and writes next: requests, drawn ahead of their starts.
+//! The next reads and writes of a worker: requests, drawn ahead of their starts.
 //!
-//! It owns the source and what was drawn from it. When a request starts is not its business.
+//! It owns the source and the drawn requests. Other parts decide when a request starts.
 
 use crate::pattern::{Request, Source};
 
-/// How many requests are drawn at once, at least: at queue depth 1 to draw them one by one would cost
-/// more than what is drawn.
+/// How many requests are drawn at once, at least: at queue depth 1, drawing them one by one would
+/// cost more than the draw itself.
 const DRAWN_AHEAD: usize = 64;
 
 /// The requests of one worker.
 pub(super) struct Drawn<'a> {
     source: &'a mut dyn Source,
-    /// What is drawn, at the end, ...
+    /// The drawn requests, at the end, ...
     requests: Box<[Request]>,
     /// ... and the place of the first that is not started.
     next: usize,
@@ -20,7 +20,7 @@ pub(super) struct Drawn<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    /// Nothing yet, for a worker that starts up to `depth` at once.
+    /// Empty, for a worker that starts up to `depth` at once.
     pub(super) fn new(source: &'a mut dyn Source, depth: u32) -> Self {
         let most = DRAWN_AHEAD.max(depth as usize);
         Self {
@@ -31,7 +31,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Sees to it that so many are drawn.
+    /// Ensures that this many are drawn.
     #[inline]
     pub(super) fn prepare(&mut self, count: usize) {
         if self.requests.len() - self.next < count {
@@ -39,19 +39,19 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// The next so many requests, which are drawn.
+    /// The next requests, this many, which are drawn.
     #[inline]
     pub(super) fn next(&self, count: usize) -> &[Request] {
         &self.requests[self.next..self.next + count]
     }
 
-    /// The first so many of them start.
+    /// The first ones, this many, start.
     #[inline]
     pub(super) fn take(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// The so many that were taken last.
+    /// The ones that were taken last, this many.
     #[inline]
     pub(super) fn latest(&self, count: usize) -> &[Request] {
         &self.requests[self.next - count..self.next]

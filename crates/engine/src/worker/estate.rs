@@ -1,12 +1,12 @@
-//! What a worker leaves to somebody else while it is in a call that may never return.
+//! The state that a worker leaves to another thread while it is in a call that may never return.
 //!
-//! A device that hangs holds the thread of the worker itself wherever its call is not asynchronous.
-//! What that worker has counted, and which I/Os it has in flight, must not be lost with it. So the
-//! worker lends its state for the time of each call. Whoever claims it meanwhile keeps it: the worker
-//! stops for good when its call returns after all.
+//! A device that hangs holds the worker's own thread in every call that is not asynchronous. The
+//! worker's counts, and the list of its I/Os in flight, must not be lost with it. So the worker
+//! lends its state for the time of each call. A thread that claims it meanwhile keeps it: the
+//! worker stops for good if its call does return.
 //!
-//! For the worker that costs a few plain stores and a load for each call, and no fence: who claims
-//! has the kernel put one into every running thread (membarrier).
+//! For the worker this costs a few plain stores and a load for each call, and no fence: the
+//! claiming thread has the kernel put one into every running thread (membarrier).
 
 #![expect(unsafe_code, reason = "the state is reached from another thread while its owner is away")]
 
@@ -19,9 +19,9 @@ use fathom_core::Instant;
 
 use super::Outcome;
 
-/// How long it is waited for a worker that is not in a call to come to the next one.
+/// How long to wait for a worker that is not in a call to reach the next one.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often it is looked.
+/// The time between two checks.
 const NAP: Duration = Duration::from_millis(1);
 
 /// The kernel's `MEMBARRIER_CMD_GLOBAL`, `..._PRIVATE_EXPEDITED` and its registration.
@@ -31,33 +31,34 @@ const REGISTER: libc::c_int = 16;
 
 /// Ends a worker's work in its place.
 pub(crate) trait Leaves {
-    /// Has the window end by then at the latest, counts what is in flight as lost, hands over what is
-    /// not handed over yet, and says what the worker leaves.
+    /// Ends the window by then at the latest, counts the I/Os in flight as lost, hands over the
+    /// rest, and returns the worker's results.
     fn leave(&mut self, end: Option<Instant>) -> Outcome;
 }
 
-/// The state of one worker as others can reach it.
+/// The state of one worker as other threads can reach it.
 pub(crate) struct Estate {
     /// Lent during a call.
     state: UnsafeCell<Option<NonNull<dyn Leaves>>>,
     /// Whether it is lent.
     is_lent: AtomicBool,
-    /// Whether it is somebody else's from the next moment on at which it is lent.
+    /// Whether it belongs to another thread from the next moment on at which it is lent.
     is_claimed: AtomicBool,
 }
 
-// SAFETY: the state is reached by its worker while it is not lent, and by one who claimed it while it
-// is: `lend` and `claimed` see to that. It may be used on another thread: see `Estate::new`.
+// SAFETY: its worker uses the state while it is not lent, and a thread that claimed it uses it
+// while it is lent: `lend` and `claimed` ensure that. It may be used on another thread: see
+// `Estate::new`.
 unsafe impl Send for Estate {}
 // SAFETY: as above.
 unsafe impl Sync for Estate {}
 
 impl Estate {
-    /// One that lends nothing yet.
+    /// An estate that lends nothing yet.
     ///
     /// # Safety
     ///
-    /// What it will be given to lend may be used by another thread while its own is away.
+    /// The state that it will be given may be used by another thread while its own is away.
     pub(crate) unsafe fn new() -> Self {
         Self {
             state: UnsafeCell::new(None),
@@ -66,8 +67,8 @@ impl Estate {
         }
     }
 
-    /// Makes a call that may never return, with the state lent meanwhile. If somebody claims it this
-    /// does not return either.
+    /// Makes a call that may never return, with the state lent meanwhile. If another thread claims
+    /// the state, this does not return either.
     #[inline(always)]
     pub(super) fn lend<'a, R>(
         &self,
@@ -75,18 +76,18 @@ impl Estate {
         call: impl FnOnce() -> R,
     ) -> R {
         let state = std::ptr::from_mut(state);
-        // SAFETY: only the lifetime changes. Who uses it has claimed it before this returns, and then
-        // this never does, so that what is borrowed here stays borrowed for good.
+        // SAFETY: only the lifetime changes. A thread that uses it has claimed it before this
+        // returns, and then this never does, so that the borrowed data stays borrowed for good.
         let state: *mut (dyn Leaves + 'static) = unsafe { std::mem::transmute(state) };
-        // SAFETY: nobody looks there while nothing is lent.
+        // SAFETY: no thread reads there while nothing is lent.
         unsafe { *self.state.get() = NonNull::new(state) };
         self.is_lent.store(true, Ordering::Release);
-        // Also when the call panics: what is claimed must not be dropped.
+        // Even if the call panics: a claimed state must not be dropped.
         let _returns = Returns(self);
         call()
     }
 
-    /// Stops for good: the state is somebody else's.
+    /// Stops for good: the state belongs to another thread.
     #[cold]
     fn stop(&self) -> ! {
         self.is_lent.store(true, Ordering::Release);
@@ -95,22 +96,22 @@ impl Estate {
         }
     }
 
-    /// Takes the state, if it can be had.
+    /// Takes the state, if it can be claimed.
     fn claimed(&self) -> Option<Claimed> {
         if !self.is_lent.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: it is claimed and lent, so that the worker has stopped, or will when it comes back
-        // and before it touches the state. It was stored before it was lent.
+        // SAFETY: it is claimed and lent, so that the worker has stopped, or will when it comes
+        // back and before it touches the state. It was stored before it was lent.
         unsafe { *self.state.get() }.map(Claimed)
     }
 }
 
 /// An estate of a worker's loop.
 pub(crate) fn for_any_thread() -> Estate {
-    // SAFETY: of what a loop has, its schedule, its source and its slots may go to another thread,
-    // as their traits say. So may a sink that has an estate: it consists of channels. Of its job the
-    // heir uses the plan and plain numbers, and which CPU time a thread had, which it may ask for.
+    // SAFETY: of a loop's parts, its schedule, its source and its slots may go to another thread,
+    // as their traits say. So may a sink that has an estate: it consists of channels. Of its job
+    // the heir uses the plan and plain numbers, and the CPU time of a thread, which it may ask for.
     unsafe { Estate::new() }
 }
 
@@ -122,7 +123,8 @@ impl Drop for Returns<'_> {
     fn drop(&mut self) {
         self.0.is_lent.store(false, Ordering::Relaxed);
         // The load comes after the store: for the compiler by this, and for the processor by the
-        // barrier of who claims. Miri knows no such barrier, and gets a fence on both sides instead.
+        // barrier of the claiming thread. Miri knows no such barrier, and gets a fence on both
+        // sides instead.
         match cfg!(miri) {
             true => fence(Ordering::SeqCst),
             false => compiler_fence(Ordering::SeqCst),
@@ -142,14 +144,14 @@ unsafe impl Send for Claimed {}
 impl Claimed {
     /// As [`Leaves::leave`].
     pub(crate) fn leave(mut self, end: Option<Instant>) -> Outcome {
-        // SAFETY: it is there for good and nobody else's: its worker has stopped, and it can be
-        // claimed once.
+        // SAFETY: it is there for good and belongs to no other thread: its worker has stopped, and
+        // it can be claimed once.
         unsafe { self.0.as_mut() }.leave(end)
     }
 }
 
-/// Claims the states of these workers, which are in calls or come to one soon; none for whom that
-/// cannot be done. To be asked once of each.
+/// Claims the states of these workers, which are in calls or reach one soon; none for a worker for
+/// which this is impossible. To be called once for each.
 pub(crate) fn claim(estates: &[&Estate]) -> Vec<Option<Claimed>> {
     for estate in estates {
         let before = estate.is_claimed.swap(true, Ordering::SeqCst);
@@ -166,7 +168,7 @@ pub(crate) fn claim(estates: &[&Estate]) -> Vec<Option<Claimed>> {
     estates.iter().map(|estate| estate.claimed()).collect()
 }
 
-/// Has every thread of this process see what was stored before, and show what it stored.
+/// Makes every thread of this process see earlier stores, and publish its own.
 fn barrier() -> bool {
     fence(Ordering::SeqCst);
     if cfg!(miri) {
@@ -175,7 +177,7 @@ fn barrier() -> bool {
     // SAFETY: takes numbers only.
     let ask =
         |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
-    // The first is not to be had where some CPUs have no timer ticks.
+    // The first is not available if some CPUs have no timer ticks.
     ask(BARRIER_EVERYWHERE) || (ask(REGISTER) && ask(BARRIER_HERE))
 }
 

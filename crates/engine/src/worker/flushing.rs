@@ -1,8 +1,8 @@
-//! When a worker flushes: after so many of its writes to a target, and once these have completed.
+//! When a worker flushes: after this many of its writes to a target, and once these have completed.
 //!
 //! Until then, and with a barrier until the flush itself has completed, the worker starts nothing
-//! else. A worker without flushes never comes here. It owns the count of writes before each flush; the
-//! flushes are started by who asks it.
+//! else. A worker without flushes never uses this. It owns the count of writes before each flush;
+//! the caller starts the flushes.
 
 use fathom_core::Instant;
 use fathom_core::measure::Direction;
@@ -18,11 +18,11 @@ pub(super) struct Flushing {
     /// For each region, how many writes may start before its next flush.
     left: Box<[u32]>,
     state: State,
-    /// Which slots are in flight, as it was last looked.
+    /// Which slots are in flight, at the last check.
     busy: Box<[bool]>,
 }
 
-/// How far the next flush is.
+/// The state of the next flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Writes are counted.
@@ -41,14 +41,14 @@ enum State {
     },
 }
 
-/// What is to be done about flushes.
+/// The next step for flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Nothing: writes are counted, or it has to be waited.
+    /// None: writes are counted, or the worker has to wait.
     Nothing,
     /// A barrier's flush has completed, so that other I/Os may start again.
     Passed,
-    /// This region is flushed, which has been due since then.
+    /// This region is to be flushed; the flush has been due since then.
     Flush {
         /// The region's place in the worker's plan.
         region: usize,
@@ -68,8 +68,8 @@ impl Flushing {
         }
     }
 
-    /// How many I/Os may start before it has to be looked whether a flush is due: not more than
-    /// there are writes left before one, whatever they turn out to be.
+    /// How many I/Os may start before the next check for a flush: not more than there are writes
+    /// left before one, in case all of them are writes.
     pub(super) fn allows(&self) -> usize {
         match self.state {
             State::Counting => self.left.iter().min().map_or(usize::MAX, |&left| left as usize),
@@ -83,8 +83,8 @@ impl Flushing {
             let region = request.region();
             self.left[region] -= 1;
             if self.left[region] == 0 {
-                // Of writes that are as many as are left before the next flush at most, the last one
-                // makes one flush due, and no two.
+                // There are at most as many writes as are left before the next flush, so the last
+                // one makes one flush due, and never two.
                 assert!(self.state == State::Counting);
                 self.left[region] = self.flush.every;
                 self.state = State::Due { region, since: None };
@@ -92,8 +92,8 @@ impl Flushing {
         }
     }
 
-    /// Looks what has come back, now that the loop has come to `at`, and says what is to be done. A
-    /// flush that is to be started is asked for until [`Self::start`] is told of it.
+    /// Checks for completions, now that the loop has reached `at`, and returns the next step. A
+    /// flush to start is returned until [`Self::start`] is called for it.
     pub(super) fn look(&mut self, slots: &Slots, at: Instant) -> Next {
         slots.note_busy(&mut self.busy);
         match self.state {
@@ -119,7 +119,7 @@ impl Flushing {
         }
     }
 
-    /// The flush that was due starts in this slot. Gives what is asked of the target.
+    /// The flush that was due starts in this slot. Returns the task for the target.
     pub(super) fn start(&mut self, slot: u32) -> Task {
         let Flush { data_only, barrier, .. } = self.flush;
         self.state = match barrier {

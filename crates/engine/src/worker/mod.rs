@@ -1,33 +1,36 @@
-//! The hot loop: starts what is due, stamps it, waits, and records what came back.
+//! The hot loop: starts the I/Os that are due, stamps them, waits, and records completions.
 //!
-//! Generic over the backend and the schedule, so that no choice is left in it; what to read and write
-//! is drawn for a whole batch by a [`Source`]. Between the start and the end of the window it does not
-//! allocate, lock, log or format; a test with a counting allocator proves it. The loop knows no wall
-//! clock: the backend owns the time.
+//! Generic over the backend and the schedule, so that it makes no choices; a [`Source`] draws the
+//! requests for a whole batch. Between the start and the end of the window it does not allocate,
+//! lock, log or format; a test with a counting allocator proves it. The loop knows no wall clock:
+//! the backend owns the time.
 //!
-//! It is made of parts, each of which owns its state and knows nothing of the others but those below
-//! it:
+//! It is made of parts, each of which owns its state and knows only the parts below it:
 //!
-//! - [`slots`]: what is in flight, and which slots are free
-//! - [`starter`]: what starts next, of the schedule's ([`drawn`] ahead), and when a flush comes between
+//! - [`slots`]: the I/Os in flight, and the free slots
+//! - [`starter`]: the next I/Os of the schedule ([`drawn`] ahead), and the time for a flush
 //!   ([`flushing`])
-//! - [`slices`]: the time that the loop has come to, and the tally of the slice that it is in, with the
+//! - [`slices`]: the time that the loop has reached, and the tally of its slice, with the
 //!   [`buckets`] beside it
 //! - [`accounts`]: the ledger and the errors
-//! - [`after`]: what a worker keeps and waits for once its window is over
-//! - [`estate`]: how others get at all of it while the worker is in a call that does not return
+//! - [`after`]: the state that a worker keeps and the I/Os that it waits for once its window is
+//!   over
+//! - [`estate`]: how other threads reach all of it while the worker is in a call that does not
+//!   return
 //!
-//! What is here brings them together: a turn of the loop. It has two halves, and the wait is between
-//! them: the first ([`Loop::begin`]) starts what is due and says until when to wait, the second
-//! ([`Loop::end`]) takes what came back. [`drive`] gives one worker its turns on its own thread; a
-//! [`Stepper`] leaves them to somebody who has several workers in one virtual time.
+//! The code here brings them together: an iteration of the loop. It has two halves, with the wait
+//! between them: the first ([`Loop::begin`]) starts the I/Os that are due and says until when to
+//! wait, the second ([`Loop::end`]) takes the completions. [`drive`] runs the iterations of one
+//! worker on its own thread; a [`Stepper`] leaves this to a caller with several workers in one
+//! virtual time.
 //!
-//! When the window is over, a worker that is to cool down goes on with the same load for a while, in
-//! turns of another kind that record nothing ([`Loop::go_on`], [`Loop::come_back_late`]): so those of
-//! the window need not know of it.
+//! When the window is over, a worker that is to cool down continues the same load for a while, in
+//! iterations of another kind that record nothing ([`Loop::go_on`], [`Loop::come_back_late`]): so
+//! those of the window need not know of it.
 //!
-//! What can be done once for all I/Os that came back together is not done for each: time moves on,
-//! slices are closed and the depth is integrated when a new stamp comes, not when an I/O does.
+//! Work that can be done once for all I/Os of a batch of completions is not done for each: time
+//! moves on, slices are closed and the depth is integrated when a new stamp comes, not for each
+//! I/O.
 
 mod accounts;
 mod after;

@@ -1,4 +1,4 @@
-//! What a worker leaves when it is done.
+//! The results of a worker when it is done.
 
 use fathom_core::measure::{Errors, Ledger, Waits};
 use fathom_core::{Instant, Span};
@@ -6,17 +6,17 @@ use fathom_core::{Instant, Span};
 use super::buckets::Buckets;
 use crate::host::ThreadTime;
 
-/// What a worker leaves besides its tallies.
+/// The results of a worker besides its tallies.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) ledger: Ledger,
     pub(crate) errors: Errors,
-    /// What its thread had of the CPUs in the window.
+    /// The CPU time of its thread in the window.
     pub(crate) cpu: Option<ThreadTime>,
     pub(crate) gave_up: bool,
-    /// When the window really ended.
+    /// The actual end of the window.
     pub(crate) ended: Instant,
-    /// How it waited, where time is real.
+    /// How it waited, if time is real.
     pub(crate) waits: Option<Waits>,
     /// How far an open loop was behind at the end.
     pub(crate) lag: Option<Span>,

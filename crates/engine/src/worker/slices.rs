@@ -1,8 +1,9 @@
-//! Where the time of a worker has come to, and what is recorded of it: slice after slice of the
-//! series, each a tally of its own, and buckets beside them.
+//! The time that a worker has reached, and its record: slice after slice of the series, each with
+//! its own tally, and buckets beside them.
 //!
-//! It owns the worker's time, its timetable and its tally. It does not know what the I/Os are, nor who
-//! takes the tallies: whoever moves the time on is told when a slice ends, and hands it over.
+//! It owns the worker's time, its timetable and its tally. It knows neither the I/Os nor the
+//! receiver of the tallies: the code that moves the time on learns when a slice ends, and hands it
+//! over.
 
 use fathom_core::measure::Tally;
 use fathom_core::{Instant, Span};
@@ -13,30 +14,30 @@ use crate::trace::TracePhase;
 
 /// The time of one worker.
 pub(super) struct Slices {
-    /// The run's, until the user asks to stop: then the window ends earlier. In the cool-down its
-    /// window ends with that.
+    /// The run's timetable, until the user asks to stop: then the window ends earlier. In the
+    /// cool-down its window ends with the cool-down.
     table: Timetable,
-    /// The time that the loop has come to: the latest stamp. The depth is integrated until then.
+    /// The time that the loop has reached: the latest stamp. The depth is integrated until then.
     at: Instant,
-    /// What part of the run that is, for what comes back.
+    /// The phase of that time, for completions.
     phase: TracePhase,
     /// The slice that the time is in.
     pub(super) tally: Box<Tally>,
     /// Where it ends, ...
     slice_end: Instant,
-    /// ... and where that or the bucket does, whichever comes first.
+    /// ... and where it or the bucket ends, whichever comes first.
     boundary: Instant,
     buckets: Option<Buckets>,
 }
 
-/// What begins where a slice ends.
+/// The successor of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begins {
     /// The next slice.
     Slice,
     /// The window, and its first slice.
     Window,
-    /// Nothing: that was the last one.
+    /// None: that was the last one.
     Nothing,
 }
 
@@ -63,7 +64,7 @@ impl Slices {
         slices
     }
 
-    /// The time that the loop has come to.
+    /// The time that the loop has reached.
     #[inline]
     pub(super) fn at(&self) -> Instant {
         self.at
@@ -75,19 +76,19 @@ impl Slices {
         self.table.window_end
     }
 
-    /// Where the slice ends that the time is in.
+    /// The end of the current slice.
     #[inline]
     pub(super) fn slice_end(&self) -> Instant {
         self.slice_end
     }
 
-    /// In what part of the run an I/O completes that comes back now.
+    /// The phase of an I/O that completes now.
     #[inline]
     pub(super) fn phase(&self) -> TracePhase {
         self.phase
     }
 
-    /// Whether the window is over, so that what comes back is in no distribution.
+    /// Whether the window is over, so that completions are in no distribution.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.phase == TracePhase::After
@@ -99,13 +100,13 @@ impl Slices {
         self.boundary <= to
     }
 
-    /// The earliest end that the window can still have: a slice has a length, and what was counted
-    /// stays in the window.
+    /// The earliest end that the window can still have: a slice has a length, and counted I/Os stay
+    /// in the window.
     pub(super) fn earliest_end(&self) -> Instant {
         self.at.max(self.tally.start + Span(1))
     }
 
-    /// Moves on to a later stamp within the slice, with so many I/Os in flight until then.
+    /// Moves on to a later stamp within the slice, with this many I/Os in flight until then.
     #[inline]
     pub(super) fn move_on(&mut self, to: Instant, in_flight: u64) {
         // The window is not over: its end is a boundary, too.
@@ -113,7 +114,7 @@ impl Slices {
         self.at = to;
     }
 
-    /// Moves on to a stamp before which slices ended, all of which are closed.
+    /// Moves on to a stamp after the end of slices that are all closed.
     pub(super) fn move_beyond(&mut self, to: Instant, in_flight: u64) {
         self.integrate_depth(to, in_flight);
         if self.table.window_end <= to {
@@ -121,15 +122,15 @@ impl Slices {
         }
     }
 
-    /// Counts what was in flight from the last stamp to this one, but not after the window.
+    /// Counts the I/Os in flight from the last stamp to this one, but not after the window.
     pub(super) fn integrate_depth(&mut self, to: Instant, in_flight: u64) {
         let passed = to.min(self.table.window_end).since(self.at).0;
         self.tally.depth_ns += u128::from(in_flight) * u128::from(passed);
         self.at = self.at.max(to);
     }
 
-    /// Closes the slice, if it ended by `at`, with the buckets that end in it. Says whether it did:
-    /// then the tally is to be handed over, and [`Self::begin_next`] comes next.
+    /// Closes the slice, if it ended by `at`, with the buckets that end in it. Returns whether it
+    /// did: then the tally is to be handed over, and [`Self::begin_next`] comes next.
     pub(super) fn close_next(&mut self, at: Instant, in_flight: u64) -> bool {
         while self.boundary <= at && self.tally.start < self.table.window_end {
             let boundary = self.boundary;
@@ -144,7 +145,7 @@ impl Slices {
         false
     }
 
-    /// Begins what comes after the slice that was closed. One that could not be handed over goes on,
+    /// Begins the successor of the closed slice. A slice that could not be handed over continues,
     /// but does not leak from the warm-up, which is not recorded anyway, into the window.
     pub(super) fn begin_next(&mut self, is_handed_over: bool) -> Begins {
         let boundary = self.slice_end;
@@ -186,14 +187,14 @@ impl Slices {
         self.tally.end = end;
     }
 
-    /// Goes on until `end` without recording anything: all that is recorded was handed over.
+    /// Goes on until `end` without recording anything: everything recorded was handed over.
     pub(super) fn cool_down(&mut self, end: Instant) {
         self.table.window_end = end;
         (self.boundary, self.slice_end) = (Instant(u64::MAX), Instant(u64::MAX));
         self.phase = TracePhase::After;
     }
 
-    /// The tally was handed over, and an empty one is here instead.
+    /// The tally was handed over, and an empty one takes its place.
     pub(super) fn empty_buckets(&mut self) {
         if let Some(buckets) = &mut self.buckets {
             buckets.begin_anew();
@@ -205,7 +206,7 @@ impl Slices {
         self.buckets.take()
     }
 
-    /// Looks where the next slice or bucket ends after this instant.
+    /// Finds the end of the next slice or bucket after this instant.
     fn set_boundary(&mut self, at: Instant) {
         let table = &self.table;
         self.slice_end = table.boundary_after(at);

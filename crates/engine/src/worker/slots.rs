@@ -1,6 +1,6 @@
-//! What a worker has in flight: its slots, and which of them are free.
+//! The I/Os that a worker has in flight: its slots, and which of them are free.
 //!
-//! It owns the slots alone. When an I/O may start, what became of it and when is none of its business.
+//! It owns the slots alone. Other parts decide when an I/O may start, and record its outcome.
 
 use fathom_core::Instant;
 
@@ -9,18 +9,18 @@ use crate::pattern::Request;
 /// One I/O, as long as it is in flight and until its slot is taken again.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Started {
-    /// When it should have started; means nothing in a closed loop.
+    /// When it should have started; without meaning in a closed loop.
     pub(super) intended: Instant,
     /// When it was submitted.
     pub(super) submitted: Instant,
-    /// What it does.
+    /// Its request.
     pub(super) request: Request,
 }
 
 /// The slots of one worker: as many as its queue depth.
 pub(super) struct Slots {
     all: Box<[Started]>,
-    /// The slots' numbers. The first `free` are free, and what was started last lies behind them.
+    /// The slots' numbers. The first `free` are free, and the latest started ones lie behind them.
     order: Box<[u32]>,
     free: usize,
 }
@@ -53,25 +53,25 @@ impl Slots {
         (self.all.len() - self.free) as u64
     }
 
-    /// The I/O of a slot: the one in flight, or the one that was there last.
+    /// The I/O of a slot: the one in flight, or the last one.
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &Started {
         &self.all[slot as usize]
     }
 
-    /// The free slots that the next so many I/Os will have.
+    /// The free slots that the next I/Os, this many, will have.
     #[inline]
     pub(super) fn next(&self, count: usize) -> &[u32] {
         &self.order[self.free - count..self.free]
     }
 
-    /// The slots of the so many I/Os that were started last, if nothing came back since.
+    /// The slots of the I/Os that were started last, this many, if none came back since.
     #[inline]
     pub(super) fn latest(&self, count: usize) -> &[u32] {
         &self.order[self.free..self.free + count]
     }
 
-    /// These I/Os start in the next free slots, which are told one by one.
+    /// These I/Os start in the next free slots, which are reported one by one.
     #[inline]
     pub(super) fn start(
         &mut self,
@@ -89,7 +89,7 @@ impl Slots {
         }
     }
 
-    /// Keeps when the I/Os that were started last should have been.
+    /// Keeps the due times of the I/Os that were started last.
     #[inline]
     pub(super) fn note_intended(&mut self, intended: &[Instant]) {
         let slots = &self.order[self.free..self.free + intended.len()];
@@ -99,13 +99,13 @@ impl Slots {
     }
 
     /// Puts a slot behind the first `free`, which are free. It is not counted among them until
-    /// [`Self::set_free`]: who goes through many completions keeps the count in a register.
+    /// [`Self::set_free`]: a loop over many completions keeps the count in a register.
     #[inline]
     pub(super) fn put_back(&mut self, free: usize, slot: u32) {
         self.order[free] = slot;
     }
 
-    /// Counts what was put back until now.
+    /// Counts the slots that were put back until now.
     #[inline]
     pub(super) fn set_free(&mut self, free: usize) {
         self.free = free;
@@ -124,7 +124,7 @@ impl Slots {
         busy
     }
 
-    /// The same, for who has a place for it already.
+    /// The same, for a caller with its own memory.
     pub(super) fn note_busy(&self, busy: &mut [bool]) {
         busy.fill(true);
         self.order[..self.free].iter().for_each(|&slot| busy[slot as usize] = false);

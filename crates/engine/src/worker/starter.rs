@@ -1,7 +1,7 @@
-//! Which I/Os start next, and until when it is waited for the next one.
+//! Which I/Os start next, and until when to wait for the next one.
 //!
-//! It owns the schedule, the requests that are drawn, and the gate that flushes close. It takes what is
-//! due and queues it; the slots, the stamps and the record are others'.
+//! It owns the schedule, the drawn requests, and the gate that flushes close. It takes the I/Os
+//! that are due and queues them; other parts own the slots, the stamps and the record.
 
 use fathom_core::measure::{Direction, StartDelay, Upkeep};
 use fathom_core::{Instant, Span};
@@ -14,7 +14,7 @@ use crate::backend::{Backend, Io, Task};
 use crate::pattern::{Request, Source};
 use crate::schedule::Schedule;
 
-/// What starts the I/Os of one worker.
+/// The part of one worker that starts the I/Os.
 pub(super) struct Starter<'a, S> {
     schedule: S,
     drawn: Drawn<'a>,
@@ -24,25 +24,25 @@ pub(super) struct Starter<'a, S> {
     trims: bool,
     /// When the I/Os that are about to start were due, in their order. Open loops only.
     dues: Box<[Instant]>,
-    /// When a slot last became free after none was: what fell due before it had to wait for the
-    /// target, not for us. Open loops only.
+    /// When a slot last became free after none was: I/Os that fell due before then had to wait for
+    /// the target, not for us. Open loops only.
     full_until: Instant,
     /// Whether the last batch was as large as the backend takes them, so that more may be due.
     more: bool,
     flushing: Option<Flushing>,
-    /// How many I/Os may start before it has to be looked whether a flush is due.
+    /// How many I/Os may start before the next check for a flush.
     gate: usize,
     supply: Supply,
 }
 
-/// How far a worker is that has a limited number of I/Os to do.
+/// The progress of a worker with a limited number of I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Supply {
     /// Some have not started.
     Lasts,
     /// The last of them has started.
     Drains,
-    /// It was told that all are done, or that the worker gave up.
+    /// All are done, or the worker gave up, and this was reported.
     Done,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Batch {
 }
 
 impl<'a, S: Schedule> Starter<'a, S> {
-    /// One that has started nothing yet.
+    /// A starter that has started nothing yet.
     pub(super) fn new(job: &Assignment<'_>, schedule: S, source: &'a mut dyn Source) -> Self {
         let depth = job.plan.pace.queue_depth();
         let regions = job.plan.regions.len();
@@ -81,14 +81,14 @@ impl<'a, S: Schedule> Starter<'a, S> {
         self.flushing.is_some()
     }
 
-    /// Whether nothing may start before it was looked for a flush.
+    /// Whether nothing may start before a check for a flush.
     pub(super) fn is_shut(&self) -> bool {
         self.gate == 0
     }
 
-    /// Takes as many of the I/Os that are due as there are free slots, as the backend takes at once,
-    /// and as may start before it has to be looked for a flush. What falls due when the window is
-    /// over, or later, is not taken.
+    /// Takes as many of the I/Os that are due as there are free slots, as the backend takes at
+    /// once, and as may start before the next check for a flush. I/Os that fall due when the window
+    /// is over, or later, are not taken.
     #[inline]
     pub(super) fn take_due<B: Backend>(
         &mut self,
@@ -122,8 +122,8 @@ impl<'a, S: Schedule> Starter<'a, S> {
         Batch { count, not_before }
     }
 
-    /// Takes the next I/O shortly before it is due, if nothing is in flight whose completion could
-    /// be missed meanwhile: preparing it then does not make it late.
+    /// Takes the next I/O shortly before it is due, if no I/O is in flight whose completion could
+    /// be missed meanwhile: its preparation then does not make it late.
     #[inline]
     fn take_early<B: Backend>(
         &mut self,
@@ -134,12 +134,12 @@ impl<'a, S: Schedule> Starter<'a, S> {
         if !S::OPEN || B::PREPARES_EARLY == Span(0) || slots.in_flight() > 0 {
             return None;
         }
-        // What falls due at the end of the window or later is never started.
+        // I/Os that fall due at the end of the window or later are never started.
         let last = Instant(window_end.0 - 1);
         self.schedule.take((now + B::PREPARES_EARLY).min(last))
     }
 
-    /// What the I/Os do that were taken last.
+    /// The requests of the I/Os that were taken last.
     #[inline]
     pub(super) fn taken(&self, count: usize) -> &[Request] {
         self.drawn.latest(count)
@@ -181,12 +181,12 @@ impl<'a, S: Schedule> Starter<'a, S> {
         }
     }
 
-    /// What is to be done about flushes, now that the loop has come to `at`.
+    /// The next step for flushes, now that the loop has reached `at`.
     pub(super) fn next_flush(&mut self, now: Instant, slots: &Slots, at: Instant) -> Next {
         let Some(flushing) = &mut self.flushing else { return Next::Nothing };
         let next = flushing.look(slots, at);
         if next == Next::Passed {
-            // What fell due meanwhile had to wait for the target, not for us.
+            // I/Os that fell due meanwhile had to wait for the target, not for us.
             self.full_until = self.full_until.max(now);
         }
         self.gate = flushing.allows();
@@ -200,14 +200,14 @@ impl<'a, S: Schedule> Starter<'a, S> {
         self.gate = flushing.allows();
     }
 
-    /// What falls due before it has to wait for the target, not for us: the target was full, or a
-    /// flush kept everything else back.
+    /// I/Os that fall due before then have to wait for the target, not for us: the target was full,
+    /// or a flush kept everything else back.
     #[inline]
     pub(super) fn note_full(&mut self, until: Instant) {
         self.full_until = self.full_until.max(until);
     }
 
-    /// Counts what was taken last towards the next flush.
+    /// Counts the I/Os that were taken last towards the next flush.
     pub(super) fn count_for_flush(&mut self, count: usize) {
         if let Some(flushing) = &mut self.flushing {
             flushing.count(self.drawn.latest(count));
@@ -215,7 +215,7 @@ impl<'a, S: Schedule> Starter<'a, S> {
         }
     }
 
-    /// An I/O came back, well or not.
+    /// An I/O completed or failed.
     #[inline]
     pub(super) fn come_back(&mut self, request: Request, at: Instant) {
         // The schedule did not give the flushes, and knows nothing of them.
@@ -224,7 +224,7 @@ impl<'a, S: Schedule> Starter<'a, S> {
         }
     }
 
-    /// Until when to wait if nothing completes.
+    /// Until when to wait if no I/O completes.
     #[inline]
     pub(super) fn deadline<B: Backend>(
         &self,
@@ -233,10 +233,10 @@ impl<'a, S: Schedule> Starter<'a, S> {
         slice_end: Instant,
     ) -> Instant {
         if self.more {
-            // What was queued is started, and what completed meanwhile taken, before the next batch.
+            // Queued I/Os are started, and completions taken, before the next batch.
             return now;
         }
-        // A bucket ends when what comes after it does: nobody wakes up for it.
+        // A bucket ends when the event after its end comes: no worker wakes up for it.
         let look = slice_end.min(now + STOP_CHECK);
         if slots.free() == 0 || self.gate == 0 {
             return look;
@@ -263,13 +263,13 @@ impl<'a, S: Schedule> Starter<'a, S> {
         self.schedule.untaken(end)
     }
 
-    /// Whether all that was to be started has been, where that is limited.
+    /// Whether all of a limited number of I/Os have been started.
     #[inline]
     pub(super) fn is_exhausted(&self) -> bool {
         S::BOUNDED && self.schedule.is_done()
     }
 
-    /// Whether the last of a limited number of I/Os has just started. Says so once.
+    /// Whether the last of a limited number of I/Os has just started. Returns true once.
     #[inline]
     pub(super) fn begins_to_drain(&mut self) -> bool {
         let begins = self.supply == Supply::Lasts && self.is_exhausted();
@@ -279,7 +279,7 @@ impl<'a, S: Schedule> Starter<'a, S> {
         begins
     }
 
-    /// Whether a limited number of I/Os is done, with so many in flight. Says so once.
+    /// Whether a limited number of I/Os is done, with this many in flight. Returns true once.
     #[inline]
     pub(super) fn becomes_done(&mut self, in_flight: u64) -> bool {
         let done =
@@ -290,7 +290,7 @@ impl<'a, S: Schedule> Starter<'a, S> {
         done
     }
 
-    /// The worker gives up. Says whether somebody would wait for what it will never do.
+    /// The worker gives up. Returns whether others would wait for I/Os that it will never do.
     pub(super) fn give_up(&mut self) -> bool {
         let waits = S::BOUNDED && self.supply != Supply::Done && self.schedule.is_limited();
         if waits {
@@ -306,7 +306,7 @@ fn io(slot: u32, request: &Request) -> Io {
     Io { slot, target, direction, offset: request.offset, length: request.length() }
 }
 
-/// Queues I/Os some of which are trims.
+/// Queues I/Os of which some are trims.
 #[inline(never)]
 fn queue_with_trims(slots: &[u32], requests: &[Request], backend: &mut impl Backend) {
     for (&slot, request) in slots.iter().zip(requests) {

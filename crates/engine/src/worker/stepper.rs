@@ -1,5 +1,5 @@
-//! A worker whose turns somebody else gives it, who waits for several workers at once in one virtual
-//! time.
+//! A worker whose iterations run under a caller, which waits for several workers at once in one
+//! virtual time.
 
 use fathom_core::Instant;
 use fathom_core::measure::Tally;
@@ -9,38 +9,38 @@ use crate::backend::Backend;
 use crate::pattern::Source;
 use crate::schedule::Schedule;
 
-/// Takes its turns in halves, between which its caller waits.
+/// Runs its iterations in halves, between which its caller waits.
 pub(crate) trait InTurns<B> {
-    /// The first half of a turn: starts what is due, and says until when to wait for what it has in
-    /// flight. Nothing when the worker is done.
+    /// The first half of an iteration: starts the I/Os that are due, and says until when to wait
+    /// for those in flight. None when the worker is done.
     fn begin(&mut self, backend: &mut B) -> Option<Instant>;
 
-    /// The second half: takes what came back.
+    /// The second half: takes the completions.
     fn end(&mut self, backend: &mut B);
 
-    /// Whether what comes back before the deadline may be taken at the deadline: it starts nothing, and
-    /// has a stamp of its own.
+    /// Whether completions before the deadline may be taken at the deadline: they start nothing,
+    /// and have their own stamps.
     fn is_patient(&self) -> bool;
 
-    /// Closes the intervals that ended by now, before what came back now is taken.
+    /// Closes the intervals that ended by now, before the completions of now are taken.
     fn catch_up(&mut self, now: Instant);
 
-    /// Has the window end there, which is now, unless it ended before.
+    /// Ends the window there, which is now, unless it ended before.
     fn end_window(&mut self, end: Instant);
 
-    /// What it leaves, once it is done.
+    /// Its results, once it is done.
     fn outcome(self: Box<Self>) -> Outcome;
 }
 
-/// A worker between its turns.
+/// A worker between its iterations.
 pub(crate) struct Stepper<'a, S, K> {
     state: Loop<'a, S, K>,
-    /// When its last turn ended.
+    /// When its last iteration ended.
     now: Instant,
 }
 
 impl<'a, S: Schedule, K: Sink> Stepper<'a, S, K> {
-    /// A worker that has had no turn yet. Its first one is at the start of its timetable.
+    /// A worker before its first iteration, which is at the start of its timetable.
     pub(crate) fn new(
         job: &'a Assignment<'a>,
         schedule: S,
@@ -71,7 +71,7 @@ impl<B: Backend, S: Schedule, K: Sink> InTurns<B> for Stepper<'_, S, K> {
     }
 
     fn is_patient(&self) -> bool {
-        // With a free slot, an open loop waits for the next arrival and for nothing else.
+        // With a free slot, an open loop waits only for the next arrival.
         let waits_for_arrivals = S::OPEN && !S::BOUNDED && !S::RESTS;
         waits_for_arrivals && self.state.is_free() && !self.state.is_after()
     }
