@@ -1,5 +1,5 @@
-//! What every renderer reads out of a document, and how a figure is written: one place, so that the
-//! same number looks the same in the terminal, in the table and in the chart.
+//! The figures that every renderer reads out of a document, and their formats: in one place, so
+//! that the same number looks the same in the terminal, in the table and in the chart.
 
 use fathom_core::calibration::Demand;
 pub use fathom_core::count;
@@ -26,7 +26,7 @@ pub fn significant(value: f64) -> String {
 
 /// A time with three significant digits, in the unit of its magnitude.
 pub fn time(ns: f64) -> String {
-    // The borders lie where rounding to three digits would reach the next unit.
+    // The limits are where rounding to three digits would reach the next unit.
     match ns {
         n if n < 999.5 && n.fract() == 0.0 => format!("{n:.0} ns"),
         n if n < 999.5 => format!("{} ns", significant(n)),
@@ -54,12 +54,12 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// A rate as the label of an axis: nothing is 0 and not 0.00.
+/// A rate as the label of an axis: zero is 0 and not 0.00.
 pub fn axis_rate(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { short_rate(value) }
 }
 
-/// What may not be known, as it is written.
+/// The text for a value that may be unknown.
 pub fn or_unknown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
@@ -88,13 +88,13 @@ pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         100.0 => "100 %".to_owned(),
-        // Nearly nothing and nearly everything are told apart from nothing and everything.
+        // Values close to 0 and to 1 differ from 0 and 1.
         p if p.abs() < 9.95 || (99.0..100.0).contains(&p) => format!("{:.1} %", p.min(99.9)),
         p => format!("{p:.0} %"),
     }
 }
 
-/// A half-width in percent of its value: "±3%"; nothing when there is none.
+/// A half-width in percent of its value: "±3%"; empty if there is none.
 pub fn plus_minus(estimate: Option<&Estimate>) -> String {
     let share = estimate.and_then(|e| Some(e.half_width? / e.value * 100.0));
     match share {
@@ -102,7 +102,7 @@ pub fn plus_minus(estimate: Option<&Estimate>) -> String {
         Some(p) if p < 0.05 => "±0%".to_owned(),
         Some(p) if p < 0.95 => format!("±{p:.1}%"),
         Some(p) if p <= 100.0 => format!("±{p:.0}%"),
-        // It says that the value is not known, and by how much does not matter.
+        // It means that the value is not known; the digits do not matter.
         Some(_) => "±>100%".to_owned(),
         None => String::new(),
     }
@@ -114,7 +114,8 @@ pub fn io_wq_cpu(counters: &Counters) -> Option<String> {
     Some(time(cpu as f64))
 }
 
-/// Who else had the CPUs, and how long the workers waited for one, where the result tells.
+/// Other users of the CPUs, and how long the workers waited for a CPU, if the result has these
+/// figures.
 pub fn others_cpu(counters: &Counters, workers: &[Worker]) -> Option<String> {
     let busy: u64 = counters.cpus.iter().map(|cpu| cpu.user_ns + cpu.kernel_ns).sum();
     let idle: u64 = counters.cpus.iter().map(|cpu| cpu.idle_ns + cpu.steal_ns).sum();
@@ -171,7 +172,7 @@ impl<'a> TrialPart<'a> {
         (0..count).map(move |stream| Self { trial, stream: Some(stream) })
     }
 
-    /// What people call the stream; "all streams" for all.
+    /// The stream's name; "all streams" for all.
     pub fn name(&self) -> &'a str {
         match self.stream {
             Some(stream) => &self.trial.point.streams[stream as usize].name,
@@ -184,7 +185,7 @@ impl<'a> TrialPart<'a> {
         self.stream.is_none_or(|own| own == stream)
     }
 
-    /// What was to be done.
+    /// The point.
     pub fn loads(&self) -> impl Iterator<Item = &'a Stream> {
         let part = *self;
         let streams = (0u32..).zip(&self.trial.point.streams);
@@ -202,7 +203,7 @@ impl<'a> TrialPart<'a> {
         self.loads().any(|stream| stream.pacing.is_open())
     }
 
-    /// Which directions its load has: those that were asked for, and those that happened.
+    /// The directions of its load: those that were asked for, and those that happened.
     pub fn directions(&self) -> Vec<Direction> {
         let asked = |direction| self.loads().any(|stream| stream.does(direction));
         let happened = |direction| {
@@ -260,7 +261,7 @@ impl<'a> TrialPart<'a> {
     }
 }
 
-/// Which directions a trial's load has.
+/// The directions of a trial's load.
 pub fn directions(trial: &Trial) -> Vec<Direction> {
     TrialPart::whole(trial).directions()
 }
@@ -282,7 +283,7 @@ pub struct Summary {
     pub iops: Option<Estimate>,
     /// Bytes per second.
     pub bandwidth: Option<Estimate>,
-    /// Response time at the quantiles that were asked for; in a closed loop the service time.
+    /// Response time at the requested quantiles; in a closed loop the service time.
     pub quantiles: Vec<Option<Estimate>>,
 }
 
@@ -311,19 +312,18 @@ pub fn iops_deviation(trial: &Trial, direction: Option<Direction>) -> Option<f64
     }
 }
 
-/// What the load generator could have done in a trial.
+/// The load generator's ceiling for a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceiling {
     /// I/Os per second with nothing behind the backend.
     pub iops: f64,
-    /// How many times as many that are as the trial did; none if it did none.
+    /// The ceiling as a multiple of the trial's rate; none if the trial did no I/O.
     pub times: Option<f64>,
-    /// What was behind the backend instead.
+    /// The target of the calibration.
     pub target: NullTarget,
 }
 
-/// What the load generator could have done with a trial's workers and queue depth; none where it is
-/// not known.
+/// The load generator's ceiling with a trial's workers and queue depth; none if it is not known.
 pub fn ceiling(document: &Document, trial: &Trial) -> Option<Ceiling> {
     let host = document.header.host.as_ref()?;
     let ceiling = host.ceiling.as_ref().filter(|ceiling| ceiling.backend == trial.backend)?;
@@ -365,7 +365,7 @@ pub fn ceiling_in_words(ceiling: &Ceiling, trial: &Trial) -> String {
     )
 }
 
-/// "42 times as many", "1.3 times as many"; two digits are all that it is good for.
+/// "42 times as many", "1.3 times as many"; two digits are all that its precision allows.
 pub fn times_as_many(times: f64) -> String {
     let text = match times {
         t if t < 9.95 => format!("{t:.1}"),
@@ -378,7 +378,7 @@ pub fn times_as_many(times: f64) -> String {
     format!("{text} times as many")
 }
 
-/// What stands in the place of a device when the generator is measured by itself.
+/// The stand-in for a device when the generator is measured by itself.
 pub fn null_target(target: NullTarget) -> &'static str {
     match target {
         NullTarget::NopRing => "a ring that does nothing",
@@ -400,7 +400,7 @@ pub fn mix(read_share: f64) -> String {
     }
 }
 
-/// Which loop it was: every output says so.
+/// The loop: every output says it.
 pub fn pacing(stream: &Stream) -> String {
     let rests = stream.rests_in_words();
     match stream.pacing {
@@ -440,7 +440,7 @@ pub fn counted_workers(number: u64) -> String {
     if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
 }
 
-/// What a stream does, in one sentence without its pace.
+/// The work of a stream, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
     let mut each: Vec<String> = stream.each_kind().iter().map(shape).collect();
     match stream.parts.is_empty() {
@@ -467,7 +467,7 @@ pub fn load(stream: &Stream) -> String {
     }
 }
 
-/// Where its I/Os go, what they are and how large.
+/// The pattern, the directions and the sizes of its I/Os.
 fn shape(stream: &Stream) -> String {
     let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
     let zones = if stream.zones { ", in a zone for each worker" } else { "" };
@@ -480,7 +480,7 @@ fn shape(stream: &Stream) -> String {
     )
 }
 
-/// The names of its patterns: one, or one for each region or part where they differ.
+/// The names of its patterns: one, or one for each region or part if they differ.
 pub fn pattern_names(stream: &Stream) -> String {
     let each = stream.each_kind();
     let mut names: Vec<String> = each.iter().map(|one| pattern_name(&one.pattern)).collect();
@@ -488,9 +488,9 @@ pub fn pattern_names(stream: &Stream) -> String {
     names.join(" + ")
 }
 
-/// ", targets drawn 70 % / 30 %"; nothing where they take turns.
+/// ", targets drawn 70 % / 30 %"; empty if they alternate.
 fn weights(weights: &[f64]) -> String {
-    /// More would be a sentence that nobody reads.
+    /// A longer sentence would not be read.
     const SHOWN: usize = 8;
     let total: f64 = weights.iter().sum();
     let share = |weight: &f64| format!("{} %", (weight * 1000.0 / total).round() / 10.0);
@@ -504,8 +504,8 @@ fn weights(weights: &[f64]) -> String {
     }
 }
 
-/// "50 % compressible, 30 % duplicates", "zeros", "the bytes 00ff"; nothing for the default, which is
-/// random bytes that are unlike each other.
+/// "50 % compressible, 30 % duplicates", "zeros", "the bytes 00ff"; empty for the default, which is
+/// unique random bytes.
 pub fn payload(payload: &Payload) -> Option<String> {
     let percent = |share: f64| (share * 1e4).round() / 1e2;
     let compressible = |share| format!("{} % compressible", percent(share));
@@ -529,7 +529,7 @@ pub fn payload(payload: &Payload) -> Option<String> {
     })
 }
 
-/// "fdatasync after 4 writes"; none where nothing was flushed.
+/// "fdatasync after 4 writes"; none if there were no flushes.
 pub fn flush(stream: &Stream) -> Option<String> {
     let flush = stream.flush?;
     let call = if flush.data_only { "fdatasync" } else { "fsync" };
@@ -542,7 +542,7 @@ pub fn flush(stream: &Stream) -> Option<String> {
 }
 
 /// Where a stream's workers ran: "workers tied to CPUs 0-3, 8, I/O priority idle, large pages";
-/// nothing where nothing was said.
+/// empty if nothing was set.
 pub fn workplace(stream: &Stream) -> Option<String> {
     let workers = match stream.workers {
         Workers::PerTarget(each) => each as usize * stream.regions.len(),
@@ -565,7 +565,7 @@ pub fn workplace(stream: &Stream) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Numbers in their order, those that follow one another as a range: "0-3, 8, 10".
+/// Numbers in their order, consecutive ones as a range: "0-3, 8, 10".
 fn in_a_row(numbers: &[u32]) -> String {
     let rows = numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next));
     let shown = |row: &[u32]| match row {
@@ -575,8 +575,8 @@ fn in_a_row(numbers: &[u32]) -> String {
     rows.map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// What the length of the window is followed by where it is not what was asked for:
-/// " of 30 s, interrupted", " of at most 30 s".
+/// The text after the window's length if it is not the requested one: " of 30 s, interrupted", " of
+/// at most 30 s".
 pub fn asked(trial: &Trial) -> String {
     let asked = Span(trial.point.window_ns);
     match (trial.interrupted, trial.ended_early) {
@@ -602,14 +602,14 @@ pub fn before_and_after(trial: &Trial) -> String {
     }
 }
 
-/// How the I/Os reached the target, and what carried them.
+/// The access of the I/Os to the target, and their backend.
 pub fn way(trial: &Trial) -> String {
     match trial.backend {
         BackendKind::Sim => trial.backend_reason.clone(),
         backend => {
             let way = match same_access(trial) {
                 Some(way) => format!("{way} "),
-                // Then it stands with each of them.
+                // Then each of them has it.
                 None => String::new(),
             };
             format!("{way}through {} ({})", backend.name(), trial.backend_reason)
@@ -617,14 +617,15 @@ pub fn way(trial: &Trial) -> String {
     }
 }
 
-/// How the I/Os of all streams reached their targets, where that is the same.
+/// The access of the I/Os of all streams to their targets, if it is the same.
 pub fn same_access(trial: &Trial) -> Option<String> {
     let streams = &trial.point.streams;
     let first = streams.first()?.access;
     streams.iter().all(|stream| stream.access == first).then(|| first.to_string())
 }
 
-/// What a stream does and how, in a sentence; its access only where it differs from the others'.
+/// The work of a stream and its access, in a sentence; the access only if it differs from the
+/// others'.
 pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
     let access = match same_access(trial) {
         Some(_) => String::new(),
@@ -634,7 +635,7 @@ pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
     format!("{}; {}; {}{access}{place}", load(stream), pacing(stream), workers(stream))
 }
 
-/// What the step did, and how deep its queue was.
+/// The work of a step, and its queue depth.
 pub fn names(trial: &Trial) -> (String, String) {
     match trial.point.streams.as_slice() {
         [stream] => {
@@ -663,13 +664,14 @@ pub fn names(trial: &Trial) -> (String, String) {
 /// A finding of one or several trials.
 #[derive(Clone, Debug)]
 pub struct Doubt<'a> {
-    /// As the first of them has it.
+    /// In the words of the first of them.
     pub finding: &'a Finding,
-    /// Whose it is, in words that go before the evidence; empty when there is only one trial.
+    /// Its trials, in words before the evidence; empty if there is only one trial.
     pub whose: String,
 }
 
-/// The codes of the checks that this machine could not make and another one could, each once.
+/// The codes of the checks that this machine could not make and another one could, without
+/// repetition.
 pub fn missing_checks<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Vec<&'t str> {
     let missing = |trial: &'t Trial| trial.unchecked.iter().filter(|one| one.missing);
     let mut codes: Vec<&str> =
@@ -679,8 +681,8 @@ pub fn missing_checks<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Vec<&'
     codes
 }
 
-/// ", 4 checks not made": what a verdict of sound leaves open, because this machine does not tell what
-/// another one would; empty where nothing is. One check that is missing in several trials is one.
+/// ", 4 checks not made": the checks that a verdict of sound leaves open because this machine could
+/// not make them; empty if there are none. One check that is missing in several trials counts once.
 pub fn left_open<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> String {
     match missing_checks(trials).len() {
         0 => String::new(),
@@ -689,8 +691,9 @@ pub fn left_open<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> String {
     }
 }
 
-/// Every finding once, with the trials that have it; the gravest first. One that is graver in some
-/// trials than in others is told of each by itself: what is void is not what is suspect.
+/// Every finding once, with the trials that have it; the gravest first. A finding with a different
+/// severity in some trials is reported separately for each severity: void is not the same as
+/// suspect.
 pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     let mut groups: Vec<Vec<(usize, &'t Finding)>> = Vec::new();
     for (place, trial) in trials.iter().enumerate() {
@@ -720,7 +723,7 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     doubts
 }
 
-/// What one of several trials is called: an experiment's trials have their places, the steps of others
+/// The name of one of several trials: an experiment's trials have their places, the steps of others
 /// follow each other.
 pub fn trial_word(trials: &[Trial]) -> &'static str {
     let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
@@ -751,9 +754,8 @@ pub fn target_name(document: &Document, target: u32) -> &str {
     document.header.targets.get(target as usize).map_or("?", |target| target.name.as_str())
 }
 
-/// What people call the place that a target stands for: its folder, if the target is a scratch file
-/// that is gone by the time that anybody reads of it. The folder has its whole path, because "." says
-/// nothing to who reads it elsewhere.
+/// The name of a target's place: its folder, if the target is a scratch file that is gone by the
+/// time of reading. The folder has its whole path, because "." means nothing to a reader elsewhere.
 pub fn place_name(target: &Target) -> &str {
     match target.path.rsplit_once('/') {
         Some((folder, file)) if file.starts_with(".fathom-scratch") => match folder {
@@ -764,7 +766,7 @@ pub fn place_name(target: &Target) -> &str {
     }
 }
 
-/// The names of what was measured, as titles have them.
+/// The names of the targets, as in titles.
 pub fn place_names(document: &Document) -> Vec<&str> {
     let header = &document.header;
     match &header.imported {
@@ -774,7 +776,7 @@ pub fn place_names(document: &Document) -> Vec<&str> {
     }
 }
 
-/// What is known of results that another program measured, in a sentence.
+/// The facts about results of another program, in a sentence.
 pub fn source(source: &Source) -> String {
     let when = source.measured.as_ref().map_or(String::new(), |when| format!(", {when}"));
     format!(
@@ -829,7 +831,7 @@ fn geometry(layer: &crate::document::Layer) -> Vec<String> {
     parts
 }
 
-/// What a trial that was to move a fixed amount did, in a line; none of any other.
+/// The result of a trial with a fixed amount, in a line; none for any other.
 pub fn completed(trial: &Trial) -> Option<String> {
     let [stream] = trial.point.streams.as_slice() else { return None };
     stream.limit?;
@@ -842,8 +844,8 @@ pub fn completed(trial: &Trial) -> Option<String> {
     fathom_core::experiment::completed(direction, trial.total(None).bytes.0, trial.window())
 }
 
-/// The lines of all trials that were to move a fixed amount, in the order in which they ran, each with
-/// the number of the trial and where it stands: "7: random, 256k, 1/worker, 8 workers".
+/// The lines of all trials with a fixed amount, in the order in which they ran, each with the
+/// number of the trial and its place: "7: random, 256k, 1/worker, 8 workers".
 pub fn runs(document: &Document) -> Vec<(String, String)> {
     let label = |one: &Coordinate| match (one.axis.as_str(), one.label.as_str()) {
         ("workers", "1") => "1 worker".to_owned(),
@@ -917,7 +919,7 @@ pub fn clock(clock: &Clock) -> String {
     )
 }
 
-/// What the times of a part's tables are.
+/// The kind of times in the tables of a part.
 pub fn time_name(part: TrialPart<'_>) -> &'static str {
     if part.is_open() { "response time" } else { "service time" }
 }
@@ -930,7 +932,7 @@ pub fn memory(bytes: Bytes) -> String {
     }
 }
 
-/// The command line as it can be typed again.
+/// The command line in a form that can be typed again.
 pub fn command_line(words: &[String]) -> String {
     words.iter().map(|word| typed_word(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,6 @@
-//! A page as Markdown, for issues and wikis: the dialect of GitHub, which others read as well. Letters
-//! of a name that would be markup are escaped, and pictures in letters stand in blocks of code.
+//! A page as Markdown, for issues and wikis: GitHub's dialect, which other programs read as well.
+//! Characters of a name that would be markup are escaped, and character graphics are in code
+//! blocks.
 
 use fathom_core::{markup, printable};
 
@@ -20,7 +21,7 @@ pub fn document(document: &Document, level: Level) -> String {
     out
 }
 
-/// What the result is worth, first of all.
+/// The verdict, first of all.
 fn outcome(out: &mut String, outcome: &Outcome) {
     let (name, sentence) = (escape(&outcome.name), escape(&outcome.sentence));
     paragraph(out, &format!("> **{name}:** {sentence}"));
@@ -96,7 +97,7 @@ fn remarks(out: &mut String, remarks: &[Remark]) {
     );
 }
 
-/// A heading with what belongs to it; it is closed if it is folded.
+/// A heading with its section; it is closed if it is folded.
 fn section(out: &mut String, section: &Section, depth: usize) {
     let verdict = section.verdict.map_or(String::new(), |verdict| format!(" ({})", verdict.name()));
     match section.folded {
@@ -140,7 +141,7 @@ fn table(out: &mut String, table: &Table) {
     }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 fn entry(entry: &Entry) -> String {
     match entry {
         Entry::Words(text) => escape(text),
@@ -156,7 +157,7 @@ fn entry(entry: &Entry) -> String {
     }
 }
 
-/// What letters can show of a chart, as the terminal shows it.
+/// The character graphics for a chart, as in the terminal.
 fn chart(out: &mut String, chart: &Chart) {
     let drawn = chart.panels.iter().any(|panel| match &panel.plot {
         Plot::Heat(heat) => !heat.written,
@@ -167,14 +168,15 @@ fn chart(out: &mut String, chart: &Chart) {
     }
 }
 
-/// Text as it is, below a fence that it cannot end.
+/// Unchanged text, inside a fence that it cannot end.
 fn code(out: &mut String, text: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     paragraph(out, &format!("{fence}text\n{}\n{fence}", text.trim_matches('\n')));
 }
 
-/// Text in a line, without markup: neither Markdown's nor HTML's, and nothing that breaks a table.
+/// Text in a line, without markup: neither Markdown's nor HTML's, and without anything that breaks
+/// a table.
 fn escape(text: &str) -> String {
     let text = printable(text);
     let text = text.trim();
@@ -191,7 +193,7 @@ fn escape(text: &str) -> String {
     guarded(&begun(out))
 }
 
-/// A text whose beginning is not taken for a list, a heading or a rule.
+/// A text whose beginning does not form a list, a heading or a rule.
 fn begun(text: String) -> String {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let at = text.len() - rest.len();
@@ -203,8 +205,7 @@ fn begun(text: String) -> String {
     }
 }
 
-/// A text that calls nobody and links to nothing: a comment that is not shown parts the sign from the
-/// name.
+/// A text without mentions and links: an invisible comment separates the sign from the name.
 fn guarded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

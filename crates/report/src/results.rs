@@ -1,5 +1,5 @@
-//! The trials of an experiment by their places: those at one place are repeats of each other and have
-//! common figures. Tables and charts of every kind are arranged by it.
+//! The trials of an experiment by their places: those at one place are repeats of each other and
+//! have common figures. Tables and charts of every kind use this arrangement.
 
 use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate, Slice};
@@ -29,29 +29,29 @@ pub type Numbered<'a> = Vec<(usize, &'a Trial)>;
 /// All trials at one place.
 #[derive(Debug)]
 pub struct Spot<'a> {
-    /// Where it lies, for each axis.
+    /// Its place, for each axis.
     pub coordinates: Vec<Coordinate>,
     /// The places of these labels on their axes.
     pub steps: Vec<usize>,
     /// The trials with their numbers, from 1.
     pub trials: Numbered<'a>,
-    /// The figures of all that are not void; of the void ones where there are no others.
+    /// The figures of all trials that are not void; of the void ones if there are no others.
     pub summary: Summary,
     /// The mean and the largest response time of the same trials, in nanoseconds.
     pub mean_and_max: Option<(f64, u64)>,
     /// The gravest verdict.
     pub verdict: Verdict,
-    /// How many trials the figures rest on.
+    /// The number of trials behind the figures.
     pub counted: usize,
 }
 
 impl<'a> Results<'a> {
-    /// The trials of these roles; none where they have no coordinates.
+    /// The trials of these roles; none if they have no coordinates.
     pub fn of(document: &'a Document, roles: &[Role]) -> Self {
         Self::of_those(document, |trial| roles.contains(&trial.place.role))
     }
 
-    /// The trials that are wanted; none where they have no coordinates.
+    /// The requested trials; none if they have no coordinates.
     pub fn of_those(document: &'a Document, wanted: impl Fn(&Trial) -> bool) -> Self {
         let wanted = document
             .trials
@@ -91,7 +91,7 @@ impl<'a> Results<'a> {
         Self { axes, spots }
     }
 
-    /// What a value on an axis is drawn at: itself where all its values are numbers that its scale can
+    /// The position of a value on an axis: itself if all values are numbers that the scale can
     /// show, otherwise its place.
     pub fn position(&self, axis: usize, spot: &Spot<'_>) -> f64 {
         match (self.is_numeric(axis), spot.coordinates[axis].value) {
@@ -123,7 +123,8 @@ impl<'a> Results<'a> {
         ticks
     }
 
-    /// Whether the results have blocks of different sizes, so that IOPS do not tell their bandwidth.
+    /// Whether the results have blocks of different sizes, so that IOPS do not determine their
+    /// bandwidth.
     pub fn blocks_differ(&self) -> bool {
         let mut all = self.blocks();
         let first = all.next();
@@ -161,7 +162,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Whether no trial of it measured what was asked.
+    /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
         self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
     }
@@ -173,7 +174,7 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// Those that are not void; the void ones where there are no others.
+/// The trials that are not void; the void ones if there are no others.
 fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
     let all = trials.iter().map(|(_, trial)| *trial);
     let worth: Vec<&Trial> = all.clone().filter(|trial| trial.verdict != Verdict::Void).collect();
@@ -186,11 +187,11 @@ fn is_sweep(document: &Document) -> bool {
     matches!(found, Some(Found::Sweep(_)))
 }
 
-/// Gives each figure the half-width that the conclusions know it by: what repeats differ by is taken from
-/// all results together, because few repeats of one say little about it, and the intervals hold for all
+/// Gives each figure the half-width that the conclusions use: the scatter of repeats comes from all
+/// results together, because few repeats of one say little about it, and the intervals hold for all
 /// of them at once. So a percentile is known no better than its repeats agree.
 fn know_together(spots: &mut [Spot<'_>]) {
-    // As there: what is void counts only where all is.
+    // As in the conclusions: void trials count only if all are void.
     let all_are = spots.iter().all(Spot::is_void);
     let summaries: Vec<Vec<Summary>> = spots
         .iter()
@@ -255,8 +256,8 @@ pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
             let seconds = trial.window().as_secs_f64().max(f64::MIN_POSITIVE);
             of(&trial.total(None)) as f64 / seconds
         });
-        // Repeats that lie further apart than each of them was restless say how well it is known.
-        // Fewer than four say nothing about it.
+        // The scatter of repeats counts if it is larger than the scatter within each of them. Fewer
+        // than four repeats say nothing about it.
         let apart = stats::mean(&each.collect::<Vec<f64>>()).and_then(|mean| mean.half_width);
         let half_width = wider(estimate.half_width, apart);
         Some(Estimate { half_width, ..estimate })
@@ -293,7 +294,7 @@ fn known_axes(document: &Document) -> Option<Vec<Axis>> {
     }
 }
 
-/// The axes that the trials lie on, where nothing else names them.
+/// The axes of the trials, if they are not named elsewhere.
 fn axes_of(trials: &[(usize, &Trial)]) -> Vec<Axis> {
     let mut axes: Vec<(Axis, Vec<Option<f64>>)> = Vec::new();
     for coordinate in trials.iter().flat_map(|(_, trial)| &trial.place.coordinates) {
@@ -316,7 +317,7 @@ fn axes_of(trials: &[(usize, &Trial)]) -> Vec<Axis> {
         axis.scale = match numbers {
             None => Scale::Categories,
             Some(numbers) => {
-                // In the order of their values, however the search came by them.
+                // In the order of their values, independent of the order of the search.
                 let mut both: Vec<(f64, String)> =
                     numbers.iter().copied().zip(axis.labels.drain(..)).collect();
                 both.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -329,7 +330,7 @@ fn axes_of(trials: &[(usize, &Trial)]) -> Vec<Axis> {
     finished.collect()
 }
 
-/// Octaves apart, or steps: what the numbers themselves look like.
+/// Octaves apart, or steps: decided from the numbers themselves.
 fn scale_of(numbers: &[f64]) -> Scale {
     let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = numbers.iter().copied().fold(0.0, f64::max);
@@ -339,7 +340,7 @@ fn scale_of(numbers: &[f64]) -> Scale {
     }
 }
 
-/// A trial's coordinates in the order of the axes; none if it lacks one.
+/// A trial's coordinates in the order of the axes; none if one is missing.
 fn place_on(axes: &[Axis], trial: &Trial) -> Option<Vec<Coordinate>> {
     let of = |axis: &Axis| trial.place.coordinates.iter().find(|one| one.axis == axis.name);
     axes.iter().map(|axis| of(axis).cloned()).collect()

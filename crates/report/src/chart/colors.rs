@@ -1,12 +1,12 @@
 //! Colors that people with any kind of color vision can tell apart, on white and on black.
 
-/// Eight colors for series: Okabe and Ito, "Color Universal Design" (2008), with a darker yellow, so
-/// that it can be seen on white.
+/// Eight colors for series: Okabe and Ito, "Color Universal Design" (2008), with a darker yellow,
+/// which can be seen on white.
 pub const SERIES: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6d00", "#4b5768"];
 
-/// Viridis (Smith and van der Walt, 2015, CC0) at equal distances, dark and low first: it is read in
-/// gray and with any color vision.
+/// Viridis (Smith and van der Walt, 2015, CC0) at equal distances, dark and low first: it can be
+/// read in gray and with any color vision.
 const VIRIDIS: [[u8; 3]; 11] = [
     [68, 1, 84],
     [72, 36, 117],

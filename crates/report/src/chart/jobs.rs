@@ -6,26 +6,26 @@ use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Sh
 use crate::document::{Document, IoDirection, Job, JobFlow, JobsFound};
 use crate::figures;
 
-/// The percentiles that are drawn, and stand in the tables.
+/// The percentiles in the charts and in the tables.
 pub const QUANTILES: [Quantile; 4] =
     [Quantile(0.5), Quantile(0.95), Quantile(0.99), Quantile(0.999)];
 
-/// More jobs than this are not labeled one by one.
+/// With more jobs than this, not every job has a label.
 const LABELED: usize = 24;
 
-/// More numbers than this are not labeled one by one: the ticks are round.
+/// With more numbers than this, not every number has a label: the ticks are round.
 const NAMED: usize = 12;
 
-/// Where a job is drawn, and whether its place is a number of its own.
+/// The place of a job, and whether it is a number from its name.
 struct Places {
     numeric: bool,
     at: Vec<f64>,
 }
 
-/// What is read of a flow.
+/// The figures of a flow.
 type FlowFigure<'f> = &'f dyn Fn(&JobFlow) -> Option<f64>;
 
-/// All charts of jobs; none where no job did anything.
+/// All charts of jobs; none if no job did any I/O.
 pub fn charts(document: &Document, found: &JobsFound) -> Vec<Chart> {
     let places = Places::of(found);
     let by = document.header.imported.as_ref().map_or("", |source| source.program.as_str());
@@ -66,7 +66,7 @@ pub fn charts(document: &Document, found: &JobsFound) -> Vec<Chart> {
 }
 
 impl Places {
-    /// The number that a job is named after, where all are: Diskplorer names them after their queue
+    /// The number in a job's name, if all jobs have one: Diskplorer names them by their queue
     /// depth. Otherwise its place in the list.
     fn of(found: &JobsFound) -> Self {
         let number = |job: &Job| job.name.trim().parse::<f64>().ok().filter(|n| n.is_finite());
@@ -99,7 +99,7 @@ impl Places {
             true => {
                 let room = (last / first).powf(0.06);
                 let names = found.jobs.iter().map(|job| job.name.trim().to_owned());
-                // Many names would stand in each other's way.
+                // Many names would overlap.
                 let ticks = match self.at.len() <= NAMED {
                     true => self.at.iter().copied().zip(names).collect(),
                     false => super::labeled(super::log_ticks(first, last)),
@@ -133,12 +133,12 @@ fn throughput(found: &JobsFound, places: &Places, title: &str, of: FlowFigure<'_
     }
 }
 
-/// The percentiles of a direction; none where none is known.
+/// The percentiles of a direction; none if none is known.
 fn times(found: &JobsFound, places: &Places, direction: IoDirection) -> Option<Panel> {
     let series = QUANTILES.into_iter().enumerate().filter_map(|(nth, quantile)| {
         let of = |flow: &JobFlow| flow.service_time.at(quantile).map(|ns| ns / 1e6);
         let dots = dots(found, places, direction, &of);
-        // Bars of times would have to begin at zero, where the axis has none.
+        // Bars of times would have to begin at zero, which this axis does not have.
         let form = match places.form(nth) {
             Form::Bars => Form::Dots(Shape::nth(nth)),
             form => form,
@@ -173,7 +173,7 @@ fn dots(
     .collect()
 }
 
-/// All that was told of a job in one direction, line by line.
+/// All facts about a job in one direction, line by line.
 fn about(job: &Job, flow: &JobFlow) -> String {
     let mut lines = Vec::from([format!("{}, {}s", job.name, flow.direction_name())]);
     lines.extend(flow.iops.map(|iops| format!("{} IOPS", figures::rate(iops))));

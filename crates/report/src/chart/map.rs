@@ -6,19 +6,19 @@ use super::{Chart, Cover, Heat, HeatCell, Panel, Plot};
 use crate::document::{CellKind, Document, MapCell, MapFound};
 use crate::figures::{self, plus_minus};
 
-/// What the times of a map are, and how its loads came to be, as far as that is known.
+/// The meaning of a map's times, and the origin of its loads, as far as they are known.
 pub struct Told {
-    /// What the surfaces show: "response time".
+    /// The figure of the surfaces: "response time".
     pub time: &'static str,
     /// How it was measured, as the end of a sentence.
     pub how: &'static str,
 }
 
 impl Told {
-    /// Of this map: fathom's own, also where it comes back from an export, or another program's.
+    /// For this map: fathom's own, even if it comes back from an export, or another program's.
     pub fn of(document: &Document) -> Self {
         let source = document.header.imported.as_ref();
-        // An export bears the name of who measured it.
+        // An export has the name of the program that measured it.
         match source.is_none_or(|source| source.program.starts_with("fathom ")) {
             true => Self { time: "response time", how: "open loops" },
             false => Self {
@@ -98,7 +98,7 @@ pub fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
     }
 }
 
-/// What the marks of its cells mean.
+/// The meaning of its cells' marks.
 fn signs(found: &MapFound) -> Vec<(Option<Cover>, &'static str)> {
     let is = |kind| found.cells.iter().any(|cell| cell.kind == kind);
     let mut signs = Vec::from([(Some(Cover::Dot), "measured")]);

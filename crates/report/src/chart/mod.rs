@@ -1,5 +1,5 @@
-//! What the charts of an experiment show, in no renderer's terms: the page for the browser and the
-//! images are drawn from the same figures, so they cannot say different things.
+//! The charts of an experiment, independent of any renderer: the page for the browser and the
+//! images are drawn from the same figures, so they cannot differ.
 
 mod colors;
 pub mod jobs;
@@ -13,31 +13,31 @@ pub use colors::{SERIES, scale_color, scale_stops};
 use crate::document::{Document, Found, Role, Verdict};
 use crate::results::Results;
 
-/// A chart: one plot, or several that are read together.
+/// A chart: one plot, or several that belong together.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What files and elements are named by: "iops".
+    /// The name in files and elements: "iops".
     pub name: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What is drawn, in which unit and from which loop.
+    /// The figure, its unit and the loop.
     pub caption: String,
     /// Its plots. They have the same axes.
     pub panels: Vec<Panel>,
-    /// Whether only one of its plots is looked at at a time, where one can choose.
+    /// Whether only one of its plots is shown at a time, if the reader can choose.
     pub one_at_a_time: bool,
 }
 
 /// One plot of a chart.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What tells it from the others; empty for a single one.
+    /// What distinguishes it from the others; empty for a single one.
     pub title: String,
-    /// What is drawn.
+    /// Its content.
     pub plot: Plot,
 }
 
-/// What is drawn.
+/// The content of a plot.
 #[derive(Clone, Debug)]
 pub enum Plot {
     /// Lines, dots and bars on two axes.
@@ -49,37 +49,37 @@ pub enum Plot {
 /// Lines, dots and bars.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// The axis to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// What stands out behind everything: a stretch of the axis to the right, with its meaning.
+    /// A highlighted stretch of the horizontal axis behind everything, with its meaning.
     pub band: Option<(f64, f64)>,
-    /// What is drawn, the last on top.
+    /// The series, the last on top.
     pub series: Vec<Series>,
 }
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// Its figure, with the unit.
     pub title: String,
-    /// How its values lie.
+    /// The spacing of its values.
     pub scale: Scale,
-    /// Where it is labeled and with what; empty if round values will do.
+    /// The places of its labels, with their text; empty if round values suffice.
     pub ticks: Vec<(f64, String)>,
-    /// Its ends; as far as the values reach if there are none.
+    /// Its ends; the range of the values if there are none.
     pub range: Option<(f64, f64)>,
 }
 
-/// How the values of an axis lie.
+/// The spacing of an axis's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// From zero on, at distances that are their differences.
+    /// From zero on, spaced by their differences.
     FromZero,
-    /// As far as the values reach, at distances that are their differences.
+    /// Over the range of the values, spaced by their differences.
     Linear,
-    /// At distances that are their ratios.
+    /// Spaced by their ratios.
     Log,
 }
 
@@ -88,32 +88,32 @@ pub enum Scale {
 pub struct Series {
     /// Its name in the legend; empty if it has none.
     pub name: String,
-    /// What it is painted in.
+    /// Its color.
     pub paint: Paint,
-    /// How it is drawn.
+    /// Its style.
     pub form: Form,
     /// Its values.
     pub dots: Vec<Dot>,
 }
 
-/// What is painted in what.
+/// The colors and their meanings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     /// The color of one of several series, from 0.
     Nth(usize),
-    /// What matters most.
+    /// The most important series.
     Ink,
-    /// What stands in the background.
+    /// The background.
     Muted,
-    /// What is doubted.
+    /// A doubtful value.
     Suspect,
-    /// What does not count.
+    /// A value that does not count.
     Void,
-    /// What was found.
+    /// A result.
     Found,
 }
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A line.
@@ -151,64 +151,64 @@ pub enum Shape {
 /// A value.
 #[derive(Clone, Debug)]
 pub struct Dot {
-    /// To the right.
+    /// Its horizontal position.
     pub x: f64,
-    /// Upwards; none leaves a gap.
+    /// Its vertical position; none leaves a gap.
     pub y: Option<f64>,
     /// Half of its interval upwards.
     pub half: Option<f64>,
-    /// What stands beside it; often nothing.
+    /// Its label; often empty.
     pub label: String,
-    /// All that is known about it, line by line.
+    /// All facts about it, line by line.
     pub about: String,
 }
 
 /// Cells in colors on two axes of steps.
 #[derive(Clone, Debug)]
 pub struct Heat {
-    /// What the steps to the right are, with its unit.
+    /// The meaning of the horizontal steps, with the unit.
     pub x_title: String,
     /// Their labels, one for each.
     pub x: Vec<String>,
-    /// What the steps upwards are, with its unit.
+    /// The meaning of the vertical steps, with the unit.
     pub y_title: String,
     /// Their labels, one for each.
     pub y: Vec<String>,
     /// The cells, in any order.
     pub cells: Vec<HeatCell>,
-    /// What the colors show, with its unit.
+    /// The figure of the colors, with its unit.
     pub title: String,
-    /// Whether the colors lie at ratios.
+    /// Whether the colors are spaced by ratios.
     pub log: bool,
-    /// Whether the figures stand in the cells.
+    /// Whether the cells show their figures.
     pub written: bool,
-    /// A value as it is written.
+    /// Writes a value.
     pub write: fn(f64) -> String,
-    /// What the marks of its cells mean, and what a cell without a value does.
+    /// The meaning of its cells' marks, and of a cell without a value.
     pub signs: Vec<(Option<Cover>, &'static str)>,
 }
 
 /// A cell.
 #[derive(Clone, Debug)]
 pub struct HeatCell {
-    /// Its step to the right.
+    /// Its horizontal step.
     pub x: usize,
-    /// Its step upwards.
+    /// Its vertical step.
     pub y: usize,
     /// Its value; none if it is not known.
     pub value: Option<f64>,
     /// How it is known.
     pub cover: Cover,
-    /// The value as it is written.
+    /// The value as text.
     pub text: String,
-    /// All that is known about it, line by line.
+    /// All facts about it, line by line.
     pub about: String,
 }
 
-/// How a cell is known, as it is drawn.
+/// How a cell is known, as a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cover {
-    /// Color alone.
+    /// Only color.
     Plain,
     /// With a dot: it was measured.
     Dot,
@@ -221,7 +221,7 @@ pub enum Cover {
 }
 
 impl Chart {
-    /// The caption, and what the marks of its cells mean, whatever they are called where it is drawn.
+    /// The caption, and the meaning of the cells' marks, with the renderer's names for the marks.
     pub fn words(&self, name: fn(Option<Cover>) -> &'static str) -> String {
         let mut words = self.caption.clone();
         if let Some(Panel { plot: Plot::Heat(heat), .. }) = self.panels.first() {
@@ -233,7 +233,7 @@ impl Chart {
     }
 }
 
-/// What the marks of cells are called where they are drawn.
+/// The renderer's names for the marks of cells.
 pub fn mark_name(cover: Option<Cover>) -> &'static str {
     match cover {
         Some(Cover::Dot) => "A dot",
@@ -245,7 +245,7 @@ pub fn mark_name(cover: Option<Cover>) -> &'static str {
     }
 }
 
-/// The charts of a document's experiment, the most telling one first; none of a run.
+/// The charts of a document's experiment, the most informative one first; none for a run.
 pub fn charts(document: &Document) -> Vec<Chart> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     match found {
@@ -254,17 +254,17 @@ pub fn charts(document: &Document) -> Vec<Chart> {
         Some(Found::Map(found)) => map::charts(document, found),
         Some(Found::Sustain(found)) => sustain::charts(document, found),
         Some(Found::Jobs(found)) => jobs::charts(document, found),
-        // It was cut off: what there is, by its place.
+        // It was cut off: the existing trials, by their place.
         None => sweep::charts(document, &so_far(document)),
     }
 }
 
-/// What there is of an experiment that has no conclusion.
+/// The existing trials of an experiment without a conclusion.
 pub fn so_far(document: &Document) -> Results<'_> {
     Results::of(document, &[Role::Result, Role::Probe, Role::Official])
 }
 
-/// Which loop the trials were, for the captions.
+/// The loop of the trials, for the captions.
 fn loops(document: &Document) -> &'static str {
     let open = document.trials.iter().filter(|trial| trial.is_open()).count();
     match open {
@@ -274,10 +274,10 @@ fn loops(document: &Document) -> &'static str {
     }
 }
 
-/// What the error bars are.
+/// The meaning of the error bars.
 const BARS: &str = "Error bars are 95 % confidence intervals.";
 
-/// A larger mark around each value whose trials are doubted, and a cross on those that do not count.
+/// A larger mark around each value with doubtful trials, and a cross on those that do not count.
 fn marks(dots: impl Iterator<Item = (Verdict, bool, Dot)>) -> Vec<Series> {
     let mut suspect = Vec::new();
     let mut void = Vec::new();
@@ -315,7 +315,7 @@ impl Paint {
 impl Shape {
     /// The shape of one of several series, from 0.
     pub fn nth(nth: usize) -> Self {
-        // Where the colors come again they come with other shapes.
+        // When the colors repeat, the shapes differ.
         [Self::Circle, Self::Square, Self::Diamond, Self::Triangle][(nth + nth / SERIES.len()) % 4]
     }
 }
@@ -351,8 +351,8 @@ impl Heat {
 }
 
 impl Axis {
-    /// How far an axis of ratios reaches for a value and its half-width. An interval that reaches to
-    /// nothing would make it endless.
+    /// The end of an axis of ratios for a value and its half-width. An interval that reaches to
+    /// zero would make it endless.
     fn ends_of_ratio(value: f64, half: f64) -> (f64, f64) {
         ((value - half).max(value / 5.0), value + half)
     }
@@ -373,16 +373,17 @@ impl Axis {
     }
 }
 
-/// In so much of an axis that begins at zero a label to the left would stand on the other axis.
+/// In this part of an axis that begins at zero, a label to the left would overlap the vertical
+/// axis.
 const EDGE: f64 = 0.08;
 
-/// Whether a label to the left of a value would stand on the axis, which begins at zero.
+/// Whether a label to the left of a value would overlap the axis, which begins at zero.
 pub fn is_at_the_edge(dot: &Dot, series: &Series) -> bool {
     let most = series.dots.iter().map(|dot| dot.x).fold(0.0, f64::max);
     dot.x < EDGE * most
 }
 
-/// Round values as they are written, all in one unit.
+/// Round values as text, all in one unit.
 pub fn tick_texts(ticks: &[f64]) -> Vec<String> {
     let largest = ticks.iter().copied().fold(0.0, f64::max);
     let (unit, name) = match largest {
@@ -400,7 +401,7 @@ pub fn tick_texts(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(text).map(named).collect()
 }
 
-/// Round values with what is written at them.
+/// Round values with their text.
 pub fn labeled(ticks: Vec<f64>) -> Vec<(f64, String)> {
     let texts = tick_texts(&ticks);
     ticks.into_iter().zip(texts).collect()
@@ -436,7 +437,7 @@ pub fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let usual = all(&[1.0, 2.0, 5.0]);
     let coarse = all(&[1.0]);
     match (usual.len(), coarse.len()) {
-        // Between neighbors of these the axis is as good as straight.
+        // Between neighbors of these the axis is nearly linear.
         (0..3, _) if fine.len() < 2 => linear_ticks(low, high, 4),
         (0..3, _) => fine,
         (3..9, _) => usual,

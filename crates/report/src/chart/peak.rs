@@ -8,7 +8,7 @@ use super::{
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
 
-/// Labels of an axis are at least so far from each other, as a share of it.
+/// The shortest distance between labels of an axis, as a share of it.
 const TICKS_APART: f64 = 0.08;
 
 /// All charts of a search.
@@ -19,7 +19,7 @@ pub fn charts(document: &Document, found: &PeakFound) -> Vec<Chart> {
     Vec::from([tradeoff(document, found), throughput(document, found)])
 }
 
-/// Throughput as people read it: I/Os per second, or MiB per second.
+/// Throughput in the usual unit: I/Os per second, or MiB per second.
 pub fn read(found: &PeakFound, value: f64) -> f64 {
     if found.measure == "bandwidth" { value / Bytes::MIB as f64 } else { value }
 }
@@ -29,7 +29,7 @@ pub fn unit(found: &PeakFound) -> &'static str {
     if found.measure == "bandwidth" { "MiB/s" } else { "IOPS" }
 }
 
-/// What the response times of the probes are quantiles at: "p50" without an objective.
+/// The quantile of the probes' response times: "p50" without an objective.
 pub fn quantile(found: &PeakFound) -> &str {
     let objective = found.objective.as_deref().unwrap_or_default();
     objective.split(['<', '=', ' ']).find(|word| word.starts_with('p')).unwrap_or("p50")
@@ -42,7 +42,7 @@ pub fn bound(found: &PeakFound) -> Option<f64> {
     bound.parse::<Span>().ok().map(|span| span.0 as f64)
 }
 
-/// A value on the axis as it is written.
+/// The text of a value on the axis.
 pub fn value(number: f64) -> String {
     match number.fract() == 0.0 && number.abs() < 1e15 {
         true => figures::count(number as u64),
@@ -50,7 +50,7 @@ pub fn value(number: f64) -> String {
     }
 }
 
-/// What a probe is to the answer.
+/// The relation of a probe to the answer.
 pub fn answer(found: &PeakFound, probe: &Probe) -> String {
     let is = match probe.value {
         value if found.choice == Some(value) => "the answer",
@@ -83,7 +83,7 @@ fn about(found: &PeakFound, probe: &Probe) -> String {
     lines.join("\n")
 }
 
-/// How a probe is drawn: the answer, what cannot be told from it, and the others.
+/// The mark of a probe: the answer, a value that cannot be told from it, or another one.
 fn families(found: &PeakFound, dots: &[(f64, Dot)]) -> Vec<Series> {
     let of = |keep: &dyn Fn(f64) -> bool| -> Vec<Dot> {
         dots.iter().filter(|(value, _)| keep(*value)).map(|(_, dot)| dot.clone()).collect()
@@ -181,15 +181,16 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
     }
 }
 
-/// The plot that labels have to fit into, in dots of the screen: half of the page's width.
+/// The size of the plot into which labels have to fit, in dots of the screen: half of the page's
+/// width.
 const PLOT: (f64, f64) = (380.0, 190.0);
-/// How wide a letter of a label is, how high a line, and how far it stands from its dot.
+/// The width of a letter of a label, the height of a line, and the distance from its dot.
 const LETTER: (f64, f64) = (7.0, 14.0);
 const ASIDE: f64 = 8.0;
 
-/// Takes the labels away that would lie on others: the answer's comes first, then those of the
-/// highest probes, which are what a search is about. Whether any was taken; who points at a dot
-/// still reads its value.
+/// Removes labels that would overlap others: the answer's label has priority, then those of the
+/// highest probes, which matter most for a search. Returns whether any was removed; the reader can
+/// still see the value by pointing at a dot.
 fn thin_out(found: &PeakFound, dots: &mut [(f64, Dot)]) -> bool {
     let most = dots.iter().map(|(_, dot)| dot.x).fold(f64::MIN_POSITIVE, f64::max);
     let heights = || {
@@ -202,7 +203,7 @@ fn thin_out(found: &PeakFound, dots: &mut [(f64, Dot)]) -> bool {
         let width = dot.label.chars().count() as f64 * LETTER.0;
         let (x, y) =
             (dot.x / most * PLOT.0, dot.y.map_or(0.0, |y| (high / y).ln() / span * PLOT.1));
-        // As those who draw it place it.
+        // At the positions that the renderers use.
         let left = if dot.x < EDGE * most { x + ASIDE } else { x - ASIDE - width };
         (left, left + width, y)
     };
@@ -281,8 +282,7 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
     }
 }
 
-/// A label at each value that was probed, as far as they do not run into each other: the answer's
-/// comes first.
+/// A label at each value that was probed, as far as they do not overlap: the answer's has priority.
 fn ticks(found: &PeakFound) -> Vec<(f64, String)> {
     let values = || found.probes.iter().map(|probe| probe.value);
     let ends = values().fold((f64::INFINITY, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));

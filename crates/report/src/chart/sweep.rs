@@ -1,5 +1,5 @@
-//! The charts of a sweep: a line for each value of the second axis, a plot for each of the others,
-//! bars where there is nothing but names.
+//! The charts of a sweep: a line for each value of the second axis, a plot for each value of the
+//! others, bars if there are only names.
 
 use fathom_core::stats::Estimate;
 
@@ -11,22 +11,22 @@ use crate::document::{Document, Verdict};
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
 
-/// More plots than this in one chart are too small to read: the rest is in the table.
+/// More plots than this in one chart would be too small to read: the rest is in the table.
 const PANELS: usize = 16;
 
 /// Axes with at least so many values each have a matrix too.
 const MATRIX: usize = 3;
 
-/// Fewer values than this make no line that is worth following.
+/// Fewer values than this do not make a meaningful line.
 const A_LINE: usize = 4;
 
-/// The axis of what is measured, whose values say by themselves what they are.
+/// The axis of a measured figure, whose values include their unit.
 const TARGETS: &str = "targets";
 
-/// What an axis of ratios says of itself; bars have none.
+/// The note on an axis of ratios; bars have none.
 const LOGARITHMIC: &str = " (logarithmic)";
 
-/// How a figure is read of all trials at one place.
+/// Reads a figure from all trials at one place.
 type Reading = Box<dyn Fn(&Spot<'_>) -> Option<Estimate>>;
 
 /// A figure that is drawn.
@@ -39,9 +39,9 @@ struct DrawnFigure {
     text: fn(f64) -> String,
 }
 
-/// Which axis goes where.
+/// The role of each axis.
 struct Arrangement {
-    /// To the right.
+    /// The horizontal axis.
     x: usize,
     /// A line or a bar for each of its values.
     lines: Option<usize>,
@@ -68,8 +68,8 @@ pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
     charts
 }
 
-/// The mean and the largest response time, each in a matrix of two axes: what a test of times
-/// reports. None where there are more axes or fewer.
+/// The mean and the largest response time, each in a matrix of two axes: the figures of a test of
+/// times. None with more axes or fewer.
 pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Chart> {
     let arrangement = Arrangement::of(results);
     let (Some(lines), []) = (arrangement.lines, arrangement.panels.as_slice()) else {
@@ -93,13 +93,13 @@ pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Char
 }
 
 impl Arrangement {
-    /// The axis of numbers with the most values goes to the right, where its line can be followed;
-    /// where it is short, a longer one of names. Targets are compared side by side.
+    /// The axis of numbers with the most values is the horizontal one, so that its line can be
+    /// followed; if it is short, a longer axis of names. Targets are compared side by side.
     fn of(results: &Results<'_>) -> Self {
         let length = |axis: usize| results.axes[axis].labels.len();
         let all: Vec<usize> = (0..results.axes.len()).filter(|axis| length(*axis) > 1).collect();
         let is_targets = |axis: &usize| results.axes[*axis].name == TARGETS;
-        // Of several that are as long, the first.
+        // The first of several with the same length.
         let longest = |axes: &dyn Fn(&usize) -> bool| {
             all.iter().copied().filter(|axis| axes(axis)).rev().max_by_key(|axis| length(*axis))
         };
@@ -122,7 +122,7 @@ impl Arrangement {
 
 fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
     let mut figures = Vec::new();
-    // Of large blocks that are all alike people want to know the bytes.
+    // If all blocks are large and alike, readers want to know the bytes.
     if results.blocks_differ() || !results.is_about_bytes() {
         figures.push(DrawnFigure {
             name: "iops".to_owned(),
@@ -164,7 +164,7 @@ fn milliseconds(estimate: Estimate) -> Estimate {
     Estimate { value: estimate.value / 1e6, half_width: estimate.half_width.map(|h| h / 1e6) }
 }
 
-/// Everything about a place, for who points at it.
+/// All facts about a place, for a reader who points at it.
 pub fn about(spot: &Spot<'_>) -> String {
     let mut lines = Vec::from([spot.name()]);
     let rate = |estimate: Option<Estimate>, unit: &str, value: fn(f64) -> f64| {
@@ -299,7 +299,7 @@ fn lines(
         (!dots.is_empty()).then_some(Series { name, paint: Paint::Nth(nth), form, dots })
     });
     let mut series: Vec<Series> = series.collect();
-    // Beside bars there are words instead.
+    // With bars there are words instead.
     let doubted = spots.iter().filter(|spot| numeric && spot.verdict != Verdict::Sound);
     series.extend(marks(doubted.map(|spot| (spot.verdict, spot.is_void(), dot(spot)))));
     Lines {
@@ -315,7 +315,8 @@ fn lines(
     }
 }
 
-/// As far as all results reach, so that the plots of a chart are alike, with some room at the ends.
+/// Over the range of all results, so that the plots of a chart are alike, with some room at the
+/// ends.
 fn x_range(results: &Results<'_>, x: usize, scale: Scale) -> Option<(f64, f64)> {
     if !results.is_numeric(x) {
         return Some((-0.6, results.axes[x].labels.len() as f64 - 0.4));
@@ -335,7 +336,7 @@ fn x_range(results: &Results<'_>, x: usize, scale: Scale) -> Option<(f64, f64)> 
     }
 }
 
-/// A bar says itself that it is doubted, and has no height where it does not count.
+/// A bar itself shows a doubt, and has no height if it does not count.
 fn bar(dot: Dot, spot: &Spot<'_>) -> Dot {
     match spot.verdict {
         Verdict::Sound => dot,
@@ -344,7 +345,7 @@ fn bar(dot: Dot, spot: &Spot<'_>) -> Dot {
     }
 }
 
-/// The axis upwards: of ratios where the figure calls for it and no bar has to begin at zero.
+/// The vertical axis: by ratios if the figure needs it and no bar has to begin at zero.
 fn y_axis(
     figure: &DrawnFigure,
     numeric: bool,
@@ -366,7 +367,8 @@ fn y_axis(
     Axis { title, scale: Scale::FromZero, ticks: Vec::new(), range: range.filter(|_| !figure.log) }
 }
 
-/// The steps of an axis, by rising values where these are numbers, however they were typed.
+/// The steps of an axis, in rising order if they are numbers, independent of their order on the
+/// command line.
 fn rising(results: &Results<'_>, axis: usize) -> Vec<usize> {
     let mut steps: Vec<usize> = (0..results.axes[axis].labels.len()).collect();
     if results.is_numeric(axis) {

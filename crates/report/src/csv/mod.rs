@@ -1,12 +1,12 @@
-//! The table: a row for each trial, worker, target and direction, then the sums of each stream, where
+//! The table: a row for each trial, worker, target and direction, then the sums of each stream, if
 //! there are several, and of the trial.
 //!
-//! Quoted as RFC 4180 has it, with the line ends that Unix tools expect, and so that no spreadsheet takes
-//! a name for a formula, and no terminal one for a command. A figure that is not known,
-//! or that the samples do not carry, is an empty field and never zero. In a row that sums over
-//! workers or targets those columns are empty. Of an experiment each row says where its trial stands:
-//! its role, its repeat, and its place on each axis. The cells of a latency map, most of which are no
-//! trials, are a table of their own, and so is the series.
+//! Quoted as in RFC 4180, with the line ends that Unix tools expect, and so that no spreadsheet
+//! treats a name as a formula, and no terminal treats one as a command. A figure that is not known,
+//! or that has too few samples, is an empty field and never zero. In a row that sums over workers
+//! or targets those columns are empty. For an experiment each row has the place of its trial: its
+//! role, its repeat, and its place on each axis. The cells of a latency map, most of which are not
+//! trials, have a separate table, and so has the series.
 
 pub mod series;
 
@@ -20,13 +20,13 @@ use crate::document::{
 };
 use crate::figures::{self, TrialPart};
 
-/// What a row is about.
+/// The subject of a row.
 struct Row<'a> {
     document: &'a Document,
     /// From 1.
     number: usize,
     trial: &'a Trial,
-    /// What the row is a part of: one stream, or all.
+    /// The part that contains the row: one stream, or all.
     part: TrialPart<'a>,
     /// None when the row sums over several streams.
     stream: Option<&'a Stream>,
@@ -36,12 +36,12 @@ struct Row<'a> {
     target: Option<u32>,
     /// None when the row sums over both.
     direction: Option<Direction>,
-    /// What it is about instead of reads and writes.
+    /// The kind of upkeep instead of reads and writes.
     upkeep: Option<Upkeep>,
     flow: Flow,
 }
 
-/// A column, with what it holds.
+/// A column, with its content.
 struct Column {
     name: String,
     about: String,
@@ -104,8 +104,8 @@ fn jobs(found: &JobsFound) -> String {
     out
 }
 
-/// Every column's name and what it holds, in order: for the manual. Columns of axes have the axis
-/// for AXIS.
+/// Every column's name and content, in order: for the manual. Columns of axes have the axis for
+/// AXIS.
 pub fn columns() -> Vec<(String, String)> {
     let columns = all_columns().into_iter().chain([axis_column("AXIS".to_owned())]);
     columns.map(|column| (column.name, column.about)).collect()
@@ -174,7 +174,7 @@ fn place_on(trial: &Trial, axis: &str) -> String {
     }))
 }
 
-/// What a trial is for, if it is a part of an experiment.
+/// The role of a trial, if it is a part of an experiment.
 fn role(trial: &Trial) -> String {
     let part = trial.place != Place::default();
     optional(part.then(|| trial.place.role.name()))
@@ -190,9 +190,10 @@ fn push(out: &mut String, fields: impl Iterator<Item = String>) {
     out.push('\n');
 }
 
-/// A text or a number as a field of a table: of every table of ours, traces too. A spreadsheet computes
-/// what begins like a formula, and a formula can start programs, so that such a text gets an
-/// apostrophe before it. What steers a terminal is shown with escapes: tables are read there, too.
+/// A text or a number as a field of a table: of all tables, including traces. A spreadsheet
+/// computes a text that begins like a formula, and a formula can start programs, so that such a
+/// text gets an apostrophe before it. Control characters are shown with escapes, because tables are
+/// read in terminals, too.
 pub fn field(text: &str) -> String {
     let formula = begins_like_a_formula(text) && !is_number(text);
     let text = format!("{}{}", if formula { "'" } else { "" }, printable(text));
@@ -202,7 +203,7 @@ pub fn field(text: &str) -> String {
     }
 }
 
-/// Some programs leave out the space before it, and East Asian ones take the wide signs too.
+/// Some programs ignore a space before it, and East Asian ones accept the wide signs too.
 fn begins_like_a_formula(text: &str) -> bool {
     let first = text.trim_start().chars().next();
     let signs = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠'];
@@ -286,13 +287,13 @@ impl Row<'_> {
         self.worker.is_none() && self.part.stream.is_none() && self.direction_sum()
     }
 
-    /// Whether it holds every direction that its trial has: what is not told by direction, such as
-    /// the ledger, stands in these rows.
+    /// Whether it covers every direction of its trial: figures without a direction, such as the
+    /// ledger, are in these rows.
     fn direction_sum(&self) -> bool {
         self.upkeep.is_none() && (self.direction.is_none() || self.part.columns().len() == 1)
     }
 
-    /// The ledger, in the rows of a whole trial: a worker's ledger is not told by target.
+    /// The ledger, in the rows of a whole trial: a worker has no ledger for each target.
     fn ledger(&self) -> Option<Ledger> {
         self.is_total().then(|| self.trial.ledger())
     }

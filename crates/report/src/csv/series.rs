@@ -1,7 +1,7 @@
-//! The series as a table: a row for each trial, stream, interval and direction, for programs that draw
-//! or judge a course over time. Intervals in which nothing completed have their rows, with zeros; times
-//! that do not exist are empty fields. What is not told by direction stands in the rows that hold all
-//! of a stream: those of its only direction, or else `total`.
+//! The series as a table: a row for each trial, stream, interval and direction, for programs that
+//! draw or judge figures over time. Intervals without completions have rows with zeros; times that
+//! do not exist are empty fields. Figures without a direction are in the rows that cover a whole
+//! stream: those of its only direction, or otherwise `total`.
 
 use fathom_core::Span;
 use fathom_core::measure::{Direction, Interval, Times};
@@ -10,7 +10,7 @@ use super::{axis_names, optional, place_on, push};
 use crate::document::{Document, Stream, Trial};
 use crate::figures;
 
-/// What a row is about.
+/// The subject of a row.
 struct SeriesRow<'a> {
     /// From 1.
     number: usize,
@@ -19,12 +19,12 @@ struct SeriesRow<'a> {
     interval: Interval,
     /// None when the row is of both.
     direction: Option<Direction>,
-    /// Whether it holds all that the stream did.
+    /// Whether it covers all I/Os of the stream.
     whole: bool,
 }
 
 impl SeriesRow<'_> {
-    /// What the directions that it is of come to.
+    /// The sums over its directions.
     fn sum(&self, of: impl Fn(usize) -> u64) -> u64 {
         match self.direction {
             Some(direction) => of(direction as usize),
@@ -59,7 +59,7 @@ impl SeriesRow<'_> {
     }
 }
 
-/// A column: its name, what it holds, and its field.
+/// A column: its name, its content, and its field.
 type SeriesColumn = (&'static str, &'static str, fn(&SeriesRow<'_>) -> String);
 
 const COLUMNS: [SeriesColumn; 19] = [
@@ -126,13 +126,13 @@ pub fn document(document: &Document) -> String {
     out
 }
 
-/// Every column's name and what it holds, in order: for the manual. Those of axes follow, as in the
-/// table of figures.
+/// Every column's name and content, in order: for the manual. Those of axes follow, as in the table
+/// of figures.
 pub fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|(name, about, _)| (*name, *about))
 }
 
-/// The rows of an interval of a stream, and whether each holds all that the stream did.
+/// The rows of an interval of a stream, and whether each covers the whole stream.
 fn directions(trial: &Trial, stream: &Stream, place: u32) -> Vec<(Option<Direction>, bool)> {
     let part = figures::TrialPart { trial, stream: Some(place) };
     match part.directions().as_slice() {

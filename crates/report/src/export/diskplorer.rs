@@ -1,14 +1,15 @@
-//! A latency map as Diskplorer writes it: what fio prints with `--output-format=json+`, a job for
-//! each cell, which its chart script (latency-postprocess.py) reads.
+//! A latency map in Diskplorer's format: the output of fio with `--output-format=json+`, a job for
+//! each cell, which Diskplorer's chart script (latency-postprocess.py) reads.
 //!
-//! The script looks at a job's name, its rates, and four percentiles of `clat_ns`, and leaves a cell
-//! out whose rates are more than 3 % below those in its name, or that has no percentiles. `clat_ns`
-//! holds what a map is of: the response time. Every cell of the grid is there, because the script
-//! takes the axes from the cells. It scales the colors of a chart by the values in it, and fails with
-//! "Invalid vmin or vmax" where there is none, or a zero: so a percentile that no cell at all is known at
-//! (with few I/Os, or in a map of others) gets in each cell the largest value that the cell is known at
-//! further in, which it is no less than. What fio has no word for stands under "fathom", which other readers
-//! skip: how a cell is known, the exact steps of the axes, what was withheld, the doubts.
+//! The script uses a job's name, its rates, and four percentiles of `clat_ns`. It leaves a cell out
+//! if its rates are more than 3 % below those in its name, or if it has no percentiles. `clat_ns`
+//! holds the map's figure: the response time. Every cell of the grid is included, because the
+//! script takes the axes from the cells. It scales the colors of a chart by the values in it, and
+//! fails with "Invalid vmin or vmax" if there is none, or a zero. So a percentile that is unknown
+//! in all cells (with few I/Os, or in a map of other percentiles) gets in each cell the largest
+//! known value at a lower percentile, which it is no less than. Facts that fio has no field for are
+//! under "fathom", which other readers skip: how a cell is known, the exact steps of the axes, the
+//! withheld percentiles, the doubts.
 
 use fathom_core::measure::{Direction, Flow, Histogram};
 use fathom_core::{Quantile, Span};
@@ -22,7 +23,7 @@ const LISTED: [f64; 17] = [
     99.99,
 ];
 
-/// Those that the script cannot do without.
+/// Those that the script requires.
 const NEEDED: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// Buckets of fio's distributions: 64 to each doubling.
@@ -48,7 +49,7 @@ pub fn diskplorer(document: &Document) -> Option<String> {
     Some(crate::document::harmless(format!("{output}\n")))
 }
 
-/// The percentiles that the script cannot do without and of which no cell has a value.
+/// The percentiles that the script requires and that no cell has.
 fn nowhere(document: &Document, found: &MapFound) -> Vec<f64> {
     let carried = |cell: &&MapCell| !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
     let known = |percent: f64, cell: &MapCell| {
@@ -66,7 +67,7 @@ fn nowhere(document: &Document, found: &MapFound) -> Vec<f64> {
     NEEDED.into_iter().filter(missing).collect()
 }
 
-/// What a cell is known at: percentiles with their response times in nanoseconds.
+/// The known values of a cell: percentiles with their response times in nanoseconds.
 fn known_at<'f>(found: &'f MapFound, cell: &'f MapCell) -> impl Iterator<Item = (f64, f64)> + 'f {
     let times = found.quantiles.iter().zip(&cell.response_time_ns);
     times.filter_map(|(quantile, time)| Some((quantile.0 * 100.0, (*time)?.value)))
@@ -76,7 +77,7 @@ fn same(one: f64, other: f64) -> bool {
     (one - other).abs() < 1e-9
 }
 
-/// The cell as fio would have told of it.
+/// The cell in fio's format.
 fn job((document, found): (&Document, &MapFound), cell: &MapCell, nowhere: &[f64]) -> Value {
     let step = |steps: &[f64], place: u32| steps.get(place as usize).copied().unwrap_or(0.0);
     let write = step(&found.write_bandwidths, cell.write);
@@ -120,11 +121,11 @@ fn trial_of(document: &Document, write: f64, read: f64) -> Option<&Trial> {
     })
 }
 
-/// What is told of the response times of a cell.
+/// The response times of a cell in the output.
 struct ToldTimes {
     /// By fio's names; none in a cell that the target does not carry.
     percentile: Option<Value>,
-    /// Quantiles of the map that are not known, whatever stands at their names.
+    /// Quantiles of the map that are not known, although there are values under their names.
     withheld: Vec<f64>,
 }
 
@@ -142,7 +143,7 @@ impl ToldTimes {
             if let Some((_, ns)) = known_at(found, cell).find(|(known, _)| same(*known, percent)) {
                 return Some(whole(ns));
             }
-            // As fio tells them, however few values lie beyond.
+            // As in fio's output, even with few values beyond.
             let all = all
                 .as_ref()
                 .and_then(|all| all.response_time().quantile(Quantile(percent / 100.0)));
@@ -153,7 +154,7 @@ impl ToldTimes {
                     let largest = further_in.map(|(_, ns)| ns).max_by(f64::total_cmp);
                     Some(largest.map_or_else(|| json!("nan"), whole))
                 }
-                // Python reads it as a number that is none, and so leaves the cell white.
+                // Python reads it as NaN, and so leaves the cell white.
                 None => NEEDED.contains(&percent).then(|| json!("nan")),
             }
         };
@@ -170,12 +171,13 @@ fn name(percent: f64) -> String {
     format!("{percent:.6}")
 }
 
-/// What a trial did in a direction: only the readers read, and only the writer writes.
+/// The work of a trial in a direction: only the readers read, and only the writer writes.
 fn sum(trial: &Trial, direction: Direction) -> Flow {
     trial.flow(Some(direction), |_, _| true)
 }
 
-/// The share of what was due that was done in a direction. One I/O that has just begun is not behind.
+/// The share of the I/Os that were due in a direction and were done. One I/O that has just begun is
+/// not behind.
 fn done(trial: &Trial, direction: Direction) -> f64 {
     let own = |stream: u32| {
         let stream = trial.point.streams.get(stream as usize);
@@ -189,9 +191,9 @@ fn done(trial: &Trial, direction: Direction) -> f64 {
     if due > 0 { (1.0 - behind / due as f64).max(0.0) } else { 1.0 }
 }
 
-/// What a trial did in a direction. Of a cell that was carried the rate is what was offered, in this
-/// unit, as far as it was done: Poisson arrivals of a slow rate miss it by chance, and for that the
-/// script would leave the cell out.
+/// The work of a trial in a direction. For a cell that was carried the rate is the offered one, in
+/// this unit, times the share that was done: Poisson arrivals of a slow rate differ from it by
+/// chance, and the script would leave the cell out because of that.
 fn measured(trial: &Trial, direction: Direction, offered: Option<f64>, told: &ToldTimes) -> Value {
     let sum = sum(trial, direction);
     let seconds = trial.window().as_secs_f64();
@@ -257,7 +259,7 @@ fn times(histogram: Option<&Histogram>) -> Value {
     })
 }
 
-/// The middle of the bucket of fio's that a value lies in.
+/// The middle of fio's bucket that contains a value.
 fn middle(value: u64) -> u64 {
     match value.checked_ilog2() {
         Some(octave) if octave > BITS => {

@@ -1,4 +1,4 @@
-//! Results as other tools write them, so that scripts that read theirs go on working.
+//! Results in the formats of other tools, so that scripts for these tools keep working.
 
 pub mod diskplorer;
 pub mod diskspd;

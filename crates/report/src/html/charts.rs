@@ -1,5 +1,5 @@
-//! The charts' figures, in the terms of plotly. Colors are names of the page's own ("@read"), which
-//! the page's script replaces, so that they follow light, dark and paper.
+//! The charts' figures for plotly. Colors are names of the page's own ("@read"), which the page's
+//! script replaces, so that they follow light, dark and paper.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::chart;
 use crate::document::{Document, Trial};
 use crate::figures;
 
-/// The percentiles that are drawn over time, with their colors.
+/// The percentiles over time, with their colors.
 const OVER_TIME: [(Quantile, &str); 3] =
     [(Quantile(0.5), "@low"), (Quantile(0.95), "@middle"), (Quantile(0.99), "@high")];
 
@@ -20,19 +20,19 @@ const OVER_TIME: [(Quantile, &str); 3] =
 const OVERVIEW: [(Quantile, &str); 3] =
     [(Quantile(0.5), "@low"), (Quantile(0.99), "@middle"), (Quantile(0.999), "@high")];
 
-/// More points than this blur into each other: neighbors are merged.
+/// More points than this cannot be distinguished: neighbors are merged.
 const POINTS: usize = 120;
 
 /// A piece of the window, as one point of a line.
 struct Piece<T> {
     start: Span,
     length: Span,
-    /// What is drawn of it.
+    /// Its figures.
     of: T,
 }
 
-/// The window in at most so many pieces as a chart can show, from slices that are in order: their
-/// starts and lengths, and how to add each to its piece.
+/// The window in at most as many pieces as a chart can show, from slices in order: their starts and
+/// lengths, and how to add each to its piece.
 fn pieces<S, T: Default>(
     slices: &[S],
     span: impl Fn(&S) -> (Span, Span),
@@ -46,7 +46,7 @@ fn pieces<S, T: Default>(
         Piece { start: span(&slices[0]).0, length, of }
     };
     let mut pieces: Vec<Piece<T>> = slices.chunks(group).map(piece).collect();
-    // The rates of a short rest, as an interrupted run has, are noise.
+    // The rates of a short remainder, as in an interrupted run, are noise.
     pieces.retain(|piece| piece.length.0 > 0);
     let usual = stats::usual_length(pieces.iter().map(|piece| piece.length));
     if pieces.last().is_some_and(|last| last.length.0 < usual.0 / 2) {
@@ -55,7 +55,7 @@ fn pieces<S, T: Default>(
     pieces
 }
 
-/// What is drawn of the rates.
+/// The figures of the rates.
 #[derive(Default)]
 struct Rates {
     ios: [u64; 2],
@@ -74,7 +74,7 @@ fn rates_over_time(trial: &Trial) -> Vec<Piece<Rates>> {
         |rates: &mut Rates, slice| {
             rates.failed += slice.failed;
             rates.ios.iter_mut().zip(slice.ios).for_each(|(sum, ios)| *sum += ios);
-            // What happened in a short rest is no rate.
+            // A short remainder has no meaningful rate.
             if slice.length.0 >= usual.0 / 2 {
                 let iops = slice.iops(None);
                 let (low, high) = rates.range.unwrap_or((iops, iops));
@@ -100,7 +100,7 @@ fn times_over_time(trial: &Trial) -> Vec<Piece<Histogram>> {
     )
 }
 
-/// All figures of a document: each with the id of the element that it goes into.
+/// All figures of a document: each with the id of its element.
 pub fn figures(document: &Document) -> Value {
     let mut all: Vec<Value> = chart::charts(document).iter().flat_map(plotly::figures).collect();
     if document.trials.len() > 1 && !document.is_experiment() {
@@ -132,7 +132,7 @@ fn overview(trials: &[Trial]) -> Value {
         })
         .collect();
     let iops: Vec<Option<f64>> = summaries.iter().map(|s| s.iops.map(|e| e.value)).collect();
-    // At most the value itself, as in the tables: a longer bar would only squeeze all others.
+    // At most the value itself, as in the tables: a longer bar would only compress all others.
     let halves: Vec<Option<f64>> = summaries
         .iter()
         .map(|s| s.iops.and_then(|e| e.half_width.map(|half| half.min(e.value))))
@@ -200,8 +200,8 @@ fn rates(trial: &Trial, id: &str) -> Value {
         })
     });
     let mut data: Vec<Value> = lines.collect();
-    // A point that stands for several intervals says what happened in them: a stall of a second must
-    // show in a day.
+    // A point that stands for several intervals shows their extremes: a stall of a second must show
+    // in a day.
     if pieces.iter().any(|piece| piece.of.range.is_some_and(|(low, high)| low < high)) {
         for (name, highest) in [("lowest interval", false), ("highest interval", true)] {
             let of = |(low, high): (f64, f64)| tenths(if highest { high } else { low });
@@ -234,7 +234,8 @@ fn rates(trial: &Trial, id: &str) -> Value {
     }})
 }
 
-/// Where the trial is doubted for what changed: a line at each level, and a mark at each stall.
+/// If there is a doubt about the trial because of a change: a line at each level, and a mark at
+/// each stall.
 fn changes(trial: &Trial) -> Vec<Value> {
     let told = |codes: &[&str]| trial.findings.iter().any(|one| codes.contains(&&*one.code));
     let levels = told(&["credit-exhausted", "level-change"]);
@@ -291,7 +292,7 @@ fn stall_marks(stalls: &[stats::Stall], of_stream: &str) -> Value {
     })
 }
 
-/// The load that was offered over time, where it changed: of all open loops together.
+/// The offered load over time, if it changed: of all open loops together.
 fn offered_over_time(trial: &Trial, pieces: &[Piece<Rates>]) -> Option<Vec<f64>> {
     let streams = &trial.point.streams;
     if !streams.iter().any(|stream| stream.pacing.is_open() && stream.changes()) {
@@ -334,7 +335,7 @@ fn line(x: &[f64], y: &[Option<f64>], name: &str, color: &str) -> Value {
     })
 }
 
-/// Every percentile that the samples carry, on an axis on which each nine has the same width.
+/// Every percentile with enough samples, on an axis on which each nine has the same width.
 fn distribution(trial: &Trial, id: &str) -> Value {
     let mut data = Vec::new();
     let mut last: f64 = 2.0;

@@ -1,7 +1,7 @@
-//! The report for the browser: one file that needs nothing else.
+//! The report for the browser: one self-contained file.
 //!
-//! The verdict comes first, then the figures, then what they rest on. Everything is in the tables,
-//! so it reads without scripts too; the charts are drawn by a library that the file carries. The
+//! The verdict comes first, then the figures, then their basis. Everything is in the tables, so it
+//! can be read without scripts too; the charts are drawn by a library that the file carries. The
 //! page may fetch nothing, and may run only the two scripts that its policy names by their hashes:
 //! a name in the document cannot become a script.
 
@@ -28,7 +28,7 @@ use put;
 /// plotly.js 4.1.1, the distribution with cartesian charts only, packed with gzip -9.
 const LIBRARY: &[u8] = include_bytes!("plotly-cartesian.min.js.gz");
 
-/// Its licence, which has to go wherever it goes.
+/// Its license, which has to accompany it.
 const LIBRARY_LICENSE: &str = include_str!("PLOTLY-LICENSE");
 
 const STYLE: &str = include_str!("style.css");
@@ -44,7 +44,7 @@ pub fn document(document: &Document) -> String {
 }
 
 /// A document as an HTML file without the chart library, whose charts stay empty: for tests that
-/// compare what else is in it.
+/// compare the rest.
 pub fn document_without_library(document: &Document) -> String {
     document_with(document, "")
 }
@@ -72,12 +72,12 @@ fn document_with(document: &Document, library: &str) -> String {
     )
 }
 
-/// Text for an element or an attribute, which shows what would steer a terminal as a terminal does.
+/// Text for an element or an attribute, with control characters escaped as for a terminal.
 fn escape(text: &str) -> String {
     markup(&printable(text))
 }
 
-/// JSON that cannot end the element that it stands in.
+/// JSON that cannot end its element.
 fn json_in_html(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

@@ -1,4 +1,4 @@
-//! A page in plain HTML: everything but what the scripts draw.
+//! A page in plain HTML: everything except what the scripts draw.
 
 use super::{escape, plotly, put};
 use crate::chart::{self, Chart, Plot};
@@ -7,10 +7,10 @@ use crate::page::{
     Block, Drawing, Entry, Fact, Outcome, Page, Remark, Section, Sentence, Table, TableRow, Tone,
 };
 
-/// More trials than this are not linked one by one.
+/// With more trials than this, not every trial has a link.
 const LINKED: usize = 6;
 
-/// Tables with so many columns are set smaller.
+/// Tables with this many columns have smaller type.
 const MANY: usize = 11;
 
 /// The body of the page.
@@ -28,7 +28,7 @@ pub fn body(page: &Page) -> String {
     out
 }
 
-/// What the result is worth, first of all.
+/// The verdict, first of all.
 fn outcome(out: &mut String, outcome: &Outcome) {
     let class = outcome.verdict.map_or("note", Verdict::name);
     put!(out, "<section class=\"verdict {class}\">\n<strong>{}</strong>\n", escape(&outcome.name));
@@ -76,7 +76,7 @@ fn block(out: &mut String, block: &Block, depth: usize) {
     }
 }
 
-/// A heading with what belongs to it; it is closed if it is folded.
+/// A heading with its section; it is closed if it is folded.
 fn section(out: &mut String, section: &Section, depth: usize) {
     let id = section.trial.map_or(String::new(), |number| format!(" id=\"{}\"", anchor(number)));
     let class = section.trial.map_or("", |_| " class=\"trial\"");
@@ -143,7 +143,7 @@ fn table(out: &mut String, table: &Table) {
     if !table.caption.is_empty() {
         put!(out, "<p class=\"caption\">{}</p>\n", escape(&table.caption));
     }
-    // So many columns would push the last one out of the page.
+    // This many columns would push the last one out of the page.
     let many = if MANY <= table.heads.len() { " many" } else { "" };
     put!(out, "<div class=\"scroll figures{many}\"><table>\n<thead><tr>");
     for head in &table.heads {
@@ -164,7 +164,7 @@ fn table(out: &mut String, table: &Table) {
                 for (cell, head) in cells.iter().zip(&table.heads) {
                     put!(out, "<td{}>{}</td>", words_class(head.words), entry(cell));
                 }
-                // Cells that are missing at the end are one that is empty.
+                // Missing cells at the end become one empty cell.
                 if let 1.. = table.heads.len().saturating_sub(cells.len()) {
                     put!(out, "<td colspan=\"{}\"></td>", table.heads.len() - cells.len());
                 }
@@ -179,7 +179,7 @@ fn words_class(words: bool) -> &'static str {
     if words { " class=\"words\"" } else { "" }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 fn entry(entry: &Entry) -> String {
     match entry {
         Entry::Words(text) => escape(text),
@@ -204,7 +204,7 @@ fn entry(entry: &Entry) -> String {
             };
             let mut links: Vec<String> = trials.iter().map(link).collect();
             if LINKED < links.len() {
-                // So many would push the verdict out of the page.
+                // This many would push the verdict out of the page.
                 let count = links.len();
                 links.splice(LINKED / 2..count - 1, ["…".to_owned()]);
                 links.push(format!("({count})"));
@@ -234,7 +234,7 @@ fn cards(out: &mut String, table: &Table) {
     put!(out, "</div>\n<p class=\"muted small\">{}</p>\n", escape(&table.caption));
 }
 
-/// What stands where the charts of a section would be, as long as no script has drawn them.
+/// The placeholder for the charts of a section, as long as no script has drawn them.
 fn no_charts(out: &mut String) {
     let why =
         "The charts need scripts and a browser of 2023 or later; the tables hold the figures.";
@@ -246,7 +246,7 @@ fn no_charts(out: &mut String) {
 fn charts(out: &mut String, drawings: &[Drawing]) {
     out.push_str("<div class=\"charts\">\n");
     let whole: Vec<bool> = drawings.iter().map(is_whole).collect();
-    // Two stand side by side; one that would be alone in its row takes all of it.
+    // Two stand side by side; one that would be alone in its row gets all of it.
     let mut left = true;
     for (nth, drawing) in drawings.iter().enumerate() {
         let alone = left && whole.get(nth + 1).is_none_or(|next| *next);
@@ -287,7 +287,7 @@ fn chart(out: &mut String, chart: &Chart, wide: &str) {
     }
 }
 
-/// Rounds and cells need the whole width; so does what has many values to the right.
+/// Rounds and cells need the whole width; so do charts with many horizontal values.
 fn is_whole(drawing: &Drawing) -> bool {
     let chart = match drawing {
         Drawing::Named { wide, .. } => return *wide,
@@ -296,7 +296,7 @@ fn is_whole(drawing: &Drawing) -> bool {
     plotly::ids(chart).len() > 1
         || chart.panels.iter().any(|panel| match &panel.plot {
             Plot::Heat(heat) => heat.x.len() > if heat.written { 5 } else { 8 },
-            // Many names need many rows where they have half of the width.
+            // Many names need many rows at half of the width.
             Plot::Lines(lines) => lines.x.ticks.len() > 14 || lines.series.len() > 6,
         })
 }

@@ -7,13 +7,13 @@ use crate::chart::{
     is_at_the_edge, scale_stops, tick_texts,
 };
 
-/// What has no value, on light and on dark alike.
+/// The color for missing values, on light and on dark alike.
 const GRAY: &str = "rgba(128,128,128,0.28)";
 
-/// What is shaded.
+/// The color of shaded areas.
 const SHADE: &str = "rgba(0,158,115,0.13)";
 
-/// Text as plotly shows it: it takes markup for markup.
+/// Text for plotly, which interprets markup.
 pub fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -156,7 +156,7 @@ fn series(series: &Series) -> Value {
     trace
 }
 
-/// Where a label stands: away from a line that rises to the right, and not on the axis.
+/// The position of a label: away from a line that rises to the right, and not on the axis.
 fn beside(dot: &Dot, series: &Series) -> &'static str {
     if is_at_the_edge(dot, series) { "top right" } else { "top left" }
 }
@@ -200,7 +200,7 @@ fn layout(lines: &Lines) -> Value {
     layout
 }
 
-/// A matrix of what each cell says; nothing where there is none.
+/// A matrix of the cells' texts; empty if there are none.
 fn matrix(heat: &Heat, of: impl Fn(&HeatCell) -> Value) -> Vec<Vec<Value>> {
     let mut rows = vec![vec![Value::Null; heat.x.len()]; heat.y.len()];
     for cell in &heat.cells {
@@ -240,7 +240,7 @@ fn cells(heat: &Heat) -> Vec<Value> {
         }),
     ]);
     if heat.written {
-        // A cell that is not there says nothing; without a text it would say "null".
+        // A missing cell has an empty text; without a text it would show "null".
         let mut texts = vec![vec![String::new(); heat.x.len()]; heat.y.len()];
         for cell in &heat.cells {
             if let Some(text) = texts.get_mut(cell.y).and_then(|row| row.get_mut(cell.x)) {

@@ -1,4 +1,4 @@
-//! From a chart to shapes: where everything goes.
+//! From a chart to shapes: the layout.
 
 use super::font::Font;
 use super::{Element, Picture, Pixel, Rgb};
@@ -10,7 +10,7 @@ use crate::chart::{
 /// Around everything.
 const EDGE: f32 = 24.0;
 
-/// How large one plot alone is, and one of several.
+/// The size of one plot alone, and of one of several.
 const ALONE: (f32, f32) = (912.0, 460.0);
 const ONE_OF_SEVERAL: (f32, f32) = (560.0, 380.0);
 
@@ -27,7 +27,7 @@ const HEADING: f32 = 15.0;
 const TEXT: f32 = 13.0;
 const SMALL: f32 = 12.0;
 
-/// Where a text stands from its place.
+/// The position of a text relative to its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Anchor {
     Start,
@@ -35,7 +35,7 @@ enum Anchor {
     End,
 }
 
-/// What is drawn on.
+/// The canvas.
 struct Sheet<'f> {
     font: &'f Font,
     shapes: Vec<Element>,
@@ -139,7 +139,7 @@ impl Sheet<'_> {
         self.shapes.push(Element::Area { points, color });
     }
 
-    /// As much of a text as there is room for.
+    /// As much of a text as fits.
     fn fitted(&self, text: &str, size: f32, room: f32) -> String {
         if self.font.width(text, size) <= room {
             return text.to_owned();
@@ -249,7 +249,7 @@ impl Sheet<'_> {
     }
 }
 
-/// What is named beside its sign, row by row; returns where the plots begin.
+/// The legend, row by row; returns where the plots begin.
 fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> f32 {
     let mut entries: Vec<(String, Option<Series>, Option<Cover>)> = Vec::new();
     for panel in &chart.panels {
@@ -603,7 +603,7 @@ fn color_bar(sheet: &mut Sheet<'_>, plot: &Heat, frame: Frame, range: (f64, f64)
     for step in 0..STEPS {
         let share = f32::from(step) / f32::from(STEPS);
         let bottom = frame.bottom - share * height;
-        // A little over the next one, so that no line shows between them.
+        // A small overlap with the next one, so that no line shows between them.
         let top = (bottom - height / f32::from(STEPS) - 0.6).max(frame.top);
         sheet.area(Frame { left, top, right, bottom }, scale_color(f64::from(share)));
     }

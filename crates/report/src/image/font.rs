@@ -1,4 +1,4 @@
-//! The letters: outlines and widths out of the font that fathom carries.
+//! The letters: outlines and widths from the font that is built into fathom.
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 

@@ -1,7 +1,8 @@
 //! The charts as images: SVG, and PNG from the same shapes.
 //!
-//! Letters are drawn as outlines of a font that fathom carries, so an image looks the same in every
-//! program and needs no font of the machine. Nothing here knows what is measured: it draws charts.
+//! Letters are drawn as outlines of a font that is built into fathom, so an image looks the same in
+//! every program and needs no font of the machine. The code here knows nothing of measurements: it
+//! draws charts.
 
 mod draw;
 mod font;
@@ -17,7 +18,7 @@ type Pixel = (f32, f32);
 /// A color.
 type Rgb = [u8; 3];
 
-/// What is drawn, the last on top.
+/// The shapes, the last on top.
 #[derive(Clone, Debug)]
 enum Element {
     /// A line through points.
@@ -26,9 +27,9 @@ enum Element {
         points: Vec<Pixel>,
         /// Its color.
         color: Rgb,
-        /// How wide it is.
+        /// Its width.
         width: f32,
-        /// How long its dashes are and how far apart; solid if there is none.
+        /// The length of its dashes and of the gaps; solid if there is none.
         dash: Option<f32>,
     },
     /// An area.
@@ -40,18 +41,18 @@ enum Element {
     },
     /// A circle.
     Circle {
-        /// Its middle.
+        /// Its center.
         center: Pixel,
         /// Its radius.
         radius: f32,
-        /// What it is filled with.
+        /// Its fill color.
         fill: Option<Rgb>,
-        /// What it is lined with, and how wide.
+        /// The color and the width of its outline.
         stroke: Option<(Rgb, f32)>,
     },
     /// Text.
     Text {
-        /// Where its baseline begins.
+        /// The beginning of its baseline.
         at: Pixel,
         /// The size of the font.
         size: f32,
@@ -59,7 +60,7 @@ enum Element {
         color: Rgb,
         /// Whether it runs upwards.
         upwards: bool,
-        /// What it says.
+        /// The text.
         text: String,
     },
 }

@@ -7,7 +7,7 @@ use tiny_skia::{
 use super::font::{Font, Stroke};
 use super::{Element, Picture, Rgb};
 
-/// Pixels for each one of the picture: it is read on screens of high resolution and in print.
+/// Pixels for each one of the picture: for screens of high resolution and for print.
 const SCALE: f32 = 2.0;
 
 /// The picture as a file.

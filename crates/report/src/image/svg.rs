@@ -1,4 +1,4 @@
-//! A picture as SVG: self-contained, without text elements, so that no font has to be there.
+//! A picture as SVG: self-contained, without text elements, so that it needs no font.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What a report is about, and what it is worth.
+//! The subject of a report, and its verdict.
 
 use fathom_core::facts::{Answer, Reduction};
 
@@ -6,10 +6,10 @@ use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Host, Verdict};
 use crate::figures;
 
-/// More targets than this are not named one by one.
+/// With more targets than this, not every target is named.
 const TARGETS: usize = 8;
 
-/// What the page is called.
+/// The title of the page.
 pub fn title(document: &Document) -> String {
     let names = figures::place_names(document);
     let on = match names.as_slice() {
@@ -32,7 +32,7 @@ pub fn title(document: &Document) -> String {
     }
 }
 
-/// The targets and the host; with the details also how to do it again.
+/// The targets and the host; with the details also how to repeat the measurement.
 pub fn about(document: &Document, level: Level) -> Vec<Block> {
     let header = &document.header;
     let mut facts = Vec::new();
@@ -65,14 +65,14 @@ pub fn about(document: &Document, level: Level) -> Vec<Block> {
         blocks.push(Block::Facts(facts));
     }
     for target in &header.targets {
-        // What it saves on stands with the doubts about each trial.
+        // The doubts about each trial name the savings.
         let reduction = target.reduction.filter(|one| one.reduces() != Answer::Yes);
         blocks.extend(reduction.iter().flat_map(Reduction::sentences).map(Block::quiet));
     }
     blocks
 }
 
-/// What the result is worth.
+/// The verdict.
 pub fn outcome(document: &Document, level: Level) -> Outcome {
     let conclusion = conclusion(document);
     if let Some(source) = &document.header.imported {
@@ -93,7 +93,8 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     let verdict = document.verdict();
     let (name, sentence) = match verdict {
         None => ("Empty", "No trial was finished: there are no figures.".to_owned()),
-        // Where the map itself is doubted, that nothing speaks against it would mislead.
+        // If there are doubts about the map itself, the statement that no check found a doubt would
+        // mislead.
         Some(Verdict::Sound) if matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty()) => {
             ("Sound", format!("{trials}, and nothing speaks against them; the map is doubted."))
         }
@@ -107,7 +108,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
             ("Void", format!("{trials}; numbers do not measure what was asked."))
         }
     };
-    // A doubt says to read on; that nothing was found says so only with this.
+    // A doubt invites to read on; if there is none, only this does.
     let open = match verdict {
         Some(Verdict::Sound) => figures::left_open(&document.trials),
         _ => String::new(),
@@ -123,7 +124,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     }
 }
 
-/// How the run ended, where that is not as planned, and what it found.
+/// The end of the run, if it is not as planned, and the findings.
 fn conclusion(document: &Document) -> Vec<Sentence> {
     let (done, planned) = (document.trials.len(), document.header.planned_points);
     let ended = match document.conclusion.as_ref().map(|conclusion| conclusion.ended) {
@@ -146,7 +147,7 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
     sentences
 }
 
-/// Which checks were not made, where no section of the page says why.
+/// The checks that were not made, if no section of the page says why.
 fn missing(document: &Document, level: Level) -> Vec<Sentence> {
     let missing = figures::missing_checks(&document.trials);
     if missing.is_empty() || Level::Full <= level {
@@ -156,7 +157,7 @@ fn missing(document: &Document, level: Level) -> Vec<Sentence> {
     Vec::from([Sentence { tone: Tone::Quiet, text }])
 }
 
-/// Everything that could not be checked, said once for all trials.
+/// All checks that could not be made, listed once for all trials.
 pub fn unchecked(document: &Document) -> Option<Block> {
     let mut seen: Vec<(&str, &str)> = Vec::new();
     for unchecked in document.trials.iter().flat_map(|trial| &trial.unchecked) {

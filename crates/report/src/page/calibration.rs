@@ -1,5 +1,5 @@
-//! What the load generator itself can do on a host: its table, its clock, its wake-ups, and what each
-//! of them means for a measurement made here.
+//! The load generator's ceiling on a host: its table, its clock, its wake-ups, and the meaning of
+//! each for a measurement made here.
 
 use fathom_core::measure::Histogram;
 use fathom_core::{Quantile, Span};
@@ -115,12 +115,12 @@ fn per_io(row: &CalibrationRow) -> Option<f64> {
     Some(cpu as f64 / row.ios as f64)
 }
 
-/// What a reader of other numbers from this host may conclude.
+/// The conclusions for a reader of other numbers from this host.
 fn sentences(found: &Calibration) -> Vec<String> {
     let mut sentences = Vec::new();
     let alone = found.rows.iter().filter(|row| row.workers == 1);
     let alone: Vec<&CalibrationRow> = alone.collect();
-    // The barest target that there is a row of: with a ring, what fathom itself costs.
+    // The simplest target that has a row: with a ring, the cost of fathom itself.
     let barest = match alone.iter().any(|row| row.target == NullTarget::NopRing) {
         true => NullTarget::NopRing,
         false => NullTarget::Zeros,

@@ -1,4 +1,4 @@
-//! What an experiment found: its charts, and its figures in tables.
+//! The findings of an experiment: its charts, and its figures in tables.
 
 use super::overview::{figure_heads, figures_of, legend};
 use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, maps};
@@ -11,19 +11,19 @@ use crate::document::{
 use crate::figures::{self, or_unknown, plus_minus};
 use crate::results::{Results, Spot};
 
-/// The longest list of rounds that is shown whole where there is no room for more.
+/// The longest list of rounds that is shown completely if space is limited.
 const ROUNDS_SHOWN: usize = 30;
 
-/// More results than this are told by their matrices alone where there is no room for more.
+/// With more results than this, only their matrices are shown if space is limited.
 const ROWS: usize = 60;
 
-/// More matrices than this are left to the charts.
+/// With more matrices than this, only the charts are shown.
 const MATRICES: usize = 24;
 
-/// The names of jobs are cut after so many letters where there is no room for more.
+/// The names of jobs are cut after this many letters if space is limited.
 const NAME: usize = 32;
 
-/// The charts and tables of an experiment; nothing of a run.
+/// The charts and tables of an experiment; empty for a run.
 pub fn section(document: &Document, level: Level) -> Option<Block> {
     if !document.is_experiment() {
         return None;
@@ -77,13 +77,13 @@ fn heading(document: &Document) -> String {
     match document.header.command {
         Command::Sustain if name != "workload" => format!("SNIA test {name}"),
         Command::Study => format!("Study {name}"),
-        // A program is called what it calls itself.
+        // A program has the name that it gives itself.
         Command::Import => name.to_owned(),
         _ => figures::capitalized(name),
     }
 }
 
-/// The charts, where they are drawn.
+/// The charts, if the renderer draws them.
 pub fn charts(document: &Document, level: Level) -> Option<Block> {
     if level < Level::Complete {
         return None;
@@ -92,7 +92,7 @@ pub fn charts(document: &Document, level: Level) -> Option<Block> {
     (!charts.is_empty()).then_some(Block::Charts(charts))
 }
 
-/// What the cells of a matrix are.
+/// The figure in the cells of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Iops,
@@ -121,8 +121,8 @@ impl Cells {
     }
 }
 
-/// Results in a table, and where no chart shows them also in matrices of what is asked for: of the
-/// throughput where nothing is.
+/// Results in a table, and if no chart shows them also in matrices of the requested figure: of the
+/// throughput if none was requested.
 fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     if results.spots.is_empty() {
         return Vec::new();
@@ -154,7 +154,7 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     blocks
 }
 
-/// Results; of a test of times with the mean and the maximum as well.
+/// Results; for a test of times with the mean and the maximum as well.
 fn table(results: &Results<'_>, times: bool, level: Level) -> Table {
     let axis = |(nth, axis): (usize, &crate::document::Axis)| match nth {
         0 => Head::words(&axis.name),
@@ -189,7 +189,7 @@ fn table(results: &Results<'_>, times: bool, level: Level) -> Table {
     table
 }
 
-/// A figure by the last two axes that vary, a matrix for each combination of the others; nothing if
+/// A figure by the last two axes that vary, a matrix for each combination of the others; empty if
 /// there are too few or too many.
 fn matrices(results: &Results<'_>, cells: Cells) -> Vec<Table> {
     let several = |axis: &usize| results.axes[*axis].labels.len() > 1;
@@ -244,7 +244,7 @@ fn cut_off(points: &[Vec<String>]) -> Option<Block> {
     (!names.is_empty()).then(|| Block::quiet(text))
 }
 
-/// What each run did that was to move a fixed amount, in the order in which they were run.
+/// The result of each run with a fixed amount, in the order in which they ran.
 fn runs(document: &Document) -> Option<Block> {
     let runs = figures::runs(document).into_iter();
     let lines: Vec<String> = runs.map(|(place, line)| format!("{place}: {line}")).collect();
@@ -282,7 +282,7 @@ fn peak(found: &PeakFound) -> Vec<Block> {
     [Block::Table(table)].into_iter().chain(objective).collect()
 }
 
-/// The rounds of a test. Where there is no room for all, the first and the last ones.
+/// The rounds of a test. If there is no room for all, the first and the last ones.
 fn rounds(found: &SustainFound, level: Level) -> Vec<Block> {
     let highest = found.rounds.iter().map(|round| round.value.value).fold(0.0, f64::max);
     if highest <= 0.0 {
@@ -328,7 +328,7 @@ fn rounds(found: &SustainFound, level: Level) -> Vec<Block> {
     blocks
 }
 
-/// What the steadiness was judged by, in a sentence.
+/// The figures that decide the steadiness, in a sentence.
 fn judged(found: &SustainFound, steadiness: &SteadyState) -> String {
     let share = |value: f64| figures::percent(value / steadiness.mean);
     format!(
@@ -340,10 +340,10 @@ fn judged(found: &SustainFound, steadiness: &SteadyState) -> String {
     )
 }
 
-/// What a test shows beside the rounds of what was watched.
+/// The results of a test beside the rounds of the watched figure.
 fn beside(document: &Document, found: &SustainFound, level: Level) -> Option<Block> {
     let others = chart::sustain::beside(document, found)?;
-    // What the rounds were watched by is what the test is about.
+    // The watched figure of the rounds is the subject of the test.
     let cells: &[Cells] = match Watched::of(found) {
         _ if found.rounds.is_empty() => &[],
         Watched::Iops => &[Cells::Iops],

@@ -1,4 +1,4 @@
-//! What a latency map found: its surfaces, and how far they can be relied on.
+//! The findings of a latency map: its surfaces, and their reliability.
 
 use super::{Block, Drawing, Entry, Head, Level, Sentence, Table, Tone};
 use crate::chart;
@@ -6,9 +6,9 @@ use crate::chart::map::Told;
 use crate::document::{CellKind, Document, MapFound};
 use crate::figures::{self, or_unknown};
 
-/// The doubts, the surfaces, and how far they can be relied on.
+/// The doubts, the surfaces, and their reliability.
 pub fn map(document: &Document, found: &MapFound, level: Level) -> Vec<Block> {
-    // What the conclusion says already need not be said twice.
+    // Facts that the conclusion has already need not be repeated.
     let said = document.conclusion.iter().flat_map(|last| &last.sentences);
     let said: Vec<&String> = said.collect();
     let unsaid = |doubt: &&String| !said.iter().any(|said| said.contains(doubt.as_str()));
@@ -35,7 +35,7 @@ pub fn map(document: &Document, found: &MapFound, level: Level) -> Vec<Block> {
     blocks
 }
 
-/// How far the cells that were filled in are off.
+/// The errors of the filled-in cells.
 fn validation(found: &MapFound) -> Table {
     let heads = ["cells", "median error", "largest"].map(Head::figures);
     let first = Head::words("filled-in cells against measurements");
@@ -51,7 +51,7 @@ fn validation(found: &MapFound) -> Table {
     table
 }
 
-/// How much the cells that were measured again had changed.
+/// The change of the cells that were measured again.
 fn drift_in_words(drift: f64) -> String {
     if drift.abs() < 5e-4 {
         return "Cells that were measured again at the end took as long as before.".to_owned();

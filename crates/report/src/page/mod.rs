@@ -1,6 +1,6 @@
-//! A report as a model: headings, sentences, tables and charts in their order, made from the document
-//! alone. The renderers walk over it and know nothing of results, so that all of them say the same
-//! words and the same digits.
+//! A report as a model: headings, sentences, tables and charts in their order, made from the
+//! document alone. The renderers walk over it and do not know results, so that all of them use the
+//! same words and the same digits.
 
 mod about;
 mod calibration;
@@ -17,19 +17,20 @@ pub use target::target;
 use crate::chart::Chart;
 use crate::document::{Command, Document, Finding, Severity, Verdict};
 
-/// How much of a result a page tells. What is left out is not computed.
+/// The level of detail of a page. Figures that it leaves out are not computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What was found.
+    /// The findings.
     Short,
     /// Each trial as well.
     Full,
-    /// Also what only a page for the browser has room for: charts over time, whole device stacks.
+    /// Also the content for which only a page in the browser has room: charts over time, whole
+    /// device stacks.
     Complete,
 }
 
 impl Level {
-    /// How much the command tells that measured it.
+    /// The level of the command that measured.
     pub fn usual(document: &Document) -> Self {
         match document.header.command {
             Command::Run => Self::Full,
@@ -47,13 +48,13 @@ impl Level {
 /// A report.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// What was measured, and from where.
+    /// The measurement, and the source of the file.
     pub about: Vec<Block>,
-    /// What the result is worth. Nothing where nothing was measured.
+    /// The verdict. Empty if nothing was measured.
     pub outcome: Option<Outcome>,
-    /// What was found.
+    /// The findings.
     pub blocks: Vec<Block>,
 }
 
@@ -79,28 +80,28 @@ impl Page {
     }
 }
 
-/// What a result is worth. Where one reads from the top it stands there; in a terminal, where the
-/// last line is seen first, below everything else.
+/// The verdict of a result. On a page that is read from the top it comes first; in a terminal,
+/// where the last line is seen first, it comes last.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The gravest verdict; none where nothing was judged.
+    /// The gravest verdict; none if nothing was judged.
     pub verdict: Option<Verdict>,
     /// The verdict as a heading.
     pub name: String,
-    /// What it means.
+    /// Its meaning.
     pub sentence: String,
-    /// How the run ended, where that is not as planned, and what it found.
+    /// The end of the run, if it is not as planned, and the findings.
     pub conclusion: Vec<Sentence>,
     /// The doubts, the gravest first.
     pub remarks: Vec<Remark>,
-    /// What could not be checked; often nothing.
+    /// The checks that could not be made; often empty.
     pub unchecked: Vec<Sentence>,
 }
 
 /// A sentence or several.
 #[derive(Clone, Debug)]
 pub struct Sentence {
-    /// How it stands out.
+    /// Its tone.
     pub tone: Tone,
     /// Its text.
     pub text: String,
@@ -111,14 +112,14 @@ pub struct Sentence {
 pub struct Remark {
     /// How grave it is.
     pub severity: Severity,
-    /// What was found, and in which trials.
+    /// The evidence, with its trials.
     pub text: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub advice: String,
 }
 
 impl Remark {
-    /// A finding; the words that go before it say whose it is.
+    /// A finding; the words before it name its trials.
     pub fn of(finding: &Finding, whose: &str) -> Self {
         Self {
             severity: finding.severity,
@@ -128,19 +129,19 @@ impl Remark {
     }
 }
 
-/// How something stands out.
+/// A tone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Not at all.
+    /// No emphasis.
     #[default]
     Plain,
-    /// A heading or a figure that matters most.
+    /// A heading or one of the most important figures.
     Strong,
-    /// What supports a figure.
+    /// A supporting fact.
     Quiet,
-    /// All is well.
+    /// Good.
     Good,
-    /// To be doubted.
+    /// Doubtful.
     Doubtful,
     /// Wrong.
     Bad,
@@ -149,11 +150,11 @@ pub enum Tone {
 /// A piece of a report.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A heading with what belongs to it.
+    /// A heading with its section.
     Section(Section),
     /// A paragraph.
     Text(Sentence),
-    /// Names, each with what is said of it.
+    /// Names, each with its description.
     Facts(Vec<Fact>),
     /// Sentences of equal rank.
     List(Vec<String>),
@@ -161,17 +162,17 @@ pub enum Block {
     Remarks(Vec<Remark>),
     /// Figures in rows and columns.
     Table(Table),
-    /// The figures that matter most: a table of one row.
+    /// The most important figures: a table of one row.
     Figures(Table),
     /// Charts side by side.
     Charts(Vec<Drawing>),
     /// A row of values, drawn in one line.
     Spark(Spark),
-    /// Lines, each so many steps to the right.
+    /// Lines, each with an indentation.
     Tree(Vec<(usize, Sentence)>),
 }
 
-/// A heading with what belongs to it.
+/// A heading with its section.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     /// Its heading.
@@ -180,24 +181,24 @@ pub struct Section {
     pub trial: Option<usize>,
     /// The verdict on it.
     pub verdict: Option<Verdict>,
-    /// Whether it is closed until somebody asks for it, where it can be.
+    /// Whether it is closed until the reader opens it, if the renderer supports this.
     pub folded: bool,
-    /// What belongs to it.
+    /// Its content.
     pub blocks: Vec<Block>,
 }
 
-/// A name with what is said of it.
+/// A name with its description.
 #[derive(Clone, Debug)]
 pub struct Fact {
     /// The name.
     pub name: String,
-    /// What is said.
+    /// The description.
     pub text: String,
-    /// How it stands out.
+    /// Its tone.
     pub tone: Tone,
 }
 
-/// A chart and where it stands.
+/// A chart and its place.
 #[derive(Clone, Debug)]
 pub enum Drawing {
     /// A chart of an experiment.
@@ -206,7 +207,7 @@ pub enum Drawing {
     Named {
         /// The name of its place.
         id: String,
-        /// What it shows.
+        /// Its title.
         title: String,
         /// Whether it takes the whole width.
         wide: bool,
@@ -216,18 +217,18 @@ pub enum Drawing {
 /// A row of values.
 #[derive(Clone, Debug)]
 pub struct Spark {
-    /// What they are.
+    /// Their meaning.
     pub title: String,
     /// The values; none is below zero.
     pub values: Vec<f64>,
-    /// From which of them on something holds, and what.
+    /// The first of them for which something holds, and its meaning.
     pub mark: Option<(usize, String)>,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What stands above it; may be empty.
+    /// Its title; may be empty.
     pub caption: String,
     /// Its columns.
     pub heads: Vec<Head>,
@@ -242,16 +243,16 @@ pub struct Head {
     pub name: String,
     /// Whether its cells are words, which stand at the left.
     pub words: bool,
-    /// What of it gives way where there is no room.
+    /// What may be dropped if there is no room.
     pub spare: Spare,
 }
 
-/// What of a column gives way where there is no room.
+/// The part of a column that may be dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
     /// Nothing.
     Nothing,
-    /// Its half-widths: another column's say the same.
+    /// Its half-widths: those of another column say the same.
     Halves,
     /// All of it.
     Column,
@@ -262,7 +263,7 @@ pub enum Spare {
 pub enum TableRow {
     /// A cell for each column; the last ones may be missing.
     Cells {
-        /// How the row stands out.
+        /// The row's tone.
         tone: Tone,
         /// The cells.
         cells: Vec<Entry>,
@@ -276,19 +277,18 @@ pub enum TableRow {
 pub enum Entry {
     /// Words.
     Words(String),
-    /// What a row is about: a name, what goes with it in a smaller print, and the trial that tells
-    /// more.
+    /// The subject of a row: a name, a note in smaller print, and the trial with the details.
     Name {
         /// The name.
         text: String,
-        /// What goes with it.
+        /// The note.
         below: String,
         /// A trial's number, from 1.
         trial: usize,
     },
-    /// A figure as it is written, and its half-width.
+    /// A figure as text, and its half-width.
     Figure {
-        /// With its unit where the head does not tell it.
+        /// With its unit if the head does not have it.
         text: String,
         /// Empty where none is known.
         half: String,
@@ -317,7 +317,7 @@ impl Head {
         Self { words: false, ..Self::words(name) }
     }
 
-    /// The same column, of which something gives way.
+    /// The same column, of which a part may be dropped.
     pub fn with(self, spare: Spare) -> Self {
         Self { spare, ..self }
     }
@@ -346,7 +346,7 @@ impl Table {
         self.toned(Tone::Plain, cells);
     }
 
-    /// Adds a row that stands out.
+    /// Adds a row with a tone.
     pub fn toned(&mut self, tone: Tone, cells: impl IntoIterator<Item = Entry>) {
         self.rows.push(TableRow::Cells { tone, cells: cells.into_iter().collect() });
     }
@@ -358,7 +358,7 @@ impl Table {
 }
 
 impl Sentence {
-    /// One that does not stand out.
+    /// A fact without emphasis.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { tone: Tone::Plain, text: text.into() }
     }
@@ -370,17 +370,17 @@ impl Block {
         Self::Text(Sentence::plain(text))
     }
 
-    /// A paragraph that supports a figure.
+    /// A paragraph with a supporting fact.
     pub fn quiet(text: impl Into<String>) -> Self {
         Self::Text(Sentence { tone: Tone::Quiet, text: text.into() })
     }
 
-    /// A heading with what belongs to it.
+    /// A heading with its section.
     pub fn section(heading: impl Into<String>, blocks: Vec<Self>) -> Self {
         Self::Section(Section { heading: heading.into(), blocks, ..Section::default() })
     }
 
-    /// The same, closed until somebody asks for it.
+    /// The same, closed until the reader opens it.
     pub fn folded(heading: impl Into<String>, blocks: Vec<Self>) -> Self {
         let heading = heading.into();
         Self::Section(Section { heading, blocks, folded: true, ..Section::default() })
@@ -388,7 +388,7 @@ impl Block {
 }
 
 impl Fact {
-    /// One that does not stand out.
+    /// A description without emphasis.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), tone: Tone::Plain }
     }

@@ -1,4 +1,4 @@
-//! All trials in one table, and what its columns mean.
+//! All trials in one table, and the meaning of its columns.
 
 use fathom_core::Quantile;
 use fathom_core::stats::Estimate;
@@ -10,16 +10,16 @@ use crate::figures::{self, Summary, TrialPart, plus_minus};
 /// The percentiles of every overview.
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
 
-/// The most trials of an experiment that are drawn one by one: a browser is slow with hundreds.
+/// The most trials of an experiment with separate charts: a browser is slow with hundreds.
 const TRIALS_DRAWN: usize = 12;
 
-/// Whether there are few enough trials to draw what each of them did over time.
+/// Whether there are few enough trials to draw each of them over time.
 pub fn draws_trials(document: &Document) -> bool {
     !document.is_experiment() || document.trials.len() <= TRIALS_DRAWN
 }
 
-/// The table of all trials, with its chart. An experiment's own table tells more, so that this one
-/// stands with the details.
+/// The table of all trials, with its chart. An experiment's own table is more informative, so this
+/// one is among the details.
 pub fn section(document: &Document, level: Level) -> Option<Block> {
     let (trials, all) = (&document.trials, document.is_experiment());
     let alone = trials.len() == 1 && Level::Full <= level;
@@ -83,7 +83,7 @@ pub fn figures_of(summary: &Summary) -> Vec<Entry> {
     entries
 }
 
-/// What the columns mean, which loop it was, and how the I/Os got there.
+/// The meaning of the columns, the loop, and the access of the I/Os.
 pub fn legend(trials: &[Trial]) -> String {
     let open = trials.iter().filter(|trial| trial.is_open()).count();
     let loops = match open {
@@ -97,7 +97,7 @@ pub fn legend(trials: &[Trial]) -> String {
     )
 }
 
-/// How the I/Os of all trials reached their targets, where it is the same.
+/// The access of the I/Os of all trials to their targets, if it is the same.
 fn way(trials: &[Trial]) -> Option<String> {
     let first = trials.first()?;
     if trials.iter().any(|trial| trial.backend != first.backend) {
@@ -111,7 +111,7 @@ fn way(trials: &[Trial]) -> Option<String> {
     trials.iter().all(alike).then(|| format!("{access} through {}", first.backend.name()))
 }
 
-/// How far the load generator was from its own limit, in the trial that came nearest to it.
+/// How far the load generator was from its ceiling, in the trial that came nearest to it.
 fn ceiling(document: &Document) -> Option<String> {
     let known = document.trials.iter().zip(1..).filter_map(|(trial, number)| {
         let ceiling = figures::ceiling(document, trial)?;
@@ -129,7 +129,7 @@ fn ceiling(document: &Document) -> Option<String> {
     ))
 }
 
-/// The figures of one trial or stream that matter most.
+/// The most important figures of one trial or stream.
 pub fn key_figures(part: TrialPart<'_>) -> Table {
     let caption = format!("Percentiles are of the {}.", figures::time_name(part));
     let mut table = Table::new(caption, figure_heads());

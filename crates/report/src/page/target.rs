@@ -6,7 +6,7 @@ use super::{Block, Fact, Page, Sentence, Tone};
 use crate::document::{Content, Extents, FileSystem, InUse, Layer, Queue, Target, TargetKind};
 use crate::figures;
 
-/// What a target is, down its device stack, and what follows from it for a test.
+/// The kind of a target, its device stack, and the conclusions for a test.
 pub fn target(target: &Target, advice: &[String]) -> Page {
     let mut about = stack(target);
     about.remove(0);
@@ -17,7 +17,7 @@ pub fn target(target: &Target, advice: &[String]) -> Page {
     Page { title, about, outcome: None, blocks: advice.into_iter().collect() }
 }
 
-/// The target's name, what is known of it, and the layers below it.
+/// The target's name, the facts about it, and the layers below it.
 pub fn stack(target: &Target) -> Vec<Block> {
     let name = Sentence { tone: Tone::Strong, text: target.name.clone() };
     let mut blocks = Vec::from([Block::Text(name), Block::Facts(facts(target))]);
@@ -36,7 +36,7 @@ fn facts(target: &Target) -> Vec<Fact> {
         line("path", target.path.clone());
     }
     match target.kind {
-        // Its size is what is free, which is told below.
+        // Its size is the free space, which is reported below.
         TargetKind::Folder => line("kind", target.kind.name().to_owned()),
         kind => line("kind", format!("{} of {}", kind.name(), target.size)),
     }
@@ -123,7 +123,7 @@ fn about_use(in_use: &InUse) -> String {
     }
 }
 
-/// The layers that no other one consists of.
+/// The layers that are not members of another one.
 fn roots(target: &Target) -> Vec<usize> {
     let member = |place: &usize| target.layers.iter().any(|layer| layer.members.contains(place));
     (0..target.layers.len()).filter(|place| !member(place)).collect()

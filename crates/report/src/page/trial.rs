@@ -1,4 +1,4 @@
-//! Each trial in full: what the load was, what it measured, and where every I/O went.
+//! Each trial in full: its load, its figures, and the account of every I/O.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence,
 use crate::document::{Cell, Counters, Document, Stream, Trial, Worker};
 use crate::figures::{self, TrialPart, direction_name, or_unknown, plus_minus};
 
-/// More rows than this are summed by target, and of more CPUs and threads the busiest are shown.
+/// More rows than this are summed by target; of more CPUs and threads only the busiest are shown.
 const ROWS_SHOWN: usize = 16;
 
-/// How many errors are told one by one.
+/// The number of errors that are listed.
 const ERRORS_SHOWN: usize = 10;
 
 /// A list of more trials than this is closed: below it stand the target and the host.
 const LISTED: usize = 60;
 
-/// All trials. Of many trials each is closed until somebody asks for it.
+/// All trials. If there are many, each is closed until the reader opens it.
 pub fn sections(document: &Document, level: Level) -> Vec<Block> {
     let trials = document.trials.iter().zip(1..);
     let sections = trials.map(|(trial, number)| section(document, level, trial, number));
@@ -76,7 +76,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     })
 }
 
-/// What the load was.
+/// The load.
 fn load(document: &Document, trial: &Trial) -> Vec<Block> {
     let many = trial.point.streams.len() > 1;
     let stream = |stream: &Stream| {
@@ -109,7 +109,7 @@ fn shortened(names: &[&str]) -> String {
     }
 }
 
-/// What each stream did, where there are several.
+/// The work of each stream, if there are several.
 fn streams(trial: &Trial) -> Option<Block> {
     if trial.point.streams.len() < 2 {
         return None;
@@ -139,7 +139,7 @@ fn charts(trial: &Trial, number: usize) -> Vec<Drawing> {
     ])
 }
 
-/// Whose row it is.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     stream: u32,
@@ -225,7 +225,7 @@ fn sums(table: &mut Table, part: TrialPart<'_>) {
         let flow = part.flow(direction);
         table.row(flow_row(part.trial, direction_name(direction), &flow, half));
     }
-    // What moves no data, after the sums that it is no part of.
+    // I/Os that move no data, after the sums that do not include them.
     for (what, flow) in part.upkeep() {
         table.row(flow_row(part.trial, what.name(), &flow, String::new()));
     }
@@ -367,7 +367,7 @@ fn percentiles_of(
     [Block::Table(table)].into_iter().chain(withheld).collect()
 }
 
-/// "log: ", in front of what is said of a stream; nothing where there is only one.
+/// "log: ", in front of facts about a stream; empty if there is only one.
 fn whose(part: TrialPart<'_>) -> String {
     match (part.stream, part.trial.point.streams.len()) {
         (None, 1) => String::new(),
@@ -375,7 +375,7 @@ fn whose(part: TrialPart<'_>) -> String {
     }
 }
 
-/// Queue depth, offered load, ledger, and what the load generator could have done.
+/// Queue depth, offered load, ledger, and the load generator's ceiling.
 fn accounts(document: &Document, trial: &Trial) -> Vec<Block> {
     let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
     let mut facts: Vec<Fact> = parts().map(in_flight).collect();
@@ -401,7 +401,7 @@ fn offered(part: TrialPart<'_>) -> Option<Fact> {
     let trial = part.trial;
     let offered = |stream: &Stream| stream.offered(Span(0), trial.window());
     let loads: Vec<f64> = part.loads().filter_map(offered).collect();
-    // The sum over one open loop among closed ones is that one's.
+    // The sum over one open loop among closed ones is that of the open loop.
     if loads.is_empty()
         || (part.stream.is_none() && trial.point.streams.len() > 1 && loads.len() < 2)
     {
@@ -424,7 +424,7 @@ fn offered(part: TrialPart<'_>) -> Option<Fact> {
     Some(Fact::new("load", text))
 }
 
-/// Where every I/O went.
+/// The account of every I/O.
 fn ledger(trial: &Trial) -> Fact {
     let l = trial.ledger();
     let parts = [
@@ -464,7 +464,7 @@ fn processors(trial: &Trial, level: Level) -> Vec<Block> {
     blocks
 }
 
-/// How much CPU time fathom used, and who had the rest.
+/// The CPU time of fathom, and that of other programs.
 fn used(trial: &Trial, counters: &Counters) -> String {
     let used = counters.process_user_ns as f64 + counters.process_kernel_ns as f64;
     let mut text = format!(
@@ -513,8 +513,8 @@ fn cores(counters: &Counters, level: Level) -> Vec<Block> {
     [Block::Table(table)].into_iter().chain(note.map(Block::quiet)).collect()
 }
 
-/// How much of a CPU each worker used, and for how long it had to wait for one. Of more than can be
-/// shown the busiest: where one of them has no more to give, it limits what its stream can do.
+/// How much of a CPU each worker used, and how long it waited for one. If there are too many to
+/// show, the busiest: if one of them is at its limit, it limits its stream.
 fn threads(trial: &Trial) -> Vec<Block> {
     let share = |ns: Option<u64>| {
         let window = trial.window_ns.max(1) as f64;

@@ -1,5 +1,5 @@
-//! Cells in characters: a picture that is read without color, and with color shows the same more
-//! finely.
+//! Cells in characters: a picture that can be read without color, and that shows finer differences
+//! with color.
 
 use super::Style;
 use super::text::{paint, push_line};
@@ -7,13 +7,13 @@ use crate::chart::{self, Cover, Heat, HeatCell, scale_color};
 use crate::document::MapFound;
 use crate::page::Tone;
 
-/// From low to high: each covers more of its place than the one before.
+/// From low to high: each fills more of its place than the one before.
 const LEVELS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '%'];
 
 /// Columns before the cells.
 const MARGIN: usize = 9;
 
-/// How a cell's mark is called; none for a cell without a value.
+/// The name of a cell's mark; none for a cell without a value.
 pub fn sign(cover: Option<Cover>) -> &'static str {
     match cover {
         Some(Cover::Dot) => "'",
@@ -25,8 +25,8 @@ pub fn sign(cover: Option<Cover>) -> &'static str {
     }
 }
 
-/// The first surface of a map that is being measured, in so many lines at most, with the cell that
-/// runs, by its places in both axes; nothing before anything is known.
+/// The first surface of a map that is being measured, in at most this many lines, with the running
+/// cell, by its places in both axes; empty before any cell is known.
 pub fn so_far(
     found: &MapFound,
     running: Option<(usize, usize)>,
@@ -37,7 +37,7 @@ pub fn so_far(
     let Some(quantile) = found.quantiles.first().copied() else { return out };
     let heat = chart::map::surface(found, 0, quantile);
     let Some((low, high)) = heat.range() else { return out };
-    // The axis and what the letters mean need three.
+    // The axis and the meaning of the letters need three.
     let each = heat.y.len().div_ceil(lines.saturating_sub(3).max(1)).max(1);
     grid(&mut out, &heat, (low, high), (each, running), style);
     let text = format!(
@@ -51,7 +51,7 @@ pub fn so_far(
     out
 }
 
-/// All cells above their axis, and what each letter stands for.
+/// All cells above their axis, and the meaning of each letter.
 pub fn surface(out: &mut String, heat: &Heat, style: &Style) {
     let Some(range) = heat.range() else {
         push_line(out, "  not known: too few I/Os");
@@ -61,7 +61,7 @@ pub fn surface(out: &mut String, heat: &Heat, style: &Style) {
     legend(out, heat, range, style);
 }
 
-/// Every so many rows of cells, and the cell that runs, by its row and its column.
+/// Every n-th row of cells, and the running cell, by its row and its column.
 fn grid(
     out: &mut String,
     heat: &Heat,
@@ -71,7 +71,7 @@ fn grid(
 ) {
     let columns = heat.x.len();
     let room = style.width.saturating_sub(MARGIN).max(1);
-    // Where there is no room for all, every so many are shown.
+    // If there is no room for all, every n-th is shown.
     let each = columns.div_ceil(room).max(1);
     let width = (room / columns.div_ceil(each).max(1)).clamp(1, 3);
     let shown = |one: (usize, usize)| (one.0 - one.0 % each_row, one.1 - one.1 % each);
@@ -90,7 +90,7 @@ fn grid(
     push_line(out, &axis(heat, each, width));
 }
 
-/// A cell in so many columns.
+/// A cell in this many columns.
 fn painted(
     cell: Option<&HeatCell>,
     heat: &Heat,
@@ -122,14 +122,14 @@ fn painted(
     }
 }
 
-/// A text on the color of a share, of the 256 that nearly every terminal has.
+/// A text on the color of a share, from the 256 that nearly every terminal has.
 fn colored(text: &str, share: f64) -> String {
     let [red, green, blue] = scale_color(share).map(|part| (u32::from(part) * 5 + 127) / 255);
     let ink = if share < 0.6 { 15 } else { 16 };
     format!("\x1b[38;5;{ink};48;5;{}m{text}\x1b[0m", 16 + 36 * red + 6 * green + blue)
 }
 
-/// The labels below the cells, as many as there is room for.
+/// The labels below the cells, as many as fit.
 fn axis(heat: &Heat, each: usize, width: usize) -> String {
     let mut line = " ".repeat(MARGIN);
     for (place, text) in heat.x.iter().step_by(each).enumerate() {
@@ -143,7 +143,7 @@ fn axis(heat: &Heat, each: usize, width: usize) -> String {
     line
 }
 
-/// What each level stands for.
+/// The meaning of each level.
 fn legend(out: &mut String, heat: &Heat, (low, high): (f64, f64), style: &Style) {
     let edge = |step: usize| {
         let share = step as f64 / LEVELS.len() as f64;

@@ -1,5 +1,5 @@
-//! A page for the terminal. Every line fits the given width as far as its words do, and text from the
-//! document cannot steer the terminal. What a result is worth stands at the end: the last line is seen
+//! A page for the terminal. Every line fits the given width as far as its words do, and text from
+//! the document cannot control the terminal. The verdict comes at the end: the last line is seen
 //! first.
 
 mod heat;
@@ -15,7 +15,7 @@ use crate::page::{
 };
 use text::{paint, push_line, width, wrap};
 
-/// How the terminal wants it.
+/// The properties of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
@@ -56,7 +56,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     out
 }
 
-/// What the result is worth.
+/// The verdict.
 fn worth(out: &mut String, outcome: &Outcome, style: &Style) {
     gap(out);
     let tone = outcome.verdict.map_or(Tone::Strong, verdict_tone);
@@ -100,8 +100,8 @@ fn blocks(out: &mut String, blocks: &[Block], style: &Style) {
     }
 }
 
-/// Whether an empty line parts two blocks. A paragraph below a table or a picture explains it; what
-/// has a caption stands by itself.
+/// Whether an empty line separates two blocks. A paragraph below a table or a picture explains it;
+/// a block with a caption stands alone.
 fn is_apart(before: &Block, block: &Block) -> bool {
     let is_figure =
         matches!(before, Block::Table(_) | Block::Charts(_) | Block::Spark(_) | Block::Figures(_));
@@ -142,7 +142,7 @@ fn block(out: &mut String, block: &Block, style: &Style) {
     }
 }
 
-/// A heading with what belongs to it, and the verdict beside it.
+/// A heading with its section, and the verdict beside it.
 fn section(out: &mut String, section: &Section, style: &Style) {
     gap(out);
     let mut heading = String::new();
@@ -159,7 +159,7 @@ fn sentence(out: &mut String, sentence: &Sentence, style: &Style) {
     wrap(out, "", &sentence.text, sentence.tone, style);
 }
 
-/// Names and what is said of them, in two columns.
+/// Names and their descriptions, in two columns.
 fn facts(out: &mut String, facts: &[Fact], style: &Style) {
     let longest = facts.iter().map(|fact| width(&fact.name)).max().unwrap_or(0);
     // Beside a very long name there would be no room.
@@ -173,7 +173,7 @@ fn facts(out: &mut String, facts: &[Fact], style: &Style) {
     }
 }
 
-/// A finding: what was found, then what to do about it.
+/// A finding: the evidence, then the remedy.
 fn remark(out: &mut String, remark: &Remark, style: &Style) {
     let name = remark.severity.name();
     let plain = format!("  {name:<9}");
@@ -186,7 +186,7 @@ fn remark(out: &mut String, remark: &Remark, style: &Style) {
     }
 }
 
-/// What letters can show of a chart: cells, unless their figures stand in a table.
+/// The character graphics for a chart: cells, unless a table has their figures.
 pub fn chart(chart: &Chart, style: &Style) -> String {
     let mut out = String::new();
     push_chart(&mut out, chart, style);
@@ -222,7 +222,7 @@ fn lowered(title: &str) -> String {
 /// The heights of a sparkline.
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Values in a line; the last ones, if there is no room for all: they are those that count.
+/// Values in a line; the last ones, if there is no room for all: they are the ones that count.
 fn spark(out: &mut String, spark: &Spark, style: &Style) {
     let highest = spark.values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let height = |value: &f64| SPARKS[((value / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];

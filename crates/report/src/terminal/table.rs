@@ -1,4 +1,4 @@
-//! A table in as many columns as the terminal has: what gives way first, the table says.
+//! A table in as many columns as the terminal has: the table says what is dropped first.
 
 use fathom_core::printable;
 
@@ -6,17 +6,17 @@ use super::text::{paint, push_line, width, wrap};
 use super::{Style, verdict_tone};
 use crate::page::{Entry, Head, Spare, Table, TableRow, Tone};
 
-/// How wide the bars are.
+/// The width of the bars.
 const BAR: usize = 24;
 
-/// What is left of a table.
+/// The remaining parts of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fit {
     /// Everything in one row.
     Whole,
-    /// What goes with a name, and the half-widths, in a row of their own.
+    /// The notes of names, and the half-widths, in separate rows.
     TwoRows,
-    /// Without what gives way.
+    /// Without the parts that may be dropped.
     Spared,
     /// Also without half-widths.
     Lean,
@@ -27,12 +27,12 @@ struct Strip {
     /// Spaces before it.
     gap: usize,
     right: bool,
-    /// The column of the table, and whether it is that of the half-widths.
+    /// The column of the table, and whether it is its half-widths.
     of: (usize, bool),
     width: usize,
 }
 
-/// A cell as it is written: its text, what stands beside it and how they stand out.
+/// A cell as text: its text, the text beside it, and their tones.
 struct Written {
     text: String,
     half: String,
@@ -126,7 +126,7 @@ fn strips(table: &Table, fit: Fit) -> Vec<Strip> {
     strips
 }
 
-/// A cell as it is written.
+/// A cell as text.
 fn written(entry: &Entry, tone: Tone, fit: Fit) -> Written {
     let plain = |text: String| Written { text, half: String::new(), tone };
     match entry {

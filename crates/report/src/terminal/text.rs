@@ -5,7 +5,7 @@ use fathom_core::printable;
 use super::Style;
 use crate::page::Tone;
 
-/// The text in this tone, if the style has color. What would steer the terminal is shown instead.
+/// The text in this tone, if the style has color. Control characters are shown with escapes.
 pub fn paint(tone: Tone, text: &str, style: &Style) -> String {
     let text = &*printable(text);
     let code = match tone {
@@ -22,19 +22,19 @@ pub fn paint(tone: Tone, text: &str, style: &Style) -> String {
     }
 }
 
-/// How many columns a text takes.
+/// The number of columns of a text.
 pub fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text with spaces after it, up to so many columns.
+/// A text padded with spaces to this many columns.
 pub fn padded(text: &str, columns: usize) -> String {
     let text = printable(text);
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(&text)).max(1)))
 }
 
-/// Appends a text, wrapped at the style's width: the first line after `first`, the others after
-/// as many spaces.
+/// Appends a text, wrapped at the style's width: the first line after `first`, the others with the
+/// same indentation.
 pub fn wrap(out: &mut String, first: &str, text: &str, tone: Tone, style: &Style) {
     let indent = width(first);
     let room = style.width.saturating_sub(indent).max(20);

@@ -1,5 +1,5 @@
-//! The points of a round that has several: how each came to its level, and what all of them are in
-//! the rounds that count. And the response times of rounds that have one.
+//! The points of a round with several points: the approach of each to its level, and all of them in
+//! the rounds that count. And the response times of rounds with one point.
 
 use fathom_core::Quantile;
 
@@ -11,14 +11,14 @@ use crate::document::{Coordinate, Document, Role, SustainFound, Trial};
 use crate::figures;
 use crate::results::{QUANTILES, Results};
 
-/// More points of a round than this are not drawn round by round: only those with as many reads as
-/// the one that is watched.
+/// With more points in a round than this, not all are drawn round by round: only those with as many
+/// reads as the watched one.
 const LINES: usize = 9;
 
-/// Fewer results than this are told by the table alone.
+/// With fewer results than this, there is only the table.
 const WORTH_A_CHART: usize = 4;
 
-/// What all points of the last rounds came to, where there are several.
+/// All points of the last rounds, if there are several.
 pub fn of_the_last_rounds(document: &Document, found: &SustainFound) -> Vec<Chart> {
     let results = of_the_window(document, found);
     if results.spots.len() < WORTH_A_CHART {
@@ -34,8 +34,8 @@ pub fn of_the_last_rounds(document: &Document, found: &SustainFound) -> Vec<Char
     charts
 }
 
-/// How the rounds went beside what was watched: all their points, or how long the I/Os of the only
-/// one took.
+/// The course of the rounds beside the watched figure: all their points, or the times of the I/Os
+/// of the only one.
 pub fn by_round(document: &Document, found: &SustainFound) -> Chart {
     let trials: Vec<&Trial> =
         document.trials.iter().filter(|trial| is_of_a_round(trial, found)).collect();
@@ -45,7 +45,7 @@ pub fn by_round(document: &Document, found: &SustainFound) -> Chart {
     }
 }
 
-/// All points of the rounds that the steadiness was judged by, each over these rounds together.
+/// All points of the rounds that decide the steadiness, each over these rounds together.
 pub fn of_the_window<'d>(document: &'d Document, found: &SustainFound) -> Results<'d> {
     let numbers: Vec<u32> = window(found).iter().map(|round| round.number).collect();
     Results::of_those(document, |trial| {
@@ -58,8 +58,8 @@ fn number(trial: &Trial) -> u32 {
     trial.place.repeat.saturating_add(1)
 }
 
-/// Whether a trial is of a round that was finished; asked of tests that do nothing after them, or
-/// whose rounds have one point.
+/// Whether a trial belongs to a round that was finished. Used for tests that do nothing after the
+/// rounds, or whose rounds have one point.
 fn is_of_a_round(trial: &Trial, found: &SustainFound) -> bool {
     let after = super::script::is_one(found) && !is_alone(trial);
     let is_known = found.rounds.iter().any(|round| round.number == number(trial));
@@ -115,7 +115,7 @@ fn x_axis(found: &SustainFound) -> Axis {
     }
 }
 
-/// What was watched, of the other points too, round by round.
+/// The watched figure, also for the other points, round by round.
 fn convergence(document: &Document, found: &SustainFound, trials: &[&Trial]) -> Chart {
     let watched = Watched::of(found);
     let mut cells: Vec<(&[Coordinate], Vec<&Trial>)> = Vec::new();
@@ -183,7 +183,7 @@ fn quantile_of(word: &str) -> Option<Quantile> {
     (0.0..100.0).contains(&percent).then_some(Quantile(percent / 100.0))
 }
 
-/// What is watched, of a trial, as it is drawn.
+/// The watched figure of a trial.
 fn value(trial: &Trial, watched: Watched, quantile: Option<Quantile>) -> Option<f64> {
     let value = match (watched, quantile) {
         (Watched::Iops, _) => figures::per_second(trial.total(None).ios(), trial.window())?,

@@ -1,5 +1,5 @@
-//! The charts of rounds until a steady state: every round, what the steadiness was judged by, and
-//! what a test is about beside them: the other points of its rounds, or what came after them.
+//! The charts of rounds until a steady state: every round, the figures that decide the steadiness,
+//! and the subject of the test: the other points of its rounds, or the points that came after them.
 
 mod cells;
 mod script;
@@ -14,7 +14,7 @@ use crate::results::{QUANTILES, Results};
 /// The axis of rounds that have one point each.
 const ROUND: &str = "round";
 
-/// All charts of a test, what it is about first.
+/// All charts of a test, its subject first.
 pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
     let mut charts = script::charts(document, found);
     if found.rounds.is_empty() {
@@ -29,19 +29,19 @@ pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
     charts
 }
 
-/// What was watched, as people read it.
+/// The watched figure, in its usual unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// I/Os per second.
     Iops,
-    /// MiB per second, of bytes per second.
+    /// MiB per second, from bytes per second.
     Bandwidth,
-    /// Milliseconds, of nanoseconds.
+    /// Milliseconds, from nanoseconds.
     Time,
 }
 
 impl Watched {
-    /// What these rounds count by: their own words say it first.
+    /// The figure that decides for these rounds: their own words begin with it.
     pub fn of(found: &SustainFound) -> Self {
         match found.watched.split_whitespace().next() {
             None | Some("IOPS") => Self::Iops,
@@ -51,7 +51,7 @@ impl Watched {
         }
     }
 
-    /// A value as it is drawn.
+    /// A value in the unit of the chart.
     fn read(self, value: f64) -> f64 {
         match self {
             Self::Iops => value,
@@ -60,7 +60,7 @@ impl Watched {
         }
     }
 
-    /// What an axis of it is called.
+    /// The title of its axis.
     fn title(self) -> &'static str {
         match self {
             Self::Iops => "IOPS",
@@ -69,7 +69,7 @@ impl Watched {
         }
     }
 
-    /// What a column of it is called, whose values have their units.
+    /// The title of its column, whose values have their units.
     pub fn head(self) -> &'static str {
         match self {
             Self::Iops => "IOPS",
@@ -78,7 +78,7 @@ impl Watched {
         }
     }
 
-    /// A value with its unit where the words do not say it: "4,200", "812 MiB/s", "1.20 ms".
+    /// A value with its unit if the title does not say it: "4,200", "812 MiB/s", "1.20 ms".
     pub fn text(self, value: f64) -> String {
         match self {
             Self::Iops => figures::rate(value),
@@ -88,8 +88,8 @@ impl Watched {
     }
 }
 
-/// The results of a test beside what was watched, for its tables: what came after the rounds, or all
-/// points of the last rounds; none where there are no others.
+/// The results of a test beside the watched figure, for its tables: the points after the rounds, or
+/// all points of the last rounds; none if there are no others.
 pub fn beside<'d>(document: &'d Document, found: &SustainFound) -> Option<Results<'d>> {
     let results = match script::is_one(found) {
         true => Results::of_those(document, is_after_rounds),
@@ -98,7 +98,7 @@ pub fn beside<'d>(document: &'d Document, found: &SustainFound) -> Option<Result
     (results.spots.len() > 1).then_some(results)
 }
 
-/// What [`beside`] gives, as the heading of its table.
+/// The heading of the table from [`beside`].
 pub fn beside_in_words(found: &SustainFound) -> String {
     match (script::is_one(found), window(found)) {
         (false, [first, .., last]) => {
@@ -110,7 +110,7 @@ pub fn beside_in_words(found: &SustainFound) -> String {
     }
 }
 
-/// Whether a trial is what a test runs when its rounds are over; asked of tests that have such.
+/// Whether a trial comes after the rounds of a test; used for tests that have such trials.
 fn is_after_rounds(trial: &Trial) -> bool {
     let coordinates = &trial.place.coordinates;
     trial.place.role == Role::Result && coordinates.iter().all(|one| one.axis != ROUND)
@@ -139,7 +139,7 @@ fn all(document: &Document, found: &SustainFound) -> Chart {
     }
 }
 
-/// The last rounds, on an axis on which their differences are seen.
+/// The last rounds, on an axis that shows their differences.
 fn closely(document: &Document, found: &SustainFound, steadiness: &SteadyState) -> Chart {
     let window = window(found);
     let ends = (f64::from(window[0].number), f64::from(window[window.len() - 1].number));
@@ -210,7 +210,7 @@ fn series_of(found: &SustainFound, rounds: &[Round]) -> Series {
     Series { name: "rounds".to_owned(), paint: Paint::Nth(0), form, dots: dots.collect() }
 }
 
-/// The rounds that the steadiness was judged by.
+/// The rounds that decide the steadiness.
 pub fn window(found: &SustainFound) -> &[Round] {
     let from = found.rounds.len().saturating_sub(stats::ROUNDS);
     let steady = found
@@ -266,7 +266,7 @@ fn ends(rounds: &[Round]) -> Option<(f64, f64)> {
     Some((f64::from(first.number) - 0.6, f64::from(last.number) + 0.6))
 }
 
-/// Everything about a trial, for who points at it.
+/// All facts about a trial, for a reader who points at it.
 fn about_trial(trial: &Trial) -> String {
     let summary = figures::summary(trial, None, &QUANTILES);
     let mut lines = Vec::from([trial.point.name.clone()]);

@@ -1,5 +1,5 @@
-//! What follows the rounds of a test: more and more demand, or a load that pauses or changes, whose
-//! course over time is what the test is about.
+//! The points that follow the rounds of a test: more and more demand, or a load that pauses or
+//! changes, whose course over time is the subject of the test.
 
 use fathom_core::Quantile;
 
@@ -22,7 +22,7 @@ pub fn is_one(found: &SustainFound) -> bool {
     [DEMAND, IDLE, PHASES].contains(&found.test.as_str())
 }
 
-/// The charts of what came after the rounds; none before anything did.
+/// The charts of the points after the rounds; none before the first of them.
 pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
     let results = Results::of_those(document, is_after_rounds);
     if !is_one(found) || results.spots.is_empty() {
@@ -40,8 +40,8 @@ pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
     }
 }
 
-/// What comes of more and more I/Os in flight: the response time that the throughput costs, and the
-/// throughput by their number, a line for each number of workers.
+/// The effect of more and more I/Os in flight: the response time against the throughput, and the
+/// throughput against their number, a line for each number of workers.
 fn demand(document: &Document, results: &Results<'_>) -> Vec<Chart> {
     let mut charts = Vec::from([price(document, results), outstanding(document, results)]);
     let of_a_sweep = sweep::charts(document, results);
@@ -59,7 +59,7 @@ fn in_flight(spot: &Spot<'_>) -> Option<f64> {
     Some(number(spot, "workers")? * number(spot, "queue-depth")?)
 }
 
-/// A line for each number of workers, by rising depth, with what each place is drawn at.
+/// A line for each number of workers, by rising depth, with the figure at each place.
 fn by_workers(results: &Results<'_>, dot: impl Fn(&Spot<'_>) -> Option<Dot>) -> Vec<Series> {
     let mut numbers: Vec<f64> =
         results.spots.iter().filter_map(|spot| number(spot, "workers")).collect();
@@ -81,7 +81,7 @@ fn by_workers(results: &Results<'_>, dot: impl Fn(&Spot<'_>) -> Option<Dot>) -> 
     numbers.iter().enumerate().map(line).collect()
 }
 
-/// Everything about a place, for who points at it.
+/// All facts about a place, for a reader who points at it.
 fn about(spot: &Spot<'_>) -> String {
     let total = in_flight(spot).map(|total| format!("{total} in flight together\n"));
     format!("{}{}", total.unwrap_or_default(), sweep::about(spot))
@@ -159,14 +159,14 @@ fn outstanding(document: &Document, results: &Results<'_>) -> Chart {
 /// A trial on the axis of time.
 struct Moment<'t> {
     trial: &'t Trial,
-    /// Where it lies, in the order of the test; none in the rounds before.
+    /// Its place, in the order of the test; none in the rounds before.
     state: Option<&'t Coordinate>,
     /// The middle of its window, in seconds since the first of them began.
     at: f64,
 }
 
-/// The rounds and what came after them as they followed each other. The time is that of the loads
-/// and of the pauses that were asked for: on a simulated device no other one passes.
+/// The rounds and the points after them in their order. The time is that of the loads and of the
+/// pauses that were asked for: no other time passes on a simulated device.
 fn moments(document: &Document) -> Vec<Moment<'_>> {
     let mut now = 0.0;
     let trials = document.trials.iter().filter(|trial| trial.place.role == Role::Result);
@@ -255,7 +255,7 @@ fn over_time(document: &Document, found: &SustainFound, watched: Watched) -> Cha
     }
 }
 
-/// "large: sequential write 1 MiB": a phase with what its trials say that they do.
+/// "large: sequential write 1 MiB": a phase with the load of its trials.
 fn phase(label: &str, trial: Option<&Trial>) -> String {
     let load = trial.and_then(|trial| trial.point.name.split_once(": "));
     load.map_or(label.to_owned(), |(_, load)| format!("{label}: {load}"))

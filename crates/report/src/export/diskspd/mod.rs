@@ -1,6 +1,6 @@
-//! A document as DiskSpd's results, for people and as XML. What DiskSpd prints and the document does
-//! not hold comes in as plain data: the profile as it was typed, and which thread of DiskSpd's each
-//! worker stands for.
+//! A document in the format of DiskSpd's results, for people and as XML. Data that DiskSpd prints
+//! and the document does not hold comes in separately: the profile as it was typed, and the thread
+//! of DiskSpd that each worker stands for.
 //!
 //! Times are service times, as DiskSpd's latencies are. A percentile is the smallest value whose
 //! cumulative count is at least its share of all.
@@ -15,10 +15,10 @@ use fathom_core::Span;
 
 use crate::document::Document;
 
-/// What was asked for, as far as DiskSpd prints it and the document does not know it.
+/// The requested settings, as far as DiskSpd prints them and the document does not contain them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What the result begins with: the command line and the input parameters of the text, the
+    /// The beginning of the result: the command line and the input parameters of the text, the
     /// `<Profile>` element of the XML. It ends with a newline.
     pub description: String,
     /// One for each time span; each trial of the document is one of them, in this order.
@@ -33,33 +33,33 @@ pub struct TimeSpan {
     /// The intervals over which IOPS are compared (`-D`), in a whole number of milliseconds above 0;
     /// none if they are not.
     pub io_bucket: Option<Span>,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: u32,
-    /// I/Os in flight of each thread, where that is for all targets together (`-O`).
+    /// I/Os in flight of each thread, if the number is for all targets together (`-O`).
     pub requests: Option<u32>,
-    /// What each stream of the point stands for.
+    /// The threads of each stream of the point.
     pub streams: Vec<ThreadGroup>,
-    /// Shares of I/Os by place (`-rd`), with what they came to on the targets.
+    /// Shares of I/Os by place (`-rd`), with their ranges on the targets.
     pub distributions: Vec<RangeShares>,
 }
 
 /// The threads that a stream stands for, and their targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadGroup {
-    /// The number of the thread that its first worker is; the others follow.
+    /// The number of the thread for its first worker; the others follow.
     pub first_thread: u32,
     /// The path of the target of each of its regions, as it was typed.
     pub paths: Vec<String>,
 }
 
-/// Which parts of a target got which share of the random I/Os.
+/// The shares of random I/Os for the parts of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeShares {
     /// The target's path, as it was typed.
     pub path: String,
     /// The threads that used it, rising.
     pub threads: Vec<u32>,
-    /// Percent of the I/Os, and from which to below which byte they went; without holes.
+    /// Percent of the I/Os, and the range from one byte to below another; without holes.
     pub ranges: Vec<(u32, u64, u64)>,
 }
 
@@ -73,7 +73,7 @@ pub fn xml(document: &Document, profile: &Profile) -> String {
     xml::results(document, profile)
 }
 
-/// A size for people, as DiskSpd prints it: `64KiB` where a unit fits, two decimals where none does
+/// A size in DiskSpd's format: `64KiB` if it is a whole number of a unit, otherwise two decimals
 /// (`1.50KiB`), and below 1 KiB the bytes alone.
 pub fn size(bytes: u64) -> String {
     const UNITS: [(u32, &str); 5] =

@@ -1,8 +1,9 @@
-//! How the CPUs spent the window, and which of them are together in a socket, node or core.
+//! How the CPUs spent the window, and their sockets, nodes and cores.
 
 use crate::document::{Counters, Host};
 
-/// How a CPU spent the window, in percent. What a hypervisor took for others counts for neither.
+/// How a CPU spent the window, in percent. Time that a hypervisor took for other guests counts for
+/// neither.
 pub struct CpuShares {
     pub number: u32,
     pub user: f64,
@@ -28,13 +29,13 @@ pub struct Topology {
 
 /// CPUs that are together somewhere.
 pub struct Group {
-    /// What the system calls it: for a core its package first.
+    /// The system's number: for a core its package first.
     name: (u32, u32),
     pub cpus: Vec<u32>,
 }
 
 impl Topology {
-    /// None where it is not known of every CPU.
+    /// None if it is not known for every CPU.
     pub fn of(host: &Host) -> Option<Self> {
         let mut topology = Self { sockets: Vec::new(), nodes: Vec::new(), cores: Vec::new() };
         for place in &host.cpu_places {

@@ -1,4 +1,4 @@
-//! What each thread did to each target, and sums over it.
+//! The I/Os of each thread at each target, and sums over them.
 
 use fathom_core::Span;
 use fathom_core::measure::{Direction, Histogram};
@@ -6,7 +6,7 @@ use fathom_core::measure::{Direction, Histogram};
 use super::TimeSpan;
 use crate::document::{Cell, Document, Trial};
 
-/// What one thread did to one target.
+/// The I/Os of one thread at one target.
 pub struct ThreadRow<'a> {
     pub thread: u32,
     pub path: &'a str,
@@ -90,9 +90,9 @@ pub fn by_path<'a>(rows: &'a [ThreadRow<'a>]) -> Vec<(&'a str, Vec<&'a ThreadRow
     groups
 }
 
-/// The value whose rank is so many billionths of all, rounded up. In whole numbers: a product of
-/// fractions may come out above the rank that is meant. What has the last rank is the largest value,
-/// which is known exactly.
+/// The value with the rank of this many billionths of all, rounded up. In whole numbers: a product
+/// of fractions may come out above the intended rank. The last rank has the largest value, which is
+/// known exactly.
 pub fn percentile(times: &Histogram, billionths: u64) -> Option<u64> {
     let count = times.count();
     let rank = (u128::from(billionths) * u128::from(count)).div_ceil(1_000_000_000) as u64;

@@ -1,4 +1,4 @@
-//! What all threads did in each interval of a trial: I/Os per second and service times.
+//! The work of all threads in each interval of a trial: I/Os per second and service times.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::document::Trial;
 /// one of an interrupted run may be shorter.
 pub type Iops = [f64; 2];
 
-/// The IOPS of all threads in each interval of so long.
+/// The IOPS of all threads in each interval of this length.
 pub fn series(trial: &Trial, bucket: Span) -> Vec<Iops> {
     if let Some(buckets) = &trial.buckets {
         let iops = |ios: &u64| *ios as f64 / bucket.as_secs_f64();
@@ -20,7 +20,7 @@ pub fn series(trial: &Trial, bucket: Span) -> Vec<Iops> {
     }
     let mut buckets: BTreeMap<u64, Iops> = BTreeMap::new();
     for interval in trial.intervals() {
-        // A worker that could not tell of each interval by itself told of several at once.
+        // A worker that could not report each interval by itself reported several at once.
         let several = (interval.length.0 / bucket.0).max(1);
         for place in 0..several {
             let at = interval.start.0 / bucket.0 + place;
@@ -34,18 +34,18 @@ pub fn series(trial: &Trial, bucket: Span) -> Vec<Iops> {
     (0..last).map(|at| buckets.get(&at).copied().unwrap_or_default()).collect()
 }
 
-/// What is told of the service times of an interval, in nanoseconds.
+/// The service times of an interval, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct BucketTimes {
     pub min: u64,
     pub max: u64,
     pub mean: f64,
-    /// None where the interval's distribution was not kept.
+    /// None if the interval's distribution was not kept.
     pub deviation: Option<f64>,
 }
 
-/// The service times of reads and of writes in each interval of so long, of all threads; nothing where
-/// they were not kept so: of a schedule only the response times are, of buckets only the I/Os.
+/// The service times of reads and of writes in each interval of this length, of all threads; empty
+/// if they were not kept in this form: an open loop keeps only response times, buckets only I/Os.
 pub fn bucket_times(trial: &Trial, bucket: Span) -> Vec<[BucketTimes; 2]> {
     let is_whole = |interval: &measure::Interval| interval.length <= bucket;
     if trial.buckets.is_some() || trial.is_open() || !trial.intervals().all(|one| is_whole(&one)) {
@@ -83,7 +83,7 @@ pub fn bucket_times(trial: &Trial, bucket: Span) -> Vec<[BucketTimes; 2]> {
     (0..last).map(told).collect()
 }
 
-/// The standard deviations by place, where the distribution of every interval was kept.
+/// The standard deviations by place, if the distribution of every interval was kept.
 fn bucket_deviations(trial: &Trial, bucket: Span) -> Option<BTreeMap<u64, [f64; 2]>> {
     if !trial.intervals.is_empty() {
         return None;
@@ -99,7 +99,7 @@ fn bucket_deviations(trial: &Trial, bucket: Span) -> Option<BTreeMap<u64, [f64; 
     Some(times.into_iter().map(|(at, both)| (at, both.each_ref().map(deviation))).collect())
 }
 
-/// The standard deviation of a population; 0 of nothing.
+/// The standard deviation of a population; 0 for an empty one.
 pub fn deviation(values: &[f64]) -> f64 {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,5 +1,5 @@
 //! DiskSpd's result for people: every table, in its order, with its widths and decimals, because
-//! scripts cut it by columns and by words.
+//! scripts parse it by columns and words.
 
 use std::fmt::Write as _;
 
@@ -266,7 +266,7 @@ fn totals(out: &mut String, document: &Document, profile: &Profile) {
     );
     let [read, write] = sums;
     let both = Sum { bytes: read.bytes + write.bytes, ios: read.ios + write.ios, ..Sum::default() };
-    // Of nothing there is no rate.
+    // Without data there is no rate.
     let time = if seconds > 0.0 { seconds } else { 1.0 };
     for (name, sum) in [("write", write), ("read", read)] {
         let _ = writeln!(out, "{name:<6} | {}", figures(&sum, time, false, None));

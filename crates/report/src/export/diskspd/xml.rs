@@ -1,5 +1,5 @@
-//! DiskSpd's result as XML. Scripts add up what the threads did to the targets, divide it by
-//! `TestTimeSeconds`, and find a percentile by the very text of its number.
+//! DiskSpd's result as XML. Scripts add up the figures of threads and targets, divide them by
+//! `TestTimeSeconds`, and find a percentile by the exact text of its number.
 
 use std::fmt::{Display, Write as _};
 
@@ -12,7 +12,7 @@ use super::series::{self, BucketTimes, Iops};
 use super::{Profile, TimeSpan};
 use crate::document::{Document, Trial};
 
-/// All of it, without a declaration in front, as DiskSpd has it.
+/// All of it, without a declaration at the beginning, as in DiskSpd.
 pub(super) fn results(document: &Document, profile: &Profile) -> String {
     let mut out = Out { text: String::new(), depth: 0 };
     out.within("Results", |out| {
@@ -142,7 +142,7 @@ fn cpu_utilization(out: &mut Out, trial: &Trial, topology: Option<&Topology>) {
     });
 }
 
-/// Reads, writes and all, each with the word that its elements' names have for it.
+/// Reads, writes and all, each with the word in the names of its elements.
 const PARTS: [(&str, Option<Direction>); 3] =
     [("Read", Some(Direction::Read)), ("Write", Some(Direction::Write)), ("", None)];
 
@@ -196,7 +196,7 @@ fn mean_and_deviation(out: &mut Out, times: &Histogram, mean_name: &str, name: &
     }
 }
 
-/// The standard deviations of the IOPS of what there was.
+/// The standard deviations of the IOPS of the existing directions.
 fn deviations(out: &mut Out, rows: &[&ThreadRow<'_>], unrest: &dyn Fn(Option<Direction>) -> f64) {
     for (name, direction) in PARTS {
         if rows::sum(rows.iter().copied(), direction).ios > 0 {
@@ -262,7 +262,7 @@ fn target(out: &mut Out, trial: &Trial, span: &TimeSpan, row: &ThreadRow<'_>) {
     }
 }
 
-/// What the thread's distribution (`-rd`) came to on the target, holes included.
+/// The effective ranges of the thread's distribution (`-rd`) on the target, holes included.
 fn distribution(out: &mut Out, span: &TimeSpan, row: &ThreadRow<'_>) {
     let own = span.distributions.iter().find(|distribution| {
         distribution.path == row.path && distribution.threads.contains(&row.thread)
