@@ -1,6 +1,6 @@
-//! What the targets of a session hold, from samples: taken before the first trial that reads them, and
-//! anew where a trial may have changed what they were doubted for; and what of them was never written,
-//! as long as there is any of that. Decides nothing: the verdict does.
+//! The content of a session's targets, from samples: taken before the first trial that reads them,
+//! and again if a trial may have changed content that was doubtful; and the ranges that were never
+//! written, as long as there are any. Decides nothing: the verdict does.
 
 use std::path::PathBuf;
 
@@ -14,27 +14,27 @@ use fathom_engine::host::{self, ByteRange};
 use crate::error::Error;
 use crate::hanging;
 
-/// The targets with what is known of their content.
+/// The targets with the facts about their content.
 pub struct Contents {
     targets: Vec<Target>,
-    /// By target: whether it was written to since it was looked at.
+    /// By target: whether it was written to since it was sampled.
     stale: Vec<bool>,
-    /// The files that pools are filled from, and what is in them, where that could be seen.
+    /// The source files of pools, and their samples, if they could be read.
     pools: Vec<(PathBuf, Option<Content>)>,
 }
 
 impl Contents {
-    /// Of these targets, of which some were looked at before.
+    /// Of these targets, some of which were sampled before.
     pub fn new(targets: &[Target]) -> Self {
         Self { targets: targets.to_vec(), stale: vec![false; targets.len()], pools: Vec::new() }
     }
 
-    /// What is known.
+    /// The known facts.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }
 
-    /// Looks at what a point is about to read, where that is not known.
+    /// Samples the data that a point is about to read, if it is not known.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ impl Contents {
         }
     }
 
-    /// Takes that a point has run. What was fine and got more of the kind that nothing can be saved of
-    /// is fine still, so that hundreds of points of a mix are not looked at between each other.
+    /// Records that a point has run. Fine content that received more incompressible data is still
+    /// fine, so that hundreds of points of a mix need no samples between them.
     pub fn ran(&mut self, point: &Point) {
         for stream in point.streams.iter().filter(|stream| stream.destroys()) {
             let harmless = stream.payload == Payload::UNIQUE && !stream.trims();
@@ -88,7 +88,7 @@ impl Contents {
                 let here = stream.regions.iter().any(|region| region.target as usize == place);
                 here && stream.destroys() && (has_gaps || stream.trims())
             };
-            // A target that hangs tells nothing more.
+            // A target that hangs gives no more answers.
             if point.streams.iter().any(|stream| changes(&stream)) && !hanging::is_any() {
                 let (name, own) = (target.name.clone(), target.clone());
                 let look = move || Ok(host::extents_of(&own));
@@ -98,7 +98,7 @@ impl Contents {
         }
     }
 
-    /// What speaks against the files that a point's pools are filled from.
+    /// The doubts about the source files of a point's pools.
     pub fn of_pools(&mut self, point: &Point) -> Vec<Finding> {
         let mut found = Vec::new();
         for stream in point.streams.iter().filter(|stream| stream.does(Direction::Write)) {
@@ -106,7 +106,7 @@ impl Contents {
             let known = self.pools.iter().find(|(other, _)| other == path).map(|(_, known)| *known);
             let content = known.unwrap_or_else(|| {
                 let (own, size, seed) = (path.clone(), *size, point.seed);
-                // Loading it says what is wrong with it.
+                // Loading it reports the problem.
                 let look = move || Ok(host::of_pool(&own, size, seed).ok());
                 let name = path.display().to_string();
                 let content = hanging::waited_for(&name, "it was looked at", look).ok().flatten();
@@ -120,8 +120,8 @@ impl Contents {
     }
 }
 
-/// The targets with samples of all that these points read of them; each tells its target's place among
-/// its own by the path.
+/// The targets with samples of all data that these points read from them; the path gives each
+/// target's place among its own.
 pub fn looked_at<'p>(
     targets: &[Target],
     specs: impl IntoIterator<Item = (&'p [Target], &'p [Point])>,
@@ -149,7 +149,7 @@ pub fn looked_at<'p>(
     known
 }
 
-/// For each target the ranges that these points read of it; none of what has no content of its own.
+/// For each target the ranges that these points read from it; none for a target without content.
 fn ranges<'p>(
     targets: &[Target],
     points: impl IntoIterator<Item = &'p Point>,

@@ -1,9 +1,10 @@
-//! Files that fathom created, remembered by what they are and not by their names: an extended attribute
-//! of the file says which file it is and when fathom last wrote to it. A copy, a file of the same name,
-//! and one that anybody else has written to since are somebody's data like any other.
+//! Files that fathom created, remembered by their identity and not by their names: an extended
+//! attribute of the file says which file it is and when fathom last wrote to it. A copy, another
+//! file of the same name, and a file that another program has written to since are treated like any
+//! other data.
 //!
-//! What it does not see: who writes to the file while fathom does, or writes within [`SLACK`] of the end
-//! of that and puts the time of the last write back.
+//! It does not detect a program that writes to the file while fathom does, or that writes within
+//! [`SLACK`] of the end of that and puts the time of the last write back.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -15,17 +16,17 @@ use rustix::fs::{OFlags, XattrFlags, fgetxattr, fsetxattr};
 
 use crate::session;
 
-/// Where it stands.
+/// The name of the attribute.
 const ATTRIBUTE: &str = "user.fathom.created";
-/// How much later than it was marked a file may have been changed, in seconds: marking is itself a change,
-/// on a machine that may have other things to do. Whoever puts the time of a write back changes the file
-/// once more, and nobody can put that time back.
+/// How much later than its mark a file may have been changed, in seconds: marking is itself a
+/// change, on a machine that may be busy. A program that puts the time of a write back changes the
+/// file once more, and nobody can put that time back.
 const SLACK: i64 = 10;
-/// No mark is longer.
+/// The longest mark.
 const LONGEST: usize = 256;
 
-/// Marks a file that fathom created, as it is now, if it still has this name. Where its file system keeps
-/// no attributes nothing is remembered, and the next run asks.
+/// Marks a file that fathom created, in its present state, if it still has this name. If its file
+/// system has no attributes, nothing is remembered, and the next run asks for consent.
 pub fn remember(path: &Path, made: FileIdentity) {
     let Some((file, identity)) = open(path) else { return };
     let now = (session::unix_ns() / 1_000_000_000) as i64;
@@ -34,7 +35,7 @@ pub fn remember(path: &Path, made: FileIdentity) {
     }
 }
 
-/// Which file it is, if fathom created it and nobody else has written to it since.
+/// Its identity, if fathom created it and no other program has written to it since.
 pub fn ours(path: &Path) -> Option<FileIdentity> {
     let (file, identity) = open(path)?;
     let mut found = [0; LONGEST];
@@ -45,7 +46,7 @@ pub fn ours(path: &Path) -> Option<FileIdentity> {
     (untouched && found == mark(&file, identity, marked)?).then_some(identity)
 }
 
-/// The file of this name, no link to one, and which it is.
+/// The file of this name, not a link, and its identity.
 fn open(path: &Path) -> Option<(File, FileIdentity)> {
     // Nobody writes to a pipe so that it can be opened.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -54,8 +55,9 @@ fn open(path: &Path) -> Option<(File, FileIdentity)> {
     file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some((file, identity))
 }
 
-/// What tells a file from every other one and from what it was before a write: its inode, when that was
-/// made or its generation, its length, when it was last written to, and when it was marked.
+/// The data that distinguish a file from every other one and from its state before a write: its
+/// inode, the inode's birth or generation, its length, the time of the last write, and the time of
+/// the mark.
 fn mark(file: &File, identity: FileIdentity, marked: i64) -> Option<String> {
     let metadata = file.metadata().ok()?;
     let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());

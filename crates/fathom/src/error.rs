@@ -1,7 +1,7 @@
-//! What can go wrong that the user can do something about, and the exit code each of it has.
+//! Errors that the user can do something about, and the exit code of each.
 //!
-//! Every message names the target or the option, says what is wrong with the value it got, and
-//! what to do. What only we can fix is an assertion: `main` turns it into [`exit::INTERNAL`].
+//! Every message names the target or the option, the problem with its value, and the remedy. An
+//! error that only we can fix is an assertion: `main` turns it into [`exit::INTERNAL`].
 
 use std::fmt;
 use std::io;
@@ -18,15 +18,15 @@ pub mod exit {
     pub const MEASURED: u8 = 0;
     /// A mistake in fathom itself.
     pub const INTERNAL: u8 = 1;
-    /// An option makes no sense, or does not fit its target; nothing was touched.
+    /// An option is invalid, or does not fit its target; nothing was touched.
     pub const USAGE: u8 = 2;
-    /// The target or the machine does not allow it; what was measured before that is kept.
+    /// The target or the machine does not allow it; earlier measurements are kept.
     pub const REFUSED: u8 = 3;
     /// Measured, but at least one trial is void.
     pub const VOID: u8 = 4;
     /// A result could not be written or read.
     pub const OUTPUT: u8 = 5;
-    /// Ended by a signal: this plus the signal's number, as shells have it.
+    /// Ended by a signal: this plus the signal's number, as in shells.
     pub const SIGNAL: u8 = 128;
 
     /// The same for people.
@@ -41,24 +41,24 @@ Exit codes:
   130, 143  ended by Ctrl-C or SIGTERM; what was measured until then is kept";
 }
 
-/// What the user can fix.
+/// An error that the user can fix.
 #[derive(Debug)]
 pub enum Error {
-    /// A thing, what is wrong with it, and what to do.
+    /// A thing, its problem, and the remedy.
     Refusal(Refusal),
-    /// A workload file cannot be followed; shown with the place in it.
+    /// A workload file cannot be used; shown with the place in it.
     Workload(String),
     /// A signal ended it.
     Interrupted {
         /// The signal's number.
         signal: i32,
-        /// What that means for what was to be made.
+        /// The consequence for the file that was being made.
         meaning: String,
     },
 }
 
 impl Error {
-    /// An option that cannot be as it is.
+    /// An option with a value that cannot be used.
     pub fn option(
         option: impl Into<String>,
         problem: impl Into<String>,

@@ -1,5 +1,6 @@
-//! Files that somebody else wrote, read to a limit: a name may lead to a device without end, to a pipe
-//! that nobody writes to, or to a file with a tail of terabytes that takes no room on the disk.
+//! Reads files that somebody else wrote, up to a limit: a name may lead to a device without an end,
+//! to a pipe without a writer, or to a file with a tail of terabytes that takes no room on the
+//! disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -16,7 +17,7 @@ use crate::signals::Closing;
 
 /// How long a pipe may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks at a pipe.
+/// The time between two checks of a pipe.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A file, read to the length that it had when it was opened, or a pipe, read to a limit.
@@ -25,7 +26,7 @@ pub struct Foreign {
     path: PathBuf,
     file: Closing<File>,
     is_pipe: bool,
-    /// Whether anything came.
+    /// Whether any bytes came.
     began: bool,
     left: u64,
     most: Bytes,
@@ -36,10 +37,10 @@ impl Foreign {
     ///
     /// # Errors
     ///
-    /// When it cannot be opened, or is no file and no pipe: says what it is.
+    /// When it cannot be opened, or is neither a file nor a pipe: the error gives its kind.
     pub fn open(path: &Path, most: Bytes) -> Result<Self, String> {
         let unreadable = |cause: io::Error| format!("it cannot be read ({})", plain(&cause));
-        // Looked at before it is opened: to open some devices does something already.
+        // Examined before it is opened: opening some devices already has an effect.
         let kind = patiently(path, Role::Input, || std::fs::metadata(path));
         let kind = kind.map_err(unreadable)?.file_type();
         let what = if kind.is_dir() {
@@ -54,7 +55,7 @@ impl Foreign {
         if let Some(what) = what {
             return Err(format!("it is {what}, and only files and pipes are read"));
         }
-        // Otherwise a pipe that nobody writes to would keep us here for ever.
+        // Otherwise a pipe without a writer would block forever.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut options = OpenOptions::new();
         let options = options.read(true).custom_flags(flags.bits() as i32);
@@ -74,7 +75,7 @@ impl Foreign {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or there is more of it than may be.
+    /// When it cannot be read, or is longer than the limit.
     pub fn read_all(mut self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         if self.most.0 < self.left {
@@ -94,7 +95,7 @@ impl Read for Foreign {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             return match self.is_pipe {
-                // What is written to it from here on is left for the next time.
+                // Data that is written to it from here on is left for the next time.
                 false => Ok(0),
                 true => Err(io::Error::other(format!("{} and more come out of it", self.most))),
             };

@@ -1,5 +1,5 @@
-//! `fathom calibrate`: what the load generator itself can do on this host. It reads /dev/zero, and
-//! writes nothing but the file that the user names.
+//! `fathom calibrate`: the load generator's ceiling on this host. It reads /dev/zero, and writes
+//! only the file that the user names.
 
 use std::io::{self, IsTerminal};
 
@@ -19,23 +19,22 @@ use crate::error::{Error, exit};
 use crate::live::{Live, grouped};
 use crate::{journal, output, session};
 
-/// Sleeps whose ends are looked at: enough for a p99.
+/// The number of sleeps to measure: enough for a p99.
 const SLEEPS: u32 = 1000;
 
-/// The windows that make sense: shorter ones are noise, and longer ones tell nothing more.
+/// The sensible windows: shorter ones are noise, and longer ones give no more information.
 const SHORTEST: Span = Span::from_ms(10);
 const LONGEST: Span = Span::from_secs(60);
 
-/// How every access to a real target is meant unless told otherwise: the backend that is chosen for
-/// it is the one whose ceiling matters.
+/// The default access to a real target: the ceiling of its backend is the one that matters.
 const ACCESS: Access = Access::DIRECT;
 
 /// Measures and shows it.
 ///
 /// # Errors
 ///
-/// When the backend that was asked for does not work here, nothing could be measured, or the file
-/// cannot be written.
+/// When the requested backend does not work here, nothing could be measured, or the file cannot be
+/// written.
 pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     if args.json {
         output::leave_stdout_to_the_document();
@@ -85,11 +84,11 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     Ok(exit::MEASURED)
 }
 
-/// Runs every step. What cannot be run is told, and no reason to leave out the others.
+/// Runs every step. A step that cannot be run is reported, and the others still run.
 fn measure(window: Span, choice: &Choice, host: &Host) -> Calibration {
     let steps = calibrate::steps(choice.kind, host.cpus);
     let time = Span(window.0.saturating_mul(steps.len() as u64));
-    // Some seconds are worth a line that redraws itself, and no lines in a log.
+    // Some seconds are worth a line that redraws itself, but not lines in a log.
     let mut live = io::stderr().is_terminal().then(|| Live::new(steps.len() + 1, time));
     let mut found = Calibration::default();
     if choice.kind != BackendKind::Uring {
@@ -122,7 +121,7 @@ fn measure(window: Span, choice: &Choice, host: &Host) -> Calibration {
     found
 }
 
-/// A step for people.
+/// A step in words.
 fn name(step: Step) -> String {
     let workers = match step.workers {
         1 => "1 worker".to_owned(),

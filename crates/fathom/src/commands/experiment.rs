@@ -1,5 +1,5 @@
-//! What all experiments share: what they say before they start, the question whether they may, the
-//! way from there to the outcome, and the way on from a result file that was interrupted.
+//! The common part of all experiments: the announcement before they start, the question to the
+//! user, the way to the outcome, and the way on from a result file that was interrupted.
 
 use fathom_core::experiment::{Experiment, Forecast, Planned};
 use fathom_core::facts::{Host, Target, TargetKind};
@@ -28,7 +28,7 @@ use crate::{contents, output, signals};
 /// More lines of a kind than this are counted, not shown.
 const SHOWN: usize = 8;
 
-/// Some of an experiment's points: all that run on the same open targets.
+/// A part of an experiment's points: all that run on the same open targets.
 pub struct Ground {
     /// The targets as they were found.
     pub place: Place,
@@ -36,7 +36,7 @@ pub struct Ground {
     pub spec: Spec,
 }
 
-/// Tells a point's ground, by its place in the list of grounds.
+/// Returns a point's ground, by its place in the list of grounds.
 pub type Which = Box<dyn Fn(&Planned) -> usize>;
 
 /// An experiment that may start.
@@ -47,30 +47,30 @@ pub struct Prepared {
     pub host: Host,
     /// All targets, as the result file lists them.
     pub targets: Vec<Target>,
-    /// What its points run on, at least one.
+    /// The grounds of its points, at least one.
     pub grounds: Vec<Ground>,
-    /// Which of them a point runs on.
+    /// The ground of a point.
     pub which: Which,
-    /// What decides.
+    /// The experiment.
     pub experiment: Box<dyn Experiment>,
-    /// It as the result file tells it.
+    /// Its settings for the result file.
     pub described: document::Experiment,
     /// Repeats it.
     pub seed: u64,
-    /// What it is, in words, a line each: what varies, what is sought.
+    /// Its description, in lines: the settings that vary, the goal of the search.
     pub about: Vec<String>,
-    /// Whether all that it addresses is written before it is read.
+    /// Whether everything that it addresses is written before it is read.
     pub written_before: bool,
-    /// What it writes at most; none if it only reads.
+    /// The most that it writes; none if it only reads.
     pub writes: Option<Writes>,
-    /// What is seen by writing before all else: whether targets of the first ground save on data.
+    /// The probe before it: whether targets of the first ground save on data.
     pub probes: Vec<Probing>,
-    /// Why it may not start: what the user has not allowed.
+    /// Why it may not start: the missing consent.
     pub refusal: Option<Error>,
 }
 
 impl Prepared {
-    /// Whether nothing real is touched.
+    /// Whether it uses no real target.
     fn is_simulated(&self) -> bool {
         self.targets.iter().all(|target| target.kind == TargetKind::Simulated)
     }
@@ -79,7 +79,7 @@ impl Prepared {
         &self.targets[0].name
     }
 
-    /// Whether the user has allowed what it does, and the targets do.
+    /// Whether the user has consented, and the targets allow it.
     fn allowed(&mut self) -> Result<(), Error> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
@@ -96,33 +96,33 @@ impl Prepared {
     }
 }
 
-/// How much is written, and how that is known.
+/// How many bytes are written, and how this is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Writes {
     /// Bytes that are written at most.
     bytes: f64,
     known: Known,
-    /// The bandwidths that devices were taken to have, each once.
+    /// The bandwidths that were assumed for devices, without repetition.
     reckoned: Vec<&'static str>,
-    /// How large the targets are that are written.
+    /// The size of the targets that are written to.
     written: u64,
 }
 
-/// How it is known how much is written.
+/// How the number of bytes is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
     /// A schedule or a limit says so.
     #[default]
     Exactly,
-    /// A schedule says so, of which not all may be run.
+    /// From a schedule whose points may not all run.
     AtMost,
-    /// By what such devices can do.
+    /// From the usual speed of such devices.
     Reckoned,
 }
 
 impl Writes {
-    /// What these points write, each so many times; none if they only read. Who does not know its
-    /// points gives one like them whose window is as long as all of them may take.
+    /// The writes of these points, each this many times; none if they only read. A caller that does
+    /// not know its points gives one like them with a window as long as all of them may take.
     pub fn of<'p>(
         points: impl Iterator<Item = (&'p Point, u32)>,
         targets: &[Target],
@@ -144,29 +144,29 @@ impl Writes {
         self.bytes
     }
 
-    /// The same where not all of it may be run.
+    /// The same if not all of it may run.
     pub fn or_less(self) -> Self {
         Self { known: self.known.max(Known::AtMost), ..self }
     }
 
-    /// The same with so much more, which is known exactly.
+    /// The same with this much more, which is known exactly.
     pub fn beside(mut self, bytes: Bytes) -> Self {
         self.bytes += bytes.0 as f64;
         self
     }
 
-    /// The same where it ends once so much is written, which is seen after each of these points.
+    /// The same if it ends after an amount, which is checked after each of these points.
     pub fn until(self, bytes: Bytes, each: &Self) -> Self {
         Self { bytes: self.bytes.min(bytes.0 as f64 + each.bytes), ..self }
     }
 
-    /// So much on these targets, whatever else is only read.
+    /// This much on these targets, even if other targets are only read.
     pub fn exactly(bytes: Bytes, targets: &[Target]) -> Self {
         let written = targets.iter().map(|target| target.size.0).sum();
         Self { bytes: bytes.0 as f64, written, ..Self::default() }
     }
 
-    /// No more than so much on these targets.
+    /// At most this much on these targets.
     pub fn at_most(bytes: Bytes, targets: &[Target]) -> Self {
         Self { known: Known::AtMost, ..Self::exactly(bytes, targets) }
     }
@@ -212,7 +212,7 @@ impl Writes {
     }
 }
 
-/// What a target of this kind writes at most, in bytes per second.
+/// The most that a target of this kind writes, in bytes per second.
 fn ordinary(target: &Target) -> (f64, &'static str) {
     let disks = target.layers.iter().filter_map(|layer| layer.disk.as_ref());
     let nvme = disks.clone().any(|disk| disk.transport.as_deref() == Some("nvme"));
@@ -223,14 +223,14 @@ fn ordinary(target: &Target) -> (f64, &'static str) {
     }
 }
 
-/// Starts a prepared experiment, or shows what it would do.
+/// Starts a prepared experiment, or shows its plan.
 ///
 /// # Errors
 ///
 /// When the user, the machine or the result file does not allow it.
 pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> Result<u8, Error> {
     if start.plan {
-        // Shown before it is refused: this is how one sees what there is to consent to.
+        // Shown before the refusal, so that the user sees what needs consent.
         announce(&prepared)?;
         prepared.allowed()?;
         output::say("nothing was opened for writing, and nothing started")?;
@@ -244,7 +244,7 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let (mut outputs, mut journal) = Outputs::create(command, prepared.name(), results, false)?;
     signals::be_orderly();
     let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
-    // Each point opens what it needs by itself: a device that is claimed can be open only once.
+    // Each point opens its own targets: a device that is claimed can be open only once.
     drop(first);
     if let Err(error) = probe(&mut prepared) {
         outputs::after_failure(journal);
@@ -260,7 +260,7 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     finish(outcome, (&prepared, &outputs), journal)
 }
 
-/// Sees by writing whether targets save on data.
+/// Finds out by writing whether targets save on data.
 fn probe(prepared: &mut Prepared) -> Result<(), Error> {
     let consent = prepared.grounds[0].spec.consent.clone();
     for probing in std::mem::take(&mut prepared.probes) {
@@ -270,8 +270,8 @@ fn probe(prepared: &mut Prepared) -> Result<(), Error> {
     Ok(())
 }
 
-/// Goes on with an experiment whose trials so far are in the file: the last of them, which it has not
-/// seen yet, and what they all came to.
+/// Continues an experiment whose trials so far are in the file: the last of them, which it has not
+/// seen yet, and the summary of all.
 ///
 /// # Errors
 ///
@@ -343,8 +343,8 @@ fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Resul
     output::say(&format!("resume  `fathom resume {path}{consent}{outputs}` goes on from here"))
 }
 
-/// Opens everything once, so that what cannot be opened is refused before the first point: gives
-/// the first ground, open.
+/// Opens everything once, so that a target that cannot be opened is refused before the first point:
+/// returns the first ground, open.
 fn open_each(grounds: &[Ground]) -> Result<Opened, Error> {
     for ground in grounds.iter().skip(1) {
         opened::open(&ground.place, &ground.spec)?;
@@ -352,7 +352,7 @@ fn open_each(grounds: &[Ground]) -> Result<Opened, Error> {
     opened::open(&grounds[0].place, &grounds[0].spec)
 }
 
-/// Opens what each point needs, one ground at a time.
+/// Opens the targets of each point, one ground at a time.
 struct Opener<'a> {
     grounds: &'a [Ground],
     which: &'a Which,
@@ -362,7 +362,7 @@ struct Opener<'a> {
 impl Carrier for Opener<'_> {
     fn carry(&mut self, planned: &Planned) -> Result<Carried<'_>, Error> {
         let place = (self.which)(planned);
-        // Closed before the next is opened, which may be the same device opened in another way.
+        // Closed before the next is opened, which may be the same device with another access.
         let kept = self.open.take().filter(|(open, _)| *open == place);
         let opened = match kept {
             Some((_, opened)) => opened,
@@ -373,7 +373,7 @@ impl Carrier for Opener<'_> {
     }
 }
 
-/// Says what it will do, what that costs, and what it will be doubted for.
+/// Announces its plan, its cost, and the doubts that it will have.
 fn announce(prepared: &Prepared) -> Result<(), Error> {
     let say = |text: String| output::say_folded(&text);
     prepared.about.iter().cloned().try_for_each(say)?;
@@ -400,17 +400,17 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     doubts(prepared)
 }
 
-/// Says what it overwrites.
+/// Announces the targets that it overwrites.
 fn announce_writes(prepared: &Prepared) -> Result<(), Error> {
     announce_writes_to(prepared, &targets(prepared))
 }
 
-/// Says what it overwrites by where that lies, and leaves nothing out: what a result file names the user
-/// has not typed, and its names may begin in any folder.
+/// Announces the targets that it overwrites with their paths, and leaves nothing out: the user has
+/// not typed the names in a result file, and these may begin in any folder.
 ///
 /// # Errors
 ///
-/// When stdout takes nothing any more.
+/// When stdout accepts no more output.
 pub fn announce_all_writes(prepared: &Prepared) -> Result<(), Error> {
     announce_writes_to(prepared, &written(prepared, |target| &target.path).join(", "))
 }
@@ -426,7 +426,7 @@ fn announce_writes_to(prepared: &Prepared, targets: &str) -> Result<(), Error> {
     })
 }
 
-/// The names of the targets that are written to, or how many more there are.
+/// The names of the targets that are written to, or the number of the remaining ones.
 fn targets(prepared: &Prepared) -> String {
     let mut names = written(prepared, |target| &target.name);
     let more = names.len().saturating_sub(SHOWN);
@@ -437,7 +437,7 @@ fn targets(prepared: &Prepared) -> String {
     }
 }
 
-/// What the targets are called that are written to.
+/// The names of the targets that are written to.
 pub fn written(prepared: &Prepared, called: impl Fn(&Target) -> &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for ground in &prepared.grounds {
@@ -477,7 +477,7 @@ pub fn forecast(ahead: &Forecast) -> String {
     }
 }
 
-/// The doubts that there will be whatever happens, each once.
+/// The doubts that there will be in any case, without repetition.
 fn doubts(prepared: &Prepared) -> Result<(), Error> {
     let mut found: Vec<verdict::Finding> = Vec::new();
     for Ground { spec, .. } in &prepared.grounds {
@@ -487,10 +487,10 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
         };
         for point in &spec.points {
             for finding in foresee(point, backend, &prepared.host, &spec.targets).findings {
-                // What was never written is, by then.
+                // Ranges that were never written are written by then.
                 let is_past = prepared.written_before
                     && matches!(finding.code, "unwritten-reads" | "allocating-writes");
-                // Where the payload is what varies, what repeats itself is meant.
+                // If the payload varies, data that repeats itself is intended.
                 let meant = finding.code == "repeating-payload"
                     && prepared.described.axes.iter().any(|axis| axis.name.ends_with("payload"));
                 if !(meant || is_past) && found.iter().all(|known| known.code != finding.code) {
@@ -507,7 +507,7 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
     output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
 }
 
-/// Asks whether it may start, if there is somebody to ask.
+/// Asks for permission to start, if there is a user to ask.
 fn may_start(prepared: &Prepared, yes: bool) -> Result<(), Error> {
     if yes || prepared.is_simulated() {
         return Ok(());

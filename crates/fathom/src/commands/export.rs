@@ -11,8 +11,7 @@ use crate::{journal, output};
 ///
 /// # Errors
 ///
-/// When the result cannot be read, has nothing that the format has a place for, or the file cannot be
-/// written.
+/// When the result cannot be read, does not fit the format, or the file cannot be written.
 pub fn perform(args: &Export) -> Result<u8, Error> {
     let document = read_result::read(&args.result)?;
     let text = match args.format {

@@ -14,7 +14,7 @@ use crate::live::Live;
 use crate::scratch::{REGION_START, Scratch};
 use crate::signals;
 
-/// What the speed is averaged over.
+/// The time over which the speed is averaged.
 const SPEED_PERIOD: Span = Span::from_secs(1);
 
 /// When to stop before everything is written.
@@ -22,11 +22,11 @@ const SPEED_PERIOD: Span = Span::from_secs(1);
 pub enum Limit {
     /// Never.
     None,
-    /// After so long, if at least so much is written.
+    /// After this time, if at least this much is written.
     Time {
-        /// How long it may take.
+        /// The time limit.
         most: Span,
-        /// What has to be written in any case.
+        /// The amount that has to be written in any case.
         least: Bytes,
     },
 }
@@ -49,7 +49,7 @@ impl Limit {
     }
 }
 
-/// Writes a range of a file, and says how much of it.
+/// Writes a range of a file, and returns how much of it.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ pub fn range(
     Ok(prefilled.written)
 }
 
-/// Writes the measured part of a scratch file, and says how long it became: whole MiB.
+/// Writes the measured part of a scratch file, and returns its length: whole MiB.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ fn not_written(path: &Path, error: &PrefillError) -> Error {
     )
 }
 
-/// What a failure to write means.
+/// The meaning of a failure to write.
 pub fn failed(path: &Path, cause: &io::Error) -> Error {
     let (problem, remedy) = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,5 +1,5 @@
-//! A folder as a target: the files in it that are measured, and written to. Consent for a folder is none
-//! for what lies outside, whatever leads there.
+//! A folder as a target: the files in it that are measured, and written to. Consent for a folder
+//! does not cover files outside, even if something in it leads there.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -20,7 +20,7 @@ use crate::{journal, output};
 /// The most files that a folder may have as a target.
 const FILES_MAX: usize = 4096;
 
-/// The paths of all targets, those of a folder's files among them.
+/// The paths of all targets, including those of a folder's files.
 ///
 /// # Errors
 ///
@@ -30,9 +30,9 @@ pub fn locate(described: &mut Described) -> Result<Vec<PathBuf>, Error> {
     described.locate(|path| files_in(path, across_mounts))
 }
 
-/// Refuses what is no file of a folder any more since that was listed: consent for a folder is none for
-/// what a link leads to that has taken the place of one of its files, or of a folder in it, nor for what
-/// was mounted there since.
+/// Refuses files that do not belong to their folder any more: consent for a folder does not cover
+/// the destination of a link that has replaced one of its files, or a folder in it, nor file
+/// systems that were mounted there since.
 ///
 /// # Errors
 ///
@@ -59,8 +59,8 @@ pub fn stay_inside(described: &Described, place: &Place) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to write to a file of a folder that has another name outside of it, as where a backup has
-/// linked it: the user has named the folder, and not what would change besides.
+/// Refuses to write to a file of a folder that has another name outside it, for example a link from
+/// a backup: the user has named the folder, and not the other file that would change.
 ///
 /// # Errors
 ///
@@ -97,20 +97,20 @@ fn of_folders<'a>(
     targets.iter().zip(0..).filter_map(found)
 }
 
-/// What is found in a folder.
+/// The content of a folder.
 #[derive(Debug, Default)]
 struct Found {
     files: Vec<PathBuf>,
-    /// What is mounted below, and left out.
+    /// File systems that are mounted below, and left out.
     mounted: Vec<PathBuf>,
     /// Results of fathom, which are left out.
     results: Vec<PathBuf>,
 }
 
-/// The regular files in a folder and all folders below it that hold any data and no result of fathom's,
-/// in the order of their names; nothing if it is no folder. Links are not followed, so that nothing
-/// outside is measured, or written to, by mistake; nor is what is mounted below it taken for a part of
-/// it, unless that is asked for.
+/// The regular files in a folder and all folders below it that hold any data and are not results of
+/// fathom, in the order of their names; none if it is not a folder. Links are not followed, so that
+/// no file outside is measured, or written to, by mistake; nor are file systems that are mounted
+/// below it included, unless the user asks for that.
 ///
 /// # Errors
 ///
@@ -122,7 +122,7 @@ fn files_in(folder: &Path, across_mounts: bool) -> Result<Option<Vec<PathBuf>>, 
     let refuse = |problem: String, remedy: &str| {
         Err(Error::target(folder.display().to_string(), problem, remedy))
     };
-    // The folder may be named by a link, which lies on a mount of its own.
+    // The folder may be named by a link, which may lie on another mount.
     let root = patiently(folder, Role::Target, || folder.canonicalize());
     let mount = root.ok().and_then(|root| host::mount_id(&root)).filter(|_| !across_mounts);
     let mut found = Found::default();
@@ -164,7 +164,7 @@ fn list(
         let look = || -> io::Result<(Metadata, Option<u64>)> {
             Ok((path.symlink_metadata()?, mount.and_then(|_| host::mount_id(&path))))
         };
-        // What vanishes while it is listed is not missed.
+        // Files that vanish while the folder is listed are not reported.
         let Ok((metadata, own)) = patiently(&path, Role::Target, look) else { continue };
         if !metadata.is_dir() && !metadata.is_file() {
             continue;

@@ -1,4 +1,5 @@
-//! `fathom import`: results of other programs as a result file of fathom's, to draw and to compare.
+//! `fathom import`: turns results of other programs into a result file of fathom, to draw and to
+//! compare.
 
 use fathom_core::{Bytes, typed_path};
 use fathom_report::document::{Conclusion, Ended, Header, Line};
@@ -13,7 +14,7 @@ use crate::import::{self, Imported, Output};
 use crate::output;
 use crate::session::unix_ns;
 
-/// What to do about a file that cannot be read.
+/// The remedy for a file that cannot be read.
 const NAME_ONE: &str = "name what `fio --output-format=json` or Diskplorer wrote";
 
 /// The most that is read of a file: thousands of jobs with all of their buckets have less.
@@ -26,7 +27,7 @@ const JOBS_MAX: usize = 1 << 14;
 ///
 /// # Errors
 ///
-/// When a file cannot be read or is no such result, or the result file cannot be written.
+/// When a file cannot be read or is not such a result, or the result file cannot be written.
 pub fn perform(args: &Import) -> Result<u8, Error> {
     let mut outputs: Vec<(String, Output)> = Vec::new();
     for path in &args.files {

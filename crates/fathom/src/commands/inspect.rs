@@ -1,4 +1,4 @@
-//! `fathom inspect`: what a target is, down its device stack, and what follows for a test.
+//! `fathom inspect`: the kind of a target, its device stack, and the conclusions for a test.
 
 use fathom_core::Bytes;
 use fathom_core::facts::{Target, TargetKind};
@@ -21,7 +21,7 @@ use crate::resolve;
 ///
 /// # Errors
 ///
-/// When the target cannot be looked at, or must not be written to by the probe.
+/// When the target cannot be examined, or must not be written to by the probe.
 pub fn perform(args: &Inspect) -> Result<u8, Error> {
     if let Some(option) = args.consent.first().filter(|_| !args.probe) {
         let problem = "to look at a target writes nothing";
@@ -65,7 +65,7 @@ fn looked_at(args: &Inspect) -> Result<Target, Error> {
     hanging::waited_for(&args.target.display().to_string(), "it was looked at", look)
 }
 
-/// What writing to it tells, within the region that was named.
+/// The result of the probe, within the region that was named.
 fn probed(args: &Inspect, facts: &Target) -> Result<fathom_core::facts::Reduction, Error> {
     if facts.kind == TargetKind::Folder {
         return Err(Error::option(

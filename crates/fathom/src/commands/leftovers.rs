@@ -42,7 +42,7 @@ pub fn offer_to_remove(found: &[Leftover], remove: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks, if there is somebody to ask.
+/// Asks, if there is a user to ask.
 fn agrees(count: usize) -> bool {
     let what = if count == 1 { "it" } else { "them" };
     output::ask(&format!("remove {what}?")).unwrap_or(false)

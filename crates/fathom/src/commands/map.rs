@@ -1,4 +1,4 @@
-//! `fathom map`: the latency map. What the search decides is in core; here is what its words mean.
+//! `fathom map`: the latency map. The search is in core; the meaning of its options is here.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ use crate::limits;
 use crate::output;
 use crate::resolve::{self, Spec};
 
-/// How the cells of a kind of device are measured.
+/// The times and tolerances of cells on a kind of device.
 struct Cells {
-    /// How long, where a cell is exact enough by then.
+    /// The time of a cell that is precise enough by then.
     window: Span,
-    /// How many times as long at most.
+    /// The factor for the longest time.
     longest: u64,
-    /// From which share of that time on a cell is given up because the target falls behind.
+    /// The share of that time from which on a cell is given up if the target falls behind.
     give_up_from: f64,
-    /// By what share the target may be behind what was offered in a cell that it carries.
+    /// The share of the offered load by which the target may be behind in a cell that it carries.
     behind: f64,
 }
 
@@ -41,7 +41,7 @@ struct Cells {
 const QUICK: Cells =
     Cells { window: Span::from_secs(5), longest: 6, give_up_from: 0.6, behind: 0.03 };
 
-/// On disks that turn: a hundred reads a second need longer for a quantile, and a backlog comes and
+/// On rotating disks: a hundred reads a second need longer for a quantile, and a backlog comes and
 /// goes with the elevator.
 const TURNING: Cells =
     Cells { window: Span::from_secs(30), longest: 2, give_up_from: 0.4, behind: 0.15 };
@@ -49,13 +49,13 @@ const TURNING: Cells =
 /// A shorter cell has too few batches for half-widths.
 const SHORTEST_CELL: Span = Span::from_secs(1);
 
-/// A longer one is a run by itself.
+/// A longer one is a separate run.
 const LONGEST_CELL: Span = Span::from_secs(24 * 3600);
 
-/// Long ones, of which a device does one after the other.
+/// Long blocks, which a device handles one after the other.
 const TRIMS_IN_FLIGHT: u32 = 4;
 
-/// A target that does only half of what is offered carries nothing.
+/// A target that does only half of the offered load carries nothing.
 const ALLOWED_MOST: f64 = 0.5;
 
 /// The tolerance of further quantiles in multiples of that of the median: tails are noisier.
@@ -77,7 +77,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
-/// Settles what it does, with the seed of an earlier time if there is one.
+/// Resolves its settings, with the seed of an earlier run if there is one.
 ///
 /// # Errors
 ///
@@ -126,8 +126,8 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     })
 }
 
-/// What it writes at most: by the end of the write axis where that was given, and otherwise by what
-/// such a target can do.
+/// The most that it writes: by the end of the write axis if that was given, and otherwise by the
+/// speed of such targets.
 fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> {
     let (time, before) = (map.full_writing(), map.prefilling());
     let known_before = || (Bytes(0) < before).then(|| Writes::exactly(before, targets));
@@ -142,7 +142,7 @@ fn writes(map: &Map, settings: &Settings, targets: &[Target]) -> Option<Writes> 
     writes.map(|writes| writes.beside(before)).or_else(known_before)
 }
 
-/// A map cannot be asked to read only, as other loads can.
+/// A map always writes, unlike other loads.
 fn in_words_of_a_map(refusal: Error) -> Error {
     match refusal {
         Error::Refusal(refusal) if refusal.kind == RefusalKind::Denied => Error::target(
@@ -154,7 +154,7 @@ fn in_words_of_a_map(refusal: Error) -> Error {
     }
 }
 
-/// The streams: the writer, the readers, and trims where they are asked for.
+/// The streams: the writer, the readers, and trims if they were requested.
 fn describe(args: &Args, place: &Place) -> Described {
     // In virtual time one thread keeps up with any device.
     let usual = if matches!(place, Place::Simulated { .. }) { 1 } else { 2 };
@@ -196,13 +196,13 @@ fn describe(args: &Args, place: &Place) -> Described {
     }
 }
 
-/// How much of what is written is trimmed, if anything is.
+/// The share of the written data that is trimmed, if any is.
 fn trim_share(args: &Args) -> Option<f64> {
     args.trim_share.filter(|share| 0.0 < *share)
 }
 
-/// Where reads go, and where writes do. With trims each have a half: reads of what was trimmed would
-/// touch no medium.
+/// The ranges of reads and of writes. With trims each has a half: reads of trimmed data would not
+/// reach the medium.
 fn halves(args: &Args, place: &Place) -> [AccessArgs; 2] {
     let access = &args.access;
     if trim_share(args).is_none() {
@@ -280,7 +280,7 @@ fn allowed_error(args: &Args, cells: &Cells) -> Result<f64, Error> {
     }
 }
 
-/// How long a cell is measured, and how long at most.
+/// The usual and the longest time of a cell.
 fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
     let window = args.cell_time.unwrap_or(cells.window);
     let longest = args.cell_time_max.unwrap_or(Span(window.0.saturating_mul(cells.longest)));
@@ -334,7 +334,7 @@ fn surface(quantile: Quantile, tolerance: f64) -> Surface {
     Surface { quantile, tolerance: tolerance * times }
 }
 
-/// What it does, in words.
+/// Its description, in words.
 fn about(map: &Map, settings: &Settings) -> Vec<String> {
     let Shape { writes, reads, .. } = settings.search.shape;
     let cells = match settings.search.exhaustive {
@@ -369,7 +369,7 @@ fn about(map: &Map, settings: &Settings) -> Vec<String> {
     about
 }
 
-/// The experiment as the result file has it.
+/// The experiment for the result file.
 fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
     use fathom_core::experiment::map::{READS, WRITES};
     let axis = |name: &str, steps: usize| Axis {

@@ -15,21 +15,21 @@ use crate::session::{self, Course, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::{contents, signals};
 
-/// Everything that a session needs.
+/// The inputs of a session.
 pub struct Work<'a> {
     /// The command, for the document.
     pub command: document::Command,
     /// The machine.
     pub host: &'a Host,
-    /// What is to be done.
+    /// The spec.
     pub spec: &'a Spec,
-    /// On what.
+    /// The open targets.
     pub opened: &'a Opened,
-    /// In which order.
+    /// The order of the points.
     pub experiment: &'a mut dyn Experiment,
     /// Repeats it.
     pub seed: u64,
-    /// Where every I/O goes, if that was asked for.
+    /// The trace, if one was requested.
     pub trace: Option<&'a mut TraceFile>,
 }
 
@@ -97,7 +97,7 @@ pub fn measure_each(
     course.conclude(ended, &concluded, journal)
 }
 
-/// How a process ends that has measured.
+/// The exit of a process that has measured.
 pub fn exit_code(outcome: &Outcome) -> u8 {
     match (outcome.signal, outcome.verdict) {
         (Some(signal), _) => exit::SIGNAL + signal as u8,

@@ -1,4 +1,4 @@
-//! The commands: each ties what was typed to the session, and says how the process ends.
+//! The commands: each connects the typed options with the session, and decides the exit code.
 
 pub mod calibrate;
 pub mod diskspd;

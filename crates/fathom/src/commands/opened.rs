@@ -1,5 +1,5 @@
-//! Opens the targets of a spec, each once for each way in which streams access it, and chooses what
-//! carries the I/Os. Refuses what must not be touched, and tells who else has a target open.
+//! Opens the targets of a spec, each once for each access, and chooses the backend. Refuses targets
+//! that must not be touched, and names other programs that have a target open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::session::{Carried, Carrier};
 use crate::users::{self, Overwritten};
 use crate::{hanging, room};
 
-/// Open targets, and what carries the I/Os to them.
+/// Open targets, and their backend.
 #[derive(Debug)]
 pub enum Opened {
     /// A simulated device.
@@ -31,9 +31,9 @@ pub enum Opened {
     Real {
         /// For each stream, an open target for each of its regions.
         streams: Vec<Vec<OpenTarget>>,
-        /// What works here.
+        /// The backend.
         choice: Choice,
-        /// Whether io_uring is asked for no more than it does by itself.
+        /// Whether io_uring is used in its default mode.
         usual: bool,
         /// Those that are written to.
         written: Overwritten,
@@ -51,7 +51,7 @@ impl Drop for Opened {
 }
 
 impl Opened {
-    /// What `run_point` takes.
+    /// The input of `run_point`.
     pub fn devices(&self) -> Devices<'_> {
         match self {
             Self::Simulated(options) => Devices::Simulated(options),
@@ -59,7 +59,7 @@ impl Opened {
         }
     }
 
-    /// The same, with what a session says of it and looks at before each trial.
+    /// The same, with the facts that a session reports and checks before each trial.
     pub fn carried(&self) -> Carried<'_> {
         let written = match self {
             Self::Simulated(_) => None,
@@ -68,19 +68,19 @@ impl Opened {
         Carried { devices: self.devices(), backend_reason: self.backend().1, written }
     }
 
-    /// What the load generator itself can do with this backend; none where nobody knows. Measured
-    /// right before the first I/O, when nothing else of ours runs.
+    /// The load generator's ceiling with this backend; none if it is unknown. Measured right before
+    /// the first I/O, when no other work of the process runs.
     pub fn ceiling(&self) -> Option<Ceiling> {
         self.is_usual().then(|| calibrate::ceiling(self.backend().0)).flatten()
     }
 
-    /// Whether nothing real is behind it.
+    /// Whether it uses no real target.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))
     }
 
-    /// Whether the backend works as it does by itself: the ceiling of a ring that polls, has a thread
-    /// submit, or sends commands of the device is another one, and not known.
+    /// Whether the backend works in its default mode: the ceiling of a ring that polls, has a
+    /// submission thread, or sends commands to the device differs, and is not known.
     fn is_usual(&self) -> bool {
         match self {
             Self::Simulated(_) => false,
@@ -90,7 +90,7 @@ impl Opened {
         }
     }
 
-    /// The backend's name and why it was chosen.
+    /// The backend's name and the reason for it.
     pub fn backend(&self) -> (BackendKind, &str) {
         match self {
             Self::Simulated(_) => (BackendKind::Sim, "the target is simulated, in virtual time"),
@@ -109,10 +109,10 @@ impl Carrier for &Opened {
 ///
 /// # Errors
 ///
-/// When a target must not or cannot be opened this way, or no backend works.
+/// When a target must not or cannot be opened with this access, or no backend works.
 pub fn open(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     let Place::Real(facts) = place else { return open_here(place, spec) };
-    // A file system or a device that hangs must not take us with it.
+    // A file system or a device that hangs must not block the process.
     let name = facts.first().map_or_else(String::new, |target| target.name.clone());
     let (place, spec) = (place.clone(), spec.clone());
     hanging::waited_for(&name, "it was opened", move || open_here(&place, &spec))
@@ -145,7 +145,7 @@ fn open_here(place: &Place, spec: &Spec) -> Result<Opened, Error> {
     Ok(Opened::Real { streams, choice, usual, written, are_files })
 }
 
-/// Sees that what carries the I/Os can trim where a stream does.
+/// Checks that the backend can trim, if a stream does.
 fn with_trims(streams: &[Stream], ways: &[Way<'_>], choice: Choice) -> Result<Choice, Error> {
     let trimming = || streams.iter().zip(ways).filter(|(stream, _)| stream.trims());
     if trimming().next().is_none() {
@@ -167,7 +167,7 @@ fn with_trims(streams: &[Stream], ways: &[Way<'_>], choice: Choice) -> Result<Ch
     Ok(choice)
 }
 
-/// A way to open a target: its place, and how it is accessed.
+/// A combination of a target's place and its access.
 #[derive(Clone, Copy)]
 struct Key {
     target: u32,
@@ -184,7 +184,7 @@ fn key(target: u32, access: Access) -> Key {
     Key { target, access }
 }
 
-/// The ways in which targets are opened that are written to.
+/// The accesses with which written targets are opened.
 fn written(spec: &Spec) -> Vec<Key> {
     let writing = spec.streams().filter(|stream| stream.destroys());
     writing.flat_map(|stream| stream.regions.iter().map(|r| key(r.target, stream.access))).collect()
@@ -195,8 +195,8 @@ pub fn written_targets(spec: &Spec) -> BTreeSet<u32> {
     written(spec).into_iter().map(|key| key.target).collect()
 }
 
-/// Refuses to overwrite what a fathom is measuring at this moment: who allows a file to be overwritten
-/// means what it was, and not what it is becoming.
+/// Refuses to overwrite a result that a fathom process is writing at this moment: consent to
+/// overwrite a file is for its earlier content.
 ///
 /// # Errors
 ///
@@ -220,11 +220,11 @@ fn no_results_at_work(facts: &[Target], written: &[Key]) -> Result<(), Error> {
     })
 }
 
-/// Refuses, by what is known and without opening anything, what must not be touched.
+/// Refuses, from the facts and without opening anything, targets that must not be touched.
 ///
 /// # Errors
 ///
-/// When a target must not be touched, or cannot be opened in the way that a stream wants.
+/// When a target must not be touched, or cannot be opened with the access of a stream.
 pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
     let Place::Real(facts) = place else { return Ok(()) };
     let written = written(spec);
@@ -243,8 +243,8 @@ pub fn judge(place: &Place, spec: &Spec) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens every target once for each way in which streams access it: for each stream, an open target
-/// for each of its regions. All points have the same streams on the same targets.
+/// Opens every target once for each access: for each stream, an open target for each of its
+/// regions. All points have the same streams on the same targets.
 fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, Error> {
     let written = written(spec);
     no_results_at_work(facts, &written)?;
@@ -271,7 +271,7 @@ fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, 
     spec.points[0].streams.iter().map(each).collect()
 }
 
-/// Tells who else has a target open or locked that is to be written to.
+/// Names the other programs that have a target open or locked which is to be written to.
 pub fn tell_users<'a>(works: impl IntoIterator<Item = (&'a Place, &'a Spec)>) {
     let mut written: BTreeMap<&str, &Target> = BTreeMap::new();
     for (place, spec) in works {

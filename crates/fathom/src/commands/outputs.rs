@@ -1,5 +1,5 @@
-//! Where results go: their names, settled before anything is measured, and what is written to them at
-//! the end.
+//! The destinations of results: their names, fixed before anything is measured, and their content
+//! at the end.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,12 +19,12 @@ use crate::output;
 use crate::session;
 use crate::trace::TraceFile;
 
-/// How the terminal report looks here.
+/// The properties of the terminal report here.
 pub fn style() -> terminal::Style {
     terminal::Style { width: output::width(), color: output::color() }
 }
 
-/// Where the results go, settled before anything is measured.
+/// The destinations of the results, fixed before anything is measured.
 #[derive(Debug)]
 pub struct Outputs {
     written: Reports,
@@ -48,7 +48,7 @@ pub fn check_outputs(
 }
 
 impl Outputs {
-    /// Settles the names and creates the result file.
+    /// Determines the names and creates the result file.
     ///
     /// # Errors
     ///
@@ -84,13 +84,13 @@ impl Outputs {
         }
     }
 
-    /// Where every I/O goes, if that was asked for.
+    /// The trace, if one was requested.
     pub fn trace(&mut self) -> Option<&mut TraceFile> {
         self.trace.as_mut()
     }
 
-    /// Where the results of a run go on that was interrupted. Its result file is there; of a report
-    /// that is there too it is said how to write it anew.
+    /// The destinations of the results of a run that was interrupted. Its result file exists; for a
+    /// report that also exists, a message says how to write it anew.
     pub fn resumed(typed: &Results) -> Self {
         let free = |path: &Path| {
             if free(path).is_ok() {
@@ -106,16 +106,16 @@ impl Outputs {
         Self { written, trace: None }
     }
 
-    /// The options that ask for the reports, as they are typed, each with a space before it.
+    /// The options that request the reports, as they are typed, each with a space before it.
     pub fn in_words(&self) -> String {
         self.written.in_words()
     }
 
-    /// Shows and writes what was measured. Each output gets it whatever has become of the others.
+    /// Shows and writes the result. Each output gets it, even if another one fails.
     ///
     /// # Errors
     ///
-    /// When the result is not where it was to be, or a report cannot be written.
+    /// When the result is not at its destination, or a report cannot be written.
     pub fn finish(
         &self,
         journal: &mut Journal,
@@ -126,7 +126,7 @@ impl Outputs {
         self.write(journal, &document).and(shown)
     }
 
-    /// Says where the result file is, and writes what was asked for beside it.
+    /// Reports the path of the result file, and writes the requested reports beside it.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Outputs {
     }
 }
 
-/// Says where what was measured before a failure is to be found, or removes a file without a result.
+/// Says where the figures from before a failure are, or removes a file without a result.
 pub fn after_failure(journal: Journal) {
     if !journal.holds_results() {
         journal.discard();
@@ -157,7 +157,7 @@ pub fn after_failure(journal: Journal) {
     }
 }
 
-/// Refuses two results in the same file, however its name is written.
+/// Refuses two results in the same file, even with different spellings of its name.
 ///
 /// # Errors
 ///
@@ -166,7 +166,7 @@ pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Err
     let place = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        // A folder that is not there is refused when the file is created.
+        // A missing folder is refused when the file is created.
         let found = patiently(path, Role::Output, || folder.canonicalize());
         let folder = found.unwrap_or(folder.to_owned());
         (folder, path.file_name().map(ToOwned::to_owned))
@@ -184,7 +184,7 @@ pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Err
     ))
 }
 
-/// Refuses a file that exists before a measurement is wasted on it.
+/// Refuses an existing file before a measurement is wasted.
 ///
 /// # Errors
 ///
@@ -215,7 +215,7 @@ pub fn free(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Creates a result file under its default name; two of one second are told apart by a number.
+/// Creates a result file under its default name; a number distinguishes two results of one second.
 fn create_named(command: &str, target: &str, echo: bool) -> Result<(PathBuf, Journal), Error> {
     let name = journal::default_name(command, target, session::unix_ns() / 1_000_000_000);
     let stem = name.trim_end_matches(journal::SUFFIX).to_owned();

@@ -26,14 +26,13 @@ use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 use crate::{contents, output};
 
-/// The share of the best throughput that is enough, unless told otherwise.
+/// The default share of the best throughput that is enough.
 const ENOUGH: f64 = 0.95;
-/// How closely the highest load is searched for, unless told otherwise.
+/// The default tolerance of the highest load.
 const TOLERANCE: f64 = 0.05;
-/// The load that a search begins with unless one was typed.
+/// The default load at which a search begins.
 const START: f64 = 1000.0;
-/// The highest queue depth, the most workers and the highest load that are tried, unless told
-/// otherwise: as many as fit.
+/// The default limits of the queue depth, the workers and the load: as many as fit.
 const DEEPEST: u32 = 1024;
 const WORKERS: u32 = 256;
 const LOAD: f64 = 1e7;
@@ -50,7 +49,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
-/// Settles what it does, with the seed of an earlier time if there is one.
+/// Resolves its settings, with the seed of an earlier run if there is one.
 ///
 /// # Errors
 ///
@@ -60,7 +59,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     settle(&as_asked(args, &asked)?, asked, (seed, false), |peak, _, _| Box::new(peak))
 }
 
-/// What was typed, with what a `[peak]` of the workload says besides.
+/// The typed options, completed by a `[peak]` of the workload.
 fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     let search = match asked.words_of(Table::Peak, &args.request.typed) {
         Some(words) => keys::read_peak(&words)
@@ -70,8 +69,8 @@ fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     Ok(Args { search, ..args.clone() })
 }
 
-/// The same by the procedure of DiskSpd's guide, with this workload unless another one was named: as
-/// many threads as CPUs, small steps, and its checks.
+/// The same by the procedure of DiskSpd's guide, with this workload unless another one was named:
+/// as many threads as CPUs, small steps, and its checks.
 ///
 /// # Errors
 ///
@@ -129,8 +128,8 @@ pub fn prepare_best_practice(
     Ok(Prepared { about, ..prepared })
 }
 
-/// Settles a search, perhaps by small steps, which may become more than one: it is made of that, its
-/// first point and the targets.
+/// Resolves a search, perhaps by small steps, which may become part of something larger: that is
+/// made from it, its first point and the targets.
 fn settle(
     args: &Args,
     mut asked: Asked,
@@ -193,7 +192,7 @@ fn settle(
     })
 }
 
-/// What samples of all that a point reads are like, together.
+/// Samples of all data that a point reads, together.
 fn content(point: &Point, targets: &[Target]) -> Option<Content> {
     let points = std::slice::from_ref(point);
     let known = contents::looked_at(targets, [(targets, points)], point.seed);
@@ -216,7 +215,7 @@ fn is_typed(args: &Args, option: &str) -> bool {
     args.request.typed.iter().any(|typed| typed.name == option)
 }
 
-/// By the guide there are as many threads as CPUs: as those that they are tied to, where they are.
+/// By the guide there are as many threads as CPUs, or as CPUs to which they are tied.
 fn a_thread_for_each_cpu(point: &mut Point) {
     if let (tied @ 1.., [stream]) = (tied(point), point.streams.as_mut_slice()) {
         stream.workers = Workers::Total(tied);
@@ -225,7 +224,7 @@ fn a_thread_for_each_cpu(point: &mut Point) {
     }
 }
 
-/// What cannot be, whatever the targets are.
+/// Contradictions that do not depend on the targets.
 fn contradictions(typed: &PeakArgs) -> Result<(), Error> {
     let refuse =
         |option: &str, problem: &str, remedy: &str| Err(Error::option(option, problem, remedy));
@@ -257,7 +256,7 @@ fn contradictions(typed: &PeakArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a queue depth where that is what is searched for.
+/// Refuses a queue depth if that is the subject of the search.
 fn depth_has_an_effect(described: &Described, typed: &PeakArgs) -> Result<(), Error> {
     let varies = typed.vary.is_none_or(|vary| vary == VaryArg::QueueDepth);
     match typed.objective.is_none() && varies && described.streams.len() == 1 {
@@ -270,7 +269,7 @@ fn depth_has_an_effect(described: &Described, typed: &PeakArgs) -> Result<(), Er
     }
 }
 
-/// Opens the loops where there is an objective, and refuses schedules where there is none.
+/// Opens the loops if there is an objective, and refuses schedules if there is none.
 fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
     let several = described.streams.len() > 1;
     for stream in &mut described.streams {
@@ -310,13 +309,13 @@ fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a machine can hold.
+/// The limits of a machine.
 struct Holds<'a> {
     backend: Backend,
     machine: Machine<'a>,
 }
 
-/// What is searched for, up to what was typed or fits.
+/// The subject of the search, up to the typed or possible limit.
 fn search(
     typed: &PeakArgs,
     base: &Point,
@@ -383,7 +382,7 @@ fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
     }
 }
 
-/// The point as what such targets can do at most paces it: what it writes is reckoned by that.
+/// The point with the pace of the usual speed of such targets, for the forecast of its writes.
 fn unpaced(base: &Point) -> Point {
     let mut point = base.clone();
     for stream in &mut point.streams {
@@ -430,7 +429,7 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
     ])
 }
 
-/// The settings as the result file has them, by the names of their options.
+/// The settings for the result file, by the names of their options.
 fn settings(search: &Search, official: Option<Span>) -> BTreeMap<String, String> {
     let official = official.map_or("none".to_owned(), |window| window.to_string());
     let mut pairs = Vec::from([("official", official)]);

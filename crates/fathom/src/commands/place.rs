@@ -1,4 +1,4 @@
-//! What is measured, found by its name and looked at: files and devices, or a simulated device.
+//! The targets, found by name and examined: files and devices, or a simulated device.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -10,49 +10,49 @@ use fathom_engine::{host, sim};
 use crate::error::Error;
 use crate::hanging::{self, Role, patiently};
 
-/// How every simulated target's name begins.
+/// The beginning of every simulated target's name.
 const SIMULATED: &str = "sim:";
 
-/// What is measured, found and looked at, not yet open.
+/// The targets, found and examined, not yet open.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// A simulated device.
     Simulated {
-        /// What is known about it.
+        /// The facts about it.
         facts: Box<Target>,
-        /// What it does.
+        /// Its options.
         options: Box<sim::Options>,
     },
     /// Files and devices.
     Real(Vec<Target>),
 }
 
-/// What follows `sim:`, if this names a simulated device.
+/// The text after `sim:`, if this names a simulated device.
 pub fn simulated(path: &Path) -> Option<&str> {
     path.to_str()?.strip_prefix(SIMULATED)
 }
 
-/// Whether this asks what simulated devices there are.
+/// Whether this asks for the list of simulated devices.
 pub fn asks_for_help(path: &Path) -> bool {
     simulated(path).is_some_and(|text| text == "help" || text.is_empty())
 }
 
-/// What I/Os of a target are multiples of, where that is known and more than the least that there is.
+/// The alignment of a target's I/Os, if it is known and not the smallest one.
 pub fn logical_block(target: &Path) -> Option<Bytes> {
     let facts = match simulated(target) {
         Some(_) => None,
-        // What is wrong with it is said when it is looked at for good.
+        // A problem with it is reported in the full examination.
         None => patiently(target, Role::Target, || host::target(target)).ok(),
     };
     facts?.direct_alignment.filter(|alignment| Bytes(512) < *alignment)
 }
 
 impl Place {
-    /// Looks at what was named.
+    /// Examines the named targets.
     ///
     /// # Errors
     ///
-    /// When a target is not there, cannot be one, or was named twice.
+    /// When a target does not exist, cannot be one, or was named twice.
     pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
         let name = paths.first().map_or_else(String::new, |path| path.display().to_string());
         let paths = paths.to_vec();
@@ -95,7 +95,7 @@ impl Place {
         Ok(Self::Real(targets))
     }
 
-    /// What is known about the targets.
+    /// The facts about the targets.
     pub fn facts(&self) -> Vec<Target> {
         match self {
             Self::Simulated { facts, .. } => Vec::from([Target::clone(facts)]),
@@ -117,7 +117,7 @@ impl Identity {
         match std::fs::metadata(&target.path) {
             Ok(metadata) if metadata.file_type().is_block_device() => Self::Device(metadata.rdev()),
             Ok(metadata) => Self::File { device: metadata.dev(), inode: metadata.ino() },
-            // It went away since it was looked at, and opening it will say so.
+            // It disappeared after it was examined, and opening it will report that.
             Err(_) => Self::Path(target.path.clone()),
         }
     }

@@ -1,5 +1,5 @@
 //! `fathom plan`: what `run` would do with the same words. Opens nothing for writing and starts
-//! nothing; ends as `run` would where that would be refused.
+//! nothing; ends with an error if `run` would.
 
 use fathom_core::facts::Host;
 use fathom_core::measure::Direction;
@@ -36,7 +36,7 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
     let mut asked = Asked::read(args)?;
     let (place, host, spec) = settled::settle(&mut asked)?;
     show(&asked, &spec, &host)?;
-    // Shown before it is refused: this is how one sees what there is to consent to.
+    // Shown before the refusal, so that the user sees what needs consent.
     let spec =
         resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     opened::judge(&place, &spec)?;
@@ -94,7 +94,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     foreseen(spec, host)
 }
 
-/// The doubts that there will be whatever happens.
+/// The doubts that there will be in any case.
 fn foreseen(spec: &Spec, host: &Host) -> Result<(), Error> {
     let backend = match spec.backend {
         Backend::Auto => BackendKind::Uring,

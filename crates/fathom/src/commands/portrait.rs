@@ -1,4 +1,4 @@
-//! What `quick` measures, and how large its scratch file is. Pure.
+//! The steps of `quick`, and the size of its scratch file. Pure.
 
 use fathom_core::Refusal;
 use fathom_core::experiment::ReductionProbe;
@@ -14,11 +14,11 @@ use crate::cli::values::{Backend, Depth, Sizes};
 use crate::error::Error;
 use crate::resolve::{self, Machine, Spec};
 
-/// The least scratch file that says anything.
+/// The smallest useful scratch file.
 pub const SMALLEST: Bytes = Bytes(64 * Bytes::MIB);
-/// What a scratch file has unless told otherwise, at least and at most.
+/// The default size of a scratch file, at least and at most.
 const USUAL: (Bytes, Bytes) = (Bytes(Bytes::GIB), Bytes(8 * Bytes::GIB));
-/// The time that writing a scratch file may take of the minute.
+/// The part of the minute that writing a scratch file may take.
 pub const WRITING_TIME: Span = Span::from_secs(15);
 
 /// One step of the portrait.
@@ -30,8 +30,8 @@ struct Shape {
     queue_depth: u32,
 }
 
-/// The steps: what a file server, a log, a lone reader, a busy reader, a busy writer and a
-/// database see.
+/// The steps: the loads of a file server, a log, a lone reader, a busy reader, a busy writer and a
+/// database.
 const SHAPES: [Shape; 6] = [
     Shape::new(Pattern::SEQUENTIAL, Bytes::MIB, 1.0, 8),
     Shape::new(Pattern::SEQUENTIAL, Bytes::MIB, 0.0, 8),
@@ -73,31 +73,31 @@ impl Shape {
     }
 }
 
-/// What is measured, and what is left out.
+/// The steps to measure, and those that are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Portrait {
-    /// What is to be done.
+    /// The steps.
     pub spec: Spec,
-    /// Steps that would write to what the user did not name as one to be overwritten.
+    /// Steps that would write to targets without consent.
     pub left_out: usize,
-    /// What is seen by writing before that: whether the target saves on data. None where nothing may be
-    /// written, or only to the page cache.
+    /// The probe before them: whether the target saves on data. None if nothing may be written, or
+    /// only to the page cache.
     pub probe: Option<ReductionProbe>,
 }
 
-/// Whose the target is.
+/// The owner of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// Ours: a scratch file, whose first bytes are not measured.
     Scratch {
-        /// Where the measured part begins.
+        /// The start of the measured part.
         start: Bytes,
     },
     /// The user's.
     User,
 }
 
-/// Settles the steps on a target.
+/// Determines the steps on a target.
 ///
 /// # Errors
 ///
@@ -130,11 +130,11 @@ pub fn portrait(
     }
     let room = Region { target: 0, offset: start, length: Bytes(target.size.0 - start.0) };
     let probe = (free_to_write && !args.buffered && !args.no_probe)
-        // The data of its trials is to be none that the steps write.
+        // The data of its trials must differ from that of the steps.
         .then(|| ReductionProbe::new(room, &target, access, !seed))
         .flatten();
     let consent = match owner {
-        // fathom made it and holds it: whatever else is of just its size, nobody counts on it.
+        // fathom made it and holds it: it cannot be another program's file of the same size.
         Owner::Scratch { .. } => {
             let name = Vec::from([target.name.clone()]);
             Overwrite { allowed: true, destroy_in_use: name, ..Overwrite::default() }
@@ -159,7 +159,7 @@ fn consents(args: &Quick) -> bool {
     args.consent.first().is_some()
 }
 
-/// The steps are what they are: a target that one does not fit cannot be asked for another block size.
+/// The steps are fixed: if one does not fit the target, another block size is not an option.
 fn in_words_of_a_portrait(error: Error, step: &Shape, target: &Target) -> Error {
     let block = step.block_size;
     match error {
@@ -176,7 +176,7 @@ fn in_words_of_a_portrait(error: Error, step: &Shape, target: &Target) -> Error 
     }
 }
 
-/// Refuses what only a folder, or only an existing target, has a use for.
+/// Refuses options that only make sense for a folder, or only for an existing target.
 ///
 /// # Errors
 ///
@@ -213,11 +213,11 @@ fn without_effect_in_simulation(args: &Quick) -> Result<(), Error> {
     }
 }
 
-/// How large the measured part of a scratch file is to be.
+/// The size of the measured part of a scratch file.
 ///
-/// Without a wish: twice the memory, from 1 to 8 GiB, so that no cache of the machine holds it;
-/// at most a quarter of the free space; whole MiB. How much of it is written in
-/// [`WRITING_TIME`] is settled while it is written.
+/// Without `--size`: twice the memory, from 1 to 8 GiB, so that no cache of the machine holds it;
+/// at most a quarter of the free space; whole MiB. How much of it is written in [`WRITING_TIME`] is
+/// determined while it is written.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! `fathom prepare`: a file that is really written, with unique data.
+//! `fathom prepare`: a file whose every byte is written, with unique data.
 //!
-//! A new file grows under a name of its own and gets its real one when it is whole, so that no
-//! half-written file can be taken for a prepared one. A file that was there is only written when
-//! that was allowed, and then in place.
+//! A new file grows under a temporary name and gets its real one when it is complete, so that no
+//! half-written file can be mistaken for a prepared one. An existing file is only written to with
+//! consent, and then in place.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -30,7 +30,7 @@ use crate::{output, scratch, signals, users};
 /// Direct writes begin and end on whole pages.
 const PAGE: u64 = 4096;
 
-/// Makes it, or finds that it is there.
+/// Makes it, or finds that it exists.
 ///
 /// # Errors
 ///
@@ -40,8 +40,8 @@ pub fn perform(args: &Prepare) -> Result<u8, Error> {
     Ok(exit::MEASURED)
 }
 
-/// The same, where more than the command line says what may be overwritten. Gives the file that it made,
-/// if there was none.
+/// The same, with consent from elsewhere than the command line. Returns the file that it made, if
+/// it did not exist.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn make(args: &Prepare, consent: &Overwrite) -> Result<Option<FileIdentity>,
     };
     match patiently(&args.file, Role::Target, || args.file.symlink_metadata()) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => create(args, options).map(Some),
-        // Anything else is told better by what looks at targets.
+        // The examination of targets has better messages for everything else.
         _ => reuse(args, consent, options).map(|()| None),
     }
 }
@@ -86,7 +86,7 @@ fn check(args: &Prepare) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file that was not there.
+/// A file that did not exist.
 fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, Error> {
     let name = args.file.display().to_string();
     let folder = match args.file.parent() {
@@ -100,7 +100,7 @@ fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, 
     let make = || signals::create_doomed(&growing, OpenOptions::new().write(true));
     let file = patiently(&args.file, Role::Target, make)
         .map_err(|cause| not_created((&name, &growing), &folder, &cause))?;
-    // Tells a file that grows from one that was left; without locks neither is touched.
+    // Distinguishes a file that still grows from a leftover; without locks neither is touched.
     let _ = file.try_lock();
     let outcome = fill_all((&args.file, &file), args.size, options)
         .and_then(|()| still_ours(&file, &growing, &args.file))
@@ -119,7 +119,7 @@ fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, 
     Ok(made)
 }
 
-/// What the file is written with.
+/// The content of the file.
 fn data(options: prefill::Prefilling) -> String {
     let prefill::Prefilling { compressible, dedup, .. } = options;
     match figures::payload(&document::Payload::Random { compressible, dedup }) {
@@ -128,7 +128,7 @@ fn data(options: prefill::Prefilling) -> String {
     }
 }
 
-/// The name under which a file grows: beside its own, so that it is on the same file system.
+/// The temporary name of a file: beside its real one, so that it is on the same file system.
 fn growing_name(file: &Path) -> Result<PathBuf, Error> {
     let name = file.file_name().ok_or_else(|| {
         Error::target(file.display().to_string(), "it is a folder", "name a file in it")
@@ -137,7 +137,7 @@ fn growing_name(file: &Path) -> Result<PathBuf, Error> {
     Ok(file.with_file_name(name))
 }
 
-/// How the names of growing files begin; the process's number follows.
+/// The beginning of temporary names; the process's number follows.
 fn growing_prefix(name: &str) -> String {
     format!(".{name}.fathom-prepare-")
 }
@@ -151,7 +151,7 @@ fn leftovers(args: &Prepare) -> Result<(), Error> {
     leftovers::offer_to_remove(&found, args.remove_leftovers)
 }
 
-/// What an interruption means for the file that was being written.
+/// The meaning of an interruption for the file that was being written.
 fn interrupted(error: Error, meaning: String) -> Error {
     match error {
         Error::Interrupted { signal, .. } => Error::Interrupted { signal, meaning },
@@ -159,7 +159,7 @@ fn interrupted(error: Error, meaning: String) -> Error {
     }
 }
 
-/// Refuses to give a file its name that has taken the place of the one that was filled.
+/// Refuses to give the real name to a file that has taken the place of the filled one.
 fn still_ours(made: &File, growing: &Path, file: &Path) -> Result<(), Error> {
     let identity = |file: &File| found::identity(file).ok();
     // A pipe is not waited for, and a link to the file is not the file.
@@ -174,7 +174,7 @@ fn still_ours(made: &File, growing: &Path, file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Gives a whole file its name, unless somebody else took it in the meantime.
+/// Gives a complete file its name, unless another file took it in the meantime.
 fn publish(growing: &Path, file: &Path) -> Result<(), Error> {
     match renameat_with(CWD, growing, CWD, file, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
@@ -184,8 +184,9 @@ fn publish(growing: &Path, file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Gives it its name as a second one; its first goes with what is doomed. A plain rename would
-/// replace what somebody creates at that moment, so without hard links there is no way.
+/// Gives it its real name as a second one; the first is removed with the doomed files. A plain
+/// rename would replace a file that is created at that moment, so without hard links there is no
+/// way.
 fn publish_as_link(growing: &Path, file: &Path) -> Result<(), Error> {
     std::fs::hard_link(growing, file).map_err(|cause| match cause.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Error::target(
@@ -220,7 +221,7 @@ fn fill_all(
     Ok(())
 }
 
-/// A file that was there: used again if it fits, written only if that was allowed.
+/// An existing file: used again if it fits, written only with consent.
 fn reuse(args: &Prepare, consent: &Overwrite, options: prefill::Prefilling) -> Result<(), Error> {
     let name = args.file.display().to_string();
     let facts = patiently(&args.file, Role::Target, || host::target(&args.file))?;
@@ -283,7 +284,7 @@ fn open_for_writing(facts: &Target, opening: &Opening) -> Result<Arc<File>, Erro
     let open = || target::open(facts, opening);
     patiently(Path::new(&facts.name), Role::Target, open).map(|open| open.file).map_err(|error| {
         let mut refusal = error.refusal();
-        // To destroy what is in use is no matter of preparing a file: there is no such option.
+        // Destroying a target in use is not part of preparing a file: there is no such option.
         let end = refusal.remedy.find(", or repeat its name in --destroy-in-use");
         refusal.remedy.truncate(end.unwrap_or(refusal.remedy.len()));
         refusal.into()

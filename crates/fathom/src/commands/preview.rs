@@ -1,4 +1,4 @@
-//! What a run will do, in words: `run` says it before it starts, `plan` says it instead.
+//! A run's plan, in words: `run` shows it before it starts, `plan` shows it alone.
 
 use fathom_core::facts::Target;
 use fathom_core::measure::Direction;
@@ -11,7 +11,7 @@ use super::opened::Opened;
 use crate::live::clock;
 use crate::resolve::Spec;
 
-/// What will happen, before it does.
+/// The announcement before a run.
 pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     let point = &spec.points[0];
     let mut lines = Vec::new();
@@ -62,7 +62,8 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
     format!("{time}: {warm_up}, {} window{cool_down}; seed {}", point.window, point.seed)
 }
 
-/// What several streams offer together: "20000/s, 195 MiB/s, by 3 streams with a schedule".
+/// The load that several streams offer together: "20000/s, 195 MiB/s, by 3 streams with a
+/// schedule".
 pub fn offered_together(point: &Point) -> Option<String> {
     let seconds = point.window.as_secs_f64();
     let offered = point.streams.iter().filter_map(|stream| {
@@ -84,7 +85,7 @@ pub fn offered_together(point: &Point) -> Option<String> {
     ))
 }
 
-/// What a stream does: "random 70/30 read/write 8 KiB, queue depth 32".
+/// The work of a stream: "random 70/30 read/write 8 KiB, queue depth 32".
 pub fn load(point: &Point, stream: &Stream) -> String {
     stream.description(point.window)
 }
@@ -107,7 +108,7 @@ pub fn workers(stream: &Stream) -> String {
     }
 }
 
-/// For each stream that writes, what it writes to, and up to how much.
+/// For each stream that writes, its targets, and the largest amount.
 pub fn overwritten(spec: &Spec) -> Vec<String> {
     let point = &spec.points[0];
     let writing = point.streams.iter().filter(|stream| stream.destroys());
@@ -145,8 +146,8 @@ pub fn amount(point: &Point, stream: &Stream) -> String {
     }
 }
 
-/// Bytes that a stream writes at most by its limit or its schedule; none in a closed loop without a
-/// limit, which has neither.
+/// The most bytes that a stream writes by its limit or its schedule; none in a closed loop without
+/// a limit, which has neither.
 pub fn scheduled(point: &Point, stream: &Stream) -> Option<f64> {
     if let Some(limit) = stream.pacing.limit {
         return Some(limit.bytes(stream).0 as f64 * written_share(stream));
@@ -166,7 +167,7 @@ fn written_share(stream: &Stream) -> f64 {
 
 /// A region of a target: "all 10 GiB", "1 GiB from offset 4 GiB of 10 GiB".
 pub fn region(target: &Target, region: &Region) -> String {
-    // What is left over at the end is less than a block.
+    // The remainder at the end is less than a block.
     match region.offset == Bytes(0) && target.size.0 - region.length.0 < Bytes::MIB {
         true => format!("all {}", region.length),
         false => format!("{} from offset {} of {}", region.length, region.offset, target.size),

@@ -15,7 +15,7 @@ use crate::resolve::Spec;
 use crate::session::{Carrier, Session};
 use crate::signals;
 
-/// What is shown while it runs.
+/// The text that is shown while it runs.
 const DOING: &str = "probing whether the target compresses, deduplicates or skips zeros";
 
 /// A probe of one target that may start once there is consent.
@@ -50,21 +50,21 @@ impl Probing {
         self.probe.region().target as usize
     }
 
-    /// What it writes at most.
+    /// The most that it writes.
     pub fn writes_at_most(&self) -> Bytes {
         self.probe.writes_at_most()
     }
 
-    /// What it would write, and where.
+    /// The amount and the place of its writes.
     pub fn announcement(&self) -> String {
         announcement(&self.probe)
     }
 
-    /// Writes, and tells what it showed.
+    /// Writes, and reports the result.
     ///
     /// # Errors
     ///
-    /// When the target must not be written to, or does not take its I/Os.
+    /// When the target must not be written to, or does not accept its I/Os.
     pub fn perform(mut self, consent: Overwrite) -> Result<Reduction, Error> {
         self.spec.consent = consent;
         let opened = opened::open(&self.place, &self.spec)?;
@@ -76,7 +76,7 @@ impl Probing {
     }
 }
 
-/// What a probe would write, and where.
+/// The amount and the place of a probe's writes.
 pub fn announcement(probe: &ReductionProbe) -> String {
     let Region { offset, length, .. } = probe.region();
     format!(
@@ -87,11 +87,11 @@ pub fn announcement(probe: &ReductionProbe) -> String {
     )
 }
 
-/// More targets than this are not probed one by one.
+/// With more targets than this, not every target is probed.
 const PROBED_MAX: usize = 4;
 
-/// The probes before a load: of the first targets that it writes to past the page cache, each where it
-/// does so. What has no room for a probe has none.
+/// The probes before a load: of the first targets that it writes to without the page cache, each in
+/// the region that it writes. A region without room for a probe has none.
 pub fn before(point: &Point, place: &Place, backend: Backend) -> Vec<Probing> {
     let new = |region| Probing::new(region, place.clone(), backend, !point.seed).ok();
     regions(point).into_iter().filter_map(new).collect()
@@ -110,11 +110,11 @@ fn regions(point: &Point) -> Vec<Region> {
     regions
 }
 
-/// Runs a probe on targets that are open, and tells what it showed.
+/// Runs a probe on open targets, and reports the result.
 ///
 /// # Errors
 ///
-/// When the target does not take its I/Os, or somebody stopped it.
+/// When the target does not accept its I/Os, or the user stopped it.
 pub fn perform(
     probe: &mut ReductionProbe,
     (host, targets): (&Host, &[Target]),

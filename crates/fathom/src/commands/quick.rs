@@ -45,14 +45,15 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
     if folder { in_folder(args, &host, machine) } else { on_target(args, &host, machine) }
 }
 
-/// On a file, a device or a simulated device that is there.
+/// On an existing file or device, or a simulated device.
 fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Error> {
     let place = Place::find(std::slice::from_ref(&args.path))?;
     let target = place.facts().remove(0);
     let portrait = portrait::portrait(args, target, Owner::User, machine)?;
     let name = portrait.spec.targets[0].name.clone();
     opened::tell_users([(&place, &portrait.spec)]);
-    // What must not be written to is refused before anything is said of overwriting it.
+    // Targets that must not be written to are refused before the announcement that they are
+    // overwritten.
     let opened = opened::open(&place, &portrait.spec)?;
     let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
@@ -61,14 +62,14 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     conclude(outcome, &outputs, journal, &portrait)
 }
 
-/// In a folder, on a scratch file that goes away again.
+/// In a folder, on a scratch file that is removed afterwards.
 fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Error> {
     leftovers(&args.path, args.remove_leftovers)?;
     let folder = patiently(&args.path, Role::Target, || host::folder(&args.path))?;
     let shown = args.path.display().to_string();
     let available = folder.file_system.as_ref().map(|system| system.available);
     let size = portrait::scratch_size(args.size, machine.memory, available, &shown)?;
-    // So that a window that cannot be is refused before anything is written.
+    // So that an impossible window is refused before anything is written.
     let mut planned = folder.clone();
     planned.size = Bytes(REGION_START.0 + size.0);
     let owner = Owner::Scratch { start: REGION_START };
@@ -83,15 +84,15 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     conclude(outcome, &outputs, journal, &plan)
 }
 
-/// A run whose result file is there.
+/// A run with its result file.
 struct Ran {
     outcome: Result<Outcome, Error>,
     outputs: Outputs,
     journal: Journal,
 }
 
-/// Fills a scratch file and measures on it. The result file is created in between: what it begins
-/// with is only known then, and a run that is killed earlier leaves none without a line.
+/// Fills a scratch file and measures on it. The result file is created in between: its header is
+/// only known then, and a run that is killed earlier leaves no empty result file.
 fn in_scratch(
     args: &Quick,
     host: &Host,
@@ -108,7 +109,7 @@ fn in_scratch(
         Limit::None => format!("{size}"),
         Limit::Time { .. } => format!("up to {size}, as much as {WRITING_TIME} allow"),
     };
-    // A folder that lets nobody create a file is refused before a portrait is announced.
+    // A folder in which no file can be created is refused before a portrait is announced.
     let scratch = Scratch::create(&args.path, this_machine::fresh_seed())?;
     announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
     let seed = plan.spec.points[0].seed;
@@ -126,7 +127,7 @@ fn in_scratch(
 }
 
 /// In a folder that others may write to, somebody may have put a link in the place of the scratch
-/// file: what it leads to must not be written.
+/// file: its destination must not be written to.
 fn still_ours(scratch: &Scratch, opened: &Opened) -> Result<(), Error> {
     let files: &[OpenTarget] = match opened {
         Opened::Real { streams, .. } => &streams[0],
@@ -195,7 +196,7 @@ fn conclude(
     }
 }
 
-/// What will happen, before it does.
+/// The announcement before it starts.
 fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     let spec = &portrait.spec;
     let target = &spec.targets[0];
@@ -221,7 +222,7 @@ fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names what killed runs have left, and removes it if the user agrees.
+/// Names files that killed runs have left, and removes them if the user agrees.
 fn leftovers(folder: &Path, remove: bool) -> Result<(), Error> {
     leftovers::offer_to_remove(&scratch::leftovers(folder), remove)
 }

@@ -15,13 +15,13 @@ use crate::journal::Journal;
 ///
 /// # Errors
 ///
-/// When it cannot be read or is none.
+/// When it cannot be read or is not one.
 pub fn read(path: &Path) -> Result<Document, Error> {
     let file = Foreign::open(path, PIPE_LIMIT).map_err(|why| Error::file(path, why, NAME))?;
     read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
 }
 
-/// What a run has written, whatever has its file's name by now.
+/// The result of a run, even if another file has its name by now.
 ///
 /// # Errors
 ///
@@ -50,10 +50,10 @@ fn unreadable(path: &Path, cause: &io::Error) -> Error {
     Error::file(path, format!("it cannot be read ({})", plain(cause)), NAME)
 }
 
-/// The way out where a result cannot be read.
+/// The remedy if a result cannot be read.
 const NAME: &str = "name a result file";
 
-/// No result comes near it; a pipe may have no end.
+/// No result is nearly as large; a pipe may have no end.
 const PIPE_LIMIT: Bytes = Bytes(Bytes::GIB);
 
 /// How much is read at once.

@@ -1,5 +1,6 @@
-//! How long a long simulated run will take, in real time: virtual time says nothing of that. A device
-//! of which a second is done in a microsecond and one of which it takes a second look alike before.
+//! How long a long simulated run will take, in real time: virtual time does not show it. A device
+//! that simulates a second in a microsecond and one that takes a second for it look alike
+//! beforehand.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,9 +12,9 @@ use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 use super::place::Place;
 use crate::live::clock;
 
-/// What takes less in virtual time is over before anybody wonders.
+/// A run that takes less virtual time is over before anybody wonders.
 const LONG: Span = Span::from_secs(600);
-/// How long is looked, in real time.
+/// The real time of the rehearsal.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Nobody watches.
@@ -25,8 +26,8 @@ impl Observer for Unwatched {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// What a run of so much virtual time that begins with this point will take, in a line; none where it is
-/// short, or not simulated. What is looked at is done anew in the run itself.
+/// The real time of a run of this much virtual time that begins with this point, in a line; none if
+/// it is short, or not simulated. The run itself repeats the rehearsed part.
 pub fn forecast(place: &Place, point: &Point, all: Span) -> Option<String> {
     match place {
         Place::Simulated { options, .. } if LONG <= all => {
@@ -53,7 +54,7 @@ fn real_time(device: &sim::Options, point: &Point, all: Span) -> Option<Span> {
         let builder = std::thread::Builder::new().name("look".to_owned());
         builder.spawn_scoped(scope, ender).ok()?;
         let begun = Instant::now();
-        // What cannot run says so when it is to run. Without a warm-up all of it is in the record.
+        // An error is reported when it is to run. Without a warm-up all of it is in the record.
         let point = Point { warm_up: Span(0), ..point.clone() };
         let record = run_point(&point, Devices::Simulated(device), &stop, &mut Unwatched).ok()?;
         let spent = begun.elapsed().as_nanos() as f64;

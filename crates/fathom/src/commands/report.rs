@@ -1,4 +1,4 @@
-//! `fathom report`: a result file again, as text, HTML, CSV or images.
+//! `fathom report`: shows a result file again, as text, HTML, CSV or images.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     Ok(exit::MEASURED)
 }
 
-/// Refuses options that would do nothing.
+/// Refuses options without an effect.
 fn check(args: &Report, writes: bool) -> Result<(), Error> {
     let useless = |option: String, remedy: &str| {
         Err(Error::option(option, "it has no effect on a file", remedy))
@@ -79,7 +79,7 @@ fn check(args: &Report, writes: bool) -> Result<(), Error> {
     }
 }
 
-/// The table of a map's cells, with its place.
+/// The table of a map's cells, with its path.
 fn cells<'a>(args: &'a Report, document: &Document) -> Result<Option<(&'a Path, String)>, Error> {
     let Some(path) = args.cells.as_deref() else { return Ok(None) };
     match csv::cells(document) {
@@ -92,7 +92,7 @@ fn cells<'a>(args: &'a Report, document: &Document) -> Result<Option<(&'a Path, 
     }
 }
 
-/// The images that were asked for, with their places.
+/// The requested images, with their paths.
 fn images(args: &Report, document: &Document) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
     let asked = [("--svg", &args.svg), ("--png", &args.png)];
     let mut images = Vec::new();
@@ -119,7 +119,7 @@ fn images(args: &Report, document: &Document) -> Result<Vec<(PathBuf, Vec<u8>)>,
     Ok(images)
 }
 
-/// The charts that are to be drawn.
+/// The requested charts.
 fn wanted(
     args: &Report,
     document: &Document,
@@ -148,7 +148,7 @@ fn wanted(
     Ok(charts)
 }
 
-/// A name of its own for one of several images: `sweep.svg` becomes `sweep-iops.svg`.
+/// The name of one of several images: `sweep.svg` becomes `sweep-iops.svg`.
 fn named(path: &Path, chart: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = match path.extension() {
@@ -158,7 +158,7 @@ fn named(path: &Path, chart: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// What an image says about where its figures are from.
+/// The note in an image about the source of its figures.
 fn subtitle(document: &Document) -> String {
     let header = &document.header;
     let targets = figures::place_names(document);

@@ -1,6 +1,6 @@
-//! `fathom resume`: an experiment that was interrupted goes on where it stopped. The words of its
-//! command line are settled again, compared with what the result file says, and the trials so far are
-//! shown to it: the same trials lead to the same steps.
+//! `fathom resume`: continues an experiment that was interrupted. The words of its command line are
+//! resolved again and compared with the result file, and the trials so far are shown to it: the
+//! same trials lead to the same steps.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -26,20 +26,20 @@ use crate::journal::Journal;
 use crate::output;
 use crate::session::Course;
 
-/// What helps where nothing can go on.
+/// The remedy if it cannot continue.
 const RUN_AGAIN: &str = "run it again";
 
-/// Makes the error of a result file that cannot be gone on with, from the problem and the remedy.
+/// Makes the error for a result file that cannot be continued, from the problem and the remedy.
 type Refuse<'a> = &'a dyn Fn(String, &str) -> Error;
 
-/// Goes on with it.
+/// Continues it.
 ///
 /// # Errors
 ///
-/// When the result is none that can be gone on with, or the target or the experiment is another one.
+/// When the result cannot be continued, or the target or the experiment differs.
 pub fn perform(args: &Resume) -> Result<u8, Error> {
     let refuse = |problem: String, remedy: &str| Error::file(&args.result, problem, remedy);
-    // Whoever types names means the folder that he is in, and not one that a file tells.
+    // A user who types names means the current folder, and not one from a file.
     let consent = named_here(&args.consent)?;
     let outputs = Outputs::resumed(&results(args)?);
     let found = patiently(&args.result, Role::Input, || args.result.canonicalize());
@@ -94,7 +94,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     experiment::go_on(prepared, so_far, &outputs, journal)
 }
 
-/// Refuses what has nothing ahead, or cannot know what.
+/// Refuses results that have nothing ahead, or cannot know it.
 fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
     let header = &document.header;
     let command = header.command.name();
@@ -121,7 +121,7 @@ fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the names of the consent lead to from the folder in which they were typed.
+/// The files behind the names in the consent, from the folder in which they were typed.
 fn named_here(typed: &Consent) -> Result<Consent, Error> {
     let resolved = |option: &str, name: &String| {
         let path = Path::new(name);
@@ -145,8 +145,8 @@ fn named_here(typed: &Consent) -> Result<Consent, Error> {
     })
 }
 
-/// Where reports go, which only this command line says: a file that names them could have anything
-/// written anywhere.
+/// The destinations of reports, from this command line only: a result file could otherwise have
+/// data written anywhere.
 fn results(args: &Resume) -> Result<Results, Error> {
     let absolute = |path: &Path| {
         std::path::absolute(path).map(Some).map_err(|cause| {
@@ -157,7 +157,7 @@ fn results(args: &Resume) -> Result<Results, Error> {
     Ok(Results { written: args.written.each_as(absolute)?, ..Results::default() })
 }
 
-/// What the file's own command line allowed and asked for: told, and not followed.
+/// The consent and the reports of the file's own command line: reported, and not followed.
 struct Recorded {
     consent: Consent,
     results: Results,
@@ -165,21 +165,21 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// The line to type. The file's names begin in its own folder, and whoever types this may be in
-    /// another one.
+    /// The command line to type. The file's names begin in its own folder, and the user who types
+    /// this may be in another one.
     fn again(&self, args: &Resume) -> String {
         let result = typed_path(&args.result.display().to_string());
         let absolute = |path: &Path| {
             Ok::<_, Infallible>(Some(std::path::absolute(path).unwrap_or(path.to_owned())))
         };
         let written = self.results.written.each_as(absolute).unwrap_or_default();
-        // Of what leads nowhere the name is shown as it stands.
+        // If a name leads nowhere, it is shown unchanged.
         let consent = named_here(&self.consent).unwrap_or(self.consent.clone());
         format!("fathom resume {result}{}{}", consent.in_words(), written.in_words())
     }
 }
 
-/// What the words of the command line mean now, with the consent that is given now.
+/// The present meaning of the command line's words, with the consent that is given now.
 fn settle(
     document: &Document,
     consent: &Consent,
@@ -238,8 +238,8 @@ fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) ->
     Ok(())
 }
 
-/// Refuses to write to a file of which only its inode's number is known, which comes again once a file is
-/// removed, unless the user has repeated its name.
+/// Refuses to write to a file of which only the inode's number is known, which may be reused once a
+/// file is removed, unless the user has repeated its name.
 fn known_again(prepared: &Prepared, consent: &Consent) -> Result<(), Error> {
     let written = experiment::written(prepared, |target| &target.path);
     let is_unsure = |target: &&Target| {
@@ -259,7 +259,7 @@ fn known_again(prepared: &Prepared, consent: &Consent) -> Result<(), Error> {
     }
 }
 
-/// Says where it goes on.
+/// Reports where it continues.
 fn say(document: &Document, done: usize) -> Result<(), Error> {
     let name = document.header.experiment.as_ref().map_or("", |one| one.name.as_str());
     let points = document.header.planned_points;
@@ -274,7 +274,7 @@ fn say(document: &Document, done: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Shows the experiment its trials, all but the last, which it is shown when it goes on.
+/// Shows the experiment its trials, all but the last, which it sees when it continues.
 fn replay(
     document: &Document,
     done: usize,
@@ -309,7 +309,7 @@ fn replay(
             backend_reason: trial.backend_reason.clone(),
             started_unix_ns: trial.started_unix_ns,
             record: trial.record(),
-            // Nothing is decided by them, and not all of them are in the file.
+            // They decide nothing, and not all of them are in the file.
             counters: None,
             traced: None,
             is_void: trial.verdict == Verdict::Void,

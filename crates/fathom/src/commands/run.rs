@@ -1,4 +1,4 @@
-//! `fathom run`: a workload on the targets that were named.
+//! `fathom run`: a workload on the named targets.
 
 use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;

@@ -1,4 +1,4 @@
-//! What was asked for, settled on the targets that are here. Nothing is opened for writing.
+//! The requested settings, resolved for the targets on this machine. Nothing is opened for writing.
 
 use std::fs::File;
 
@@ -12,11 +12,11 @@ use crate::hanging::{Role, patiently};
 use crate::resolve::{self, Spec};
 use crate::workload::Asked;
 
-/// Looks at what is to be measured, and settles what that means here. Nothing may be written yet.
+/// Examines the targets, and resolves the settings for them. Consent comes later.
 ///
 /// # Errors
 ///
-/// When a target is not there, or what was asked for does not fit.
+/// When a target does not exist, or the settings do not fit.
 pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
     let paths = folder::locate(&mut asked.described)?;
     let place = Place::find(&paths)?;
@@ -29,7 +29,7 @@ pub fn settle(asked: &mut Asked) -> Result<(Place, Host, Spec), Error> {
     Ok((place, host, spec))
 }
 
-/// Refuses a file to write from that cannot be read, before anything begins.
+/// Refuses a payload file that cannot be read, before anything begins.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn readable(spec: &Spec) -> Result<(), Error> {
             let option = format!("--payload pool:...,{}", path.display());
             Err(Error::option(option, problem, "name a file with content that you may read"))
         };
-        // Opening a pipe would wait for somebody who writes to it.
+        // Opening a pipe would wait for a writer.
         match patiently(path, Role::Input, || path.metadata()) {
             Ok(facts) if !facts.is_file() => return refuse("it is no file".to_owned()),
             Ok(facts) if facts.len() == 0 => return refuse("it is empty".to_owned()),

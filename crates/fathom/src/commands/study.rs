@@ -1,5 +1,5 @@
-//! `fathom study`: the classic studies, each a sweep, a search or a map whose settings come from a spec
-//! that ships with fathom, and which answers the question of the study.
+//! `fathom study`: the classic studies. Each is a sweep, a search or a map with settings from a
+//! spec that ships with fathom, and answers the question of the study.
 
 use fathom_core::experiment::{Drives, Question, Study};
 use fathom_report::document::{self, Command};
@@ -45,7 +45,7 @@ fn list() -> Result<u8, Error> {
     Ok(exit::MEASURED)
 }
 
-/// What all of them are told.
+/// The options of all of them.
 fn common(which: &StudyOf) -> (&StartArgs, &Results) {
     match which {
         StudyOf::WriteConcurrency(sweep)
@@ -56,11 +56,11 @@ fn common(which: &StudyOf) -> (&StartArgs, &Results) {
     }
 }
 
-/// Settles what one does, with the seed of an earlier time if there is one.
+/// Resolves a study's settings, with the seed of an earlier run if there is one.
 ///
 /// # Errors
 ///
-/// When none was named, one of its points cannot be, or a target is not there.
+/// When none was named, one of its points is impossible, or a target does not exist.
 pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Error> {
     let Some(which) = &args.which else {
         return Err(Error::option("fathom study", "no study was named", "see `fathom study`"));
@@ -87,7 +87,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     Ok((Prepared { command: Command::Study, ..prepared }, results.clone()))
 }
 
-/// The same, with one I/O of each thread in flight where the number of threads is what varies.
+/// The same, with one I/O of each thread in flight if the number of threads varies.
 fn by_threads(args: &Sweep) -> Result<Sweep, Error> {
     let mut args = args.clone();
     let has = |name: &str| args.axis.iter().any(|axis| axis.name == name);
@@ -100,7 +100,7 @@ fn by_threads(args: &Sweep) -> Result<Sweep, Error> {
     Ok(args)
 }
 
-/// A sweep over each of the targets that were named, one after the other.
+/// A sweep over each of the named targets, one after the other.
 fn side_by_side(
     name: &str,
     args: &Sweep,
@@ -125,7 +125,7 @@ fn side_by_side(
     }))
 }
 
-/// A latency map whose options come from a spec, as far as they were not typed.
+/// A latency map with options from a spec, as far as they were not typed.
 fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> {
     let name = args.workload.as_deref().unwrap_or("latency-map");
     let loaded = Loaded::read(name, &[])?;
@@ -142,7 +142,7 @@ fn map_of_a_spec(args: &StudyMap, seed: Option<u64>) -> Result<Prepared, Error> 
     words.extend(own.map(Typed::word));
     let map = keys::read_map(&words, &args.map.target)
         .map_err(|why| Error::option("[map]", why, "change it in the spec"))?;
-    // Diskplorer reads logical blocks, whatever their size.
+    // Diskplorer reads logical blocks of any size.
     let is_diskplorers = args.workload.is_none() && !typed("block-size");
     let block = place::logical_block(&args.map.target).filter(|_| is_diskplorers);
     let block_size = block.unwrap_or(map.block_size);

@@ -1,5 +1,5 @@
-//! `fathom sustain`: preconditioning, then rounds until a steady state: of any workload, or as the
-//! SNIA performance tests have them.
+//! `fathom sustain`: preconditioning, then rounds until a steady state: of any workload, or of the
+//! SNIA performance tests.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::resolve::{self, Spec};
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 
-/// What a test says by itself, so that it cannot be typed.
+/// The settings that a test fixes, so that they cannot be typed.
 const OF_THE_TEST: [&str; 13] = [
     "block-size",
     "write-block-size",
@@ -49,7 +49,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
-/// Settles what it does, with the seed of an earlier time if there is one.
+/// Resolves its settings, with the seed of an earlier run if there is one.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     for stream in &mut asked.described.streams {
         stream.load.seed = seed.or(stream.load.seed);
         if test != Test::Workload {
-            // What a test is made of writes, whatever the load is without it.
+            // The points of a test write, even if the load itself does not.
             stream.load.read_share = 0.0;
         }
     }
@@ -113,7 +113,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     })
 }
 
-/// What was typed, with what a `[sustain]` of the workload says besides.
+/// The typed options, completed by a `[sustain]` of the workload.
 fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     let course = match asked.words_of(Table::Sustain, &args.request.typed) {
         Some(words) => keys::read_sustain(&words)
@@ -123,7 +123,7 @@ fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     Ok(Args { course, ..args.clone() })
 }
 
-/// What cannot be, whatever the targets are.
+/// Contradictions that do not depend on the targets.
 fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
     let (course, test) = (&args.course, args.course.test);
     if test == Test::Workload {
@@ -161,12 +161,11 @@ fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
     Ok(())
 }
 
-/// The settings of a test: what was typed, with what the test and the targets say in place of what
-/// was not.
+/// The settings of a test: the typed ones, completed by those of the test and the targets.
 fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
     let reads_only = !spec.writes();
     let passes = match typed.test {
-        // Who only reads wants to read what is there.
+        // A load that only reads should read the existing data.
         Test::Workload if reads_only => 0,
         test => test.passes(),
     };
@@ -183,7 +182,7 @@ fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
     }
 }
 
-/// Refuses a test that writes where nobody has said that it may, in words that are about the test.
+/// Refuses a test that writes without consent, in words about the test.
 fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> {
     let typed = &described.consent;
     let is_simulated = spec.targets.iter().any(|one| one.kind == TargetKind::Simulated);
@@ -202,7 +201,7 @@ fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> 
     ))
 }
 
-/// How a point's streams access which targets: what decides what is opened for it.
+/// The access of a point's streams to their targets, which decides what is opened for it.
 type Layout = Vec<(Access, Vec<u32>)>;
 
 fn layout(point: &Point) -> Layout {
@@ -213,7 +212,7 @@ fn layout(point: &Point) -> Layout {
     streams.collect()
 }
 
-/// The points by what is opened for them.
+/// The points, grouped by the targets that are opened for them.
 fn grounds(place: &Place, spec: &Spec) -> (Vec<Ground>, Vec<Layout>) {
     let mut layouts: Vec<Layout> = Vec::new();
     let mut grounds: Vec<Ground> = Vec::new();
@@ -232,14 +231,14 @@ fn grounds(place: &Place, spec: &Spec) -> (Vec<Ground>, Vec<Layout>) {
     (grounds, layouts)
 }
 
-/// What preconditioning writes, and what the rest of the time may come to.
+/// The bytes of preconditioning, and the forecast for the rest of the time.
 fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
     let course = sustain.plan();
     let before = sustain.preconditioning();
     let rounds = sustain.rounds_at_most();
     let round = course.round.iter().map(|cell| (&cell.point, rounds));
     let script = course.script.iter().map(|planned| (&planned.point, 1));
-    // Whatever a target could write in that time, the rounds end when they have written enough.
+    // Independently of the speed of a target, the rounds end when they have written enough.
     let capped = |writes: Writes| match course.until {
         Until::Steady { .. } => writes,
         Until::Over { bytes, .. } => {
@@ -301,7 +300,7 @@ fn in_a_line(test: Test) -> &'static str {
     }
 }
 
-/// The axes of the round, or of the script where the round has none.
+/// The axes of the round, or of the script if the round has none.
 fn axes(sustain: &Sustain) -> Vec<Axis> {
     let course = sustain.plan();
     let of_round = course.round.iter().map(|cell| cell.coordinates.as_slice());
@@ -327,7 +326,7 @@ fn axes(sustain: &Sustain) -> Vec<Axis> {
     axes
 }
 
-/// The settings as the result file has them, by the names of their options.
+/// The settings for the result file, by the names of their options.
 fn in_words(settings: &TestSettings, test: Test) -> BTreeMap<String, String> {
     let watch = match settings.watch {
         Watch::Iops => "iops".to_owned(),

@@ -1,5 +1,5 @@
 //! `fathom sweep`: every combination of several settings. Each goes through the same resolver as a
-//! run does, and one that cannot be is refused by its name before anything starts.
+//! run, and an impossible one is refused by its name before anything starts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,9 +29,9 @@ use crate::output;
 use crate::resolve::{self, Machine, Spec};
 use crate::workload::{Template, keys};
 
-/// The most combinations: more than anybody waits for.
+/// The largest number of combinations: more than anybody waits for.
 const COMBINATIONS_MAX: usize = 10_000;
-/// The share of the best throughput that is enough, unless told otherwise.
+/// The default share of the best throughput that is enough.
 const ENOUGH: f64 = 0.95;
 
 /// Runs it.
@@ -46,7 +46,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
-/// Settles what it does, with the seed of an earlier time if there is one.
+/// Resolves its settings, with the seed of an earlier run if there is one.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
     Ok(settled.prepared(|sweep, _| Box::new(sweep)))
 }
 
-/// A sweep whose combinations have all been found possible.
+/// A sweep whose combinations are all possible.
 pub struct SettledSweep {
     name: String,
     axes: Vec<AxisArg>,
@@ -69,11 +69,12 @@ pub struct SettledSweep {
     refusal: Option<Error>,
 }
 
-/// Settles every combination, those of this axis, which varies slowest, with those of the others.
+/// Resolves every combination of the values of this axis, which varies slowest, with those of the
+/// others.
 ///
 /// # Errors
 ///
-/// When one cannot be, or a target is not there.
+/// When one is impossible, or a target does not exist.
 pub fn settle(
     args: &Args,
     template: &Template<'_>,
@@ -130,8 +131,7 @@ pub fn settle(
 }
 
 impl SettledSweep {
-    /// The experiment that it is, which may be more than the sweep: it is made of that and the
-    /// targets.
+    /// The experiment, which may be more than the sweep: it is made from the sweep and the targets.
     pub fn prepared(
         self,
         experiment: impl FnOnce(Sweep, &[Target]) -> Box<dyn Experiment>,
@@ -176,8 +176,8 @@ impl SettledSweep {
     }
 }
 
-/// What all trials write, and what is written before each: those that may be measured again among them,
-/// which are taken for the ones that write most.
+/// The writes of all trials, and of the preparation before each, including trials that may be
+/// measured again, which are assumed to be the ones that write most.
 fn writes(
     (axes, candidates): (&[Axis], &[Candidate]),
     settings: &SweepSettings,
@@ -211,7 +211,7 @@ fn labels(coordinates: &[Coordinate]) -> Vec<String> {
     coordinates.iter().map(|one| one.label.clone()).collect()
 }
 
-/// The axes and the course: what the workload says, with what was typed in its place.
+/// The axes and the course: from the workload, replaced by the typed ones.
 fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArgs), Error> {
     let mut table = template.sweep().cloned().unwrap_or_default();
     let mut typed: Vec<&str> = Vec::new();
@@ -241,7 +241,7 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
         cut_off: args.course.cut_off || file.cut_off,
         enough: args.course.enough.or(file.enough),
         once: match args.course.once.is_empty() {
-            // An axis that was typed may have taken the value away with the one of the file.
+            // A typed axis may have replaced the file's axis, so that a value is missing.
             true => file.once.into_iter().filter(|once| !is_taken_away(args, once)).collect(),
             false => args.course.once.clone(),
         },
@@ -263,7 +263,7 @@ fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArg
     Ok((table.axes, course))
 }
 
-/// Whether an axis was typed that has not this value any more.
+/// Whether an axis was typed that does not have this value any more.
 fn is_taken_away(args: &Args, (name, value): &(String, String)) -> bool {
     args.axis.iter().any(|axis| axis.name == *name && !axis.labels.contains(value))
 }
@@ -288,7 +288,7 @@ fn passes(course: &SweepArgs) -> u32 {
     course.prepare.map_or(0, |typed| typed.0)
 }
 
-/// The settings as the result file has them, by the names of their options.
+/// The settings for the result file, by the names of their options.
 fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<String, String> {
     let order = match settings.order {
         PassOrder::Shuffled => "shuffled",
@@ -370,8 +370,8 @@ fn combinations(axes: &[AxisArg]) -> Result<Vec<Named<'_>>, Error> {
     Ok(all)
 }
 
-/// What of a combination has to do with its refusal: the axes on which another value would have been
-/// possible, or refused in other words. Nothing, where every combination is refused alike.
+/// The part of a combination that matters for its refusal: the axes on which another value would
+/// have been possible, or refused in other words. Empty if every combination is refused alike.
 fn decisive<'a>(refused: &Named<'a>, all: &[Named<'_>], refusals: &[Option<String>]) -> Named<'a> {
     let known = all.iter().position(|named| named == refused);
     let Some(own) = known.and_then(|place| refusals[place].as_ref()) else {
@@ -388,12 +388,12 @@ fn decisive<'a>(refused: &Named<'a>, all: &[Named<'_>], refusals: &[Option<Strin
             left = others;
         }
     }
-    // A target is named by what is said of it.
+    // The message about a target names it.
     left.retain(|(axis, label)| *axis != axes::TARGETS || !own.contains(label));
     left
 }
 
-/// Why a combination was refused, with as much of it as that has to do with.
+/// Why a combination was refused, with the relevant part of it.
 fn at(error: Error, named: &[(&str, &str)]) -> Error {
     if named.is_empty() {
         return error;
@@ -418,27 +418,27 @@ fn coordinate(&(axis, label): &(&str, &str)) -> Coordinate {
     Coordinate { axis: axis.to_owned(), label: label.to_owned(), value: axes::number(key, label) }
 }
 
-/// A combination as it was settled, on a site.
+/// A resolved combination, on a site.
 struct Settled {
     site: usize,
     spec: Spec,
     described: Described,
 }
 
-/// What decides with which others a point shares its open targets.
+/// The properties that decide which points share open targets.
 #[derive(Clone, Debug, PartialEq)]
 struct GroundKey {
     site: usize,
     backend: Backend,
-    /// For each stream, how it accesses which targets.
+    /// For each stream, the access to each target.
     streams: Vec<(Access, Vec<u32>)>,
 }
 
-/// What the points run on, and which of them on which.
+/// The grounds of the points, and the ground of each point.
 #[derive(Default)]
 struct Grounds {
     list: Vec<(GroundKey, Ground)>,
-    /// By what a point is for and where it lies.
+    /// By the role and the place of a point.
     of: BTreeMap<(Role, Vec<String>), usize>,
 }
 
@@ -471,7 +471,7 @@ struct Site {
     places: Vec<u32>,
 }
 
-/// All targets of a sweep, by what is measured together.
+/// All targets of a sweep, grouped by what is measured together.
 #[derive(Default)]
 struct Sites {
     list: Vec<Site>,
@@ -524,8 +524,8 @@ impl Sites {
         point
     }
 
-    /// What may be written to, all combinations together: one that only reads needs no consent, and
-    /// another one may.
+    /// The consent, for all combinations together: one that only reads needs none, but another one
+    /// may.
     fn consent(
         &self,
         settled: &[(Settled, Vec<(&str, &str)>)],

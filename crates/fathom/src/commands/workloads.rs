@@ -1,4 +1,4 @@
-//! `fathom workloads`: those that come with fathom, and their TOML to start from.
+//! `fathom workloads`: the workloads that come with fathom, and their TOML to start from.
 
 use crate::cli::args::Workloads;
 use crate::cli::values::nearest;

@@ -1,4 +1,4 @@
-//! Reports as files: which there are, what they are called, and how each is written.
+//! Reports as files: their kinds, their names, and how each is written.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{journal, output};
 /// A kind of report.
 struct ReportKind {
     option: &'static str,
-    /// What stands before its file's name when it is written.
+    /// The text before its file's name when it is written.
     label: &'static str,
     place: fn(&Reports) -> &Option<PathBuf>,
     write: fn(&Document, Level) -> String,
@@ -52,12 +52,12 @@ impl Reports {
         KINDS.iter().filter_map(|kind| Some((kind, (kind.place)(self).as_deref()?)))
     }
 
-    /// The files that were asked for.
+    /// The requested files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.each().map(|(_, path)| path)
     }
 
-    /// The options that ask for them, as they are typed, each with a space before it.
+    /// The options that request them, as they are typed, each with a space before it.
     pub fn in_words(&self) -> String {
         let typed = self.each().map(|(kind, path)| {
             format!(" {} {}", kind.option, typed_path(&path.display().to_string()))
@@ -65,11 +65,11 @@ impl Reports {
         typed.collect()
     }
 
-    /// The same, with every place changed; of one that becomes none nothing is written.
+    /// The same, with every path changed; a report without a path is not written.
     ///
     /// # Errors
     ///
-    /// When a place cannot be changed.
+    /// When a path cannot be changed.
     pub fn each_as<E>(
         &self,
         change: impl Fn(&Path) -> Result<Option<PathBuf>, E>,
@@ -83,7 +83,8 @@ impl Reports {
         })
     }
 
-    /// Writes what was asked for, at a level where one can be chosen. A table is not lost because the page found no room.
+    /// Writes the requested reports, at a level if there is a choice. A table is not lost because
+    /// the page found no room.
     ///
     /// # Errors
     ///

@@ -1,18 +1,17 @@
-//! Other tools' ways to describe a load, so that scripts written for them go on working.
+//! Other tools' ways to describe a load, so that scripts for them keep working.
 //!
-//! Each dialect reads what was typed into a model in its own terms, with its own defaults and its
-//! own refusals, and prints that model again. What they share is here: what is told about the
-//! differences, how a description is refused, and where the other system's paths are on this one.
-//! A dialect opens no target, and knows neither the engine nor the clock: what it needs of them
-//! comes in as arguments.
+//! Each dialect reads the typed words into a model in its own terms, with its own defaults and its
+//! own refusals, and prints that model again. Their common part is here: notes about the
+//! differences, refusals of descriptions, and the other system's paths. A dialect opens no target,
+//! and knows neither the engine nor the clock: it gets facts from them as arguments.
 
 pub mod diskspd;
 pub mod paths;
 
 use std::fmt;
 
-/// Something that users should know before they compare with the other tool: what is done
-/// otherwise than there, what has no effect, what is probably not what was meant. One line.
+/// Something that users should know before they compare with the other tool: a difference, an
+/// option without effect, a probable mistake. One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note(pub String);
 
@@ -22,12 +21,12 @@ impl fmt::Display for Note {
     }
 }
 
-/// Notes, each of them once: what holds for every target need not be said for each of them.
+/// Notes, without repetition: a note that applies to every target appears once.
 #[derive(Debug, Default)]
 pub struct Notes(Vec<Note>);
 
 impl Notes {
-    /// Adds a note that is not there yet.
+    /// Adds a note unless it exists.
     pub fn add(&mut self, text: impl Into<String>) {
         let note = Note(text.into());
         if !self.0.contains(&note) {

@@ -1,4 +1,4 @@
-//! Where the other system's paths are on this one: `--map 'G:=/mnt/g'`.
+//! The local paths of the other system's paths: `--map 'G:=/mnt/g'`.
 //!
 //! Only names are looked at here, never files.
 
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use fathom_core::Refusal;
 use fathom_core::typed_word;
 
-/// What was said with `--map`.
+/// The values of `--map`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathMap {
-    /// What a path begins with there, with backslashes; and what it begins with here.
+    /// The beginning of a path there, with backslashes; and its replacement here.
     maps: Vec<(String, String)>,
 }
 
@@ -19,7 +19,7 @@ impl PathMap {
     ///
     /// # Errors
     ///
-    /// When one is not FROM=TO, or says something else of what another one has said.
+    /// When one is not FROM=TO, or contradicts another one.
     pub fn new(values: &[String]) -> Result<Self, Refusal> {
         let mut maps: Vec<(String, String)> = Vec::new();
         for value in values {
@@ -47,21 +47,21 @@ impl PathMap {
                 None => maps.push((from.to_owned(), to.to_owned())),
             }
         }
-        // The longest one that fits is the one that is meant.
+        // The longest one that fits applies.
         maps.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
         Ok(Self { maps })
     }
 
-    /// Where a path of theirs is here. A path of this system stays as it is; the backslashes of a
-    /// relative one become slashes.
+    /// The local path of a path of theirs. A path of this system does not change; the backslashes
+    /// of a relative one become slashes.
     ///
     /// # Errors
     ///
-    /// When it names a drive, a disk or a share that no `--map` tells the place of.
+    /// When it names a drive, a disk or a share that no `--map` has.
     pub fn resolve(&self, path: &str) -> Result<PathBuf, Refusal> {
         let theirs = path.replace('/', "\\");
         for (from, to) in &self.maps {
-            // Drives, disks and shares are not told apart by the case of their letters.
+            // The names of drives, disks and shares ignore case.
             let Some(head) = theirs.get(..from.len()) else { continue };
             let rest = &theirs[from.len()..];
             let ends_a_name =
@@ -87,7 +87,8 @@ impl PathMap {
     }
 }
 
-/// What a Windows path begins with that exists only there, what that is, and what it could be here.
+/// The beginnings of Windows paths that exist only there, their kind, and a possible replacement
+/// here.
 fn root(path: &str) -> Option<(String, &'static str, &'static str)> {
     let mut letters = path.chars();
     let first = letters.next();

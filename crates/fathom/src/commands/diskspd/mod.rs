@@ -1,5 +1,5 @@
-//! `fathom diskspd`: a command line or a profile of DiskSpd's is shown as what it resolves to, or
-//! runs and ends with DiskSpd's result.
+//! `fathom diskspd`: shows what a command line or a profile of DiskSpd resolves to, or runs it and
+//! ends with DiskSpd's result.
 
 mod run;
 
@@ -63,12 +63,12 @@ pub fn perform(words: &[OsString]) -> Result<u8, Error> {
     run::perform(&request, &described(profile, &theirs, 2), &paths, (&own, stderr), &host)
 }
 
-/// A machine that has room for everything: a profile may be printed here to run elsewhere.
+/// A machine with room for everything: a profile may be printed here to run elsewhere.
 const ANY_MACHINE: Machine<'_> =
     Machine { memory: Bytes(u64::MAX), fresh_seed: 0, cpus: 0, cpu_places: &[] };
 
-/// What stderr is told. Scripts often have both outputs in one file (`-Rxml > r.xml 2>&1`), so that
-/// only warnings go there, unless somebody looks at it or asked for more with -v.
+/// The content of stderr. Scripts often have both outputs in one file (`-Rxml > r.xml 2>&1`), so
+/// that only warnings go there, unless it is a terminal or -v is given.
 #[derive(Clone, Copy, Debug)]
 struct Stderr {
     /// Notes, progress and the names of files go there too.
@@ -104,7 +104,7 @@ impl Stderr {
     }
 }
 
-/// Says what is done otherwise than by DiskSpd, and gives what cannot run here.
+/// Reports the differences from DiskSpd, and returns the settings that cannot run here.
 fn tell(
     request: &diskspd::Invocation,
     paths: &PathMap,
@@ -126,7 +126,7 @@ fn tell(
     refusals
 }
 
-/// What a result begins with, and all that `-Rp` prints; XML is indented by so many spaces.
+/// The beginning of a result, and all of the output of `-Rp`; XML is indented by this many spaces.
 fn described(profile: &Profile, theirs: &[String], indent: usize) -> String {
     match profile.result_format {
         ResultFormat::Xml => xml::write::profile(profile, indent),
@@ -137,7 +137,7 @@ fn described(profile: &Profile, theirs: &[String], indent: usize) -> String {
     }
 }
 
-/// fathom's own options, which begin with two hyphens and may stand anywhere, and DiskSpd's.
+/// fathom's own options, which begin with two hyphens and may be anywhere, and DiskSpd's.
 fn divide(words: &[OsString]) -> Result<(Vec<OsString>, Vec<String>), Error> {
     let (mut own, mut theirs) = (Vec::from([OsString::from("fathom diskspd")]), Vec::new());
     let command = DiskspdOwn::command();

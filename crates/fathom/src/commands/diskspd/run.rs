@@ -1,5 +1,5 @@
-//! A profile of DiskSpd's runs: its files are created, its time spans measured one after the other
-//! into one result file, and the result is printed as DiskSpd prints it.
+//! Runs a profile of DiskSpd: creates its files, measures its time spans one after the other into
+//! one result file, and prints the result in DiskSpd's format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use crate::live::Live;
 use crate::output;
 use crate::resolve::{Machine, Spec};
 
-/// Runs it; `description` is what the result begins with.
+/// Runs it; `description` is the beginning of the result.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub(super) fn perform(
             "drop it: the document is in the result file",
         ));
     }
-    // A script that reads the result finds nothing else there.
+    // A script that reads the result finds only the result there.
     output::leave_stdout_to_the_document();
     if !stderr.all {
         output::tell_only_warnings();
@@ -105,15 +105,15 @@ pub(super) fn perform(
 /// A target of the profile, once for all of its time spans.
 #[derive(Debug)]
 struct TargetFile {
-    /// Where it is here.
+    /// Its local path.
     place: PathBuf,
-    /// How large it has to be, the most that any time span asks for.
+    /// The size that it needs, the largest that any time span asks for.
     create: Option<u64>,
     /// Whether any time span writes to it.
     written: bool,
-    /// Whether it was there before.
+    /// Whether it existed before.
     exists: bool,
-    /// Which file it is, if a run before this one created it with `-c`, and nobody else has written to it
+    /// Its identity, if an earlier run created it with `-c`, and no other program has written to it
     /// since.
     ours: Option<FileIdentity>,
 }
@@ -129,7 +129,7 @@ fn files(profile: &Profile, paths: &PathMap) -> Result<Vec<TargetFile>, Error> {
                 file.written |= written;
             }
             None => files.push(TargetFile {
-                // A link that leads nowhere is there too.
+                // A link that leads nowhere also counts as existing.
                 exists: patiently(&place, Role::Target, || place.symlink_metadata().is_ok()),
                 ours: patiently(&place, Role::Target, || created::ours(&place)),
                 place,
@@ -145,7 +145,7 @@ fn all_targets(profile: &Profile) -> impl Iterator<Item = &Target> {
     profile.time_spans.iter().flat_map(|span| &span.targets)
 }
 
-/// Refuses to write to what was there, unless that was allowed.
+/// Refuses to write to existing files without consent.
 fn may_write(files: &[TargetFile], (own, speech): (&DiskspdOwn, &Speech)) -> Result<(), Error> {
     for file in files {
         let named = own.consent.named().any(|(_, name)| Path::new(name) == file.place);
@@ -171,9 +171,9 @@ fn may_write(files: &[TargetFile], (own, speech): (&DiskspdOwn, &Speech)) -> Res
     Ok(())
 }
 
-/// Creates the files of `-c`, and the folders that they lie in; those that are there and fit are used
-/// as they are. Gives which of them fathom made, now or in an earlier run: these may be overwritten, and
-/// nothing else that has their names.
+/// Creates the files of `-c`, and their folders; existing files that fit are used unchanged.
+/// Returns which of them fathom made, now or in an earlier run: these may be overwritten, and no
+/// other file with their names.
 fn create(
     files: &[TargetFile],
     (own, speech): (&DiskspdOwn, &Speech),
@@ -211,7 +211,7 @@ fn create(
     Ok(made)
 }
 
-/// As DiskSpd, makes the folders on the way to a file that is to be created.
+/// Like DiskSpd, makes the folders on the way to a new file.
 fn make_folder(file: &Path, stderr: Stderr) -> Result<(), Error> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let is_missing =
@@ -228,7 +228,7 @@ fn make_folder(file: &Path, stderr: Stderr) -> Result<(), Error> {
     Ok(())
 }
 
-/// What each time span is for the core, and for the result.
+/// The point of each time span for the core, and its description for the result.
 fn specs(
     request: &Invocation,
     (files, paths): (&[TargetFile], &PathMap),
@@ -258,7 +258,7 @@ fn specs(
     Ok((specs, results))
 }
 
-/// What speaks against the numbers, on stderr: DiskSpd's result has no place for it.
+/// Doubts about the numbers, on stderr: DiskSpd's result has no place for them.
 fn verdicts(document: &Document, stderr: Stderr) {
     for (index, trial) in document.trials.iter().enumerate() {
         let which = match document.trials.len() {

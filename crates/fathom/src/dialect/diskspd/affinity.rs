@@ -2,18 +2,18 @@
 
 use super::model::Cpu;
 
-/// Reads what stands after `-a`; nothing and `g` alone list none.
+/// Reads the text after `-a`; an empty text and `g` alone list none.
 ///
 /// # Errors
 ///
-/// When it is no such list.
+/// When it is not such a list.
 pub fn read(text: &str) -> Result<Vec<Cpu>, String> {
     let mut cpus = Vec::new();
     if matches!(text, "" | "g") {
         return Ok(cpus);
     }
     let mut group = 0;
-    // A group has to have CPUs of its own.
+    // A group has to have its own CPUs.
     let mut open = None;
     for item in text.split(',') {
         match item.strip_prefix('g') {

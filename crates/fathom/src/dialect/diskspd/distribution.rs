@@ -1,13 +1,13 @@
-//! Which parts of a target get which share of the random I/Os: `-rdpct90/10:0/10`.
+//! The shares of random I/Os for the parts of a target: `-rdpct90/10:0/10`.
 
 use super::model::{Range, SpanUnit};
 use super::numbers;
 
-/// What helps against every mistake in one.
+/// The remedy for every mistake in one.
 pub const REMEDY: &str = "as in -rdpct90/10:0/10:5/20 or -rdabs90/10G:5/20G: percent of the I/Os, \
      /, and percent or size of the target they go to";
 
-/// Reads what stands after `-rd`.
+/// Reads the text after `-rd`.
 ///
 /// # Errors
 ///
@@ -42,12 +42,12 @@ fn percent(text: &str, least: u32) -> Result<u32, String> {
     }
 }
 
-/// Adds the range that gets what is left, so that the shares make 100.
+/// Adds the range that gets the rest, so that the shares make 100.
 ///
 /// # Errors
 ///
-/// When the ranges are more than there is, leave something that cannot be placed, or have no room
-/// for a block.
+/// When the ranges are longer than the target, leave a rest without a place, or have no room for a
+/// block.
 pub fn complete(unit: SpanUnit, ranges: &[Range], block: u32) -> Result<Vec<Range>, String> {
     let (mut io, mut span) = (0u32, 0u64);
     let mut to_the_end = false;

@@ -1,5 +1,5 @@
-//! From what was said to what it means: fills in the defaults, and refuses what DiskSpd refuses,
-//! for a command line and for a profile alike.
+//! From the given options to their meaning: fills in the defaults, and refuses what DiskSpd
+//! refuses, for a command line and for a profile alike.
 
 use std::fmt::Display;
 
@@ -11,10 +11,10 @@ use super::model::{
 use crate::dialect::Notes;
 use fathom_core::Refusal;
 
-/// What calls a setting by its name.
+/// The source of a setting's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// `-T1M`, as it stands among these options.
+    /// `-T1M`, as it is written among these options.
     Options(Vec<String>),
     /// `<ThreadStride>`.
     Elements,
@@ -27,7 +27,7 @@ impl Default for Speech {
 }
 
 impl Speech {
-    /// A setting with its value: as it was typed, or with the value that it has otherwise.
+    /// A setting with its value: as it was typed, or with its other value.
     pub fn said(&self, option: &str, element: &str, value: impl Display) -> String {
         match self {
             Self::Options(words) => match typed(words, option) {
@@ -38,7 +38,7 @@ impl Speech {
         }
     }
 
-    /// The same without a value, wherever it was typed.
+    /// The same without a value.
     pub fn bare(&self, option: &str, element: &str) -> String {
         match self {
             Self::Options(_) => format!("-{}", option.trim_end_matches("<size>")),
@@ -58,8 +58,8 @@ impl Speech {
     }
 }
 
-/// The last of these words that says this option. Some letters are several options: what follows them
-/// tells which.
+/// The last of these words that is this option. Some letters are several options: the text after
+/// the letter decides.
 fn typed<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     let says = |word: &str| {
         let next = |prefix: &str| word.strip_prefix(prefix).map(|rest| rest.chars().next());
@@ -76,12 +76,12 @@ fn typed<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     words.iter().rev().map(String::as_str).find(|word| says(&word[1..]))
 }
 
-/// What was said about a time span; what was not said is `None`.
+/// The settings of a time span; a missing one is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct SpanDraft {
-    /// How settings are called.
+    /// The names of settings.
     pub speech: Speech,
-    /// Where it stands in a file.
+    /// Its place in a file.
     pub place: Option<String>,
     pub completion_routines: bool,
     pub service_times: bool,
@@ -101,10 +101,10 @@ pub struct SpanDraft {
     pub targets: Vec<TargetDraft>,
 }
 
-/// What was said about a target; what was not said is `None`.
+/// The settings of a target; a missing one is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct TargetDraft {
-    /// Where it stands in a file.
+    /// Its place in a file.
     pub place: Option<String>,
     pub path: String,
     pub block_size: Option<u32>,
@@ -140,11 +140,11 @@ pub struct TargetDraft {
     pub thread_targets: Vec<ThreadTarget>,
 }
 
-/// What a block has, where nothing was said.
+/// The default of a block.
 pub const BLOCK_SIZE: u32 = 64 << 10;
 
 impl SpanDraft {
-    /// What it means. `fresh_seed` is for a span that names none.
+    /// Its meaning. `fresh_seed` is for a span without a seed.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl SpanDraft {
     }
 }
 
-/// Whether the seed decides anything.
+/// Whether the seed has an effect.
 fn draws(targets: &[Target]) -> bool {
     targets.iter().any(|target| {
         matches!(target.access, Access::Random { .. }) || !matches!(target.write_percent, 0 | 100)
@@ -333,7 +333,7 @@ impl Maker<'_> {
         refuse(self.draft.place.as_deref(), thing, problem, remedy)
     }
 
-    /// Two settings of which one has to go.
+    /// Two settings of which one has to be removed.
     fn clash(&self, thing: String, problem: impl Into<String>) -> Refusal {
         self.refuse(thing, problem, "drop one of the two")
     }
@@ -406,7 +406,7 @@ impl Maker<'_> {
         Ok(throttle)
     }
 
-    /// What does not go together with threads that draw the target of each I/O.
+    /// Settings that contradict threads which draw the target of each I/O.
     fn check_pool(&self) -> Result<(), Refusal> {
         let draft = self.draft;
         let Threads::Pool { threads, .. } = self.threads else {
@@ -449,7 +449,7 @@ impl Maker<'_> {
 
     fn access(&self, block_size: u32, notes: &mut Notes) -> Result<Access, Refusal> {
         let draft = self.draft;
-        // DiskSpd takes a stride of 0 for none.
+        // DiskSpd treats a stride of 0 as none.
         let alignment = draft.alignment.filter(|&bytes| bytes > 0).unwrap_or(u64::from(block_size));
         if draft.alignment == Some(0) {
             notes
@@ -530,7 +530,7 @@ impl Maker<'_> {
         match (draft.interlocked, several, thread_stride > 0) {
             (true, false, _) => notes.add(format!("{shared} has no effect with one thread")),
             (false, true, false) => {
-                // On a command line it holds for all targets.
+                // On a command line it applies to all targets.
                 let target = match self.span.speech {
                     Speech::Options(_) => "a target",
                     Speech::Elements => &draft.path,
@@ -553,7 +553,7 @@ impl Maker<'_> {
         Ok(Access::Sequential { stride, order, thread_stride })
     }
 
-    /// What DiskSpd finds out when it opens the target, as far as it can be known before.
+    /// Problems that DiskSpd finds when it opens the target, as far as they can be known before.
     fn check_region(&self, block_size: u32) -> Result<(), Refusal> {
         let draft = self.draft;
         let base = draft.base;
@@ -642,12 +642,12 @@ impl Maker<'_> {
     }
 }
 
-/// What DiskSpd makes of a limit in IOPS, where that is another one: it multiplies in 32 bits and
+/// DiskSpd's effective limit for a limit in IOPS, if it differs: DiskSpd multiplies in 32 bits and
 /// rounds the bytes of a millisecond down.
 fn notes_on_iops(name: &str, iops: u64, block_size: u32, notes: &mut Notes) {
     let asked = u128::from(iops) * u128::from(block_size);
     let theirs = (asked % (1 << 32)) / 1000;
-    // A percent is less than a limit can be seen to be off by.
+    // A difference of a percent or less cannot be observed.
     if theirs * 1000 * 100 >= asked * 99 {
         return;
     }

@@ -1,5 +1,5 @@
-//! What of DiskSpd has no meaning on Linux: what cannot change the measurement is skipped and told
-//! in a line, everything else is refused.
+//! Options of DiskSpd that have no meaning on Linux: an option that cannot change the measurement
+//! is skipped with a note, everything else is refused.
 
 use super::Invocation;
 use super::draft::Speech;
@@ -9,16 +9,16 @@ use crate::dialect::paths::PathMap;
 use crate::dialect::{Note, Notes};
 use fathom_core::Refusal;
 
-/// What this machine makes of a request.
+/// The result of checking a request on this machine.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// What is skipped, or done in another way.
+    /// Options that are skipped, or done in another way.
     pub notes: Vec<Note>,
-    /// Why it cannot run; nothing, if it can.
+    /// Why it cannot run; empty if it can.
     pub refusals: Vec<Refusal>,
 }
 
-/// Looks through a request; `paths` says where Windows' drives are.
+/// Checks a request; `paths` maps Windows' drives.
 pub fn judge(request: &Invocation, paths: &PathMap) -> Judgement {
     let speech = &request.speech;
     let mut judge = Judge { paths, speech, notes: Notes::default(), refusals: Vec::new() };
@@ -107,7 +107,7 @@ impl Judge<'_> {
                 target.path
             ));
         }
-        // With writes that go to the disk at once there is nothing that could stay in memory.
+        // With write-through no data could stay in memory.
         let at_once = target.cache == Cache::Off || target.write_through;
         match (target.hints.temporary, at_once || target.write_percent == 0) {
             (false, _) => {}

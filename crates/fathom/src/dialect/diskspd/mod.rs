@@ -1,8 +1,8 @@
 //! DiskSpd's front door: a command line or an XML profile of DiskSpd 2.2 becomes a [`Profile`],
 //! with DiskSpd's defaults and refusals.
 //!
-//! Its traps are not copied: what it would do otherwise than the user said is done as said, and a
-//! note tells the difference.
+//! Its traps are not copied: if DiskSpd would do something other than the user asked for, fathom
+//! does what the user asked for, and a note reports the difference.
 
 mod affinity;
 mod distribution;

@@ -1,28 +1,28 @@
-//! What a DiskSpd command line or XML profile describes, in DiskSpd's own terms and with nothing
-//! left open: every default is filled in, and what contradicts itself does not get here.
+//! The content of a DiskSpd command line or XML profile, in DiskSpd's own terms and complete: every
+//! default is filled in, and there are no contradictions.
 
-/// Everything that one invocation of DiskSpd does.
+/// All settings of one invocation of DiskSpd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// I/Os of a thread for each dot of progress; 0: no dots.
     pub progress: u32,
     /// DiskSpd's bit mask of experiments (`-:`); 0: none.
     pub experiment_flags: u32,
-    /// How the result is printed.
+    /// The format of the result.
     pub result_format: ResultFormat,
     /// `-v`.
     pub verbose: bool,
     /// `-vs`: statistics of the threads' waits.
     pub verbose_stats: bool,
-    /// Which files exist before the first time span.
+    /// The files that exist before the first time span.
     pub precreate: Precreate,
-    /// Which of [`ETW`] is switched on, if event tracing is.
+    /// The switches of [`ETW`], if event tracing is on.
     pub etw: Option<[bool; ETW.len()]>,
     /// One after the other; at least one.
     pub time_spans: Vec<TimeSpan>,
 }
 
-/// How the result is printed.
+/// The format of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResultFormat {
     /// `-Rtext`.
@@ -32,7 +32,7 @@ pub enum ResultFormat {
     Xml,
 }
 
-/// Which files are created before the first time span rather than at the start of their own.
+/// The files that are created before the first time span rather than at the start of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precreate {
     /// None.
@@ -40,9 +40,9 @@ pub enum Precreate {
     None,
     /// All, with the largest size that a time span gives them.
     UseMaxSize,
-    /// Those to which every time span gives the same size.
+    /// Those that have the same size in every time span.
     ConstantSizes,
-    /// The same, where time spans that give no size do not count.
+    /// The same, ignoring time spans without a size.
     ConstantOrZeroSizes,
 }
 
@@ -79,22 +79,22 @@ pub struct TimeSpan {
     pub warm_up_s: u32,
     /// Seconds of load after it.
     pub cool_down_s: u32,
-    /// Who does the I/Os.
+    /// The threads.
     pub threads: Threads,
-    /// Where the threads run.
+    /// The CPUs of the threads.
     pub affinity: Affinity,
     /// Thread i draws from seed + i.
     pub seed: u32,
-    /// `-Zr`: what is written is drawn anew for every I/O, where the target says nothing else.
+    /// `-Zr`: the payload is drawn anew for every I/O, unless the target says otherwise.
     pub random_write_data: bool,
     /// At least one.
     pub targets: Vec<Target>,
 }
 
-/// Who does the I/Os.
+/// The threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// `-t`: each target has threads of its own.
+    /// `-t`: each target has separate threads.
     PerTarget,
     /// `-F`: each thread does I/Os on all targets, as many on each as its `-o` says.
     Total(u32),
@@ -109,7 +109,7 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// Their number, where it does not depend on the targets.
+    /// Their number, if it does not depend on the targets.
     pub fn total(self) -> Option<u32> {
         match self {
             Self::PerTarget => None,
@@ -118,12 +118,12 @@ impl Threads {
     }
 }
 
-/// Where the threads run.
+/// The CPUs of the threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Affinity {
     /// On one CPU after the other, from the lowest.
     RoundRobin,
-    /// Wherever the system puts them.
+    /// The system chooses.
     Off,
     /// On these, one after the other.
     Explicit(Vec<Cpu>),
@@ -138,10 +138,11 @@ pub struct Cpu {
     pub number: u8,
 }
 
-/// What is read and written, and how.
+/// A target and its I/Os.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// A file, `#1` for a disk, `X:` for a volume, `*1` for what a command line has to name.
+    /// A file, `#1` for a disk, `X:` for a volume, `*1` for a placeholder for a target on the
+    /// command line.
     pub path: String,
     /// Bytes of an I/O, from 1 to 4 GiB - 2.
     pub block_size: u32,
@@ -149,9 +150,9 @@ pub struct Target {
     pub base: u64,
     /// The offset in bytes at which the last I/O ends at the latest; above `base`.
     pub max_offset: Option<u64>,
-    /// The file is created anew with so many bytes.
+    /// The file is created anew with this many bytes.
     pub create_size: Option<u64>,
-    /// Said to the system when it is opened.
+    /// The hint to the system when it is opened.
     pub hints: Hints,
     /// The buffers are in large pages.
     pub large_pages: bool,
@@ -161,15 +162,15 @@ pub struct Target {
     pub write_through: bool,
     /// Whether I/Os are done by copying from and to the mapped file.
     pub mapping: Mapping,
-    /// What is written.
+    /// The payload.
     pub payload: Payload,
-    /// Where.
+    /// The place of I/Os.
     pub access: Access,
     /// Percent of the I/Os that are writes, a coin for each; 0 to 100.
     pub write_percent: u32,
     /// I/Os in flight of each thread; 1: synchronous.
     pub outstanding: u32,
-    /// Threads of its own, with [`Threads::PerTarget`]; at least 1.
+    /// Its number of threads, with [`Threads::PerTarget`]; at least 1.
     pub threads: u32,
     /// Pauses between bursts of I/Os.
     pub burst: Option<Burst>,
@@ -183,7 +184,7 @@ pub struct Target {
     pub thread_targets: Vec<ThreadTarget>,
 }
 
-/// Said to the system when a target is opened.
+/// The hint to the system when a target is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// `-fs`.
@@ -216,7 +217,7 @@ pub enum Mapping {
     On(Flush),
 }
 
-/// What makes a write to a mapped file durable.
+/// How a write to a mapped file becomes durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
     /// Nothing.
@@ -230,7 +231,7 @@ pub enum Flush {
     NonVolatileMemoryNoDrain,
 }
 
-/// What is written.
+/// The payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// The bytes 0 to 255 again and again, or what `-Zr` says.
@@ -241,21 +242,21 @@ pub enum Payload {
     Pool {
         /// Of the buffer, in bytes; at least a block.
         size: u64,
-        /// What it is filled with, again and again; random data if there is none.
+        /// The content of the buffer, repeated; random data if there is none.
         file: Option<String>,
     },
 }
 
-/// Where I/Os go.
+/// The place of I/Os.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// One after the other.
     Sequential {
         /// From the start of one to the start of the next, in bytes; at least 1.
         stride: u64,
-        /// What follows what.
+        /// The order of I/Os.
         order: Order,
-        /// Thread k starts at k times so many bytes; 0: all at the same place.
+        /// Thread k starts at k times this many bytes; 0: all at the same place.
         thread_stride: u64,
     },
     /// Drawn.
@@ -270,7 +271,7 @@ pub enum Access {
     },
 }
 
-/// What follows what in sequential I/O.
+/// The order of sequential I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Each thread has its own pointer.
@@ -281,16 +282,16 @@ pub enum Order {
     Parallel,
 }
 
-/// Which parts of a target get which share of the random I/Os.
+/// The shares of random I/Os for the parts of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    /// What the spans are stated in.
+    /// The unit of the spans.
     pub unit: SpanUnit,
     /// From the beginning of the target; the shares make 100.
     pub ranges: Vec<Range>,
 }
 
-/// What the parts of a target are stated in.
+/// The unit of the parts of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanUnit {
     /// Percent of the target; they make 100.
@@ -304,7 +305,7 @@ pub enum SpanUnit {
 pub struct Range {
     /// Percent of the random I/Os; 0: a hole.
     pub io: u32,
-    /// How long it is. 0 bytes, for the last: to the end of the target.
+    /// Its length. 0 bytes, for the last: to the end of the target.
     pub span: u64,
 }
 
@@ -341,7 +342,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// The number that stands for it.
+    /// Its number.
     pub fn number(self) -> u32 {
         match self {
             Self::VeryLow => 1,
@@ -350,7 +351,7 @@ impl Priority {
         }
     }
 
-    /// The one that a number stands for.
+    /// The priority with a number.
     pub fn from_number(number: u64) -> Option<Self> {
         [Self::VeryLow, Self::Low, Self::Normal]
             .into_iter()
@@ -363,6 +364,6 @@ impl Priority {
 pub struct ThreadTarget {
     /// Its number, from 0.
     pub thread: u32,
-    /// The weight of the target for this thread, if it is another one.
+    /// The weight of the target for this thread, if it differs.
     pub weight: Option<u32>,
 }

@@ -1,11 +1,11 @@
-//! DiskSpd's numbers: sizes that end in K, M, G, T or b, and counts of which it reads the digits
-//! at the front and nothing else. An error is what stands after the option that the number belongs to.
+//! DiskSpd's numbers: sizes that end in K, M, G, T or b, and counts of which it reads only the
+//! digits at the front. An error is the text after the option that the number belongs to.
 
 /// A size in bytes, all of `text`; a block has `block` bytes.
 ///
 /// # Errors
 ///
-/// When it is no such size, or has more than 64 bits.
+/// When it is not such a size, or has more than 64 bits.
 pub fn size(text: &str, block: u64) -> Result<u64, String> {
     let (bytes, rest) = size_prefix(text, block)?;
     match rest {
@@ -14,7 +14,7 @@ pub fn size(text: &str, block: u64) -> Result<u64, String> {
     }
 }
 
-/// A size in bytes at the front of `text`, and what stands after it.
+/// A size in bytes at the front of `text`, and the rest.
 ///
 /// # Errors
 ///
@@ -41,8 +41,7 @@ fn no_size(text: &str) -> String {
     }
 }
 
-/// The digits at the front of `text`, as a number if 64 bits are enough, and what stands after
-/// them.
+/// The digits at the front of `text`, as a number if 64 bits are enough, and the rest.
 pub fn digits(text: &str) -> Option<(Option<u64>, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
@@ -52,9 +51,9 @@ pub fn digits(text: &str) -> Option<(Option<u64>, &str)> {
 /// A number as DiskSpd reads it: the digits at the front, or 0 if there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count<'a> {
-    /// It.
+    /// The number.
     pub value: u32,
-    /// What stands after the digits, and counts for nothing.
+    /// The text after the digits, which is ignored.
     pub ignored: &'a str,
 }
 

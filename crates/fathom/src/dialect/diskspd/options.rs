@@ -1,5 +1,5 @@
-//! DiskSpd's options into drafts. Flags come before targets, values are glued on, and `-` or `/`
-//! begins an option; numbers end where their digits end.
+//! Parses DiskSpd's options into drafts. Flags come before targets, values follow without a space,
+//! and `-` or `/` begins an option; numbers end where their digits end.
 
 use super::affinity;
 use super::distribution;
@@ -9,16 +9,16 @@ use super::numbers;
 use crate::dialect::Notes;
 use fathom_core::Refusal;
 
-/// What a command line says, before anything is made of it.
+/// The content of a command line, before it is checked.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// What holds with a profile as well.
+    /// Options that are also valid with a profile.
     pub common: Common,
     /// `-X`: the profile, as it was typed.
     pub profile: Option<String>,
     /// The targets, in their order.
     pub targets: Vec<String>,
-    /// What describes the load, if no profile does.
+    /// The load, unless a profile describes it.
     pub span: SpanDraft,
     /// The same for each target.
     pub target: TargetDraft,
@@ -30,7 +30,7 @@ pub struct Options {
     pub events: Vec<Event>,
 }
 
-/// Options that may stand beside a profile, and then go before what it says.
+/// Options that may be given with a profile, and then override it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Common {
     pub cool_down_s: Option<u32>,
@@ -56,10 +56,10 @@ pub enum Event {
     Set(String),
 }
 
-/// What the help says to whoever typed something else.
+/// The advice after an unknown word.
 const HELP: &str = "fathom diskspd --help lists the options";
 
-/// The words without DiskSpd's own name before them, as a line of a script has it.
+/// The words without DiskSpd's own name before them, as in a line of a script.
 fn without_the_program<'a>(words: &'a [String], notes: &mut Notes) -> &'a [String] {
     let Some((first, rest)) = words.split_first() else { return words };
     let name = first.rsplit(['/', '\\']).next().unwrap_or(first).to_ascii_lowercase();
@@ -70,7 +70,7 @@ fn without_the_program<'a>(words: &'a [String], notes: &mut Notes) -> &'a [Strin
     rest
 }
 
-/// Reads a command line. `fresh_seed` is what a bare `-z` takes.
+/// Reads a command line. `fresh_seed` is the value of a bare `-z`.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ pub fn read(words: &[String], fresh_seed: u32, notes: &mut Notes) -> Result<Opti
     Ok(reader.options)
 }
 
-/// What is often typed otherwise: a space before a value, and the dashes of word processors.
+/// Common typing errors: a space before a value, and the dashes of word processors.
 fn is_glued(options: &[String], targets: &[String]) -> Result<(), Refusal> {
     let Some(first) = targets.first() else { return Ok(()) };
     if let Some(option) = first.strip_prefix(['\u{2010}', '\u{2013}', '\u{2014}', '\u{2212}']) {
@@ -129,8 +129,8 @@ fn is_glued(options: &[String], targets: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a word is an option. Here a path begins with `/`, so that what could not be an option
-/// of DiskSpd's is one.
+/// Whether a word is an option. On Linux a path begins with `/`, so after a slash only words count
+/// as options that DiskSpd could accept.
 fn is_option(word: &str) -> bool {
     match word.strip_prefix('/') {
         None => word.starts_with('-'),
@@ -138,7 +138,7 @@ fn is_option(word: &str) -> bool {
     }
 }
 
-/// Whether what stands after a slash is an option to the letter, with nothing after its value.
+/// Whether the text after a slash is exactly an option, with nothing after its value.
 fn looks_like_an_option(rest: &str) -> bool {
     let mut letters = rest.chars();
     let Some(letter) = letters.next() else { return false };
@@ -177,7 +177,7 @@ fn looks_like_an_option(rest: &str) -> bool {
     }
 }
 
-/// What was said before, where it must not be said twice.
+/// Earlier options that must not be repeated.
 #[derive(Debug, Default)]
 struct Said {
     base: bool,
@@ -203,7 +203,7 @@ struct LineReader<'a> {
     said: Said,
 }
 
-/// An option: its letter and what is glued on.
+/// An option: its letter and its value.
 fn parts(word: &str) -> (char, &str) {
     let mut letters = word[1..].chars();
     let letter = letters.next().unwrap_or(' ');
@@ -211,8 +211,8 @@ fn parts(word: &str) -> (char, &str) {
 }
 
 impl LineReader<'_> {
-    /// What has to be known before the others are read: whether a profile describes the load, and
-    /// what a block is.
+    /// Facts that are needed before the others are read: whether a profile describes the load, and
+    /// the size of a block.
     fn profile_or_block(&mut self, words: &[String]) -> Result<(), Refusal> {
         for word in words {
             let (letter, value) = parts(word);
@@ -303,7 +303,7 @@ impl LineReader<'_> {
         numbers::size(value, self.block).map_err(|problem| refuse(word, problem, remedy))
     }
 
-    /// A number of at least `least`, of which what stands after the digits is told.
+    /// A number of at least `least`; a note reports text after its digits.
     fn count(&mut self, word: &str, value: &str, least: u32) -> Result<u32, Refusal> {
         let count = numbers::count(value, least).map_err(|problem| {
             refuse(word, problem, &format!("glue on a whole number from {least}"))
@@ -452,7 +452,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// The offset at which I/O ends, said by `-f` or by `-B`.
+    /// The offset at which I/O ends, set by `-f` or by `-B`.
     fn end_at(&mut self, word: &str, end: u64) -> Result<(), Refusal> {
         if let Some(earlier) = self.said.max_offset.replace(word.to_owned()) {
             return Err(refuse(
@@ -501,7 +501,7 @@ impl LineReader<'_> {
     }
 
     fn etw(&mut self, word: &str, value: &str) -> Result<(), Refusal> {
-        // Of those with a small letter DiskSpd reads no more than that.
+        // With a small letter DiskSpd reads no more than that.
         let named = ETW.iter().position(|(_, option)| {
             *option == value || (option.len() == 1 && value.starts_with(option))
         });
@@ -728,7 +728,7 @@ impl LineReader<'_> {
     }
 }
 
-/// What was said before, in another word or in the same one.
+/// The earlier option, in another word or in the same one.
 fn twice(word: &str, earlier: &str, what: &str) -> Refusal {
     let problem = match word == earlier {
         true => format!("{what} is said twice"),

@@ -1,5 +1,5 @@
-//! A time span as the resolver has it: each target becomes a stream, and what the result has to know of
-//! DiskSpd's threads stands beside it. Refusals call settings as DiskSpd does.
+//! A time span in the resolver's terms: each target becomes a stream, with the facts about
+//! DiskSpd's threads that the result needs. Refusals use DiskSpd's names for settings.
 
 use std::path::PathBuf;
 
@@ -30,14 +30,14 @@ use crate::spoken;
 /// A time span that can run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapped {
-    /// What is measured: one point.
+    /// The point to measure.
     pub spec: Spec,
-    /// What the result says about it.
+    /// Its description for the result.
     pub result: export::TimeSpan,
 }
 
-/// What of a time span cannot run on this machine, whatever the targets are, and what is done otherwise
-/// than DiskSpd does.
+/// Settings of a time span that cannot run on this machine, with any targets, and differences from
+/// DiskSpd.
 pub fn gaps(
     span: &TimeSpan,
     speech: &Speech,
@@ -72,7 +72,7 @@ pub fn gaps(
     gaps.refusals
 }
 
-/// What the resolver refuses even where targets are as large as can be.
+/// Settings that the resolver refuses even for the largest targets.
 fn refused_anywhere(span: &TimeSpan, speech: &Speech, machine: Machine<'_>) -> Option<Refusal> {
     let any = |target: &Target| facts::Target {
         kind: TargetKind::File,
@@ -88,7 +88,7 @@ fn refused_anywhere(span: &TimeSpan, speech: &Speech, machine: Machine<'_>) -> O
     }
 }
 
-/// What is otherwise than it may seem, of hints and of mapped files.
+/// Surprising effects of hints and of mapped files.
 fn tell_about_the_cache(target: &Target, notes: &mut Notes) {
     let Hints { random, sequential, .. } = target.hints;
     if (random || sequential) && target.cache != Cache::Cached && target.mapping == Mapping::Off {
@@ -165,22 +165,22 @@ impl Gaps<'_> {
     }
 }
 
-/// Where paths lead here.
+/// The map of paths.
 #[derive(Clone, Copy)]
 pub struct Here<'a> {
-    /// What is known about the targets.
+    /// The facts about the targets.
     pub targets: &'a [facts::Target],
     /// The place of a path among them.
     pub place: &'a dyn Fn(&str) -> usize,
-    /// Where a file is that is no target.
+    /// The local path of a file that is not a target.
     pub file: &'a dyn Fn(&str) -> PathBuf,
-    /// What is known about the machine.
+    /// The facts about the machine.
     pub machine: Machine<'a>,
-    /// How settings are called.
+    /// The names of settings.
     pub speech: &'a Speech,
 }
 
-/// The time span on the targets that are here.
+/// The time span on the targets of this machine.
 ///
 /// # Errors
 ///
@@ -189,7 +189,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Error> {
     let groups = groups(span);
     let bucket = span.iops_deviation.then(|| Span::from_ms(u64::from(span.io_bucket_ms)));
     let window = Span::from_secs(u64::from(span.duration_s));
-    // Where the intervals of a series can be so long, they are.
+    // If the intervals of a series can have this length, they do.
     let fits = |bucket: &Span| SHORTEST_INTERVAL <= *bucket && window.0.is_multiple_of(bucket.0);
     let run = LoadArgs {
         warm_up: Some(Span::from_secs(u64::from(span.warm_up_s))),
@@ -233,8 +233,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Error> {
     })
 }
 
-/// A refusal with the names that DiskSpd has for settings. A way out that DiskSpd has no setting for is
-/// left out.
+/// A refusal with DiskSpd's names for settings. A remedy without a setting in DiskSpd is left out.
 fn in_diskspds_words(
     blame: Blame,
     groups: &[Group],
@@ -269,8 +268,8 @@ fn in_diskspds_words(
     Error::option(thing, problem, remedy.trim_end_matches([',', ';']))
 }
 
-/// What DiskSpd has for an option of fathom's: its own option, its element, and the value that was given
-/// to it, if it has one.
+/// DiskSpd's counterpart of an option of fathom: its option, its element, and the given value, if
+/// it has one.
 fn setting(
     option: &str,
     span: &TimeSpan,
@@ -316,7 +315,7 @@ struct Lanes {
     first: u32,
 }
 
-/// Threads that follow each other and do I/Os on the same targets: a stream.
+/// Consecutive threads that do I/Os on the same targets: a stream.
 struct Group {
     lanes: Lanes,
     /// I/Os in flight of each thread.
@@ -344,8 +343,8 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
     }
 }
 
-/// The threads of a pool: those that follow each other and draw from the same targets by the same
-/// weights are together.
+/// The threads of a pool, grouped: consecutive ones that draw from the same targets by the same
+/// weights.
 fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for thread in 0..threads {
@@ -355,7 +354,7 @@ fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
             if own.is_none() && !target.thread_targets.is_empty() {
                 continue;
             }
-            // As in DiskSpd, a weight of 0 is none of its own.
+            // As in DiskSpd, a weight of 0 is not a weight.
             let weight = own.and_then(|own| own.weight).filter(|&weight| weight > 0);
             targets.push(target.clone());
             weights.push(f64::from(weight.unwrap_or(target.weight)));
@@ -373,8 +372,8 @@ fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
     groups
 }
 
-/// What the threads of a pool have alike for all targets: how these are accessed, and what is written.
-/// To who only reads, that and its durability mean nothing.
+/// The common part of all targets of a pool's threads: the access and the payload. For threads that
+/// only read, the payload and its durability do not matter.
 fn manner(target: &Target, writer: &Target) -> Target {
     let writes = target.write_percent > 0;
     let of = if writes { target } else { writer };
@@ -399,7 +398,7 @@ fn is_interlocked(target: &Target) -> bool {
     matches!(target.access, Access::Sequential { order: Order::Interlocked, .. })
 }
 
-/// What the I/Os to a target are like.
+/// The I/Os to a target.
 fn kind(target: &Target, group: &Group) -> Kind {
     Kind {
         pattern: pattern(target, group.lanes.threads, group.depth),
@@ -409,7 +408,7 @@ fn kind(target: &Target, group: &Group) -> Kind {
     }
 }
 
-/// What threads do, given what is the same for the whole run.
+/// The work of threads, given the settings of the whole run.
 fn stream(group: &Group, run: &LoadArgs, here: Here<'_>) -> StreamArgs {
     let target = writer(&group.targets);
     let kinds: Vec<Kind> = group.targets.iter().map(|target| kind(target, group)).collect();
@@ -417,7 +416,7 @@ fn stream(group: &Group, run: &LoadArgs, here: Here<'_>) -> StreamArgs {
     let aim = |(target, kind): (&Target, &Kind)| Aim {
         target: (here.place)(&target.path) as u32,
         offset: Some(Bytes(target.base)),
-        // A file that was there and is larger than what -c asks for is used in part.
+        // An existing file that is larger than the size in -c is used in part.
         end: Some(Bytes(
             target.max_offset.unwrap_or(u64::MAX).min(target.create_size.unwrap_or(u64::MAX)),
         )),
@@ -437,7 +436,8 @@ fn stream(group: &Group, run: &LoadArgs, here: Here<'_>) -> StreamArgs {
             queue_depth: Some(Depth::PerWorker(group.depth)),
             workers: Workers::Total(group.lanes.threads),
             weights: (group.targets.len() > 1).then(|| Weights(group.weights.clone())),
-            // As DiskSpd's limit does, a schedule that starts with the load makes up for what was late.
+            // Like DiskSpd's limit, a schedule that starts with the load catches up after late
+            // I/Os.
             arrivals: rate.as_ref().map(|_| ArrivalsArg::Uniform),
             rate,
             burst: rests(target),
@@ -455,20 +455,20 @@ fn stream(group: &Group, run: &LoadArgs, here: Here<'_>) -> StreamArgs {
     }
 }
 
-/// The CPUs that threads are tied to, in turn; none if they run on any.
+/// The CPUs to which threads are tied, one after the other; none if they run on any.
 fn cpus(affinity: &Affinity, machine: Machine<'_>) -> Option<Cpus> {
     let allowed = machine.cpu_places.iter().map(|place| place.number);
     let list: Vec<u32> = match affinity {
         Affinity::Off => Vec::new(),
         Affinity::RoundRobin => allowed.collect(),
-        // Whoever asks what would run on any machine knows of no CPUs.
+        // A caller that asks about any machine knows of no CPUs.
         Affinity::Explicit(_) if machine.cpu_places.is_empty() => Vec::new(),
         Affinity::Explicit(list) => list.iter().map(|cpu| u32::from(cpu.number)).collect(),
     };
     (!list.is_empty()).then_some(Cpus::List(list))
 }
 
-/// From the start of an I/O to the start of the next, or what starts by chance are multiples of.
+/// The stride of sequential I/Os, or the alignment of random ones.
 fn step(target: &Target) -> u64 {
     match target.access {
         Access::Sequential { stride, .. } => stride,
@@ -476,7 +476,7 @@ fn step(target: &Target) -> u64 {
     }
 }
 
-/// How far behind each other threads start: 0 where all start at the same place.
+/// The distance between the starts of threads: 0 if all start at the same place.
 fn thread_stride(target: &Target) -> u64 {
     match target.access {
         Access::Sequential { thread_stride, .. } => thread_stride,
@@ -484,7 +484,7 @@ fn thread_stride(target: &Target) -> u64 {
     }
 }
 
-/// How the offsets of so many threads with so many I/Os in flight follow each other.
+/// The order of the offsets of this many threads with this many I/Os in flight.
 fn pattern(target: &Target, workers: u32, depth: u32) -> Pattern {
     let block = u64::from(target.block_size);
     let stride = Some(Bytes(step(target))).filter(|&stride| stride != Bytes(block));
@@ -505,7 +505,7 @@ fn pattern(target: &Target, workers: u32, depth: u32) -> Pattern {
     }
 }
 
-/// A distribution as the core has it, which gives the rest of the target what is left.
+/// A distribution for the core, which gives the rest of the target the remaining share.
 fn places(distribution: &Distribution) -> Places {
     let ranges = distribution.ranges.iter().filter(|range| range.span > 0);
     let extent = |span: u64| match distribution.unit {
@@ -519,7 +519,7 @@ fn places(distribution: &Distribution) -> Places {
     Places::Hot(range.collect())
 }
 
-/// What a distribution comes to in a region, as DiskSpd prints it.
+/// The ranges of a distribution in a region, as DiskSpd prints them.
 fn effective(target: &Target, region: &Region, lanes: Lanes) -> Option<export::RangeShares> {
     let Access::Random { distribution: Some(distribution), alignment, .. } = &target.access else {
         return None;
@@ -534,21 +534,21 @@ fn effective(target: &Target, region: &Region, lanes: Lanes) -> Option<export::R
             SpanUnit::Bytes => spans,
             SpanUnit::Percent => (u128::from(length) * u128::from(spans) / 100) as u64,
         };
-        // Every range has whole steps, and the last one what is left.
+        // Every range has whole steps, and the last one gets the rest.
         let end = if end < length { end - end % alignment } else { length };
         if range.io > 0 && from < end {
             ranges.push((range.io, region.offset.0 + from, region.offset.0 + end));
         }
         from = end;
     }
-    // What lies beyond the target is cut off, and the others get its I/Os.
+    // The part beyond the target is cut off, and the others get its I/Os.
     let total: u32 = ranges.iter().map(|(io, ..)| io).sum();
     ranges.iter_mut().for_each(|(io, ..)| *io = (*io * 100 + total / 2) / total.max(1));
     let threads = (lanes.first..lanes.first + lanes.threads).collect();
     Some(export::RangeShares { path: target.path.clone(), threads, ranges })
 }
 
-/// The limit of a thread in I/Os per second, if it has one: no more than its bursts allow.
+/// The limit of a thread in I/Os per second, if it has one: at most as many as its bursts allow.
 fn per_thread(target: &Target) -> Option<f64> {
     let limit = match target.throttle {
         Throttle::Off => return None,
@@ -558,7 +558,7 @@ fn per_thread(target: &Target) -> Option<f64> {
     Some(limit.min(target.burst.map_or(f64::INFINITY, |burst| in_bursts(&burst))))
 }
 
-/// The I/Os per second that bursts of this size with these pauses come to at most.
+/// The most I/Os per second that bursts of this size with these pauses allow.
 fn in_bursts(burst: &Burst) -> f64 {
     f64::from(burst.ios) * 1e3 / f64::from(burst.think_time_ms)
 }
@@ -576,7 +576,7 @@ fn read_share(target: &Target) -> f64 {
     1.0 - f64::from(target.write_percent) / 100.0
 }
 
-/// What starts by chance are multiples of, if that is not the block.
+/// The alignment of random I/Os, if it is not the block.
 fn align(target: &Target) -> Option<Bytes> {
     match target.access {
         Access::Random { alignment, .. } => {
@@ -586,7 +586,7 @@ fn align(target: &Target) -> Option<Bytes> {
     }
 }
 
-/// What is written, if anything is.
+/// The payload, if the target is written to.
 fn payload(target: &Target, file: &dyn Fn(&str) -> PathBuf) -> PayloadArgs {
     let content = match &target.payload {
         _ if target.write_percent == 0 => None,
@@ -599,7 +599,7 @@ fn payload(target: &Target, file: &dyn Fn(&str) -> PathBuf) -> PayloadArgs {
     PayloadArgs { payload: content, ..PayloadArgs::default() }
 }
 
-/// How the data reaches a target.
+/// The access to a target.
 fn access(target: &Target) -> AccessArgs {
     let mapped = target.mapping != Mapping::Off;
     AccessArgs {
@@ -611,7 +611,7 @@ fn access(target: &Target) -> AccessArgs {
     }
 }
 
-/// Whether a write is durable when it completes. To reads it means nothing, and what is written to a
+/// Whether a write is durable when it completes. This does not matter for reads, and a write to a
 /// mapped file is durable only when it is flushed.
 fn is_durable(target: &Target) -> bool {
     let durable = match target.mapping {
@@ -621,7 +621,7 @@ fn is_durable(target: &Target) -> bool {
     durable && target.write_percent > 0
 }
 
-/// What the system is told of how its cache will be used, where there is one in between.
+/// The hint to the system about the use of its cache, if the cache is used.
 fn hint(target: &Target) -> Option<Hint> {
     let cached = target.cache == Cache::Cached || target.mapping != Mapping::Off;
     match target.hints {

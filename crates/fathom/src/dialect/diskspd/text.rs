@@ -1,4 +1,4 @@
-//! A profile for people, in DiskSpd's words and order: what stands under "Input parameters".
+//! A profile for people, in DiskSpd's words and order: the section "Input parameters".
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::model::{
 use fathom_core::printable;
 use fathom_report::export::diskspd::size as shown;
 
-/// What a result begins with, and all that `-Rp` prints.
+/// The beginning of a result, and all of the output of `-Rp`.
 pub fn profile(profile: &Profile, command_line: &str) -> String {
     let mut text = format!("\nCommand Line: {command_line}\n\nInput parameters:\n\n");
     if profile.verbose {

@@ -1,4 +1,5 @@
-//! A profile of XML. What DiskSpd's schema does not know is an error, with the place of it.
+//! Reads a profile in XML. Anything that DiskSpd's schema does not contain is an error, with its
+//! place.
 
 use super::tree::{self, Element};
 use super::write;
@@ -10,7 +11,7 @@ use crate::dialect::diskspd::model::{
 };
 use fathom_core::Refusal;
 
-/// What a profile says.
+/// The content of a profile.
 #[derive(Debug, Default)]
 pub struct ProfileDraft {
     pub progress: u32,
@@ -23,7 +24,7 @@ pub struct ProfileDraft {
     pub spans: Vec<SpanDraft>,
 }
 
-/// What helps where a profile has something that none has.
+/// The remedy for content that no profile has.
 const LOOK: &str = "fathom diskspd -Rpxml with options prints a profile to compare with";
 
 /// Reads a profile, or the one in a result. `targets` stand for `*1`, `*2` and so on; without any
@@ -241,7 +242,7 @@ fn wrong(element: &Element, problem: impl Into<String>, remedy: &str) -> Refusal
     Refusal::usage(format!("{}: <{}>", element.place, element.name), problem, remedy)
 }
 
-/// What fits 32 bits by its bounds.
+/// The range of numbers with 32 bits.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).expect("the bounds are those of 32 bits")
 }
@@ -249,7 +250,7 @@ fn narrow(number: u64) -> u32 {
 const MAX32: u64 = u32::MAX as u64;
 
 struct ProfileReader<'a> {
-    /// What stands for `*1`, `*2` and so on.
+    /// The replacements for `*1`, `*2` and so on.
     targets: &'a [String],
     used: Vec<bool>,
     notes: &'a mut Notes,
@@ -313,7 +314,7 @@ impl ProfileReader<'_> {
         Ok(fields.number(name, 0, MAX32)?.map(narrow))
     }
 
-    /// The same for what counts threads, I/Os or milliseconds.
+    /// The same for numbers of threads, I/Os or milliseconds.
     fn positive(&self, fields: &Fields<'_>, name: &str) -> Result<Option<u32>, Refusal> {
         Ok(fields.number(name, 1, MAX32)?.map(narrow))
     }
@@ -418,7 +419,7 @@ impl ProfileReader<'_> {
         Ok(draft)
     }
 
-    /// The target's path, or what stands for it.
+    /// The target's path, or its replacement.
     fn path(&mut self, target: &Element, fields: &Fields<'_>) -> Result<String, Refusal> {
         let path = fields.text("Path")?.filter(|path| !path.is_empty());
         let Some(path) = path else {

@@ -1,4 +1,4 @@
-//! An XML file as a tree that knows where everything stands, within limits: what is larger or
+//! An XML file as a tree with the places of all elements, within limits: content that is larger or
 //! deeper than a profile can be is refused before it is held in memory.
 
 use fathom_core::Refusal;
@@ -22,15 +22,16 @@ pub struct Element {
     /// Its text without the space around it.
     pub text: String,
     pub children: Vec<Element>,
-    /// Where the text has characters that were written as numbers: those are never trimmed.
+    /// The places in the text with characters that were written as numbers: those are never
+    /// trimmed.
     referenced: Option<(usize, usize)>,
 }
 
-/// Reads a file; `name` is what its places are called by.
+/// Reads a file; `name` is its name in places.
 ///
 /// # Errors
 ///
-/// When it is no XML, or none that is written in Unicode, and where.
+/// When it is not XML, or not in Unicode; with the place.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Element, Refusal> {
     let remedy = "compare it with what fathom diskspd -Rpxml prints";
     if bytes.len() > LARGEST {
@@ -108,11 +109,11 @@ fn decoded(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Where in a file bytes are. As places come one after the other, every byte is counted once.
+/// The places of bytes in a file. Because places come in order, every byte is counted once.
 struct Places<'a> {
     name: &'a str,
     text: &'a str,
-    /// Up to where it is counted, and the place there.
+    /// The end of the counted part, and its place.
     counted: usize,
     line: usize,
     column: usize,

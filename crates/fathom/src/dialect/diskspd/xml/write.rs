@@ -90,8 +90,7 @@ impl Out {
     }
 }
 
-/// Text as it stands between tags. Readers drop the space at both ends, unless it is written as a
-/// number.
+/// Text between tags. Readers drop the space at both ends, unless it is written as a number.
 fn escaped(text: &str) -> String {
     let body = text.trim_matches(' ');
     let lead = text.len() - text.trim_start_matches(' ').len();
