@@ -1,8 +1,9 @@
-//! What hangs in the kernel: nobody waits for it for ever, and the process says what it leaves.
+//! Calls that hang in the kernel: the process does not wait for them forever, and reports what it
+//! leaves behind.
 //!
-//! The command runs on a thread of its own. The main thread makes no call that may hang: the kernel
-//! hands signals to it, where it would leave them with a thread that never comes back to take them, and
-//! it ends the process when a call takes too long before there is anything to keep.
+//! The command runs on a separate thread. The main thread makes no call that may hang: the kernel
+//! delivers signals to it, which it would otherwise leave with a thread that never takes them, and
+//! the main thread ends the process when a call takes too long before there is anything to keep.
 
 use std::fmt;
 use std::io;
@@ -21,25 +22,25 @@ use crate::signals;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The same after the user asked to stop.
 const PATIENCE_WHEN_STOPPED: Duration = Duration::from_secs(3);
-/// How often it is looked whether he did.
+/// The time between two checks for such a request.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What the command has for its stack: as much as a main thread usually has, whatever `ulimit -s` says.
+/// The stack of the command: as large as that of a main thread usually is, with any `ulimit -s`.
 const STACK: usize = 8 << 20;
-/// How often the main thread looks whether a call takes too long.
+/// The time between two checks of the main thread for a call that takes too long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The thread of the command.
 static COMMAND: OnceLock<ThreadId> = OnceLock::new();
-/// What that thread has asked the kernel, and since when.
+/// The call of that thread to the kernel, and its start.
 static ASKED: Mutex<Option<(Error, Instant)>> = Mutex::new(None);
 
-/// Does a command on a thread of its own, and ends the process where a call of [`patiently`] takes too
+/// Runs a command on a separate thread, and ends the process if a call of [`patiently`] takes too
 /// long.
 ///
 /// # Errors
 ///
-/// When there is no thread to be had.
+/// When no thread is available.
 pub fn supervise(command: impl FnOnce() -> ExitCode + Send + 'static) -> io::Result<ExitCode> {
     let (done, comes) = sync_channel(1);
     let work = move || {
@@ -68,18 +69,18 @@ fn asked() -> MutexGuard<'static, Option<(Error, Instant)>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a name stands for that a call of the kernel is asked about.
+/// The role of a name in a call to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
     /// A target, or the place of one.
     Target,
-    /// What is read: a result, a workload, what writes are filled from.
+    /// A file that is read: a result, a workload, the source of a payload.
     Input,
-    /// What is written: a result, a report.
+    /// A file that is written: a result, a report.
     Output,
 }
 
-/// Makes a short call about a path before there is anything to keep. Where the kernel does not answer it,
+/// Makes a short call about a path before there is anything to keep. If the kernel does not answer,
 /// the process ends with an error that names the path.
 pub fn patiently<T>(path: &Path, role: Role, call: impl FnOnce() -> T) -> T {
     if COMMAND.get() != Some(&thread::current().id()) {
@@ -94,12 +95,12 @@ pub fn patiently<T>(path: &Path, role: Role, call: impl FnOnce() -> T) -> T {
     };
     let before = asked().replace((error, Instant::now()));
     let answer = call();
-    // A call within another begins its patience anew.
+    // A call within another has a new time limit.
     *asked() = before.map(|(error, _)| (error, Instant::now()));
     answer
 }
 
-/// Threads of ours that did not come back.
+/// Threads of the process that did not come back.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 /// Threads that hang in a call to a result file.
@@ -108,12 +109,12 @@ static LEFT_BY_RESULTS: AtomicUsize = AtomicUsize::new(0);
 /// Why there is no answer.
 enum NoAnswer {
     NoThread(io::Error),
-    /// None came for so long.
+    /// None came for this long.
     Hangs(Duration),
 }
 
-/// Does something on a thread of its own, and leaves that behind once `is_over` says of the time since
-/// that it hangs.
+/// Runs something on a separate thread, and abandons it once `is_over` says for the time since its
+/// start that it hangs.
 fn elsewhere<T: Send + 'static>(
     name: &str,
     act: impl FnOnce() -> T + Send + 'static,
@@ -121,7 +122,7 @@ fn elsewhere<T: Send + 'static>(
 ) -> Result<T, NoAnswer> {
     let (done, comes) = sync_channel(1);
     let work = move || {
-        // Nobody takes it who has stopped to wait.
+        // There is no receiver if the wait has ended.
         let _ = done.try_send(act());
     };
     let builder = thread::Builder::new().name(name.to_owned());
@@ -143,7 +144,7 @@ fn elsewhere<T: Send + 'static>(
     }
 }
 
-/// Since when something is the case that is looked at again and again.
+/// Since when a condition holds that is checked again and again.
 fn lasts(since: &mut Option<Instant>, is: bool) -> Option<Duration> {
     if is {
         since.get_or_insert(Instant::now());
@@ -151,7 +152,7 @@ fn lasts(since: &mut Option<Instant>, is: bool) -> Option<Duration> {
     since.map(|since| since.elapsed())
 }
 
-/// Whether something has taken too long that may hang before there is anything to keep.
+/// Whether a call that may hang has taken too long, before there is anything to keep.
 fn is_too_long() -> impl FnMut(Duration) -> bool {
     let mut stopped = None;
     move |since| {
@@ -162,11 +163,11 @@ fn is_too_long() -> impl FnMut(Duration) -> bool {
     }
 }
 
-/// Does on a thread of its own what may hang, so that whoever asks for it does not.
+/// Runs something that may hang on a separate thread, so that the caller does not hang.
 ///
 /// # Errors
 ///
-/// Its own, or that it hangs.
+/// Its own error, or that it hangs.
 pub fn waited_for<T: Send + 'static>(
     target: &str,
     doing: &str,
@@ -189,7 +190,7 @@ pub fn waited_for<T: Send + 'static>(
     }
 }
 
-/// Lets go of open targets. To close a device may write what is in the page cache, and takes its time.
+/// Closes open targets. Closing a device may write the content of the page cache, and takes time.
 pub fn let_go<T: Send + 'static>(targets: T, are_files: bool) {
     let mut stopped = None;
     let is_over = move |since| {
@@ -202,18 +203,18 @@ pub fn let_go<T: Send + 'static>(targets: T, are_files: bool) {
     }
 }
 
-/// How long a result file may take to take a line: to flush it may be to write all else that is on its
-/// way to the same disk.
+/// How long a result file may take for a line: flushing it may require writing everything else that
+/// is on its way to the same disk.
 const PATIENCE_OF_RESULTS: Duration = Duration::from_secs(60);
 /// The same after the user asked to stop at once.
 const PATIENCE_WHEN_HURRIED: Duration = Duration::from_secs(1);
 
-/// Asks something of a result file on a thread of its own. While there is nothing to keep it is waited
-/// for as for anything; later until the user does not want to wait any longer, or for a minute.
+/// Makes a call to a result file on a separate thread. While there is nothing to keep, the wait is
+/// the usual one; later it lasts until the user does not want to wait any longer, or for a minute.
 ///
 /// # Errors
 ///
-/// Its own, or that it hangs: [`is_hang`] says so.
+/// Its own error, or that it hangs: [`is_hang`] tells which.
 pub fn answered<T: Send + 'static>(
     keeps: bool,
     ask: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -234,7 +235,7 @@ pub fn answered<T: Send + 'static>(
     }
 }
 
-/// A call that did not come back for so long.
+/// A call that did not come back for this long.
 #[derive(Debug)]
 struct Hangs(Duration);
 
@@ -261,13 +262,13 @@ pub fn threads() -> usize {
     fathom_engine::left_behind() + LEFT.load(Ordering::Relaxed)
 }
 
-/// Whether something of a target hangs.
+/// Whether a call to a target hangs.
 pub fn is_any() -> bool {
     threads() > 0 || fathom_engine::leaves_ios()
 }
 
-/// Ends the process where something of it hangs: what cannot be taken down is left to the kernel.
-/// Comes back where nothing does.
+/// Ends the process if a call of it hangs: resources that cannot be released are left to the
+/// kernel. Returns if none does.
 pub fn end_if_any(code: u8) {
     let others = LEFT_BY_RESULTS.load(Ordering::Relaxed) + signals::left();
     let what = match (threads(), others) {

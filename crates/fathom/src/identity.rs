@@ -1,11 +1,11 @@
-//! What makes a target itself, beyond its name: the disk that is called /dev/sdb after a reboot may be
-//! another one. Only what stays the same across reboots is looked at.
+//! The identity of a target, beyond its name: the disk that is called /dev/sdb after a reboot may
+//! be another one. Only properties that stay the same across reboots are used.
 
 use std::fs;
 
 use fathom_core::facts::{LayerKind, Target};
 
-/// Where the kernel tells what a block device is, the best first.
+/// The files in which the kernel identifies a block device, the best first.
 const ATTRIBUTES: [&str; 9] = [
     "wwid",
     "device/wwid",
@@ -18,12 +18,12 @@ const ATTRIBUTES: [&str; 9] = [
     "partition",
 ];
 
-/// A target's identity in words; empty where nothing tells.
+/// A target's identity in words; empty if it is unknown.
 pub fn of(target: &Target) -> String {
     let mut parts = Vec::new();
     if let Some(identity) = target.identity {
         parts.push(format!("inode {}", identity.inode));
-        // An inode's number comes again; when it was made does not.
+        // An inode's number may be reused; its time of birth is not.
         parts.extend(identity.birth());
     }
     // A partition is a number on the disk below it.
@@ -36,7 +36,7 @@ pub fn of(target: &Target) -> String {
     parts.join(", ")
 }
 
-/// What the kernel tells of a block device.
+/// The kernel's identification of a block device.
 fn attributes(name: &str) -> impl Iterator<Item = String> + '_ {
     ATTRIBUTES.iter().filter_map(move |attribute| {
         // A directory of sysfs has '!' where the device's name has '/'.

@@ -1,6 +1,7 @@
-//! The result file: append-only, on the disk after every line, so that whatever ends the process
-//! leaves every finished trial readable. Never overwrites anything; what the file does not take, or what
-//! somebody else has done to it, costs no more than cannot be helped: the rest is saved elsewhere.
+//! The result file: append-only, and on the disk after every line, so that every finished trial
+//! stays readable however the process ends. Never overwrites anything. If the file does not accept
+//! a line, or another program has changed it, only unavoidable data is lost: the rest is saved
+//! elsewhere.
 
 use std::cell::Cell;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -17,44 +18,44 @@ use crate::hanging::{Role, patiently};
 use crate::signals::Closing;
 use crate::{hanging, output, signals};
 
-/// How a result file's default name ends.
+/// The end of a result file's default name.
 pub const SUFFIX: &str = ".fathom.jsonl";
 
-/// What writes a line, piece by piece where it is long.
+/// Writes a line, piece by piece if it is long.
 type Line<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
 /// An open result file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Asked on threads of their own: its file system may hang.
+    /// Called on separate threads: its file system may hang.
     file: Arc<Closing<File>>,
     /// The file system that it is on; 0 if unknown.
     device: u64,
-    /// The first line, which makes any later one readable: of a file that somebody cut off it is the
-    /// only one that can be written again.
+    /// The first line, which makes any later one readable: if another program truncates the file,
+    /// it is the only line that can be written again.
     header: Vec<u8>,
-    /// Where each line ends.
+    /// The end of each line.
     ends: Vec<u64>,
-    /// All lines, where no file takes them any more.
+    /// All lines, if no file accepts them any more.
     memory: Option<Vec<u8>>,
     /// Whether one of them is a result.
     results: bool,
-    /// Whether one is, or is about to be.
+    /// Whether there is one, or is about to be one.
     keeps: bool,
     /// Whether stdout gets every line too.
     echo: bool,
-    /// What is not where the user wanted it, and where it is.
+    /// The results that are not at their destination, and their present place.
     trouble: Option<Error>,
 }
 
-/// Why lines cannot stay where they are.
+/// Why lines cannot stay in place.
 enum Harm {
-    /// The file takes no more.
+    /// The file accepts no more data.
     Full(io::Error),
     /// The file was removed or moved, or another one has its name.
     Gone,
-    /// Somebody else has cut it off or written to it.
+    /// Another program has truncated it or written to it.
     Changed,
     /// It does not answer.
     Hangs(io::Error),
@@ -73,12 +74,13 @@ impl Journal {
     ///
     /// When it exists or cannot be created.
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
-        // Nobody needs a file without a result: until there is one it goes away with us, and only
-        // one that was killed leaves it.
+        // A file without a result has no use: until there is one it is removed when the process
+        // ends, and only a killed process leaves it.
         let create = || signals::create_doomed(path, &mut options());
         let file = patiently(path, Role::Output, create)
             .map_err(|cause| not_created(path, cause, "another place with --out"))?;
-        // So that nobody resumes what still goes on. Where a file system has no locks nobody can.
+        // So that no process resumes a result that is still being written. On a file system without
+        // locks this is impossible.
         let _ = patiently(path, Role::Output, || {
             keep_name(path);
             file.try_lock()
@@ -102,15 +104,15 @@ impl Journal {
         }
     }
 
-    /// Claims a result file to go on with it: before it is read, because what another process still
-    /// writes would be cut off.
+    /// Claims a result file to continue it: before it is read, because lines that another process
+    /// still writes would be cut off.
     ///
     /// # Errors
     ///
     /// When another process still writes it, or it cannot be written.
     pub fn claim(path: &Path) -> Result<File, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
-        // To open a pipe would wait for somebody who writes to it.
+        // Opening a pipe would wait for a writer.
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Err(Error::file(path, "it is no file", "name a result file"));
         }
@@ -125,15 +127,15 @@ impl Journal {
         }
     }
 
-    /// Goes on with a claimed file after its first so many lines; what follows them is cut off: a torn
-    /// line, a trial that was interrupted, a conclusion that is none any more.
+    /// Continues a claimed file after its first lines, this many; everything after them is cut off:
+    /// a torn line, a trial that was interrupted, a conclusion that is no longer valid.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
     pub fn reopen(path: &Path, file: File, lines: usize) -> Result<Self, Error> {
         let failed = |cause| Error::write(path, cause, "change its permissions");
-        // What it holds is not ours to remove.
+        // Its content is not ours to remove.
         let mut journal = Self { results: true, keeps: true, ..Self::of(path, file) };
         patiently(path, Role::Output, || journal.cut(lines)).map_err(failed)?;
         Ok(journal)
@@ -152,22 +154,23 @@ impl Journal {
         self.file.read_exact_at(&mut self.header, 0)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it holds more than what was to be done.
+    /// Whether it holds more than the header.
     pub fn holds_results(&self) -> bool {
         self.results
     }
 
-    /// Whether it is in a file: what is not outlives nothing, and there is no point in measuring more.
+    /// Whether it is in a file: results in memory do not outlive the process, so it makes no sense
+    /// to measure more.
     pub fn is_saved(&self) -> bool {
         self.memory.is_none()
     }
 
-    /// All that is in it.
+    /// All of its content.
     pub fn reader(&mut self) -> io::Result<Box<dyn BufRead + '_>> {
         if let Some(harm) = self.harm().filter(|_| self.results) {
             self.save_elsewhere(harm, None);
@@ -180,22 +183,22 @@ impl Journal {
         Ok(Box::new(BufReader::with_capacity(BUFFER, lines)))
     }
 
-    /// Whether all of it is where the user wanted it.
+    /// Whether all of it is at the user's destination.
     ///
     /// # Errors
     ///
-    /// When the file, or stdout, has not taken all of it: says what is where.
+    /// When the file, or stdout, has not accepted all of it: says which part is where.
     pub fn outcome(&mut self) -> Result<(), Error> {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    /// Appends a line and waits until it is on the disk. A line that does not fit is taken back, so
-    /// that the file ends with a whole one.
+    /// Appends a line and waits until it is on the disk. A line that does not fit is removed again,
+    /// so that the file ends with a complete one.
     ///
     /// # Errors
     ///
-    /// When the file system or stdout cannot take it and there is no result yet. With one it goes where
-    /// there is room.
+    /// When the file system or stdout cannot accept it and there is no result yet. With a result it
+    /// goes where there is room.
     pub fn append(&mut self, line: &str) -> Result<(), Error> {
         let line: Line<'_> = &|out| out.write_all(line.as_bytes());
         if self.results {
@@ -207,8 +210,8 @@ impl Journal {
         self.print(line)
     }
 
-    /// Appends a line that holds a result: `line` writes it, piece by piece where it is long. Where the
-    /// file does not take it another one does, or memory.
+    /// Appends a line that holds a result: `line` writes it, piece by piece if it is long. If the
+    /// file does not accept it, another one does, or memory.
     pub fn append_result(&mut self, line: Line<'_>) {
         self.keep(line);
     }
@@ -217,7 +220,7 @@ impl Journal {
         self.keeps = true;
         let lines = self.ends.len();
         let harm = self.harm().or_else(|| self.write(line).err().map(Harm::of));
-        // Once more, because somebody may have cut it off at that very moment.
+        // Once more, because another program may have truncated it at that moment.
         match harm.or_else(|| self.harm()) {
             Some(harm) => {
                 self.ends.truncate(lines);
@@ -226,7 +229,7 @@ impl Journal {
             None => signals::spare(&self.path),
         }
         self.results = true;
-        // What is in the file stays, and what follows too: stdout is told about at the end.
+        // The content of the file stays, and so do later lines: stdout is reported at the end.
         if let Err(error) = self.print(line) {
             output::complain(&error.to_string());
             self.echo = false;
@@ -264,13 +267,13 @@ impl Journal {
         Ok(())
     }
 
-    /// The length up to which every line is whole.
+    /// The length up to which every line is complete.
     fn whole(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// What somebody else has done to the file: with the last that has it open, one without its name is
-    /// gone.
+    /// The change by another program: this process has the last open descriptor of a file without
+    /// its name, so its data would be gone.
     fn harm(&self) -> Option<Harm> {
         if self.memory.is_some() {
             return None;
@@ -288,17 +291,17 @@ impl Journal {
         }
     }
 
-    /// Saves what was measured, and the line that follows, in another file, or in memory where there is
-    /// room in none, and says so.
+    /// Saves the results, and the next line, in another file, or in memory if no file has room, and
+    /// reports it.
     fn save_elsewhere(&mut self, harm: Harm, line: Option<Line<'_>>) {
         let hangs = matches!(harm, Harm::Hangs(_));
-        // What does not answer has what it took, and may answer one day.
+        // A file that does not answer keeps its lines, and may answer one day.
         let kept = if hangs { &[] } else { self.remains() };
         let lost = if hangs { 0 } else { self.ends.len().max(1) - kept.len().max(1) };
         let (old, had_results) = (self.path.clone(), self.results);
         let copy = |out: &mut dyn Write| self.copy(kept, line, out);
         let usable = |folder: &PathBuf| !hangs || is_elsewhere(folder, self.device);
-        // Where the file itself is need not be asked.
+        // The path of the file itself is already known.
         let saved = places(&old)
             .skip(usize::from(hangs))
             .filter(usable)
@@ -306,14 +309,14 @@ impl Journal {
         let mut memory = Vec::new();
         let ends = match &saved {
             Some((_, _, ends)) => ends.clone(),
-            // Only what can no longer be read is missing.
+            // Only lines that can no longer be read are missing.
             None => copy(&mut memory).unwrap_or_default(),
         };
         self.trouble =
             Some(told(&old, &harm, lost, saved.as_ref().map(|(path, ..)| path.as_path())));
         self.trouble.iter().for_each(|trouble| output::complain(&trouble.to_string()));
         match harm {
-            // A file without a result is of no use, and ours.
+            // A file without a result has no use, and is ours.
             Harm::Full(_) if !had_results => signals::remove(&old),
             Harm::Full(_) | Harm::Gone | Harm::Changed | Harm::Hangs(_) => signals::spare(&old),
         }
@@ -324,7 +327,7 @@ impl Journal {
         self.ends = ends;
     }
 
-    /// Where the lines end that are still in the file as they were written.
+    /// The ends of the lines that are still in the file as they were written.
     fn remains(&self) -> &[u64] {
         let mut first = vec![0; self.header.len()];
         let begins = self.file.read_exact_at(&mut first, 0).is_ok() && first == self.header;
@@ -333,7 +336,7 @@ impl Journal {
         &self.ends[..count]
     }
 
-    /// Writes the lines that are kept, at least the header, and another one: says where each ends.
+    /// Writes the kept lines, at least the header, and another one: returns the end of each.
     fn copy(
         &self,
         kept: &[u64],
@@ -365,12 +368,12 @@ impl Journal {
     }
 }
 
-/// Writes to a result file, and asks it, on threads of their own.
+/// Writes to a result file, and queries it, on separate threads.
 struct Patient<'a> {
     file: &'a Arc<Closing<File>>,
     /// Whether there is something to keep.
     keeps: bool,
-    /// Whether it was given up: what is left of a buffer must not be waited for once more.
+    /// Whether it was given up: the rest of a buffer must not be waited for once more.
     hangs: Cell<bool>,
 }
 
@@ -413,8 +416,8 @@ fn is_elsewhere(folder: &Path, hangs: u64) -> bool {
     hanging::answered(true, move || own.metadata()).is_ok_and(|found| found.dev() != hangs)
 }
 
-/// Whether a file is a result of fathom, by its name or by what it begins with. What cannot be read is
-/// none: it cannot be a target either.
+/// Whether a file is a result of fathom, by its name or by its beginning. A file that cannot be
+/// read is not: it cannot be a target either.
 pub fn is_result(path: &Path) -> bool {
     let named = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX));
     named || begins_as_result(path).is_ok_and(|begins| begins)
@@ -426,28 +429,28 @@ fn begins_as_result(path: &Path) -> io::Result<bool> {
     Ok(first == document::START)
 }
 
-/// Whether a file is a result that some fathom writes now: that has it locked.
+/// Whether a file is a result that a fathom process writes now and has locked.
 pub fn is_being_written(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     is_result(path) && File::open(path).is_ok_and(locked)
 }
 
-/// How a result file is opened. Every write goes to its end: behind one that somebody has cut off there
-/// would be a hole otherwise, as long as what is lost.
+/// How a result file is opened. Every write goes to its end: otherwise a write after a truncation
+/// by another program would leave a hole as long as the lost data.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).append(true);
     options
 }
 
-/// Where results are saved that cannot stay where they are, the best place first.
+/// The places to save results that cannot stay in theirs, the best place first.
 fn places(path: &Path) -> impl Iterator<Item = PathBuf> {
     let beside = std::path::absolute(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
     let here = std::env::current_dir().ok();
     beside.into_iter().chain(here).chain([std::env::temp_dir()])
 }
 
-/// A new file in a folder, named after another one, with what `copy` writes.
+/// A new file in a folder, named after another one, with the data that `copy` writes.
 fn copied(
     folder: &Path,
     old: &Path,
@@ -473,7 +476,7 @@ fn copied(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// What has happened to a result, and where it is now.
+/// The problem with a result, and its present place.
 fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
     let cause = match harm {
         Harm::Full(cause) => io::Error::new(cause.kind(), plain(cause)),
@@ -500,7 +503,8 @@ fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
     )
 }
 
-/// Where the first so many lines end that are not blank, and whether the last does with a newline.
+/// The ends of the first lines, this many, that are not blank, and whether the last one ends with a
+/// newline.
 fn ends_of(file: &File, lines: usize) -> io::Result<(Vec<u64>, bool)> {
     let mut source = file;
     source.seek(SeekFrom::Start(0))?;
@@ -526,10 +530,10 @@ fn ends_of(file: &File, lines: usize) -> io::Result<(Vec<u64>, bool)> {
     Ok((ends, is_ended))
 }
 
-/// How much is written at once.
+/// The size of each write.
 const BUFFER: usize = 64 << 10;
 
-/// Writes a line and its newline, and says how long they are.
+/// Writes a line and its newline, and returns their length.
 fn write_line(out: impl Write, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
     let mut out = Counted { out: BufWriter::with_capacity(BUFFER, out), length: 0 };
     line(&mut out)?;
@@ -538,7 +542,7 @@ fn write_line(out: impl Write, line: &dyn Fn(&mut dyn Write) -> io::Result<()>) 
     Ok(out.length)
 }
 
-/// Counts what passes.
+/// Counts the bytes that pass.
 struct Counted<W> {
     out: W,
     length: u64,
@@ -556,7 +560,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// The error of a result that cannot be created, with `other` as the way out.
+/// The error for a result that cannot be created, with `other` as the remedy.
 pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
     let remedy = match cause.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -572,7 +576,7 @@ pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
 ///
 /// # Errors
 ///
-/// When it exists or cannot be written; then nothing of it is left.
+/// When it exists or cannot be written; then no part of it is left.
 pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
     let create = || signals::create_doomed(path, OpenOptions::new().write(true));
     let mut file = patiently(path, Role::Output, create)
@@ -589,8 +593,8 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
     written.map_err(|cause| Error::write(path, cause, "free some space or name another place"))
 }
 
-/// Makes a new name durable, where the file system lets us: after a power cut a file whose data is on
-/// the disk may have no name.
+/// Makes a new name durable, if the file system allows it: after a power cut a file whose data is
+/// on the disk may have no name.
 fn keep_name(path: &Path) {
     let folder = match path.parent() {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
@@ -601,7 +605,7 @@ fn keep_name(path: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-/// The name of a result file: what was done to what, and when.
+/// The name of a result file: the command, the target and the time.
 pub fn default_name(command: &str, target: &str, unix_seconds: u64) -> String {
     let time = utc_compact(unix_seconds);
     match slug(target) {

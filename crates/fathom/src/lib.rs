@@ -1,7 +1,7 @@
 //! The program: reads the command line, calls the command, and ends with a documented exit code.
 //!
-//! It is a library so that tests and fuzzing reach what reads the bytes of others, in [`readers`].
-//! There is nothing else in it for other programs.
+//! It is a library so that tests and fuzzing can reach the readers of foreign bytes, in
+//! [`readers`]. It has no other use for other programs.
 
 mod cli;
 mod commands;
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use cli::args::{Args, Command};
 use error::{Error, exit};
 
-/// What the process does, from its command line to its exit code.
+/// Runs the process, from its command line to its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(our_fault));
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// The whole command, and what it ends with.
+/// The whole command, and its exit code.
 fn run(command: &Command) -> ExitCode {
     // A panic of the command unwinds to here, so that every scratch file is removed on the way.
     match panic::catch_unwind(|| perform(command)) {
@@ -65,11 +65,11 @@ fn run(command: &Command) -> ExitCode {
     }
 }
 
-/// Tells of an error, and what the process ends with.
+/// Reports an error, and returns the exit code of the process.
 fn ended(result: Result<u8, Error>) -> ExitCode {
     let code = result.unwrap_or_else(|error| {
         match &error {
-            // It has lines of its own, and says for itself that it is an error.
+            // It has its own lines, and says itself that it is an error.
             Error::Workload(text) => output::note_text(text),
             other => output::complain(&format!("error: {other}")),
         }
@@ -101,7 +101,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
     }
 }
 
-/// A panic is a mistake of ours: says so, and what would help us.
+/// A panic is a mistake of ours: says so, and asks for the information that would help us.
 fn our_fault(info: &PanicHookInfo<'_>) {
     let text = info
         .payload()

@@ -1,10 +1,10 @@
-//! What is printed, all of it: nothing else writes to stdout or stderr, and `xtask tidy` sees to it. A
-//! reader that went away (`| head`) is no reason to end a measurement, nor to panic as `println!`
-//! would: what can no longer be printed is dropped.
+//! All output: no other code writes to stdout or stderr, and `xtask tidy` checks this. If a reader
+//! has gone away (`| head`), this is not a reason to end a measurement, nor to panic as `println!`
+//! would: output that can no longer be printed is dropped.
 //!
-//! Whatever is told may hold a name of somebody else's, and a name may hold newlines and what steers a
-//! terminal. So a text is one line unless it comes from a renderer ([`say_text`], [`note_text`]), which
-//! has made its names printable, and even then nothing of it steers the terminal but color.
+//! Every message may hold a name from somebody else, and a name may hold newlines and control
+//! sequences. So a text is one line unless it comes from a renderer ([`say_text`], [`note_text`]),
+//! which has made its names printable, and even then only color passes to the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -23,16 +23,16 @@ pub fn leave_stdout_to_the_document() {
     STDOUT_IS_THE_DOCUMENTS.store(true, Ordering::SeqCst);
 }
 
-/// Whether nothing is told that is no warning.
+/// Whether only warnings are printed.
 static ONLY_WARNINGS: AtomicBool = AtomicBool::new(false);
 
-/// From here on `say` is silent, and so is the live view: scripts that have both outputs in one file
-/// find the document there and nothing else.
+/// From here on `say` is silent, and so is the live view: scripts that have both outputs in one
+/// file find only the document there.
 pub fn tell_only_warnings() {
     ONLY_WARNINGS.store(true, Ordering::SeqCst);
 }
 
-/// Whether nothing is told that is no warning.
+/// Whether only warnings are printed.
 pub fn tells_only_warnings() -> bool {
     ONLY_WARNINGS.load(Ordering::SeqCst)
 }
@@ -59,16 +59,16 @@ pub fn error_color() -> bool {
     io::stderr().is_terminal() && !set("NO_COLOR") && able
 }
 
-/// Prints a line of what the user asked for.
+/// Prints a line that the user asked for.
 ///
 /// # Errors
 ///
-/// When stdout cannot take it, for any reason but that nobody reads it any more.
+/// When stdout cannot accept it, for any reason except that its reader has gone.
 pub fn say(line: &str) -> Result<(), Error> {
     say_text(&printable(line))
 }
 
-/// Prints lines that a renderer wrote, with a newline at their end.
+/// Prints lines of a renderer, with a newline at their end.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn say_text(text: &str) -> Result<(), Error> {
     print(format!("{}\n", harmless(text, color())).as_bytes())
 }
 
-/// Prints a document to stdout as it is: what writes JSON and XML escapes what steers a terminal.
+/// Prints a document to stdout unchanged: the writers of JSON and XML escape control characters.
 ///
 /// # Errors
 ///
@@ -108,18 +108,18 @@ pub fn print_with(write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// Tells what goes on, in a line on stderr.
+/// Prints progress, in a line on stderr.
 pub fn note(line: &str) {
     note_text(&printable(line));
 }
 
-/// Tells lines that a renderer wrote, on stderr.
+/// Prints lines of a renderer on stderr.
 pub fn note_text(text: &str) {
-    // There is nobody to tell that stderr is gone.
+    // If stderr is gone, there is no place to report it.
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text, error_color()));
 }
 
-/// Whether somebody is there, is asked, and agrees; none where nobody is there.
+/// Whether a user is there, is asked, and agrees; none if there is no user.
 pub fn ask(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;
@@ -131,7 +131,7 @@ pub fn ask(question: &str) -> Option<bool> {
     Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Text of several lines in which nothing steers the terminal but color, where color is welcome.
+/// Text of several lines without control sequences except color, if color is welcome.
 fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     if !color {
         return printable_lines(text);
@@ -150,8 +150,8 @@ fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Tells of an error on stderr, broken between words where that is a terminal: the terminal itself
-/// would break inside of them.
+/// Prints an error on stderr, wrapped between words on a terminal: the terminal itself would break
+/// inside words.
 pub fn complain(line: &str) {
     match terminal_size::terminal_size_of(io::stderr()) {
         Some((columns, _)) => note_text(&folded(&printable(line), usize::from(columns.0))),
@@ -159,7 +159,7 @@ pub fn complain(line: &str) {
     }
 }
 
-/// Prints a sentence as [`say`] does, broken between words where that is a terminal.
+/// Prints a sentence as [`say`] does, wrapped between words on a terminal.
 ///
 /// # Errors
 ///
@@ -171,8 +171,8 @@ pub fn say_folded(line: &str) -> Result<(), Error> {
     }
 }
 
-/// A line in lines of so many columns, broken at its spaces. A word that is longer stays whole. What
-/// stands behind a name with room after it stays in its column.
+/// A line in lines of this many columns, wrapped at its spaces. A longer word stays whole. Text in
+/// a second column after a name stays in its column.
 fn folded(text: &str, columns: usize) -> String {
     let named = text.find("  ").filter(|end| *end < COLUMN && !text[..*end].contains(' '));
     let column = named.map_or(0, |end| end + text[end..].chars().take_while(|c| *c == ' ').count());
@@ -195,10 +195,10 @@ fn folded(text: &str, columns: usize) -> String {
     out
 }
 
-/// A name that is longer than this has no column of its own.
+/// A longer name has no separate column.
 const COLUMN: usize = 24;
 
-/// Columns and lines of the terminal that stderr is, or 80 and 24 where it is none.
+/// Columns and lines of the terminal on stderr, or 80 and 24 if it is not one.
 pub fn error_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(io::stderr());
     size.map_or((80, 24), |(columns, lines)| {
@@ -206,7 +206,7 @@ pub fn error_size() -> (usize, usize) {
     })
 }
 
-/// Columns of the terminal that `say` goes to, or 100 where there is none.
+/// Columns of the terminal to which `say` goes, or 100 without one.
 pub fn width() -> usize {
     let size = if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
         terminal_size::terminal_size_of(io::stderr())

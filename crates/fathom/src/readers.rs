@@ -1,10 +1,10 @@
-//! What reads the bytes of others, a function for each kind of them: it reads them as the program does,
-//! and does with them what the program does next. Fuzzing feeds these functions, and a test feeds them
-//! all the inputs that fuzzing has begun with or found.
+//! The readers of foreign bytes, a function for each kind: it reads the bytes as the program does,
+//! and does with them what the program does next. Fuzzing feeds these functions, and a test feeds
+//! them all the inputs that fuzzing has begun with or found.
 //!
-//! A function returns whatever the bytes are, and prints nothing. It panics only by a mistake of ours.
-//! It opens no target and starts no I/O; simulated devices run for a few I/Os in virtual time. Names of
-//! files in the bytes are followed as the program follows them, for reading.
+//! A function returns for any bytes, and prints nothing. It panics only because of a mistake of
+//! ours. It opens no target and starts no I/O; simulated devices run for a few I/Os in virtual
+//! time. Names of files in the bytes are followed for reading, as the program follows them.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -32,10 +32,10 @@ use crate::resolve::{self, Machine};
 use crate::workload::keys::{self, Table};
 use crate::workload::{Asked, Template};
 
-/// Something of somebody else's, and what reads it.
+/// A kind of foreign data, and its reader.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
-    /// What is read: the name of the fuzz target, and of the folder of its inputs.
+    /// The kind: the name of the fuzz target, and of the folder of its inputs.
     pub name: &'static str,
     /// Reads these bytes.
     pub read: fn(&[u8]),
@@ -54,7 +54,7 @@ pub const ALL: [Reader; 9] = [
     Reader { name: "latency-grid", read: cells },
 ];
 
-/// The machine that descriptions are settled for.
+/// The machine for which descriptions are resolved.
 const MACHINE: Machine<'_> = Machine {
     memory: Bytes(8 * Bytes::GIB),
     fresh_seed: 4711,
@@ -72,7 +72,7 @@ pub fn result(bytes: &[u8]) {
     }
 }
 
-/// Everything that is made of a document.
+/// Everything that is made from a document.
 fn show(document: &Document) {
     let lengths = [
         terminal::document(document, Level::usual(document), &terminal::Style::default()).len(),
@@ -88,13 +88,13 @@ fn show(document: &Document) {
     for chart in chart::charts(document) {
         assert!(image::svg(&chart, "").starts_with("<svg"));
     }
-    // What `resume` shows to an experiment.
+    // The trials that `resume` shows to an experiment.
     for trial in &document.trials {
         let _ = trial.record();
     }
 }
 
-/// Reads a workload file, and settles what it describes.
+/// Reads a workload file, and resolves its description.
 pub fn workload(bytes: &[u8]) {
     static TYPED: OnceLock<Request> = OnceLock::new();
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -124,7 +124,7 @@ pub fn workload(bytes: &[u8]) {
     settle(asked);
 }
 
-/// Settles a description on what it names: files of 1 TiB, and simulated devices.
+/// Resolves a description for the targets that it names: files of 1 TiB, and simulated devices.
 fn settle(asked: Result<Asked, Error>) {
     let settled = asked.and_then(|mut asked| {
         let paths = asked.described.locate(|_| Ok(None))?;
@@ -146,13 +146,13 @@ fn target(name: &str) -> Target {
     Target { kind: TargetKind::File, direct_alignment: Some(Bytes(512)), ..simulated }
 }
 
-/// An error says something.
+/// An error has a message.
 fn told(error: &Error) {
     assert!(!error.to_string().is_empty(), "{error:?}");
 }
 
-/// Reads the words of `fathom plan`, and settles what they describe. A result file holds such words,
-/// and `resume` reads them.
+/// Reads the words of `fathom plan`, and resolves their description. A result file holds such
+/// words, and `resume` reads them.
 pub fn command_line(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let words = words(text);
@@ -169,7 +169,7 @@ pub fn command_line(bytes: &[u8]) {
     }
 }
 
-/// The words of a line: space parts them, unless it stands between single quotes.
+/// The words of a line: spaces separate them, except between single quotes.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for c in line.chars() {
@@ -186,7 +186,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The words as those of `fathom plan`, if they can be.
+/// The words as those of `fathom plan`, if they are valid.
 fn request(words: &[&str]) -> Option<Request> {
     let words = ["fathom", "plan"].iter().chain(words).map(|&word| word.to_owned());
     match Args::reread(&words.collect::<Vec<_>>()) {
@@ -224,10 +224,10 @@ pub fn quantities(bytes: &[u8]) {
     }
 }
 
-/// What offsets are drawn from where nobody names a seed.
+/// The seed of offsets if none is given.
 const FRESH_SEED: u32 = 4242;
 
-/// Reads a command line of DiskSpd's, and finds what of it cannot run here.
+/// Reads a command line of DiskSpd, and finds the settings that cannot run here.
 pub fn diskspd_line(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut no_profile = |path: &str| Err(Refusal::usage(path, "it is not there", "name another"));
@@ -237,7 +237,7 @@ pub fn diskspd_line(bytes: &[u8]) {
     }
 }
 
-/// Reads an XML profile of DiskSpd's, and finds what of it cannot run here.
+/// Reads an XML profile of DiskSpd, and finds the settings that cannot run here.
 pub fn diskspd_profile(bytes: &[u8]) {
     let words = ["-Rp", "-Xp.xml"].map(str::to_owned);
     match diskspd::read(&words, FRESH_SEED, &mut |_| Ok(bytes.to_vec())) {
@@ -253,8 +253,8 @@ fn refused(refusal: &Refusal) {
     assert!(!refusal.problem.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
 }
 
-/// Everything that becomes of DiskSpd's words before a target is opened. What is written of them as a
-/// profile is read as the same.
+/// Everything that happens to DiskSpd's words before a target is opened. Checks that the profile is
+/// the same after it is written and read again.
 fn invoked(request: &Invocation) {
     linux::judge(request, &PathMap::default()).refusals.iter().for_each(refused);
     let mut notes = Notes::default();
@@ -265,7 +265,7 @@ fn invoked(request: &Invocation) {
     let written = xml::write::profile(&request.profile, 0);
     let again = || -> Result<model::Profile, Refusal> {
         let words = ["-Rp", "-Xagain.xml"].map(str::to_owned);
-        // Another seed: one that is not written would be noticed.
+        // Another seed: a seed that is not written would show.
         let read = diskspd::read(&words, FRESH_SEED + 1, &mut |_| Ok(written.clone().into_bytes()));
         Ok(read?.profile)
     };
@@ -283,7 +283,7 @@ fn invoked(request: &Invocation) {
 /// The most jobs that a file may have.
 const JOBS_MAX: usize = 1 << 14;
 
-/// Reads what fio or Diskplorer wrote, and shows it.
+/// Reads output of fio or Diskplorer, and shows it.
 pub fn imported(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let read = Output::read("a.json", &text, JOBS_MAX)
@@ -302,7 +302,7 @@ pub fn imported(bytes: &[u8]) {
     }
 }
 
-/// Reads the parameters of a simulated device as they are typed behind `sim:`, and does a few I/Os.
+/// Reads the parameters of a simulated device as they are typed after `sim:`, and does a few I/Os.
 pub fn simulated(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let options = match text.parse::<sim::Options>() {
@@ -316,7 +316,7 @@ pub fn simulated(bytes: &[u8]) {
     work(&options);
 }
 
-/// Reads the cells of a latency map that a simulated device is made of, and does a few I/Os.
+/// Reads the cells of a latency map for a simulated device, and does a few I/Os.
 pub fn cells(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let map = match StoredMap::parse(Path::new("cells.csv"), text) {

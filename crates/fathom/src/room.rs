@@ -1,5 +1,6 @@
-//! Whether what a run needs of the system is there: threads, open files, address space. Refused before
-//! anything starts, with the limit by its name; in the middle of a run it would be an abort.
+//! Whether the system has enough for a run: threads, open files, address space. A run that needs
+//! more is refused before anything starts, with the limit's name; in the middle of a run it would
+//! be an abort.
 
 use std::path::Path;
 
@@ -14,34 +15,34 @@ use crate::resolve;
 
 /// Files that a process has open before it opens a target, with some for the kernel's own.
 const FILES: u64 = 16;
-/// What a worker opens for itself: a ring and what wakes it.
+/// The files that a worker opens: a ring and the descriptor that wakes it.
 const FILES_A_WORKER: u64 = 3;
-/// Threads beside the workers.
+/// Threads besides the workers.
 const THREADS: u64 = 8;
 /// Address space of the program itself, with its libraries and the result it builds.
 const PROGRAM: u64 = 64 << 20;
-/// Address space of a worker's stack, and of a thread that does nothing but one call.
+/// Address space of a worker's stack, and of a thread that makes only one call.
 const STACK: u64 = 2 << 20;
 const HELPER_STACK: u64 = 128 << 10;
 /// Pieces of the address space of a thread: two stacks, each with a guard.
 const PIECES_A_THREAD: u64 = 4;
-/// What a distribution that never grows takes; one that grows takes what it holds.
+/// The memory of a distribution that never grows; one that grows takes memory for its values.
 const ROOMY: u64 = 58 << 10;
 const GROWING: u64 = 4 << 10;
-/// Tallies of a worker: what it fills, what is merged, and what is on its way.
+/// Tallies of a worker: the one that it fills, the one that is merged, and those in between.
 const TALLIES: u64 = 4;
 
-/// Refuses streams that run together on this backend for which there is no room here.
+/// Refuses streams that run together on this backend if there is not enough room for them here.
 ///
 /// # Errors
 ///
-/// When a limit of the system stands against them; says which.
+/// When a limit of the system is too small; names it.
 pub fn check(streams: &[Stream], backend: BackendKind) -> Result<(), Error> {
     SystemLimits::here().check(Needs::of(streams, backend))
 }
 
-/// Refuses to begin where the address space is less than the program itself takes: its threads could
-/// not even tell of an error, because a failed allocation is an abort.
+/// Refuses to begin if the address space is smaller than the program itself needs: its threads
+/// could not even report an error, because a failed allocation is an abort.
 ///
 /// # Errors
 ///
@@ -61,10 +62,10 @@ pub fn check_program() -> Result<(), Error> {
     }
 }
 
-/// What there is.
+/// The available resources.
 #[derive(Clone, Copy, Debug)]
 struct SystemLimits {
-    /// Threads that may still be started, and who says so.
+    /// Threads that may still be started, and the limit's name.
     threads: Option<(u64, &'static str)>,
     /// Pieces that the address space may consist of.
     pieces: Option<u64>,
@@ -72,23 +73,23 @@ struct SystemLimits {
     files: Option<u64>,
     /// Address space.
     space: Option<u64>,
-    /// Memory that we may use; none where nobody knows.
+    /// Usable memory; none if it is unknown.
     memory: Option<u64>,
 }
 
-/// What a run needs.
+/// The needs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Needs {
     workers: u64,
     helpers: u64,
     files: u64,
-    /// Memory of what is counted, of stacks and of buffers.
+    /// Memory of distributions, of stacks and of buffers.
     tallies: u64,
     buffers: u64,
 }
 
 impl SystemLimits {
-    /// Those of this process. What cannot be known is no limit.
+    /// Those of this process. An unknown limit is no limit.
     fn here() -> Self {
         let number =
             |path: &str| -> Option<u64> { std::fs::read_to_string(path).ok()?.trim().parse().ok() };
@@ -107,12 +108,12 @@ impl SystemLimits {
             pieces: number("/proc/sys/vm/max_map_count"),
             files: getrlimit(Resource::Nofile).current,
             space: getrlimit(Resource::As).current,
-            // The group's own limit is looked at where buffers are counted.
+            // The group's own limit is checked where buffers are counted.
             memory: Some(memory).filter(|memory| *memory > 0),
         }
     }
 
-    /// Refuses what does not fit.
+    /// Refuses needs that exceed a resource.
     fn check(&self, needs: Needs) -> Result<(), Error> {
         let refuse = |what: String, remedy: &str| {
             Err(Error::option("this load", what, format!("{remedy}; nothing was started")))
@@ -195,8 +196,8 @@ impl Needs {
     }
 }
 
-/// How many threads the control group may have, where it says so: the least of its own and of those that
-/// it is in.
+/// How many threads the control group may have, if it has a limit: the smallest of its own and of
+/// those around it.
 fn pids_max() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let within = |line: &str| match line.split_once(":pids:/") {

@@ -1,5 +1,5 @@
-//! The scratch file of `quick`: found again by its name, its marker and its lock, so that a file
-//! that a killed run has left behind can be told from one in use, and from somebody's data.
+//! The scratch file of `quick`: recognized by its name, its marker and its lock, so that a leftover
+//! of a killed run can be told from a file in use, and from somebody's data.
 //!
 //! Its first MiB holds the marker and is never measured.
 
@@ -16,12 +16,12 @@ use crate::hanging::{Role, patiently};
 use crate::signals;
 use crate::signals::Closing;
 
-/// How every scratch file's name begins.
+/// The beginning of every scratch file's name.
 const PREFIX: &str = ".fathom-scratch-";
-/// What every scratch file begins with.
+/// The beginning of every scratch file's content.
 const MARKER: &[u8] = b"fathom scratch file: safe to remove when no fathom is running\n";
 
-/// Where the measured part begins: after the marker, aligned to anything a device may want.
+/// The start of the measured part: after the marker, aligned for any device.
 pub const REGION_START: Bytes = Bytes(Bytes::MIB);
 
 /// A scratch file that is ours: locked while it lives, removed when dropped.
@@ -32,11 +32,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one in `folder`, with nothing in it but the marker.
+    /// Makes one in `folder`, which holds only the marker.
     ///
     /// # Errors
     ///
-    /// When the folder does not let us.
+    /// When the folder does not allow it.
     pub fn create(folder: &Path, id: u64) -> Result<Self, Error> {
         let path = folder.join(format!("{PREFIX}{}-{:08x}", std::process::id(), id as u32));
         Self::marked(path).map_err(|cause| refused(folder, &cause))
@@ -65,16 +65,16 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this is the scratch file, opened once more, and nothing that took its name.
+    /// Whether this is the scratch file, opened once more, and not another one with its name.
     ///
     /// # Errors
     ///
-    /// When one of them cannot be looked at.
+    /// When one of them cannot be examined.
     pub fn is(&self, other: &File) -> io::Result<bool> {
         let (own, other) = (self.file().metadata()?, other.metadata()?);
         Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
@@ -85,11 +85,11 @@ impl Scratch {
         &self.file
     }
 
-    /// Cuts off what lies behind the region of this length.
+    /// Cuts off everything after the region of this length.
     ///
     /// # Errors
     ///
-    /// When the file system does not let us.
+    /// When the file system does not allow it.
     pub fn cut(&self, region: Bytes) -> io::Result<()> {
         self.file().set_len(REGION_START.0 + region.0)?;
         self.file().sync_all()
@@ -124,34 +124,34 @@ fn refused(folder: &Path, cause: &io::Error) -> Error {
     Error::target(folder.display().to_string(), problem, remedy)
 }
 
-/// A scratch file that nobody uses any more.
+/// A scratch file that is no longer in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The space that it takes.
     pub size: Bytes,
-    /// What it was to be.
+    /// Its intended use.
     kind: LeftoverKind,
 }
 
-/// Whose leftover a file is.
+/// The origin of a leftover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeftoverKind {
     /// A scratch file of `quick`: its marker says so.
     Scratch,
-    /// A file that `prepare` had not finished: it holds what the user wanted, and no marker.
+    /// A file that `prepare` had not finished: it holds the user's content, and no marker.
     Growing,
 }
 
-/// What killed runs have left in `folder`: files with our name and our marker (or nothing yet)
-/// that nobody has locked.
+/// The leftovers of killed runs in `folder`: files with fathom's name and marker (or no content
+/// yet) that no process has locked.
 pub fn leftovers(folder: &Path) -> Vec<Leftover> {
     abandoned_in(folder, LeftoverKind::Scratch, is_our_name)
 }
 
-/// What killed runs of `prepare` have left in `folder` of files whose name begins so: files that
-/// nobody has locked, with the number of a process behind it.
+/// The leftovers of killed runs of `prepare` in `folder` for files whose name begins like this:
+/// files that no process has locked, with the number of a process at the end of the name.
 pub fn growing_leftovers(folder: &Path, prefix: &str) -> Vec<Leftover> {
     abandoned_in(folder, LeftoverKind::Growing, |name| {
         let id = name.strip_prefix(prefix).unwrap_or_default();
@@ -194,7 +194,7 @@ fn is_our_name(name: &str) -> bool {
         && id.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// The open and locked file and its size, if it is one of ours that nobody uses.
+/// The open and locked file and its size, if it is a scratch file that is not in use.
 fn abandoned(path: &Path, kind: LeftoverKind) -> io::Result<Option<(File, Bytes)>> {
     let file = OpenOptions::new().read(true).open(path)?;
     let metadata = file.metadata()?;
@@ -212,14 +212,14 @@ fn abandoned(path: &Path, kind: LeftoverKind) -> io::Result<Option<(File, Bytes)
     }
 }
 
-/// Removes a leftover, looking once more whether it is one.
+/// Removes a leftover, after one more check that it is one.
 ///
 /// # Errors
 ///
-/// When it came into use in between, or the file system does not let us.
+/// When it came into use in between, or the file system does not allow it.
 pub fn remove(leftover: &Leftover) -> io::Result<()> {
     match abandoned(&leftover.path, leftover.kind)? {
-        // The lock is held until it is gone, so that nobody takes it up in between.
+        // The lock is held until it is gone, so that no process takes it up in between.
         Some((_locked, _)) => std::fs::remove_file(&leftover.path),
         None => Err(io::ErrorKind::ResourceBusy.into()),
     }

@@ -1,7 +1,7 @@
-//! Ctrl-C and its relatives. The first one asks for an orderly end: what was measured is kept. The
-//! second one asks for that at once, without waiting for any I/O; if the process has not ended soon
-//! after, or a third one comes, or one comes while there is nothing to keep, it ends there and then,
-//! after the scratch file is removed.
+//! Ctrl-C and its relatives. The first one asks for an orderly end: the measurements are kept. The
+//! second one asks for that at once, without waiting for any I/O. If the process has not ended soon
+//! after, or a third one comes, or one comes while there is nothing to keep, the process ends
+//! immediately, after the scratch file is removed.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -18,7 +18,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::exit;
 
-/// Set by the first signal; the engine looks at it.
+/// Set by the first signal; the engine checks it.
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The signal that set it, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -26,14 +26,15 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 static HURRIES: AtomicBool = AtomicBool::new(false);
 /// Whether there is something to keep, so that the first signal is not the end.
 static ORDERLY: AtomicBool = AtomicBool::new(false);
-/// How long the process may take to end after the second one: until then what was measured is
-/// written, by the thread that measures.
+/// How long the process may take to end after the second one: until then the thread that measures
+/// writes its results.
 const LATE: Duration = Duration::from_millis(4500);
-/// How long it may take to remove what must not outlive us.
+/// How long it may take to remove files that must not outlive the process.
 const REMOVING: Duration = Duration::from_secs(2);
-/// How long somebody may take to read what is said of it.
+/// How long the reader of the last message may take.
 const TELLING: Duration = Duration::from_millis(500);
-/// Files that must not outlive us, each held open: its inode's number is nobody else's as long.
+/// Files that must not outlive the process, each held open: no other file can have its inode's
+/// number as long.
 static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
 /// Starts to listen, on a thread of its own.
@@ -44,7 +45,8 @@ static DOOMED: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 pub fn listen() -> io::Result<()> {
     // A limit of file sizes (ulimit -f) is then an error of the write, like a full disk.
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    // What was ignored when we were started stays so: `nohup`, and shells for what they do not wait for.
+    // A signal that was ignored when the process started stays ignored: for `nohup`, and for
+    // background jobs of shells.
     let ignored = ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|it| ignored >> (it - 1) & 1 == 0);
     let mut signals = Signals::new(heard)?;
@@ -56,7 +58,7 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that this process ignores, a bit for each; none where nothing tells.
+/// The signals that this process ignores, a bit for each; none if they are unknown.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -90,13 +92,14 @@ fn received(signal: i32) {
     end(signal);
 }
 
-/// Says something on stderr, as far as somebody takes it: a terminal that is stopped, or a pipe that
-/// nobody reads, must keep nobody from ending the process.
+/// Prints on stderr, as far as it accepts output: a stopped terminal, or a pipe that is not read,
+/// must not keep anybody from ending the process.
 pub fn tell(text: String) {
     within(TELLING, "tells", move || crate::output::note_text(&text));
 }
 
-/// Removes what must not outlive us, as far as that does not hang, and ends the process.
+/// Removes files that must not outlive the process, as far as that does not hang, and ends the
+/// process.
 fn end(signal: i32) {
     end_with(i32::from(exit::SIGNAL) + signal);
 }
@@ -108,7 +111,8 @@ pub fn end_with(code: i32) {
     signal_hook::low_level::exit(code);
 }
 
-/// Does something on a thread of its own, and waits for it no longer than this. Says whether it hangs.
+/// Runs something on a separate thread, and waits for it no longer than this. Returns whether it
+/// hangs.
 fn within(limit: Duration, name: &str, act: impl FnOnce() + Send + 'static) -> bool {
     let (done, waits) = sync_channel(1);
     let work = move || {
@@ -119,21 +123,21 @@ fn within(limit: Duration, name: &str, act: impl FnOnce() + Send + 'static) -> b
     begun && waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
 }
 
-/// Threads that hang with what was to be closed or removed.
+/// Threads that hang while they close or remove files.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
-/// How many there are.
+/// The number of them.
 pub fn left() -> usize {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// Closes files, or what has some open. Whoever serves one may never answer, and then there is nothing to
-/// wait for.
+/// Closes files, or objects with open files. The server of a file may never answer, and then the
+/// wait ends.
 pub fn close<T: Send + 'static>(files: T) {
     close_after(move || drop(files));
 }
 
-/// What is closed so once it is dropped.
+/// Closed in this way once it is dropped.
 #[derive(Debug)]
 pub struct Closing<T: Send + 'static>(Option<T>);
 
@@ -173,7 +177,7 @@ pub fn be_orderly() {
     ORDERLY.store(true, Ordering::SeqCst);
 }
 
-/// What the engine looks at.
+/// The flag that the engine checks.
 pub fn stop() -> &'static AtomicBool {
     &STOP
 }
@@ -187,12 +191,12 @@ pub fn came() -> Option<i32> {
 }
 
 fn doomed() -> std::sync::MutexGuard<'static, Vec<(PathBuf, File)>> {
-    // A panic while it was held leaves a list of files, which is as good as any.
+    // A panic with the lock held leaves a list of files, which is still valid.
     DOOMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Creates a file that is removed when a signal or a panic ends the process. What was there before
-/// is somebody else's: it is neither opened nor, whatever comes, removed.
+/// Creates a file that is removed when a signal or a panic ends the process. An existing file
+/// belongs to somebody else: it is neither opened nor removed in any case.
 ///
 /// A signal that comes while the file is created waits until it is on the list.
 ///
@@ -217,14 +221,14 @@ pub fn remove(path: &Path) {
     }
 }
 
-/// Removes a file that we created, unless it has another name by now, or none: what took its name is
-/// somebody's.
+/// Removes a file that fathom created, unless it has another name by now, or none: a file that took
+/// its name belongs to somebody else.
 fn remove_ours(path: &Path, file: File) {
     let there = std::fs::symlink_metadata(path).ok().zip(file.metadata().ok());
     let same =
         |(one, other): &(Metadata, Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
     if there.as_ref().is_some_and(same) {
-        // There is nobody left to tell.
+        // There is no user left to inform.
         let _ = std::fs::remove_file(path);
     }
 }
@@ -242,7 +246,7 @@ pub fn remove_doomed() {
     remove_each(REMOVING);
 }
 
-/// Each on a thread of its own: one that hangs keeps no other from being removed.
+/// Each on a separate thread: one that hangs does not keep any other from being removed.
 fn remove_each(limit: Duration) {
     let (done, comes) = channel();
     let list: Vec<_> = doomed().drain(..).collect();

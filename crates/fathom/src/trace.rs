@@ -1,8 +1,8 @@
 //! The trace file: every I/O of a run as a line of a table, which any tool that reads CSV can read.
-//! It is written while the run goes on and never overwrites anything.
+//! It is written during the run and never overwrites anything.
 //!
-//! A trace that cannot be written any further does not end the measurement: what is missing is
-//! counted, and told at the end.
+//! A trace that cannot be written any further does not end the measurement: missing I/Os are
+//! counted, and reported at the end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::{journal, signals};
 
-/// The first line: what the columns are called. docs/trace.md says what they hold.
+/// The first line: the names of the columns. docs/trace.md describes them.
 pub const COLUMNS: &str = "trial,stream,worker,number,target,direction,offset_bytes,length_bytes,\
     start_ns,response_time_ns,service_time_ns,phase,moved_bytes,error,left_out_before\n";
 
-/// How much is written at once.
+/// The size of each write.
 const BUFFER: usize = 256 << 10;
-/// No line of numbers is as long.
+/// No line of numbers is this long.
 const LINE: usize = 512;
 
 /// An open trace file.
@@ -34,17 +34,17 @@ const LINE: usize = 512;
 pub struct TraceFile {
     path: PathBuf,
     file: File,
-    /// Whole lines that are not written yet, ...
+    /// Complete lines that are not written yet, ...
     buffer: Vec<u8>,
     /// ... and how many there are.
     buffered: u64,
-    /// The length up to which every line is whole.
+    /// The length up to which every line is complete.
     whole: u64,
     /// Lines in the file, but for the first one.
     lines: u64,
     /// Trials that were begun.
     trials: u32,
-    /// What keeps it from being written any further.
+    /// The error that keeps it from being written any further.
     failure: Option<io::Error>,
 }
 
@@ -54,7 +54,7 @@ pub struct TrialTrace<'a> {
     trace: &'a mut TraceFile,
     /// Its number.
     trial: u32,
-    /// The targets as they stand in a line.
+    /// The targets as text in a line.
     targets: Vec<String>,
     /// Lines that were in the file before.
     before: u64,
@@ -98,11 +98,11 @@ impl TraceFile {
         }
     }
 
-    /// Says where the trace is, once it is on the disk.
+    /// Reports the path of the trace, once it is on the disk.
     ///
     /// # Errors
     ///
-    /// When it could not be written to its end.
+    /// When it could not be written completely.
     pub fn close(&self) -> Result<String, Error> {
         let cause = match &self.failure {
             None => self.file.sync_all().err(),
@@ -125,7 +125,7 @@ impl TraceFile {
         }
     }
 
-    /// Writes what is not written yet. Says how many lines could not be.
+    /// Writes the remaining lines. Returns how many could not be written.
     fn flush(&mut self) -> u64 {
         let lines = std::mem::take(&mut self.buffered);
         let written = self.file.write_all(&self.buffer);
@@ -151,14 +151,14 @@ impl TraceFile {
 }
 
 impl Drop for TraceFile {
-    /// A trace without a line is worth nothing.
+    /// A trace without a line has no use.
     fn drop(&mut self) {
         signals::remove(&self.path);
     }
 }
 
 impl TrialTrace<'_> {
-    /// Ends the trial: what is in the file, and what is not.
+    /// Ends the trial: returns how many I/Os are in the file, and how many are not.
     pub fn end(self) -> Traced {
         let left_out = self.left_out + self.trace.flush();
         let ios = self.trace.lines - self.before;
@@ -242,7 +242,7 @@ fn word(out: &mut Vec<u8>, word: &str) {
     out.push(b',');
 }
 
-/// A number, or nothing where there is none.
+/// A number, or an empty field.
 fn known(out: &mut Vec<u8>, value: Option<u64>) {
     match value {
         Some(value) => number(out, value),

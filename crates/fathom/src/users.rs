@@ -1,5 +1,5 @@
-//! Who else uses what is written to: told before the first trial, and asked again before each that
-//! follows, because a sweep takes hours and somebody may have come.
+//! The other users of written targets: reported before the first trial, and checked again before
+//! each later one, because a sweep takes hours and another program may have come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,17 +14,17 @@ use fathom_engine::target::{self, OpenTarget, Overwrite};
 use crate::error::Error;
 use crate::{hanging, output};
 
-/// What was told, and when processes are looked through again.
+/// The reported users, and the time of the next search through processes.
 static TOLD: Mutex<UsersTold> = Mutex::new(UsersTold { users: BTreeSet::new(), next: None });
 
 struct UsersTold {
-    /// By the target's path and the process, so that nobody is told of twice.
+    /// By the target's path and the process, so that no user is reported twice.
     users: BTreeSet<(String, u32)>,
     next: Option<Instant>,
 }
 
-/// To look through all processes takes seconds where there are thousands. A pause of this many times as
-/// long, and at least of a second, lets it take at most a twentieth of a session of short trials.
+/// A search through all processes takes seconds if there are thousands. A pause of this many times
+/// as long, and at least of a second, limits it to a twentieth of a session of short trials.
 const PAUSE: u32 = 20;
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Overwritten {
 }
 
 impl Overwritten {
-    /// Of what was opened for these streams: for each a target for each of its regions.
+    /// For the targets of these streams: for each stream a target for each of its regions.
     pub fn of(
         facts: &[Target],
         (streams, opened): (&[Stream], &[Vec<OpenTarget>]),
@@ -61,13 +61,13 @@ impl Overwritten {
         Self(Arc::new(Files { targets, consent }))
     }
 
-    /// Looks whether somebody uses them now who forbids to write to them; and every now and then who
-    /// else has them open, to tell of those who have come.
+    /// Checks for users that forbid writing to them; and from time to time for other processes that
+    /// have them open, to report new ones.
     ///
     /// # Errors
     ///
-    /// When what others do with one forbids to write to it, as when a loop device shows it since, or
-    /// when one hangs.
+    /// When a use of one forbids writing to it, for example by a loop device that has shown it
+    /// since, or when one hangs.
     pub fn look_again(&self) -> Result<(), Error> {
         let Some((first, _)) = self.0.targets.first() else { return Ok(()) };
         let files = Arc::clone(&self.0);
@@ -84,8 +84,8 @@ impl Overwritten {
     }
 }
 
-/// Tells who else has targets open or locked that are to be written to: fathom may write under their
-/// feet.
+/// Reports the programs that have targets open or locked which are to be written to: fathom may
+/// overwrite the data that they use.
 pub fn tell(written: &[&Target]) {
     if written.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! Reads what fio wrote job by job, each only as large as one can be: a file may come from anywhere, and a
-//! few megabytes of JSON can be gigabytes of values.
+//! Reads fio's output job by job, each within a limit: a file may come from anywhere, and a few
+//! megabytes of JSON can be gigabytes of values.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// What a job may have, and what may stand beside the jobs. Every bucket of all distributions that fio
-/// has, of both directions and of trims, is a quarter of it.
+/// The limit of a job, and of the values beside the jobs. All buckets of all distributions of fio,
+/// of both directions and of trims, are a quarter of it.
 const VALUES_MAX: usize = 1 << 16;
-/// So many letters count as a value.
+/// This many letters count as a value.
 const LETTERS: usize = 16;
 
-/// What may still come.
+/// The rest of the limit.
 #[derive(Debug)]
 pub struct Limits {
     jobs: Cell<usize>,
@@ -22,12 +22,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No more than so many jobs.
+    /// At most this many jobs.
     pub fn new(jobs: usize) -> Self {
         Self { jobs: Cell::new(jobs), values: Cell::new(VALUES_MAX), exceeded: Cell::new(None) }
     }
 
-    /// What there was more of than there may be.
+    /// The limit that was exceeded.
     pub fn exceeded(&self) -> Option<&'static str> {
         self.exceeded.get()
     }
@@ -53,24 +53,24 @@ impl Limits {
     }
 }
 
-/// What was read of an output: what is beside its jobs, and what became of each job.
+/// The content of an output: the values beside its jobs, and the result of each job.
 #[derive(Debug)]
 pub struct Parts<J> {
-    /// What was asked for beside the jobs.
+    /// The requested values beside the jobs.
     pub beside: Map<String, Value>,
     /// The lists of jobs, by their names.
     pub jobs: Vec<(String, Vec<J>)>,
 }
 
-/// Reads an output: of what is beside the jobs only what is called one of these.
+/// Reads an output: of the values beside the jobs only those with one of these names.
 pub struct OutputSeed<'a, J> {
-    /// How lists of jobs are called.
+    /// The names of lists of jobs.
     pub lists: &'a [&'a str],
-    /// What is kept beside them.
+    /// The names of the values that are kept beside them.
     pub beside: &'a [&'a str],
-    /// What becomes of a job.
+    /// The conversion of a job.
     pub job: fn(&Value) -> J,
-    /// What may come.
+    /// The rest of the limits.
     pub limits: &'a Limits,
 }
 
@@ -106,7 +106,7 @@ impl<'de, J> Visitor<'de> for OutputSeed<'_, J> {
     }
 }
 
-/// A list of jobs, of which no two are whole in memory.
+/// A list of jobs, of which no two are in memory completely.
 struct Jobs<'a, J> {
     job: fn(&Value) -> J,
     limits: &'a Limits,
@@ -138,7 +138,7 @@ impl<'de, J> Visitor<'de> for Jobs<'_, J> {
     }
 }
 
-/// A value, whatever it is.
+/// A value of any kind.
 struct One<'a>(&'a Limits);
 
 impl<'de> DeserializeSeed<'de> for One<'_> {

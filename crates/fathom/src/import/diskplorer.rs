@@ -1,8 +1,8 @@
 //! The cells of a latency map among the jobs of fio, as Diskplorer names them:
 //! `job(r_idx=3,w_idx=2,write_bw=120943986,r_iops=40335)`. Its other jobs fill and probe the disk.
 //!
-//! A cell counts as carried by the rule of its chart script: both rates are no more than a share below
-//! those in its name. What fathom has exported says for itself how each of its cells is known.
+//! A cell counts as carried by the rule of Diskplorer's chart script: both rates are no more than a
+//! share below those in its name. An export of fathom itself says how each of its cells is known.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::fio::Job;
 /// The percentiles of Diskplorer's charts.
 const QUANTILES: [Quantile; 4] = [Quantile(0.5), Quantile(0.95), Quantile(0.99), Quantile(0.999)];
 
-/// No map has more steps: a typing error is not answered by taking all memory.
+/// No map has more steps: a typing error must not take all memory.
 const STEPS_MAX: u32 = 1000;
 
 /// A cell's place and loads.
@@ -34,7 +34,7 @@ struct CellName {
 }
 
 impl CellName {
-    /// What a job's name says; none if it is no cell's.
+    /// The content of a job's name; none if it is not a cell's.
     fn of(job: &Job) -> Option<Self> {
         let mut rest = job.name.as_str();
         let mut next = |before: &str| -> Option<f64> {
@@ -59,7 +59,7 @@ impl CellName {
     }
 }
 
-/// The map that the jobs are the cells of, and what it says in words; none if no job is a cell.
+/// The map whose cells the jobs are, and its description in words; none if no job is a cell.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64)
     let kind = told.and_then(|told| kind(told.get("kind")?.as_str()?)).unwrap_or_else(|| {
         let rate = reads.and_then(|flow| flow.iops).unwrap_or(0.0);
         let bandwidth = writes.and_then(|flow| flow.bandwidth_bytes).unwrap_or(0.0);
-        // As the chart script compares them.
+        // By the comparison of the chart script.
         let least = 1.0 - allowed_error;
         match bandwidth.floor() < least * named.bandwidth || rate.floor() < least * named.rate {
             true => CellKind::Overloaded,
@@ -152,7 +152,7 @@ fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64)
     let time = |quantile: &Quantile| -> Option<Estimate> {
         let times = &reads?.service_time;
         let value = match told {
-            // It has withheld what there were too few samples for.
+            // It has withheld quantiles with too few samples.
             Some(_) if withheld.contains(&quantile.0) => None,
             Some(_) => {
                 let same = |told: &&(f64, f64)| (told.0 - quantile.0).abs() < 1e-9;
@@ -172,7 +172,7 @@ fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64)
     }
 }
 
-/// How a cell is known, by the name that fathom gives it.
+/// How a cell is known, by fathom's name for it.
 fn kind(name: &str) -> Option<CellKind> {
     Some(match name {
         "measured" => CellKind::Measured,

@@ -1,7 +1,7 @@
-//! What fio prints with `--output-format=json` or `json+`, of its versions 2 and 3.
+//! The output of fio with `--output-format=json` or `json+`, of its versions 2 and 3.
 //!
-//! Times are in nanoseconds (`clat_ns`), and in microseconds (`clat`) before fio 3. What a run does
-//! not have fio prints as zeros: a direction without an I/O is left out, and so is a time without a
+//! Times are in nanoseconds (`clat_ns`), and in microseconds (`clat`) before fio 3. fio prints
+//! missing values as zeros: a direction without an I/O is left out, and so is a time without a
 //! value.
 
 use std::collections::BTreeMap;
@@ -13,28 +13,28 @@ use serde_json::Value;
 
 use super::bounded::{self, Limits};
 
-/// What to do about anything else.
+/// The remedy for any other content.
 const NAME_ONE: &str = "name what `fio --output-format=json` wrote, or a result of Diskplorer";
 
-/// The most letters that the options of all jobs together have of those that all of them have.
+/// The most letters that the common options of all jobs may have together, over all jobs.
 const GLOBAL_MAX: usize = 64 << 20;
 
 /// An output of fio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// "fio-3.33"; none where it does not say.
+    /// "fio-3.33"; none if it is missing.
     pub version: Option<String>,
-    /// When it ran, in its own words.
+    /// The time of the run, in its own words.
     pub time: Option<String>,
     /// Options of all jobs.
     global: BTreeMap<String, String>,
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// What fathom told beside it, if it wrote it.
+    /// fathom's additional data, if fathom wrote it.
     pub told: Option<Value>,
 }
 
-/// A job as fio tells it.
+/// A job in fio's output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Its name.
@@ -42,15 +42,15 @@ pub struct Job {
     /// Its own options.
     options: BTreeMap<String, String>,
     error: Option<i64>,
-    /// What it did, in each direction in which it did anything.
+    /// Its I/Os, in each direction in which it did any.
     pub flows: Vec<JobFlow>,
-    /// What fathom told beside it, if it wrote it.
+    /// fathom's additional data, if fathom wrote it.
     pub told: Option<Value>,
 }
 
 impl Output {
-    /// Reads the text of the file with this name, from its first brace on: fio may complain before. It
-    /// may have no more than so many jobs.
+    /// Reads the text of the file with this name, from its first brace on: fio may print warnings
+    /// before. It may have at most this many jobs.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Output {
         let json = text.get(start..).filter(|json| !json.is_empty()).ok_or_else(other)?;
         let limits = Limits::new(most);
         let seed = bounded::OutputSeed {
-            // Of a server fio tells its clients.
+            // For a server, fio lists its clients.
             lists: &["jobs", "client_stats"],
             beside: &["fio version", "time", "global options", "fathom"],
             job: Job::of,
@@ -110,7 +110,7 @@ impl Output {
         names.flat_map(|names| names.split(':')).filter(|n| !n.is_empty()).map(Into::into).collect()
     }
 
-    /// The jobs as the document has them.
+    /// The jobs for the document.
     pub fn described(&self) -> impl Iterator<Item = document::Job> + '_ {
         self.jobs.iter().map(|job| {
             let mut options = self.global.clone();
@@ -134,7 +134,7 @@ impl Job {
         }
     }
 
-    /// What it did in a direction.
+    /// Its I/Os in a direction.
     pub fn flow(&self, direction: IoDirection) -> Option<&JobFlow> {
         self.flows.iter().find(|flow| flow.direction == direction)
     }
@@ -149,7 +149,7 @@ fn options(value: Option<&Value>) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// A number that is one, however it is written.
+/// A number, in any notation.
 fn number(value: Option<&Value>) -> Option<f64> {
     let number = match value? {
         Value::Number(number) => number.as_f64(),
@@ -163,11 +163,11 @@ fn whole(value: Option<&Value>) -> Option<u64> {
     number(value).map(|number| number.round() as u64)
 }
 
-/// What was done in a direction; none where nothing was.
+/// The I/Os in a direction; none if there were none.
 fn flow(value: &Value, direction: IoDirection) -> Option<JobFlow> {
     let get = |name: &str| value.get(name);
     let milliseconds = number(get("runtime")).filter(|ms| *ms > 0.0);
-    // Before fio 3 there were KiB alone.
+    // Before fio 3 there were only KiB.
     let kib = || number(get("bw")).map(|kib| kib * 1024.0);
     let (nanoseconds, microseconds) = (get("clat_ns"), get("clat"));
     let times = match (nanoseconds, microseconds) {
@@ -188,7 +188,7 @@ fn flow(value: &Value, direction: IoDirection) -> Option<JobFlow> {
     (did_any || !flow.service_time.quantiles.is_empty()).then_some(flow)
 }
 
-/// A time with its unit in nanoseconds. Where there was no value there is nothing to tell.
+/// A time with its unit in nanoseconds. A missing value is left out.
 fn times(value: &Value, unit: f64) -> JobTimes {
     let get = |name: &str| value.get(name);
     let time = |name: &str| number(get(name)).map(|time| time * unit);

@@ -1,7 +1,7 @@
-//! Results of other programs, read into what fathom's own reports are made from.
+//! Results of other programs, converted into the input of fathom's own reports.
 //!
-//! What such a result does not tell stays unknown: there are no trials, no verdicts and no
-//! half-widths, because nothing here was measured by fathom.
+//! Figures that such a result does not contain stay unknown: there are no trials, no verdicts and
+//! no half-widths, because fathom did not measure it.
 
 mod bounded;
 mod diskplorer;

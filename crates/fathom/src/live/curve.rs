@@ -12,21 +12,21 @@ use super::grouped;
 const ROWS: usize = 8;
 /// The most columns for the name of a row.
 const NAME: usize = 28;
-/// From nothing to the highest.
+/// From zero to the highest.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is drawn.
+/// The content of the picture.
 #[derive(Debug)]
 pub struct Curve {
     /// The axis that runs from left to right, by its place.
     along: usize,
-    /// Its name in the trials so far; what was asked for has one of its own.
+    /// Its name in the trials so far; a requested axis has its own.
     axis: String,
-    /// What its values are to be, where that is known, with its name.
+    /// The expected values, if they are known, with its name.
     foreseen: (String, Vec<String>),
-    /// Its values, in their order; those that nobody foresaw come in where they lie.
+    /// Its values, in their order; unexpected ones are inserted at their place.
     columns: Vec<Column>,
-    /// Whether bytes tell more than I/Os.
+    /// Whether bytes are more meaningful than I/Os.
     bytes: bool,
     rows: Vec<Row>,
 }
@@ -46,7 +46,7 @@ struct Row {
 }
 
 impl Curve {
-    /// Nothing yet. The longest axis of numbers runs from left to right.
+    /// An empty picture. The longest axis of numbers runs from left to right.
     pub fn new(described: &Experiment) -> Self {
         let axes = described.axes.iter().enumerate();
         let longest = axes.max_by_key(|(place, axis)| {
@@ -65,7 +65,7 @@ impl Curve {
         }
     }
 
-    /// Adds a trial. What has no place on an axis is no part of the curve.
+    /// Adds a trial. A trial without a place on an axis is not a part of the curve.
     pub fn add(&mut self, trial: &Trial) {
         let coordinates = &trial.place.coordinates;
         let Some(own) = coordinates.get(self.along) else { return };
@@ -96,7 +96,8 @@ impl Curve {
         self.rows.push(row);
     }
 
-    /// Begins anew along another axis: what comes after rounds has nothing to do with their numbers.
+    /// Begins again along another axis: points after rounds have nothing to do with the rounds'
+    /// numbers.
     fn turn_to(&mut self, axis: &str) {
         axis.clone_into(&mut self.axis);
         self.rows.clear();
@@ -119,7 +120,7 @@ impl Curve {
         place
     }
 
-    /// The rows, each ending with a newline, in so many columns; nothing before the first trial.
+    /// The rows, each ending with a newline, in this many columns; empty before the first trial.
     pub fn draw(&self, width: usize) -> String {
         let best = |row: &Row| {
             let means = row.sums.iter().map(|&(sum, n)| sum / f64::from(n.max(1)));
@@ -134,7 +135,7 @@ impl Curve {
         let name_width = longest.min(NAME);
         let room = width.saturating_sub(name_width + 2 + 28).max(1);
         let cell = (room / self.columns.len().max(1)).clamp(1, 3);
-        // What came last is seen even where not all fits, as of the rounds of a day.
+        // The latest ones are visible even if not all fit, for example the rounds of a day.
         let is_known = |row: &Row| row.sums.iter().rposition(|&(_, n)| n > 0);
         let last = self.rows.iter().filter_map(is_known).max().unwrap_or(0);
         let first = (last + 1).saturating_sub(room);

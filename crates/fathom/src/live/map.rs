@@ -5,7 +5,7 @@ use fathom_core::experiment::{Conclusion, Found, Planned};
 use fathom_report::document::{Experiment, MapFound};
 use fathom_report::terminal::{self, Style};
 
-/// Whether an experiment is drawn so: a latency map, whatever study it is of.
+/// Whether an experiment is drawn in this way: a latency map, of any study.
 pub fn is_one(described: &Experiment) -> bool {
     [WRITES, READS].iter().all(|name| described.axes.iter().any(|axis| axis.name == **name))
 }
@@ -13,7 +13,7 @@ pub fn is_one(described: &Experiment) -> bool {
 /// Lines that the step and its bar take, and one that stays free.
 const BELOW: usize = 4;
 
-/// What is drawn.
+/// The content of the picture.
 #[derive(Debug, Default)]
 pub struct MapSoFar {
     found: Option<MapFound>,
@@ -22,7 +22,7 @@ pub struct MapSoFar {
 }
 
 impl MapSoFar {
-    /// What is known now, and what runs next.
+    /// The present knowledge, and the next cell.
     pub fn take(&mut self, planned: &Planned, so_far: Conclusion) {
         let Some(Found::Map(found)) = &so_far.found else { return };
         let value = |nth: usize| planned.place.coordinates.get(nth).and_then(|one| one.value);

@@ -1,5 +1,5 @@
-//! What is shown while it works, on stderr: two lines that redraw themselves on a terminal, plain
-//! lines elsewhere. Never measures anything itself.
+//! The live view on stderr: two lines that redraw themselves on a terminal, plain lines elsewhere.
+//! Never measures anything itself.
 
 mod curve;
 mod map;
@@ -27,15 +27,15 @@ const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 pub struct Live {
     steps: usize,
     step: usize,
-    /// Whether the current step may be done long before its time.
+    /// Whether the current step may end long before its time.
     pub open_ended: bool,
-    /// What the steps after the current one will take.
+    /// The time of the steps after the current one.
     after: Span,
-    /// Of an experiment, which decides as it goes.
+    /// For an experiment, which decides as it runs.
     curve: Option<Curve>,
-    /// What is drawn instead, once a latency map has a cell.
+    /// The alternative picture, once a latency map has a cell.
     map: Option<MapSoFar>,
-    /// The most steps that there can be.
+    /// The largest possible number of steps.
     at_most: usize,
     kind: LiveForm,
 }
@@ -46,12 +46,12 @@ enum LiveForm {
     Plain {
         last: Instant,
     },
-    /// Nobody is to see it.
+    /// Not shown.
     Silent,
 }
 
 impl Live {
-    /// A view of so many steps that take so long together.
+    /// A view of this many steps that take this long together.
     pub fn new(steps: usize, time: Span) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let kind = if output::tells_only_warnings() {
@@ -88,12 +88,12 @@ impl Live {
         live
     }
 
-    /// So many steps were done before it was interrupted.
+    /// This many steps were done before it was interrupted.
     pub fn resumed(&mut self, steps: usize) {
         self.step = steps;
     }
 
-    /// So much is ahead, the step that begins now included. Only an experiment can change its mind.
+    /// This much is ahead, including the step that begins now. Only an experiment can change this.
     pub fn ahead(&mut self, forecast: &Forecast) {
         if self.curve.is_some() {
             self.steps = self.step + forecast.points as usize;
@@ -102,7 +102,7 @@ impl Live {
         }
     }
 
-    /// This is about to run, and this is what there is so far, if it is to be drawn.
+    /// This is about to run, and these are the results so far, if they are to be drawn.
     pub fn about_to_run(&mut self, planned: &Planned, so_far: &dyn Fn() -> Conclusion) {
         if let (Some(map), LiveForm::Terminal(_)) = (&mut self.map, &self.kind) {
             map.take(planned, so_far());
@@ -111,18 +111,18 @@ impl Live {
 
     /// A trial has ended, and becomes a point of the curve.
     pub fn tried(&mut self, trial: &Trial) {
-        // What a map's probes did is no curve: writes, then reads, each by itself.
+        // The probes of a map are not a curve: writes, then reads, each by itself.
         if let (Some(curve), None) = (&mut self.curve, &self.map) {
             curve.add(trial);
         }
     }
 
-    /// Something has to be done before the first step.
+    /// There is work before the first step.
     pub fn preparation(&mut self, name: &str) {
         self.begin(name.to_owned());
     }
 
-    /// A step begins, and will take so long.
+    /// A step begins, and will take this long.
     pub fn step(&mut self, name: &str, time: Span) {
         self.step += 1;
         self.after = self.after - time;
@@ -186,14 +186,14 @@ impl Live {
         self.show((whole - left).0, whole.0, "cool-down", Some(left + self.after));
     }
 
-    /// The targets are left alone for so much longer, of all of a rest, before a point that takes so
-    /// much.
+    /// The targets rest for this much longer, of the whole rest, before a point that takes this
+    /// long.
     pub fn rest(&mut self, left: Span, whole: Span, point: Span) {
         let all = left + point + self.after;
         self.show((whole - left).0, whole.0, "the targets rest", Some(all));
     }
 
-    /// So much of the data is written.
+    /// This much of the data is written.
     pub fn written(
         &mut self,
         written: Bytes,
@@ -223,7 +223,7 @@ impl Live {
         }
     }
 
-    /// The step is done; this is what came out, in a few words.
+    /// The step is done; this is its result, in a few words.
     pub fn done(&mut self, outcome: &str) {
         match &mut self.kind {
             LiveForm::Terminal(bar) => {
@@ -262,7 +262,7 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     format!("{}/s", Bytes(bytes_per_second.max(0.0) as u64))
 }
 
-/// A time to go: "under 1 s", "5 s", "1:05 min", "2:00:00 h".
+/// A remaining time: "under 1 s", "5 s", "1:05 min", "2:00:00 h".
 pub fn clock(left: Span) -> String {
     if left > Span(0) && left < Span::from_secs(1) {
         return "under 1 s".to_owned();

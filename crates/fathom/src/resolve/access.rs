@@ -1,5 +1,5 @@
-//! What was typed of how data reaches the targets becomes what it means: contradictions and options
-//! without an effect are refused here.
+//! Turns the typed options about access into their meaning: contradictions and options without an
+//! effect are refused here.
 
 use fathom_core::Bytes;
 use fathom_core::facts::Target;
@@ -10,7 +10,7 @@ use crate::cli::options::AccessArgs;
 use crate::cli::values::Backend;
 use crate::error::Error;
 
-/// How the data of a stream reaches its targets, given whether it writes.
+/// The access of a stream to its targets, given whether it writes.
 ///
 /// # Errors
 ///
@@ -30,8 +30,8 @@ pub fn settle(typed: &AccessArgs, writes: bool) -> Result<Access, Error> {
     })
 }
 
-/// Refuses an access that a target of the stream has no way for: with direct I/O distances have to be
-/// multiples of what the target needs.
+/// Refuses an access that a target of the stream does not support: with direct I/O distances have
+/// to be multiples of the target's alignment.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ fn atomic(typed: &AccessArgs, writes: bool) -> Result<bool, Error> {
     }
 }
 
-/// Refuses atomic writes that a target does not allow, or that would lie across two of its places.
+/// Refuses atomic writes that a target does not allow, or that would cross one of its boundaries.
 fn allows_atomic(kind: &Kind, target: &Target, region: &Region) -> Result<(), Error> {
     let refuse = |problem: String, remedy: String| Err(Error::option("--atomic", problem, remedy));
     if let Some(namespace) = &target.namespace {
@@ -168,7 +168,7 @@ fn allows_atomic(kind: &Kind, target: &Target, region: &Region) -> Result<(), Er
     Ok(())
 }
 
-/// Refuses what is said of the page cache where it is not in between.
+/// Refuses options about the page cache if it is not used.
 fn of_the_page_cache(typed: &AccessArgs) -> Result<(), Error> {
     let asked = [("--fadvise", typed.fadvise.is_some()), ("--dontcache", typed.dontcache)];
     match asked.iter().find(|(_, asked)| *asked && !typed.buffered && !typed.mmap) {
@@ -181,7 +181,7 @@ fn of_the_page_cache(typed: &AccessArgs) -> Result<(), Error> {
     }
 }
 
-/// Refuses what only system calls can do where I/Os are copies.
+/// Refuses options that only system calls support if I/Os are copies.
 fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
     if !typed.mmap {
         return Ok(());
@@ -220,8 +220,8 @@ fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
     }
 }
 
-/// Refuses what only io_uring can do where something else is to carry the I/Os, and polling where
-/// nothing is to be polled.
+/// Refuses options that only io_uring supports if another backend is requested, and polling if
+/// there is nothing to poll.
 fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
     let typed = [("--polled", access.polled), ("--sqpoll", access.sqpoll.is_some())];
     let Some((option, _)) = typed.iter().find(|(_, typed)| *typed) else { return Ok(()) };
@@ -242,8 +242,8 @@ fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses what means nothing to a simulated device. What says when a write is durable has its meaning
-/// there: it is when it completes, whatever the mode.
+/// Refuses options without a meaning for a simulated device. The sync mode has a meaning there: a
+/// write is durable when it completes, in any mode.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What may be written to: what a user has to say, and what has no effect.
+//! The consent to writes: the options that a user has to give, and those without an effect.
 
 use fathom_core::facts::{Target, TargetKind};
 use fathom_core::typed_path;
@@ -9,11 +9,11 @@ use crate::cli::described::Described;
 use crate::cli::options::Consent;
 use crate::error::Error;
 
-/// Allows a spec to write what the user consents to.
+/// Allows a spec to write to the targets that the user consents to.
 ///
 /// # Errors
 ///
-/// When it writes what the user does not, or the consent has no effect.
+/// When it writes without consent, or the consent has no effect.
 pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
     let written: Vec<u32> = spec
         .streams()
@@ -29,8 +29,8 @@ pub fn permit(spec: Spec, described: &Described) -> Result<Spec, Error> {
     Ok(Spec { consent, ..spec })
 }
 
-/// The same for who wants to show first what there is to consent to: what would be refused comes
-/// beside it, and nothing is allowed then.
+/// The same for a caller that first shows what needs consent: it gets the refusal as a value, and
+/// nothing is allowed then.
 pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
     match permit(spec.clone(), described) {
         Ok(spec) => (spec, None),
@@ -38,7 +38,7 @@ pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
     }
 }
 
-/// A simulated device has nothing that could be overwritten.
+/// A simulated device has no data to overwrite.
 pub(super) fn no_consent_in_simulation(described: &Described) -> Result<(), Error> {
     let typed = [
         ("--overwrite", described.consent.overwrite),
@@ -52,12 +52,12 @@ pub(super) fn no_consent_in_simulation(described: &Described) -> Result<(), Erro
     }
 }
 
-/// What may be written to, given which targets are written and which were found in a folder: these
-/// are many, and nobody has seen their names, so that the folder's own has to be repeated.
+/// The consent, given which targets are written and which were found in a folder: there are many of
+/// these, and the user has not seen their names, so that the folder's own name has to be repeated.
 ///
 /// # Errors
 ///
-/// When writes were asked for and not allowed, or allowed and not asked for.
+/// When writes were requested without consent, or the consent has no effect.
 pub fn permission<'a>(
     typed: &Consent,
     written: impl Fn(u32) -> bool,
@@ -94,7 +94,7 @@ pub fn permission<'a>(
     let destroys_all = |folder: &str| typed.named().any(|(_, name)| names_folder(name, folder));
     let allowed = |place, target: &Target| match folder_of(place) {
         Some(folder) => destroys_all(folder) || destroys(target),
-        // Of a device the engine says what is on it as it refuses.
+        // For a device the engine's refusal names its content.
         None => typed.overwrite || is_device(target) || destroys(target),
     };
     let refused = places().find(|(place, one)| written(*place) && !allowed(*place, one));
@@ -122,17 +122,17 @@ pub fn permission<'a>(
     }
 }
 
-/// Whether it is a device of the machine's, which is written to only where its own name is repeated.
+/// Whether it is a device of the machine, which is written to only if its own name is repeated.
 pub fn is_device(target: &Target) -> bool {
     matches!(target.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric)
 }
 
-/// Whether a name that was typed is a target's, or where it lies.
+/// Whether a typed name is a target's, or its path.
 fn names(typed: &str, target: &Target) -> bool {
     typed == target.name || typed == target.path
 }
 
-/// The same of a folder.
+/// The same for a folder.
 fn names_folder(typed: &str, folder: &str) -> bool {
     let lies = || std::fs::canonicalize(folder).is_ok_and(|path| path.as_os_str() == typed);
     typed == folder || lies()

@@ -1,5 +1,5 @@
-//! The CPUs that a stream's workers are tied to: what was typed, as numbers of CPUs of this machine
-//! that the process may use. Pure.
+//! The CPUs to which a stream's workers are tied: the typed list, as numbers of CPUs of this
+//! machine that the process may use. Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 ///
 /// # Errors
 ///
-/// When one is not there or may not be used, or it is not known which are meant.
+/// When one does not exist or may not be used, or the list cannot be determined.
 pub fn cpus(
     load: &LoadArgs,
     targets: &[Target],
@@ -35,7 +35,7 @@ pub fn cpus(
         Cpus::Device => {
             let mut nodes = device_nodes(targets, regions);
             if nodes.is_empty() {
-                // Where there is but one, everything is at it.
+                // If there is but one node, everything is attached to it.
                 nodes = known_nodes(places).filter(|nodes| nodes.len() == 1).unwrap_or_default();
             }
             match nodes.is_empty() {
@@ -65,7 +65,7 @@ fn listed(list: &[u32], places: &[CpuPlace]) -> Result<Vec<u32>, Error> {
     }
 }
 
-/// Numbers in rising order as people write them: "0-3, 8".
+/// Numbers in rising order as text: "0-3, 8".
 fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -98,7 +98,7 @@ fn of_nodes(nodes: &[u32], places: &[CpuPlace], option: String) -> Result<Vec<u3
     Ok(cores_first(&near))
 }
 
-/// The NUMA nodes of the CPUs that may be used, in rising order; none if one of them does not tell.
+/// The NUMA nodes of the usable CPUs, in rising order; none if the node of one of them is unknown.
 fn known_nodes(places: &[CpuPlace]) -> Option<Vec<u32>> {
     let mut known: Vec<u32> = places.iter().map(|place| place.node).collect::<Option<_>>()?;
     known.sort_unstable();
@@ -115,7 +115,8 @@ fn device_nodes(targets: &[Target], regions: &[Region]) -> Vec<u32> {
     nodes
 }
 
-/// The first CPU of each core, then the second of each. One that does not tell its core has it alone.
+/// The first CPU of each core, then the second of each. A CPU with an unknown core counts as a
+/// separate core.
 pub fn cores_first(places: &[CpuPlace]) -> Vec<u32> {
     let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     in_order(places, |place| {
@@ -125,7 +126,7 @@ pub fn cores_first(places: &[CpuPlace]) -> Vec<u32> {
 
 /// The first CPU of each node, then the second of each.
 fn alternating(places: &[CpuPlace]) -> Vec<u32> {
-    // Of each node the cores come before their siblings.
+    // In each node the cores come before their siblings.
     let order = cores_first(places);
     let place = |cpu: &u32| places.iter().find(|place| place.number == *cpu).copied();
     let sorted: Vec<CpuPlace> = order.iter().filter_map(place).collect();
@@ -133,7 +134,7 @@ fn alternating(places: &[CpuPlace]) -> Vec<u32> {
     in_order(&sorted, |place| count(seen.entry(place.node).or_default()))
 }
 
-/// What was counted before this one.
+/// The number of those before this one.
 fn count(seen: &mut u32) -> u32 {
     *seen += 1;
     *seen - 1
@@ -147,9 +148,9 @@ fn in_order(places: &[CpuPlace], rank: impl FnMut(&CpuPlace) -> u32) -> Vec<u32>
     ranked.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Has streams that name the same CPUs take them in turn together: the workers of the second stream go
-/// on where those of the first one have ended, so that none is crowded while others are free. Where it
-/// was said which number a stream's first worker has, that is its turn.
+/// Makes streams that name the same CPUs share one sequence of them: the workers of the second
+/// stream get the CPUs after those of the first, so that none is crowded while others are free. If
+/// a stream's first worker has a given number, that is its place in the sequence.
 pub fn take_turns(streams: &mut [Stream], first_workers: impl IntoIterator<Item = Option<u32>>) {
     let mut taken: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
     let tied = streams.iter_mut().zip(first_workers);
@@ -163,7 +164,7 @@ pub fn take_turns(streams: &mut [Stream], first_workers: impl IntoIterator<Item 
     }
 }
 
-/// Refuses real-time workers that would have to share a CPU: each keeps it from the others.
+/// Refuses real-time workers that would have to share a CPU: each would keep the other off it.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! What was described becomes what it means for these targets on this machine, whoever described it:
-//! options, a workload file, or another tool's words. Pure: every setting that contradicts another one
-//! or would have no effect is refused here, before anything is opened.
+//! Turns a description into its meaning for these targets on this machine, for every front end:
+//! options, a workload file, or another tool's words. Pure: every setting that contradicts another
+//! one or would have no effect is refused here, before anything is opened.
 //!
-//! Refusals call a setting by its option (`--queue-depth`). A front end whose users know it by
-//! another name puts that in its place.
+//! Refusals call a setting by its option (`--queue-depth`). A front end with other names replaces
+//! that.
 
 mod access;
 pub mod consent;

@@ -1,5 +1,5 @@
-//! What sets the pace of a stream's I/Os: how many are in flight, the rate at which they start, and
-//! how the loop rests.
+//! The pace of a stream's I/Os: how many are in flight, the rate at which they start, and how the
+//! loop rests.
 
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{
@@ -16,16 +16,16 @@ use crate::cli::values::Depth;
 use crate::error::Error;
 use crate::limits::{MOST, MOST_DUE, RATES};
 
-/// Queue depth of a closed loop unless told otherwise.
+/// The default queue depth of a closed loop.
 const DEFAULT_DEPTH: u32 = 32;
 
-/// The most in flight of an open loop unless told otherwise ...
+/// The default for the most in flight in an open loop ...
 const DEFAULT_DEPTH_OPEN: u32 = 1024;
 
-/// ... and the memory that this may take.
+/// ... and the largest memory for them.
 const DEFAULT_BUFFERS: Bytes = Bytes(256 * Bytes::MIB);
 
-/// What sets the pace of a stream with this load, for the times that it has load in.
+/// The pace of a stream with this load, for the times in which it has load.
 pub(super) fn pacing(
     args: &StreamArgs,
     spread: (u32, u64),
@@ -92,7 +92,7 @@ fn queue_depth(
     }
 }
 
-/// What an open loop offers, before any rests; nothing in a closed loop.
+/// The offered load of an open loop, before any rests; none in a closed loop.
 fn offered_load(load: &LoadArgs, targets: u32, sizes: &BlockSizes) -> Option<OfferedLoad> {
     let (workers, targets) = (workers(load, targets), u64::from(targets));
     let shares = Shares { workers, targets, block: sizes.mean(load.read_share) };
@@ -102,8 +102,8 @@ fn offered_load(load: &LoadArgs, targets: u32, sizes: &BlockSizes) -> Option<Off
     })
 }
 
-/// Refuses a load that no clock can offer, or that is more than can be counted, and a course that
-/// the window has no room for.
+/// Refuses a load that no clock can offer, or that cannot be counted, and a course that does not
+/// fit the window.
 fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result<(), Error> {
     let refuse = |problem, remedy: &str| Err(Error::option("--rate", problem, remedy));
     let mean = load.mean(times.window);
@@ -111,7 +111,7 @@ fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result
         OfferedLoad::Steady(rate) | OfferedLoad::Bursts { rate, .. } => (None, Vec::from([*rate])),
         OfferedLoad::Course(course) => {
             let stages = course.stages().iter().flat_map(|stage| [stage.begins, stage.ends]);
-            // A stage may have no load, and the mean of a course may be any.
+            // A stage may have no load, and the mean of a course may have any value.
             (Some(course), stages.filter(|rate| rate.0 > 0.0).collect())
         }
     };
@@ -149,7 +149,7 @@ fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result
     Ok(())
 }
 
-/// How a closed loop rests.
+/// The rests of a closed loop.
 fn rests(load: &LoadArgs) -> Result<Rests, Error> {
     let typed = [("--think-time", load.think_time), ("--burst", load.burst)];
     let mut typed = typed.into_iter().filter_map(|(option, rests)| Some((option, rests?)));
@@ -172,7 +172,7 @@ fn rests(load: &LoadArgs) -> Result<Rests, Error> {
     }
 }
 
-/// How an open loop rests: by its schedule alone.
+/// The rests of an open loop: by its schedule alone.
 fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
     let Rests::Bursts { ios, rest, from } = rests else { return Ok(rests) };
     let refuse = |problem: &str, remedy: String| Err(Error::option("--burst", problem, remedy));
@@ -200,7 +200,7 @@ fn rests_between_bursts(load: &LoadArgs, rests: Rests) -> Result<Rests, Error> {
     }
 }
 
-/// Refuses rests in which more falls due than a burst holds: the rate could not be kept.
+/// Refuses rests in which more I/Os fall due than a burst holds: the rate could not be kept.
 pub(super) fn rests_fit(stream: &Stream) -> Result<(), Error> {
     let Loop::Open { load: OfferedLoad::Bursts { rate, ios, rest }, .. } = stream.pacing.pace
     else {
@@ -208,7 +208,7 @@ pub(super) fn rests_fit(stream: &Stream) -> Result<(), Error> {
     };
     let each = rate.0 / f64::from(worker_count(stream));
     let takes = Span((f64::from(ios) / each * 1e9) as u64);
-    // Rounding is no reason to refuse a rest that is just as long.
+    // Rounding must not refuse a rest that is exactly as long.
     if rest.0 <= takes.0 + 1 {
         return Ok(());
     }

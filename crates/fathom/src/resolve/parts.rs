@@ -1,4 +1,4 @@
-//! The parts of a stream whose I/Os are not all alike, and what is true of all of them together.
+//! The parts of a stream whose I/Os are not all alike, and their common properties.
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{Ios, Kind, Part, Stream};
@@ -9,12 +9,12 @@ use crate::cli::parts::PartArg;
 use crate::cli::values::Sizes;
 use crate::error::Error;
 
-/// The parts of a stream, and the stream with what is true of all of them together; nothing where all
-/// its I/Os are alike.
+/// The parts of a stream, and the stream with their common properties; none if all its I/Os are
+/// alike.
 ///
 /// # Errors
 ///
-/// When the shares do not make a whole, or an option does not go with parts.
+/// When the shares do not add up, or an option cannot be combined with parts.
 pub fn settle(args: &StreamArgs) -> Result<Option<(StreamArgs, Vec<Part>)>, Error> {
     let load = &args.load;
     if load.part.is_empty() {
@@ -50,7 +50,7 @@ pub fn settle(args: &StreamArgs) -> Result<Option<(StreamArgs, Vec<Part>)>, Erro
     Ok(Some((together, parts)))
 }
 
-/// Refuses shares that do not make 100 %, and shares beside weights.
+/// Refuses shares that do not add up to 100 %, and shares together with weights.
 fn whole(parts: &[PartArg]) -> Result<(), Error> {
     let percents = parts.iter().filter(|part| part.is_percent).count();
     if percents > 0 && percents < parts.len() {
@@ -71,7 +71,7 @@ fn whole(parts: &[PartArg]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the I/Os of a part are like, in a stream that says the rest.
+/// The I/Os of a part, with the stream's settings for the rest.
 fn kind(part: &PartArg, stream: &StreamArgs) -> Result<Kind, Error> {
     let mut own = stream.clone();
     let load = &mut own.load;
@@ -80,7 +80,7 @@ fn kind(part: &PartArg, stream: &StreamArgs) -> Result<Kind, Error> {
         load.block_size = sizes.clone();
         load.write_block_size = None;
     }
-    // The stream may have a size for writes although this part has none, or nothing else.
+    // The stream may have a block size for writes that this part does not have.
     if load.read_share == 1.0 {
         load.write_block_size = None;
     } else if load.read_share == 0.0

@@ -1,4 +1,4 @@
-//! Where the I/Os of a stream go within its regions, and how large they are.
+//! The places of a stream's I/Os within its regions, and their sizes.
 
 use fathom_core::Bytes;
 use fathom_core::spec::{BlockSizes, Kind, Pattern, Sequence, Starts, Stream, check_pattern};
@@ -8,7 +8,7 @@ use crate::cli::options::LoadArgs;
 use crate::error::Error;
 use crate::limits::LARGEST_BLOCK;
 
-/// The pattern that was typed, with what other options say about it.
+/// The typed pattern, with the other options about it.
 pub(super) fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
     match (load.no_repeat, load.start_distance, &load.pattern) {
         (true, _, pattern) if *pattern != Pattern::RANDOM => Err(Error::option(
@@ -42,12 +42,12 @@ pub(super) fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
     }
 }
 
-/// Refuses a pattern that the rest of the stream leaves no room for.
+/// Refuses a pattern that contradicts the rest of the stream.
 pub(super) fn fits_pattern(stream: &Stream) -> Result<(), Error> {
     Ok(check_pattern(stream)?)
 }
 
-/// The block sizes that were typed, for both directions.
+/// The typed block sizes, for both directions.
 pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
     let load = &args.load;
     let reads = ("--block-size", &load.block_size);
@@ -84,7 +84,7 @@ pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
     Ok(BlockSizes::weighted(&reads.1.0, &writes.1.0))
 }
 
-/// Refuses a block that is none, or that the kernel would cut.
+/// Refuses a block of size zero, or one that the kernel would split.
 fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
     if size != Bytes(0) && size <= LARGEST_BLOCK {
         return Ok(());
@@ -96,7 +96,7 @@ fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
     ))
 }
 
-/// What the I/Os to each target are like, where they differ from target to target.
+/// The I/Os to each target, if they differ from target to target.
 pub(super) fn kinds(args: &StreamArgs) -> Result<Vec<Kind>, Error> {
     let kinds: Vec<Kind> = args.aims.iter().filter_map(|aim| aim.kind.clone()).collect();
     for size in kinds.iter().flat_map(|kind| kind.block_sizes.all()) {

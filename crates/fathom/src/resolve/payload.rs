@@ -1,4 +1,4 @@
-//! What is written, and when it is flushed.
+//! The payload, and when it is flushed.
 
 use fathom_core::Bytes;
 use fathom_core::measure::Direction;
@@ -9,7 +9,7 @@ use crate::cli::described::StreamArgs;
 use crate::cli::options::PayloadArgs;
 use crate::error::Error;
 
-/// What is written.
+/// The payload.
 pub(super) fn payload(
     args: &StreamArgs,
     sizes: &BlockSizes,
@@ -72,7 +72,7 @@ pub(super) fn payload(
     Ok(payload)
 }
 
-/// The payload as it was typed in up to three options.
+/// The payload as typed in up to three options.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ fn content(typed: &PayloadArgs) -> Result<Payload, Error> {
     })
 }
 
-/// When what is written is flushed.
+/// When the writes are flushed.
 pub(super) fn flush(args: &StreamArgs) -> Result<Option<Flush>, Error> {
     let typed = &args.load.flush;
     let (option, every, data_only) = match (typed.fsync, typed.fdatasync) {

@@ -56,7 +56,7 @@ pub(super) fn regions(
             return Err(too_small(typed, rest, largest, &target.name));
         }
         if typed.is_some() && !length.0.is_multiple_of(block.0) {
-            // 4097 bytes, shown as 4 KiB, would seem to be one.
+            // 4097 bytes, shown as 4 KiB, would look valid.
             return Err(Error::option(
                 format!("--size {}", exactly(length)),
                 format!("it is no whole number of blocks of {}", exactly(block)),
@@ -78,8 +78,8 @@ pub(super) fn regions(
     Ok(regions)
 }
 
-/// Whether starts lie at other distances than whole blocks, so that the last I/O need not end a whole
-/// number of blocks from the first.
+/// Whether starts are at other distances than whole blocks, so that the last I/O need not end a
+/// whole number of blocks from the first.
 fn has_own_step(aim: &Aim, args: &StreamArgs) -> bool {
     let (align, pattern) = match &aim.kind {
         Some(kind) => (kind.align, &kind.pattern),
@@ -88,7 +88,7 @@ fn has_own_step(aim: &Aim, args: &StreamArgs) -> bool {
     align.or(pattern.stride()).is_some()
 }
 
-/// Why a region is refused that holds no block: the size that was typed, or what there is.
+/// Why a region without room for a block is refused: the typed size, or the available one.
 fn too_small(typed: Option<Bytes>, rest: Bytes, block: Bytes, target: &str) -> Error {
     match typed {
         Some(size) => Error::option(
@@ -104,7 +104,7 @@ fn too_small(typed: Option<Bytes>, rest: Bytes, block: Bytes, target: &str) -> E
     }
 }
 
-/// Refuses trims where there can be none.
+/// Refuses trims that are impossible.
 pub(super) fn trims(
     args: &StreamArgs,
     targets: &[Target],
@@ -134,7 +134,7 @@ pub(super) fn trims(
                 let problem = format!("{} is a {}", target.name, target.kind.name());
                 return refuse(problem, "name files or block devices");
             }
-            // The page cache takes any length, and a discard does not go through it.
+            // The page cache accepts any length, and a discard does not go through it.
             TargetKind::BlockDevice => {
                 let sector = target.direct_alignment.unwrap_or(Bytes(512));
                 for size in sizes.all() {
@@ -147,7 +147,7 @@ pub(super) fn trims(
     Ok(())
 }
 
-/// Refuses what direct I/O cannot do on this target.
+/// Refuses sizes and offsets that direct I/O on this target does not support.
 ///
 /// # Errors
 ///
@@ -171,7 +171,7 @@ pub(super) fn aligned(
     ))
 }
 
-/// A size that nothing is lost of: as people read it if that is the same, else in bytes.
+/// A size without loss: with a unit if that is exact, otherwise in bytes.
 pub(super) fn exactly(size: Bytes) -> String {
     let shown = size.to_string();
     if shown.parse() == Ok(size) { shown } else { format!("{} bytes", size.0) }

@@ -1,4 +1,4 @@
-//! When a run and each of its streams begin and end, and in which intervals they are told.
+//! When a run and each of its streams begin and end, and the intervals of their series.
 
 use fathom_core::Span;
 use fathom_core::spec::{Active, Limit};
@@ -9,14 +9,14 @@ use crate::cli::rates::Offered;
 use crate::error::Error;
 use crate::limits::{LONGEST_UNTIL_DONE, MOST_INTERVALS, SHORTEST_INTERVAL};
 
-/// How long is measured unless told otherwise: all of it, or after the stages of a course whose last
-/// rate is held.
+/// The default length of the window: in all, or after the stages of a course whose last rate is
+/// held.
 const DEFAULT_WINDOW: Span = Span::from_secs(30);
 
-/// Load before the window unless told otherwise, or something is to be done.
+/// The default load before the window, unless the run ends after an amount.
 const DEFAULT_WARM_UP: Span = Span::from_secs(3);
 
-/// From here up an interval is a second unless told otherwise.
+/// From this window on an interval is a second by default.
 const LONG_WINDOW: Span = Span::from_secs(60);
 
 /// The times of a run, which all its streams share.
@@ -63,12 +63,12 @@ fn default_window(described: &Described) -> Span {
     Span(longest.0.next_multiple_of(unit.0.max(1)))
 }
 
-/// Whether a stream may be done before its time.
+/// Whether a stream may end after an amount.
 fn is_limited(load: &LoadArgs) -> bool {
     load.stop_after.is_some() || load.passes.is_some()
 }
 
-/// How much the stream does.
+/// The amount of the stream.
 pub(super) fn limit(load: &LoadArgs) -> Result<Option<Limit>, Error> {
     match (load.stop_after, load.passes) {
         (Some(_), Some(_)) => Err(Error::option(
@@ -105,7 +105,7 @@ pub(super) fn active(load: &LoadArgs, times: Times) -> Result<Active, Error> {
     }
 }
 
-/// The interval of the series: the one that was typed, else one that suits the window.
+/// The interval of the series: the typed one, or one that suits the window.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Whether the workers of all streams have enough to do, and this machine enough CPUs, places in
+//! Whether the workers of all streams have enough work, and this machine enough CPUs, places in
 //! rings and memory for them.
 
 use fathom_core::Bytes;
@@ -11,7 +11,7 @@ use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::limits::{MOST, RING};
 
-/// Refuses what each stream may do and all together may not.
+/// Refuses loads that each stream may have but all together may not.
 pub(super) fn together(streams: &[Stream], machine: Machine<'_>) -> Result<(), Error> {
     enough_cpus(streams, machine.cpus)?;
     cpus::own_cpus(streams)?;
@@ -34,7 +34,7 @@ pub(super) fn enough_depth(stream: &Stream) -> Result<(), Error> {
     ))
 }
 
-/// So many workers and no more, as the remedy for too many.
+/// At most this many workers, as the remedy for too many.
 fn at_most(workers: u32) -> String {
     match workers {
         1 => "one worker in all".to_owned(),
@@ -55,12 +55,12 @@ pub(super) fn too_many_workers(workers: u64) -> Error {
     )
 }
 
-/// Refuses what no io_uring can hold, wherever io_uring may be what carries it.
+/// Refuses depths that no io_uring can hold, if io_uring may be the backend.
 pub(super) fn ring_holds(stream: &Stream, backend: Backend, ring: RingMode) -> Result<(), Error> {
     let (depth, workers) = (stream.pacing.queue_depth(), worker_count(stream));
     let each = depth.div_ceil(workers);
     let may_be_uring = matches!(backend, Backend::Auto | Backend::Named(BackendKind::Uring));
-    // A submission thread gives the places back some time after it took what was in them.
+    // A submission thread releases the places some time after it took their entries.
     let (most, with) = match ring.submission_thread {
         Some(_) => (RING / 2, " with --sqpoll"),
         None => (RING, ""),
@@ -78,7 +78,7 @@ pub(super) fn ring_holds(stream: &Stream, backend: Backend, ring: RingMode) -> R
     ))
 }
 
-/// Refuses a CPU for the submission thread that several of them would have to share.
+/// Refuses a CPU for the submission thread that several threads would have to share.
 pub(super) fn own_cpu(stream: &Stream, ring: RingMode) -> Result<(), Error> {
     let workers = worker_count(stream);
     match ring.submission_thread {
@@ -91,8 +91,8 @@ pub(super) fn own_cpu(stream: &Stream, ring: RingMode) -> Result<(), Error> {
     }
 }
 
-/// Refuses real-time priority where it would leave no CPU to everything else: the threads that serve
-/// the I/Os, and whoever wants to end the run.
+/// Refuses real-time priority if it would leave no CPU to everything else: the threads that serve
+/// the I/Os, and the user who wants to end the run.
 fn enough_cpus(streams: &[Stream], cpus: u32) -> Result<(), Error> {
     let realtime = |stream: &&Stream| stream.pacing.is_realtime();
     let workers: u32 = streams.iter().filter(realtime).map(worker_count).sum();
@@ -146,8 +146,7 @@ pub(super) fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Err
     ))
 }
 
-/// The memory that the buffers of streams take. They are whole pages, and what was read is never
-/// written.
+/// The memory of the streams' buffers. They are whole pages, and data from a read is never written.
 pub fn buffers(streams: &[Stream]) -> u64 {
     let of = |stream: &Stream| {
         let sets = if 0.0 < stream.read_share() && stream.read_share() < 1.0 { 2 } else { 1 };
@@ -157,8 +156,7 @@ pub fn buffers(streams: &[Stream]) -> u64 {
     streams.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// The memory that the pools take which streams write from. Streams with the same one have it
-/// together.
+/// The memory of the pools from which streams write. Streams with the same pool share it.
 pub fn pools(streams: &[Stream]) -> u64 {
     let mut pools: Vec<(&Payload, bool)> = Vec::new();
     for stream in streams.iter().filter(|stream| stream.read_share() < 1.0) {

@@ -1,10 +1,10 @@
-//! Points on simulated devices that are run before their turn, on CPUs that would idle meanwhile.
+//! Points on simulated devices that run before their turn, on CPUs that would otherwise be idle.
 //!
-//! Such a trial needs nothing of the machine and nothing of other trials: its record follows from the
-//! point and the device. So what an experiment foresees runs on threads of its own, and a record counts
-//! when its turn comes and the experiment asks for just this point. What was guessed at its looks is
-//! asked again then, and where the guess was wrong the point is run once more. So the results are those
-//! of one after the other, to the bit, however many CPUs there are.
+//! Such a trial depends neither on the machine nor on other trials: its record follows from the
+//! point and the device. So the points that an experiment foresees run on separate threads, and a
+//! record counts when its turn comes and the experiment asks for exactly this point. The guesses at
+//! its looks are checked then, and after a wrong guess the point runs once more. So the results are
+//! exactly those of one trial after the other, with any number of CPUs.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -24,26 +24,26 @@ use crate::signals;
 /// The most that run at once. Each holds the distributions of its workers.
 const AT_ONCE_MAX: usize = 16;
 
-/// How many are begun and not asked for yet, for each that runs: some take longer than others.
+/// How many are begun and not asked for yet, for each running one: some take longer than others.
 const BEGUN: usize = 2;
 
-/// How often it is looked whether somebody asked to stop.
+/// The time between two checks for a request to stop.
 const NAP: Duration = Duration::from_millis(50);
 
 /// A point that will probably be asked for.
 pub struct Task {
     /// The point.
     pub point: Point,
-    /// What it runs on.
+    /// Its device.
     pub device: sim::Options,
-    /// What will probably be said at its looks.
+    /// The probable answers at its looks.
     pub enough: Box<dyn Fn(&Record) -> bool + Send>,
 }
 
-/// What a runner tells, in the order in which it happens.
+/// The messages of a runner, in the order of the events.
 enum Told {
     Progress(Progress),
-    /// What there was at a look, and what was guessed.
+    /// The record at a look, and the guess.
     Look(Box<Record>, bool),
     Done(Result<Record, RunError>),
 }
@@ -57,19 +57,20 @@ pub struct Runner {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What runs before its turn.
+/// The points that run before their turn.
 pub struct Ahead {
     at_once: usize,
     /// How many runners are at work.
     working: Arc<AtomicUsize>,
     /// In the order in which they will be asked for.
     runners: VecDeque<Runner>,
-    /// What comes after them.
+    /// The points after them.
     tasks: VecDeque<Task>,
 }
 
 impl Ahead {
-    /// So many at once, the thread that asks for them included; of 1 none runs before its turn.
+    /// This many at once, including the thread that asks for them; with 1 none runs before its
+    /// turn.
     pub fn new(at_once: usize) -> Self {
         Self {
             at_once: at_once.clamp(1, AT_ONCE_MAX),
@@ -97,8 +98,8 @@ impl Ahead {
         self.runners.len()
     }
 
-    /// Gives the runner of a point whose turn it is, if there is one. If it is not the first of them,
-    /// the experiment took another way than was foreseen: then all are given up.
+    /// Returns the runner of a point whose turn it is, if there is one. If it is not the first of
+    /// them, the experiment took another way than was foreseen: then all are given up.
     pub fn take(&mut self, point: &Point, device: &sim::Options) -> Option<Runner> {
         let first = self.runners.pop_front()?;
         if first.point == *point && first.device == *device {
@@ -108,7 +109,7 @@ impl Ahead {
         None
     }
 
-    /// This comes after those that are begun, instead of what was said before.
+    /// These come after those that are begun, and replace the earlier list.
     pub fn expect(&mut self, tasks: VecDeque<Task>) {
         self.tasks = tasks;
     }
@@ -132,8 +133,8 @@ impl Ahead {
         run_point(point, Devices::Simulated(device), signals::stop(), observer)
     }
 
-    /// Waits for a runner and has others begin meanwhile. Gives nothing when something else was said at
-    /// a look than was guessed.
+    /// Waits for a runner and lets others begin meanwhile. Returns none if the answer at a look
+    /// differs from the guess.
     fn follow(
         &mut self,
         mut runner: Runner,
@@ -156,13 +157,13 @@ impl Ahead {
         }
     }
 
-    /// Begins what is expected, until so many are at work.
+    /// Begins expected points, until this many are at work.
     fn begin(&mut self, at_once: usize) {
         while self.runners.len() < self.most() && self.working.load(Ordering::Relaxed) < at_once {
             let Some(task) = self.tasks.pop_front() else { return };
             match Runner::start(task, Working::one_more(&self.working)) {
                 Some(runner) => self.runners.push_back(runner),
-                // A machine that has no thread to spare: one after the other then.
+                // A machine without a spare thread runs one after the other.
                 None => self.at_once = 1,
             }
         }
@@ -203,7 +204,7 @@ impl Runner {
         Some(Self { point, device, told, stop, thread: Some(thread) })
     }
 
-    /// It ended without a record: what it fell over is what we fall over.
+    /// It ended without a record: its error will occur here too.
     fn fall(&mut self) -> ! {
         let ended = self.thread.take().map(JoinHandle::join);
         match ended {
@@ -217,13 +218,13 @@ impl Drop for Runner {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What is given up has nothing to tell, whatever became of it.
+            // The messages of a runner that was given up are ignored.
             let _ = thread.join();
         }
     }
 }
 
-/// Tells what happens in a runner to whoever will ask for it.
+/// Sends a runner's events to the thread that will ask for it.
 struct Teller {
     tell: Sender<Told>,
     enough: Box<dyn Fn(&Record) -> bool + Send>,
@@ -231,7 +232,7 @@ struct Teller {
 
 impl Teller {
     fn tell(&self, told: Told) {
-        // Nobody listens to one that was given up.
+        // There is no receiver for one that was given up.
         let _ = self.tell.send(told);
     }
 }

@@ -1,5 +1,5 @@
-//! An experiment and `run_point` become trials, each of which is in the result file as soon as it
-//! ends. Decides nothing: the experiment says what to run, the verdict says what it was worth.
+//! Turns an experiment and `run_point` into trials, each of which is in the result file as soon as
+//! it ends. Decides nothing: the experiment says what to run, the verdict judges the result.
 
 mod ahead;
 
@@ -32,10 +32,10 @@ use crate::trace::{TraceFile, TrialTrace};
 use crate::users::Overwritten;
 use ahead::{Ahead, Runner, Task};
 
-/// How soon a rest ends after somebody asked to stop.
+/// How soon a rest ends after a request to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What carries the I/Os of points.
+/// The targets and the backend of points.
 pub trait Carrier {
     /// Opens the targets of a point.
     ///
@@ -47,21 +47,21 @@ pub trait Carrier {
 
 /// The open targets of a point.
 pub struct Carried<'a> {
-    /// For `run_point`.
+    /// The input of `run_point`.
     pub devices: Devices<'a>,
-    /// Why their backend carries its I/Os.
+    /// The reason for their backend.
     pub backend_reason: &'a str,
-    /// Those that are written to; none where nothing real is.
+    /// The targets that are written to; none if no target is real.
     pub written: Option<&'a Overwritten>,
 }
 
-/// What a session works with.
+/// The inputs of a session.
 pub struct Session<'a> {
     /// The machine.
     pub host: &'a Host,
     /// The targets, as they are in the document.
     pub targets: &'a [Target],
-    /// What opens them.
+    /// Opens the targets.
     pub carrier: &'a mut dyn Carrier,
 }
 
@@ -84,7 +84,7 @@ pub fn unix_ns() -> u64 {
 ///
 /// # Errors
 ///
-/// When the result file cannot take it.
+/// When the result file cannot accept it.
 pub fn begin(
     journal: &mut Journal,
     command: document::Command,
@@ -93,12 +93,12 @@ pub fn begin(
     points: u32,
     experiment: Option<&document::Experiment>,
 ) -> Result<(), Error> {
-    // Where the binary lies says nothing about what was measured.
+    // The path of the binary says nothing about the measurement.
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
     let identities = experiment.map(|_| targets.iter().map(identity::of).collect::<Vec<_>>());
     let identities = identities.unwrap_or_default();
-    // Who resumes it has to find relative paths again.
+    // A resume has to find relative paths again.
     let working_directory = std::env::current_dir().ok().map(|path| path.display().to_string());
     let header = Header::new(HeaderInput {
         fathom_version: env!("CARGO_PKG_VERSION"),
@@ -121,8 +121,8 @@ impl Session<'_> {
     ///
     /// # Errors
     ///
-    /// When the machine cannot run a point, the result file cannot take a trial, or a signal came
-    /// before there was one. What was measured before is in the file.
+    /// When the machine cannot run a point, the result file cannot accept a trial, or a signal came
+    /// before there was one. Earlier trials are in the file.
     pub fn run(
         &mut self,
         experiment: &mut dyn Experiment,
@@ -134,8 +134,8 @@ impl Session<'_> {
         course.conclude(ended, &concluded, journal)
     }
 
-    /// Runs an experiment that others of the same result file may follow, and that may have begun
-    /// already, with this trial as its last: says how it ended and what it found, and writes no
+    /// Runs an experiment that others in the same result file may follow, and that may have begun
+    /// already, with this trial as its last: returns how it ended and its findings, and writes no
     /// conclusion unless it failed.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Session<'_> {
     ) -> Result<(Ended, Concluded), Error> {
         let mut io_wq = IoWqWatch::default();
         let mut contents = Contents::new(self.targets);
-        // Beside a real target nothing else may use the CPUs, and a trace has its trials in a row.
+        // Beside a real target no other work may use the CPUs, and a trace has its trials in order.
         let mut ahead = match self.is_simulated() && course.trace.is_none() {
             true => Ahead::on_all_cpus(),
             false => Ahead::new(1),
@@ -160,7 +160,7 @@ impl Session<'_> {
             if signals::came().is_some() {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            // Only until the experiment has seen it: one of many workers is megabytes.
+            // Only until the experiment has seen it: a trial with many workers takes megabytes.
             let planned = match experiment.next(last.take().as_ref()) {
                 Step::Run(planned) => planned,
                 Step::Done(conclusion) => return Ok((Ended::Completed, conclusion)),
@@ -184,7 +184,7 @@ impl Session<'_> {
             let mut trial = match ran {
                 Ok(trial) => trial,
                 Err(error) => {
-                    // The cause goes to the user; the file says that there is no more to come.
+                    // The cause goes to the user; the file says that no more will come.
                     let concluded = experiment.so_far();
                     let sentences = Vec::from([error.to_string()]);
                     conclude(journal, Ended::Failed, &Concluded { sentences, ..concluded })?;
@@ -204,7 +204,7 @@ impl Session<'_> {
             course.take(judgement.verdict(), trial.point.time());
             journal.append_result(&|out| document::write_trial(out, &trial, &judgement));
             if !journal.is_saved() {
-                // More would be measured to be lost.
+                // More measurements would be lost.
                 return Ok((Ended::Failed, unsaved(experiment.so_far())));
             }
             let interrupted = trial.record.interrupted;
@@ -217,11 +217,11 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a probe whose trials are in no result file, only what they come to.
+    /// Runs a probe whose trials are in no result file, only their result.
     ///
     /// # Errors
     ///
-    /// When an opened target does not take its I/Os, or somebody stopped it.
+    /// When an open target does not accept its I/Os, or the user stopped it.
     pub fn probe(
         &mut self,
         probe: &mut ReductionProbe,
@@ -243,13 +243,13 @@ impl Session<'_> {
         Ok(probe.found())
     }
 
-    /// Whether nothing real is touched.
+    /// Whether it uses no real target.
     fn is_simulated(&self) -> bool {
         self.targets.iter().all(|target| target.kind == TargetKind::Simulated)
     }
 
-    /// Leaves the targets alone for so long before a point that takes so much; false if somebody
-    /// stopped it meanwhile. Simulated ones have a time of their own.
+    /// Lets the targets rest for this long before a point that takes this long; false if the user
+    /// stopped it meanwhile. Simulated ones have their own time.
     fn rest(&self, rest: Span, point: Span, live: &mut Live) -> bool {
         let until = Instant::now() + Duration::from_nanos(rest.0);
         while !self.is_simulated() && signals::came().is_none() {
@@ -327,8 +327,8 @@ impl Session<'_> {
         })
     }
 
-    /// Says what comes after this point, so that it may be run before its turn; gives the one that runs
-    /// this point already.
+    /// Announces the points after this one, so that they may run before their turn; returns the one
+    /// that runs this point already.
     fn look_ahead(
         &mut self,
         planned: &Planned,
@@ -360,7 +360,7 @@ impl Session<'_> {
         Ok(runner)
     }
 
-    /// The simulated device that a point runs on, if that is what it runs on.
+    /// The simulated device of a point, if it has one.
     fn device(&mut self, planned: &Planned) -> Result<Option<sim::Options>, Error> {
         match self.carrier.carry(planned)?.devices {
             Devices::Simulated(device) => Ok(Some(device.clone())),
@@ -369,20 +369,21 @@ impl Session<'_> {
     }
 }
 
-/// What the trials of a result file came to so far.
+/// The summary of a result file's trials so far.
 #[derive(Debug)]
 pub struct Course<'a> {
-    /// Where every I/O goes, if that was asked for.
+    /// The trace, if one was requested.
     trace: Option<&'a mut TraceFile>,
     verdict: Verdict,
-    /// How many there are.
+    /// The number of trials.
     trials: usize,
-    /// How long they load the targets, as they were planned: the time of the session in which a
-    /// simulated device drifts. Not as they ended, so that what runs before its turn knows its own.
+    /// How long they load the targets, as planned: the time of the session in which a simulated
+    /// device drifts. Not the actual time, so that a point before its turn knows its own.
     loaded: Span,
 }
 
-/// What a trial is run with: the watch of the ring's threads, the trace, what runs before its turn.
+/// The objects around a trial: the watch of the ring's threads, the trace, the points before their
+/// turn.
 type Means<'a> = (&'a mut IoWqWatch, Option<&'a mut TraceFile>, &'a mut Ahead);
 
 impl<'a> Course<'a> {
@@ -391,14 +392,15 @@ impl<'a> Course<'a> {
         Self { trace, verdict: Verdict::Sound, trials: 0, loaded: Span(0) }
     }
 
-    /// Takes a trial that is in the file, whose point was planned to load the targets for so long.
+    /// Takes a trial that is in the file, whose point was planned to load the targets for this
+    /// long.
     pub fn take(&mut self, verdict: Verdict, planned: Span) {
         self.loaded += planned;
         self.verdict = self.verdict.max(verdict);
         self.trials += 1;
     }
 
-    /// How many trials there are.
+    /// The number of trials.
     pub fn trials(&self) -> usize {
         self.trials
     }
@@ -407,7 +409,7 @@ impl<'a> Course<'a> {
     ///
     /// # Errors
     ///
-    /// When the result file cannot take it, or a signal came before there was a trial.
+    /// When the result file cannot accept it, or a signal came before there was a trial.
     pub fn conclude(
         self,
         ended: Ended,
@@ -435,7 +437,7 @@ pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> R
     journal.append(&Line::Conclusion(line).to_json())
 }
 
-/// Shows other fathoms that this point is run, and which of them are there.
+/// Shows other fathom processes that this point runs, and finds out which of them are there.
 fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
     let name = targets.first().map_or_else(String::new, |target| target.name.clone());
     let (targets, point) = (targets.to_vec(), point.clone());
@@ -444,7 +446,7 @@ fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
     })
 }
 
-/// What was found, and why there is no more to come.
+/// The findings, and why no more will come.
 fn hangs(concluded: Concluded) -> Concluded {
     let why = "It ended here, because a target hangs: a thread of the last trial is still in a call to \
                it. Look at the kernel's log (dmesg).";
@@ -453,7 +455,7 @@ fn hangs(concluded: Concluded) -> Concluded {
     Concluded { sentences, found }
 }
 
-/// What was found, and that it is nowhere but here.
+/// The findings, and that they are nowhere but here.
 fn unsaved(concluded: Concluded) -> Concluded {
     let why = "It ended here, because no file takes what was measured: what is shown is all of it.";
     let Concluded { mut sentences, found } = concluded;
@@ -461,7 +463,7 @@ fn unsaved(concluded: Concluded) -> Concluded {
     Concluded { sentences, found }
 }
 
-/// What a trial is worth, by itself and by the experiment that it is a part of.
+/// The judgment of a trial, by itself and by its experiment.
 fn judged(
     trial: &Trial,
     host: &Host,
@@ -525,17 +527,17 @@ fn use_of(point: &Point, place: usize) -> Option<bool> {
 
 /// Reads the host's counters at both ends of the window, and feeds the live view.
 struct Watcher<'a> {
-    /// Says at a look whether the point has told enough.
+    /// Answers at a look whether the point has shown enough.
     experiment: &'a dyn Experiment,
     targets: &'a [Target],
-    /// What other fathoms see of this one, and what it sees of them.
+    /// The marks for other fathom processes, and the observations of them.
     presence: Presence,
-    /// Where io_uring carries the I/Os.
+    /// The counter of the ring's threads, if io_uring carries the I/Os.
     io_wq: Option<&'a mut IoWqWatch>,
     live: &'a mut Live,
     started_unix_ns: u64,
     opened: Option<Counters>,
-    /// Sees when nothing of this process runs, while the window is open.
+    /// Detects when no thread of this process runs, during the window.
     pauses: Option<PauseWatch>,
     counted: Option<Counters>,
 }
@@ -564,7 +566,7 @@ impl Observer for Watcher<'_> {
             Phase::WindowOpens => {
                 self.started_unix_ns = unix_ns() - ago.0;
                 self.opened = Some(self.counters(ago));
-                // Without it a check says that it cannot be made.
+                // Without it a check reports that it cannot be made.
                 self.pauses = PauseWatch::start().ok();
             }
             Phase::WindowCloses => {

@@ -1,11 +1,11 @@
-//! A TOML file as it was written: every key and value with its place, so that whatever turns out to
-//! be wrong with it later can be shown there.
+//! A TOML file as it was written: every key and value with its place, so that any later problem can
+//! be shown there.
 
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{At, Problem};
 
-/// What a key has.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A string.
@@ -18,7 +18,7 @@ pub enum Value {
     List(Vec<(Value, At)>),
     /// A table.
     Table(Vec<Entry>),
-    /// A date, which nothing here is.
+    /// A date, which no key accepts.
     Date,
 }
 
@@ -39,7 +39,7 @@ pub struct Entry {
 ///
 /// # Errors
 ///
-/// When it is none: says where it ceases to be.
+/// When it is not TOML: says where the error is.
 pub fn parse(source: usize, text: &str) -> Result<Vec<Entry>, Problem> {
     match DeTable::parse(text) {
         Ok(table) => Ok(entries(source, table.get_ref())),

@@ -1,7 +1,7 @@
 //! The keys of a workload file are the options of `fathom run`, under the same names: each has its
-//! values, its default and its description from the option's one definition, so that a new option is
-//! a new key at once. What was written in a file becomes words of a command line, and these are read
-//! as any others.
+//! values, its default and its description from the option's one definition, so that a new option
+//! is a new key at once. The content of a file becomes words of a command line, and these are
+//! parsed like any others.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::cli::options::{AccessArgs, LoadArgs};
 use crate::cli::searches::{PeakArgs, SustainArgs};
 use crate::cli::values::nearest;
 
-/// What is said once for a run, and not for each of its streams.
+/// Options of a whole run, not of each of its streams.
 pub const COMMON: [&str; 8] = [
     "warm-up",
     "duration",
@@ -48,7 +48,7 @@ pub fn names() -> Vec<String> {
     all().iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
 }
 
-/// Whether a key is said once for the run.
+/// Whether the key belongs to the whole run.
 pub fn is_common(key: &str) -> bool {
     COMMON.contains(&key)
 }
@@ -68,11 +68,11 @@ pub fn may_be_list(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
 }
 
-/// What a key with a value is on the command line; nothing for `false`.
+/// The command-line words of a key with a value; empty for `false`.
 ///
 /// # Errors
 ///
-/// When it takes no such value: says why, for the user.
+/// When it takes no such value: gives the reason, for the user.
 pub fn words(key: &str, value: &Value) -> Result<Vec<String>, String> {
     let words = words_of(&all(), key, value)?;
     Words::try_parse_from(&words).map_err(|error| reason(&error))?;
@@ -141,7 +141,8 @@ struct SustainWords {
     course: SustainArgs,
 }
 
-/// What is said on the command line alone: consent, how it begins, and where results go.
+/// Options that are only valid on the command line: consent, how it begins, and the destinations of
+/// results.
 const NEVER_IN_A_FILE: [&str; 12] = [
     "overwrite",
     "destroy",
@@ -157,8 +158,8 @@ const NEVER_IN_A_FILE: [&str; 12] = [
     "json",
 ];
 
-/// A table of a workload file whose keys are the options of an experiment. That of a sweep has axes
-/// besides and is none of these.
+/// A table of a workload file whose keys are the options of an experiment. The table of a sweep has
+/// axes as well and is not one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
     /// `[map]`.
@@ -276,7 +277,7 @@ pub fn read(words: &[String]) -> Result<(LoadArgs, AccessArgs), String> {
     }
 }
 
-/// Why clap refuses it, without the command line that nobody has typed.
+/// The reason of clap's refusal, without the command line, which nobody has typed.
 fn reason(error: &clap::Error) -> String {
     if let Some(source) = error.source() {
         return source.to_string();

@@ -1,5 +1,5 @@
-//! A workload with everything that it extends, put together: what is written nearer to the user wins,
-//! key by key.
+//! A workload with everything that it extends, merged: the file nearer to the user wins, key by
+//! key.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use crate::spoken;
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;
-/// The largest file: far more than anybody writes.
+/// The largest file: far larger than any real one.
 const SIZE_MAX: u64 = 1 << 20;
-/// What a file may say beside the keys of streams.
+/// The content of a file besides the keys of streams.
 const OWN_KEYS: [&str; 10] =
     ["about", "extends", "map", "name", "peak", "stream", "sustain", "sweep", "targets", "vars"];
 
-/// A value and where it is.
+/// A value and its place.
 type ValueAt = (Value, At);
 
 /// A stream's own part of a file.
@@ -40,7 +40,7 @@ struct Section {
     targets: Option<ValueAt>,
 }
 
-/// What a file says of a sweep.
+/// The sweep in a file.
 #[derive(Clone, Debug, Default)]
 pub struct SweepTable {
     /// Its axes, in their order.
@@ -51,13 +51,13 @@ pub struct SweepTable {
 
 /// An option that varies.
 struct Varied<'a> {
-    /// The stream that it is of; all of them if none.
+    /// The stream to which it belongs; all of them if none.
     stream: Option<&'a str>,
     key: String,
     words: Vec<String>,
 }
 
-/// A workload as it is written, put together.
+/// A workload as it is written, merged.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     sources: Vec<Source>,
@@ -67,9 +67,9 @@ pub struct Loaded {
     targets: Option<ValueAt>,
     streams: Vec<Section>,
     sweep: Option<SweepTable>,
-    /// What it says of other experiments, as words of the command line by their keys.
+    /// Its other experiments, as words of the command line by their keys.
     tables: BTreeMap<Table, BTreeMap<String, Vec<String>>>,
-    /// For each stream of the description, where its values are.
+    /// For each stream of the description, the places of its values.
     origins: Vec<BTreeMap<String, At>>,
 }
 
@@ -87,11 +87,11 @@ impl Loaded {
         }
     }
 
-    /// Understands the text of a workload file of this name, with all that it extends.
+    /// Parses the text of a workload file of this name, with all that it extends.
     ///
     /// # Errors
     ///
-    /// When it cannot be understood.
+    /// When it cannot be parsed.
     pub fn of_text(name: &str, text: &str) -> Result<Self, Error> {
         let mut loaded = Self::default();
         match loaded.add_text((name.to_owned(), text.to_owned()), None, &mut Vec::new()) {
@@ -100,12 +100,12 @@ impl Loaded {
         }
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub fn name(&self) -> &str {
         self.sources.first().map_or("", |source| &source.name)
     }
 
-    /// Adds what a file says on top of what there is.
+    /// Adds the content of a file on top of the present content.
     fn add(
         &mut self,
         reference: &str,
@@ -115,7 +115,7 @@ impl Loaded {
         self.add_text(open(reference, from, chain)?, from, chain)
     }
 
-    /// Adds what a text says, after what it extends.
+    /// Adds the content of a text, after the content of the files that it extends.
     fn add_text(
         &mut self,
         (name, text): (String, String),
@@ -244,7 +244,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// What it says of an experiment, if it does: words of the command line by their keys.
+    /// Its settings for an experiment, if it has any: words of the command line by their keys.
     pub fn table(&self, table: Table) -> Option<&BTreeMap<String, Vec<String>>> {
         self.tables.get(&table)
     }
@@ -285,7 +285,7 @@ impl Loaded {
         }
     }
 
-    /// What people call what it measures.
+    /// The name of the measured thing for people.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.name())
     }
@@ -314,12 +314,12 @@ impl Loaded {
         Ok(())
     }
 
-    /// What it describes, with what was typed beside it.
+    /// The description, with the typed options.
     ///
     /// # Errors
     ///
-    /// When a value cannot be, when there are no targets, or when an option was typed that a
-    /// workload says itself.
+    /// When a value is invalid, when there are no targets, or when an option was typed that a
+    /// workload has to set itself.
     pub fn describe(
         &mut self,
         args: &Request,
@@ -375,7 +375,7 @@ impl Loaded {
         })
     }
 
-    /// What the whole is called: nothing where its one stream says it all.
+    /// The name of the whole: empty if its one stream has all settings.
     fn point_name(&self) -> Option<String> {
         let streams: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
         match (&self.name, streams.as_slice()) {
@@ -401,8 +401,8 @@ impl Loaded {
         )
     }
 
-    /// The options that were typed and go before what the file says, as words: those of the whole run,
-    /// and where there is but one stream it is clear whose the others are.
+    /// The typed options that override the file, as words: those of the whole run, and with a
+    /// single stream all others too.
     fn typed(&self, args: &Request) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let names = keys::names();
         let mut words = BTreeMap::new();
@@ -423,7 +423,7 @@ impl Loaded {
         Ok(words)
     }
 
-    /// Sets the variables that vary, and gives the words of the options that do.
+    /// Sets the variables that vary, and returns the words of the options that do.
     fn vary<'s>(
         &mut self,
         settings: &[Setting<'s>],
@@ -432,7 +432,7 @@ impl Loaded {
         let mut varied = Vec::new();
         for &(axis, label) in settings {
             if let Some(var) = self.vars.get_mut(axis) {
-                // The file's author has named what is to be varied.
+                // The file's author has named the variables.
                 label.clone_into(&mut var.0);
                 continue;
             }
@@ -464,7 +464,7 @@ impl Loaded {
         Ok(varied)
     }
 
-    /// The words of a stream, and where each of its keys is.
+    /// The words of a stream, and the place of each of its keys.
     fn words(
         &self,
         section: Option<&Section>,
@@ -531,7 +531,7 @@ impl Loaded {
         Ok(out)
     }
 
-    /// The targets that a value names: a string, a table with a region, or a list of these.
+    /// The targets in a value: a string, a table with a region, or a list of these.
     fn aims(&self, (value, at): &ValueAt) -> Result<Vec<Aim>, Problem> {
         match value {
             Value::Text(text) => Ok(Vec::from([Aim::at(self.expand(text, at)?.into())])),
@@ -602,8 +602,8 @@ impl Loaded {
         entries.flatten().find(has).map(|entry| &entry.at)
     }
 
-    /// The error as it concerns what the user wrote: of a value in a file with its place, and with
-    /// keys in the place of options.
+    /// The error in terms of the file: about a value in a file with its place, and with keys in the
+    /// place of options.
     pub fn explain(&self, blame: Blame) -> Error {
         let stream = blame.stream.and_then(|place| self.origins.get(place));
         let whose = blame.stream.and_then(|place| self.streams.get(place));
@@ -663,7 +663,7 @@ impl SweepTable {
         Ok(())
     }
 
-    /// Puts an axis in the place of one of its name, or behind all others.
+    /// Replaces the axis of its name, or appends an axis.
     pub fn put(&mut self, axis: AxisArg) {
         match self.axes.iter_mut().find(|known| known.name == axis.name) {
             Some(known) => *known = axis,
@@ -672,7 +672,7 @@ impl SweepTable {
     }
 }
 
-/// One of an axis's values. Several targets in a list of their own are measured together.
+/// One of an axis's values. Several targets in a nested list are measured together.
 fn axis_value(value: &Value, at: &At) -> Result<String, Problem> {
     match value {
         Value::Text(text) | Value::Number(text) => Ok(text.clone()),
@@ -688,14 +688,14 @@ fn axis_value(value: &Value, at: &At) -> Result<String, Problem> {
     }
 }
 
-/// What an axis may be.
+/// The allowed values of an axis.
 const AXIS: &str = "an axis is a list of values, or a string such as \"1,2,4..256\"";
 
-/// What a target may be.
+/// The allowed forms of a target.
 const TARGET: &str =
     "a target is a string, or a table such as { path = \"/dev/sdb\", size = \"1g\" }";
 
-/// Options in a sentence as the keys that they are in a file.
+/// The options in a sentence replaced by the keys of a file.
 fn as_keys(text: &str, names: &[String]) -> String {
     let key = |option: &str| match names.iter().any(|name| name == option) {
         true => option.to_owned(),
@@ -725,7 +725,7 @@ fn table(entry: Entry) -> Result<Vec<Entry>, Problem> {
     }
 }
 
-/// Refuses a key that nothing reads.
+/// Refuses an unknown key.
 fn known(entry: &Entry, own: &[&str]) -> Result<(), Problem> {
     let names = keys::names();
     if names.contains(&entry.key) {
@@ -756,7 +756,7 @@ fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String,
         let label = if from.is_some() { "extended here" } else { "" };
         let problem = Problem::new(title, from.cloned(), label);
         let is_path = reference.ends_with(".toml") || !chain.is_empty();
-        // What is extended is looked for beside the file that extends it.
+        // An extended file is searched for beside the file that extends it.
         let name = Path::new(reference).file_name().and_then(|name| name.to_str());
         match nearest(name.unwrap_or(reference), shipped::names()) {
             Some(near) if !reference.ends_with(".toml") => {
@@ -771,7 +771,7 @@ fn open(reference: &str, from: Option<&At>, chain: &[String]) -> Result<(String,
     text_of(Path::new(reference)).map(|text| (reference.to_owned(), text)).map_err(failed)
 }
 
-/// The text of a workload file, or why there is none.
+/// The text of a workload file, or the reason why it is not available.
 pub fn text_of(path: &Path) -> Result<String, String> {
     let metadata = patiently(path, Role::Input, || std::fs::metadata(path));
     let metadata = metadata.map_err(|cause| format!("it cannot be read ({})", plain(&cause)))?;

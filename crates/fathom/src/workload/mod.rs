@@ -1,8 +1,8 @@
-//! Workload files: TOML that says what one or several streams do. A file becomes the same
-//! description as the options of the command line do, and goes through the same checks; what is wrong
-//! with it is shown where it is written.
+//! Workload files: TOML that describes one or several streams. A file becomes the same description
+//! as the options of the command line, and goes through the same checks; a problem is shown at its
+//! place in the file.
 //!
-//! Never in a file: consent to overwrite anything, and where results go.
+//! Never in a file: consent to overwrite anything, and the destinations of results.
 
 pub mod file;
 pub mod keys;

@@ -1,4 +1,4 @@
-//! What is wrong with a workload file, shown where it is written.
+//! A problem in a workload file, shown at its place.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use fathom_core::printable;
 /// A text that was read.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What people call it: its path, or the name of a workload.
+    /// Its name for people: its path, or the name of a workload.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 
@@ -19,37 +19,38 @@ pub struct Source {
 pub struct At {
     /// The source's place in the list of all.
     pub source: usize,
-    /// From which byte to which.
+    /// From one byte to another.
     pub span: Range<usize>,
 }
 
-/// Something wrong, where, and what to do.
+/// A problem, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, in a line.
+    /// The problem, in a line.
     pub title: String,
-    /// Where, if it is written anywhere.
+    /// Its place, if it has one.
     pub at: Option<At>,
-    /// What to say right there.
+    /// The remark at the place.
     pub label: String,
-    /// What to do; empty if that is clear.
+    /// The remedy; may be empty.
     pub help: String,
 }
 
 impl Problem {
-    /// Something that is wrong.
+    /// A problem.
     pub fn new(title: impl Into<String>, at: Option<At>, label: impl Into<String>) -> Self {
         Self { title: title.into(), at, label: label.into(), help: String::new() }
     }
 
-    /// The same with what to do.
+    /// The same with the remedy.
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: help.into(), ..self }
     }
 
-    /// As people read it, with the text underlined that is meant.
+    /// The message for people, with the text underlined.
     pub fn render(&self, sources: &[Source], color: bool) -> String {
-        // None of it may steer the terminal; the source itself is shown without control characters.
+        // The message must not control the terminal; the source itself is shown without control
+        // characters.
         let [title, label, help] =
             [&self.title, &self.label, &self.help].map(|text| printable(text).into_owned());
         let title = Level::ERROR.primary_title(title);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{self, Table};
 
-/// Where it can be had from.
+/// Its public address.
 const ID: &str = "https://github.com/fathom-storage/fathom/blob/main/docs/schema/workload-1.json";
 
 /// The schema, as it is kept in `docs/schema`.
@@ -78,7 +78,7 @@ fn schema() -> Value {
     })
 }
 
-/// What `fathom sweep` does with the workload.
+/// The description of a sweep.
 fn sweep() -> Value {
     let keys = keys::sweep_keys();
     let mut properties: Map<String, Value> =
@@ -108,7 +108,7 @@ fn sweep() -> Value {
     })
 }
 
-/// What an experiment does with the workload.
+/// The description of an experiment's table.
 fn table_of(of: Table) -> Value {
     let about = match of {
         Table::Map => "The options of `fathom map`, for `fathom study latency-map`.",
@@ -126,7 +126,7 @@ fn table_of(of: Table) -> Value {
     })
 }
 
-/// A target: its name, or with a region of its own.
+/// A target: its name, or a table with a region.
 fn target() -> Value {
     json!({
         "anyOf": [
@@ -146,7 +146,7 @@ fn target() -> Value {
     })
 }
 
-/// What an option is as a key.
+/// An option as a key.
 fn key(arg: &Arg) -> Value {
     let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
     let mut schema = json!({ "description": about });

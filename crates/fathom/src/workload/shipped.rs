@@ -1,4 +1,4 @@
-//! The workloads and studies that come with fathom: files as a user would write them.
+//! The workloads and studies that come with fathom: files in the form that a user would write.
 
 /// Each with its name.
 const ALL: [(&str, &str); 9] = [
@@ -13,7 +13,7 @@ const ALL: [(&str, &str); 9] = [
     ("boot-storm", include_str!("../../workloads/boot-storm.toml")),
 ];
 
-/// The classic studies, each with its name: specs of experiments that may be started from, too.
+/// The classic studies, each with its name: specs of experiments that users may start from, too.
 const STUDIES: [(&str, &str); 5] = [
     ("write-concurrency", include_str!("../../../../examples/studies/write-concurrency.toml")),
     ("multi-stream", include_str!("../../../../examples/studies/multi-stream.toml")),
@@ -37,7 +37,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|(name, _)| *name)
 }
 
-/// What one is for: its `about`.
+/// Its purpose: its `about`.
 pub fn about(name: &str) -> String {
     let lines = text(name).unwrap_or_default().lines();
     let about = lines.filter_map(|line| line.strip_prefix("about = \"")).next();
