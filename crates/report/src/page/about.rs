@@ -102,7 +102,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
             ("Sound", format!("{trials}, and nothing speaks against the numbers."))
         }
         Some(Verdict::Suspect) => {
-            ("Suspect", format!("{trials}; the numbers may mean something else than they seem to."))
+            ("Suspect", format!("{trials}; the numbers may not mean what they seem to."))
         }
         Some(Verdict::Void) => {
             ("Void", format!("{trials}; numbers do not measure what was asked."))
