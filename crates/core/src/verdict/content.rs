@@ -35,7 +35,7 @@ pub(super) fn repeating_payload(case: &Case, judgement: &mut Judgement) {
     judgement.find(
         "repeating-payload",
         Severity::Suspect,
-        format!("What was written repeats itself: {}.", told.join("; ")),
+        format!("The payload repeats itself: {}.", told.join("; ")),
         format!(
             "{WHY}: write random data, which is the default, or compare both with \
              `fathom sweep --axis payload=random,zeros`."
@@ -68,7 +68,7 @@ pub fn repeating_pool(stream: &Stream, file: &str, content: &Content) -> Option<
         code: "repeating-payload",
         severity: Severity::Suspect,
         evidence: format!(
-            "What stream '{}' wrote repeats itself: it came from {file}, of which {}.",
+            "The payload of stream '{}' repeats itself: it came from {file}, of which {}.",
             stream.name,
             in_words(content, 0)
         ),
@@ -184,7 +184,7 @@ pub(super) fn repeating_content(case: &Case, judgement: &mut Judgement) {
             "repeating-content",
             Severity::Suspect,
             format!(
-                "What is read repeats itself: of {}{}, {}.",
+                "The data that is read repeats itself: of {}{}, {}.",
                 target.name,
                 others(repeating.len()),
                 in_words(content, never_written(target, content))

@@ -514,7 +514,7 @@ impl Site {
     /// The severity of these additional bytes, their possible origin, and the remedy.
     fn whose(&self, [read, written]: [u64; 2]) -> (Severity, String, String) {
         const OTHERS: &str =
-            "Find who else uses the device (iotop, pidstat -d), stop it, and measure again.";
+            "Find out who else uses the device (iotop, pidstat -d), stop it, and measure again.";
         let mostly_written = read <= SLACK;
         let Some(own) = self.own_writes.as_ref().filter(|_| mostly_written) else {
             return (Severity::Suspect, String::new(), OTHERS.to_owned());
@@ -589,7 +589,7 @@ impl Site {
                 percent(foreign as f64 / device as f64),
                 percent(FOREIGN_IOS_MAX)
             ),
-            "Find who else uses the device (iotop, pidstat -d), stop it, and measure again.",
+            "Find out who else uses the device (iotop, pidstat -d), stop it, and measure again.",
         );
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn few_flushes(case: &Case, judgement: &mut Judgement) {
             let fua = layer.queue.as_ref().and_then(|queue| queue.fua) == Some(true);
             if fua && !by_flushes {
                 let why = format!(
-                    "{} takes writes that are durable by themselves (FUA), which nobody counts",
+                    "{} takes writes that are durable by themselves (FUA), which no counter shows",
                     layer.name
                 );
                 judgement.cannot(CODE, why);

@@ -125,11 +125,11 @@ pub(super) fn gave_up(case: &Case, judgement: &mut Judgement) {
             "gave-up",
             Severity::Void,
             format!(
-                "{} of {} gave up, because every one of a long row of I/Os failed.",
+                "{} of {} gave up, because a long series of I/Os failed without a success.",
                 count(gave_up as u64),
                 counted(workers.len() as u64, "worker")
             ),
-            "Mend what the I/O errors name, then run again.",
+            "Fix the cause of the I/O errors, then run again.",
         );
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn worker_busy(case: &Case, judgement: &mut Judgement) {
                 percent(share(cpu)),
                 percent(share(wait)),
             ),
-            "Use more workers, on CPUs that nobody else uses.",
+            "Use more workers, on CPUs that no other program uses.",
         );
     }
 }
@@ -141,12 +141,12 @@ pub(super) fn generator_ceiling(case: &Case, judgement: &mut Judgement) {
     }
     let ceiling = case.host.ceiling.as_ref();
     let Some(ceiling) = ceiling.filter(|ceiling| ceiling.backend == case.trial.backend) else {
-        judgement.cannot(CODE, "what the load generator can do at most was not measured");
+        judgement.cannot(CODE, "the load generator's ceiling was not measured");
         return;
     };
     let demands: Vec<Demand> = indices.iter().map(|&index| demand(case, index)).collect();
     let Some(most) = ceiling.iops(&demands, case.host.cpu_time()) else {
-        let why = "what the load generator can do at most with this queue depth was not measured";
+        let why = "the load generator's ceiling with this queue depth was not measured";
         judgement.cannot(CODE, why);
         return;
     };

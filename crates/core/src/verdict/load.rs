@@ -192,7 +192,7 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
                     figure(group.requests),
                     listed(group.disks.iter().map(|disk| disk.name.as_str())),
                 ),
-                "Lower the queue depth or the block size to what the device admits.",
+                "Lower the queue depth or the block size to the device's limit.",
             );
         }
     }

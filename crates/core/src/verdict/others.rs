@@ -40,7 +40,7 @@ fn replaced(judgement: &mut Judgement, target: &Target, seen: &Seen) {
                  unmounted, and what was measured is no longer there.",
                 target.path
             ),
-            "See who replaces or unmounts it, and measure again.",
+            "Find out who replaces or unmounts it, and measure again.",
         );
     }
 }

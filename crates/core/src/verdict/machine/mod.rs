@@ -158,14 +158,14 @@ pub(super) fn cpu_contention(case: &Case, judgement: &mut Judgement) {
         CODE,
         Severity::Suspect,
         format!(
-            "Others kept {}: they used {} of the CPUs' time and fathom {}. What completed meanwhile \
-             was seen late, so the service time is inflated too.",
+            "Others kept {}: they used {} of the CPUs' time and fathom {}. I/Os that completed \
+             meanwhile were seen late, so the service time is inflated too.",
             who.join(", and "),
             percent(found.others),
             percent(found.own),
         ),
-        "Stop the other programs, or give the workers CPUs that nobody else uses (--cpus, a cpuset); \
-         top shows who runs.",
+        "Stop the other programs, or give the workers CPUs that no other program uses (--cpus, a \
+         cpuset); top shows who runs.",
     );
 }
 
@@ -173,7 +173,7 @@ pub(super) fn cpu_contention(case: &Case, judgement: &mut Judgement) {
 pub(super) fn process_stopped(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "process-stopped";
     let Some(pauses) = pauses(case) else {
-        return judgement.cannot(CODE, "nobody watched whether the process ran");
+        return judgement.cannot(CODE, "stops of the process were not recorded");
     };
     let tracer = case.trial.counters.as_ref().and_then(|counters| counters.tracer.as_deref());
     if let Some(times) = times(pauses, |kind| kind == PauseKind::Process) {
@@ -184,8 +184,8 @@ pub(super) fn process_stopped(case: &Case, judgement: &mut Judgement) {
             format!(
                 "fathom was stopped {times}: none of its threads ran, and none waited for a CPU{by}."
             ),
-            "Find who stops it (kill -STOP, Ctrl-Z, a freezer of its cgroup, a debugger), and measure \
-             again: what was in flight seems to have taken as long.",
+            "Find out who stops it (kill -STOP, Ctrl-Z, a freezer of its cgroup, a debugger), and \
+             measure again: the I/Os in flight seem to have taken as long.",
         );
     } else if let Some(tracer) = tracer {
         judgement.find(
@@ -201,14 +201,14 @@ pub(super) fn process_stopped(case: &Case, judgement: &mut Judgement) {
 pub(super) fn machine_paused(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "machine-paused";
     let Some(pauses) = pauses(case) else {
-        return judgement.cannot(CODE, "nobody watched whether the machine ran");
+        return judgement.cannot(CODE, "pauses of the machine were not recorded");
     };
     let throttled = case.trial.counters.as_ref().and_then(|counters| counters.throttled);
     if let Some(times) = times(pauses, |kind| kind == PauseKind::Suspended) {
         judgement.find(
             CODE,
             Severity::Suspect,
-            format!("The machine slept {times}, as the kernel itself tells."),
+            format!("The machine slept {times}, as the kernel itself reports."),
             "Keep it from suspending while it measures (systemd-inhibit), and measure again.",
         );
     }
@@ -263,7 +263,7 @@ pub(super) fn memory_pressure(case: &Case, judgement: &mut Judgement) {
     const CODE: &str = "memory-pressure";
     let window = case.trial.record.window;
     let Some(memory) = case.trial.counters.as_ref().map(|counters| &counters.memory) else {
-        return judgement.cannot(CODE, "what memory cost in the window is not known");
+        return judgement.cannot(CODE, "the cost of memory in the window is not known");
     };
     if window == Span(0) {
         return;
