@@ -210,7 +210,7 @@ impl Steadiness {
                 percent(self.state.range / self.state.mean),
                 percent(RANGE_MAX),
             ),
-            "Measure longer, warm up longer, and see whether somebody else uses the device.",
+            "Measure longer, warm up longer, and see whether another program uses the device.",
         );
     }
 }
@@ -260,7 +260,7 @@ impl Beginning {
             ),
             match settled {
                 true => format!("Warm up for at least {} s more.", self.lasted.ceil()),
-                false => "Warm up longer, or measure longer if the target changes for ever.".into(),
+                false => "Warm up longer, or measure longer if the target keeps changing.".into(),
             },
         );
     }

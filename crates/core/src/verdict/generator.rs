@@ -166,7 +166,7 @@ pub(super) fn generator_ceiling(case: &Case, judgement: &mut Judgement) {
                 ceiling.target.name(),
                 percent(CEILING_SHARE_MAX),
             ),
-            "Use more workers, on CPUs that nobody else uses, or a larger queue depth for each.",
+            "Use more workers, on CPUs without other programs, or a larger queue depth for each.",
         );
     }
 }

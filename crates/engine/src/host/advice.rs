@@ -263,7 +263,7 @@ fn disks(host: &Host, target: &Target, found: &mut Vec<String>) {
     }
     if let Some(names) = names(&|layer: &Layer| layer.turns() == Some(true)) {
         found.push(format!(
-            "{names}: a disk that turns. Its beginning is about twice as fast as its end, and random \
+            "{names}: a rotating disk. Its beginning is about twice as fast as its end, and random \
              I/O is faster in a smaller region: compare only equal regions."
         ));
     }

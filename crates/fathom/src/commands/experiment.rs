@@ -218,7 +218,7 @@ fn ordinary(target: &Target) -> (f64, &'static str) {
     let nvme = disks.clone().any(|disk| disk.transport.as_deref() == Some("nvme"));
     match disks.clone().count() {
         _ if nvme => (8e9, "8 GB/s for NVMe (PCIe 4.0 x4)"),
-        1 if target.turns() => (3e8, "300 MB/s for a disk that turns"),
+        1 if target.turns() => (3e8, "300 MB/s for a rotating disk"),
         _ => (2e9, "2 GB/s"),
     }
 }
