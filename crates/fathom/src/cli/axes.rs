@@ -1,22 +1,22 @@
 //! The axes of a sweep as they are typed: an option of `fathom run` with a list of values. Ranges
-//! become lists here, of values as a user would have typed each of them.
+//! become lists here, with the values that a user could have typed.
 
 use fathom_core::Bytes;
 use fathom_core::experiment::{Axis, Scale};
 
 use super::{rates, values};
 
-/// The most values that an axis may have.
+/// The largest number of values of an axis.
 const VALUES_MAX: usize = 4096;
 
 /// The axis whose values are targets.
 pub const TARGETS: &str = "targets";
 
-/// The axis whose values say how many copies of a stream run together.
+/// The axis of the number of copies of a stream that run together.
 pub const STREAMS: &str = "streams";
 
-/// The axis whose values are how much of the access is at random, as Iometer's and the textbooks'
-/// sweeps have it; what it becomes is a pattern.
+/// The axis of the share of random access, as in the sweeps of Iometer and of textbooks; its values
+/// become patterns.
 pub const RANDOM_SHARE: &str = "random-share";
 
 /// The most copies of a stream.
@@ -25,18 +25,19 @@ const COPIES_MAX: u32 = 256;
 /// An axis as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisArg {
-    /// An option, one of a stream (`users.rate`), a variable of the workload, `targets` or `streams`.
+    /// An option, one of a stream (`users.rate`), a variable of the workload, `targets` or
+    /// `streams`.
     pub name: String,
-    /// Its values as they are typed, at least one, none twice.
+    /// Its values as they are typed, at least one, without repetition.
     pub labels: Vec<String>,
 }
 
 impl AxisArg {
-    /// An axis of these values, of which each may be a range.
+    /// An axis of these values, each of which may be a range.
     ///
     /// # Errors
     ///
-    /// When a range cannot be followed, or a value is there twice.
+    /// When a range is invalid, or a value occurs twice.
     pub fn new(name: &str, values: &[&str]) -> Result<Self, String> {
         let name = name.trim();
         let mut labels: Vec<String> = Vec::new();
@@ -58,12 +59,12 @@ impl AxisArg {
         Ok(Self { name: name.to_owned(), labels })
     }
 
-    /// The option that its values are of.
+    /// The option of its values.
     pub fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
     }
 
-    /// The axis as experiments and results have it.
+    /// The axis in the form of experiments and results.
     pub fn described(&self) -> Axis {
         let values: Option<Vec<f64>> =
             self.labels.iter().map(|label| number(self.key(), label)).collect();
@@ -94,26 +95,27 @@ pub fn value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Whether an axis says how many copies of a stream run together: `streams`, or `users.streams`.
+/// Whether an axis is the number of copies of a stream that run together: `streams`, or
+/// `users.streams`.
 pub fn counts_streams(axis: &str) -> bool {
     axis.rsplit('.').next() == Some(STREAMS)
 }
 
-/// Reads how many copies that is.
+/// Reads the number of copies.
 ///
 /// # Errors
 ///
-/// When it is no such number.
+/// When it is not such a number.
 pub fn copies(text: &str) -> Result<u32, String> {
     let count = values::count(text).ok().filter(|count| (1..=COPIES_MAX).contains(count));
     count.ok_or_else(|| format!("it is a whole number from 1 to {COPIES_MAX}"))
 }
 
-/// The pattern that an axis `random-share` stands for: `sequential`, `mixed:30%` or `random`.
+/// The pattern for a value of the axis `random-share`: `sequential`, `mixed:30%` or `random`.
 ///
 /// # Errors
 ///
-/// When it is no share.
+/// When it is not a share.
 pub fn pattern_of(random_share: &str) -> Result<String, String> {
     Ok(match values::share(random_share)? {
         0.0 => "sequential".to_owned(),
@@ -122,7 +124,7 @@ pub fn pattern_of(random_share: &str) -> Result<String, String> {
     })
 }
 
-/// The option that something is called elsewhere, or in people's mouths.
+/// The option behind a name from other tools or from everyday language.
 pub fn otherwise_called(name: &str) -> Option<&'static str> {
     Some(match name {
         "depth" | "iodepth" | "outstanding" | "outstanding-ios" => "queue-depth",
@@ -135,15 +137,15 @@ pub fn otherwise_called(name: &str) -> Option<&'static str> {
     })
 }
 
-/// How far it is from one value of a range to the next.
+/// The step from one value of a range to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     Plus(f64),
     Times(f64),
 }
 
-/// The values of `from..to`, `from..to/step` and `from..to*factor`. Without a step it goes on as the
-/// values before it do, and by one if there is none.
+/// The values of `from..to`, `from..to/step` and `from..to*factor`. Without a step the series
+/// continues like the values before it, or in steps of one if there are none.
 fn range(from: &str, to: &str, before: &[String]) -> Result<Vec<String>, String> {
     let typed = format!("{from}..{to}");
     let (to, step) = split_step(to);
@@ -177,7 +179,7 @@ fn range(from: &str, to: &str, before: &[String]) -> Result<Vec<String>, String>
             Step::Plus(by) => first + by * f64::from(number),
             Step::Times(by) => first * by.powi(number),
         };
-        // What rounding adds must not take the end away.
+        // Rounding errors must not drop the last value.
         if value > last * (1.0 + 1e-9) || VALUES_MAX < labels.len() {
             break;
         }
@@ -199,10 +201,10 @@ fn split_step(to: &str) -> (&str, Option<(char, &str)>) {
     }
 }
 
-/// What the values of a range are counted in.
+/// The unit of a range's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unit<'a> {
-    /// What follows the number of both ends.
+    /// The text after the number of both ends.
     Same(&'a str),
     /// Bytes: the ends have different units.
     Size,
@@ -227,7 +229,7 @@ impl Unit<'_> {
     }
 }
 
-/// The ends of a range as numbers, and what they are counted in.
+/// The ends of a range as numbers, and their unit.
 fn ends<'a>(from: &'a str, to: &str) -> Option<(f64, f64, Unit<'a>)> {
     let split = |text: &str| {
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -244,8 +246,8 @@ fn ends<'a>(from: &'a str, to: &str) -> Option<(f64, f64, Unit<'a>)> {
     }
 }
 
-/// How a list goes on: by the ratio of its last values if that is the same twice, by their
-/// difference otherwise.
+/// How a list continues: by the ratio of its last values if that is the same twice, otherwise by
+/// their difference.
 fn continued(before: Vec<Option<f64>>, first: f64) -> Step {
     let before: Vec<f64> = before.into_iter().rev().map_while(|value| value).take(2).collect();
     match before.as_slice() {
@@ -257,7 +259,7 @@ fn continued(before: Vec<Option<f64>>, first: f64) -> Step {
     }
 }
 
-/// The value of an option as a number, where it is one: bytes, I/Os per second, seconds, a share.
+/// The value of an option as a number, if it is one: bytes, I/Os per second, seconds, a share.
 pub fn number(key: &str, label: &str) -> Option<f64> {
     let leading = || {
         let end = label.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(label.len());
@@ -273,12 +275,12 @@ pub fn number(key: &str, label: &str) -> Option<f64> {
             label.parse::<fathom_core::Span>().ok().map(|span| span.as_secs_f64())
         }
         "queue-depth" | "workers" => leading(),
-        // A variable may be anything; what is a number is one.
+        // A variable may be anything; a number counts as one.
         _ => label.parse().ok().filter(|value: &f64| value.is_finite()),
     }
 }
 
-/// Whether values lie more evenly by their ratios or by their differences.
+/// Whether values are spaced more evenly by their ratios or by their differences.
 fn scale(values: &[f64]) -> Scale {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What was asked for, on the command line or in a file, before it is known what it means here: one
+//! The requested settings, from the command line or a file, before their meaning here is known: one
 //! description for both, so that both go through the same checks.
 
 use std::path::PathBuf;
@@ -9,39 +9,39 @@ use fathom_core::{Bytes, Span};
 use super::options::{AccessArgs, Consent, LoadArgs, Request};
 use crate::error::Error;
 
-/// A run as it was asked for.
+/// A run as requested.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// What the user calls it.
+    /// Its name.
     pub name: Option<String>,
-    /// What runs together, at least one.
+    /// The streams that run together, at least one.
     pub streams: Vec<StreamArgs>,
-    /// What may be written to.
+    /// The consent to writes.
     pub consent: Consent,
-    /// Whether a folder stands for what is mounted below it, too.
+    /// Whether a folder includes the file systems that are mounted below it.
     pub across_mounts: bool,
-    /// The folders among what was named, and the targets that are in them.
+    /// The folders among the names, and the targets that are in them.
     pub folders: Vec<Folder>,
-    /// Intervals whose I/Os are counted besides those of the series, if they differ from these.
+    /// Intervals in which I/Os are counted besides those of the series, if they differ.
     pub buckets: Option<Span>,
 }
 
-/// A stream as it was asked for. What is said once for a run, such as its duration, is the same in
-/// the `load` of all its streams.
+/// A stream as requested. Settings of the whole run, such as its duration, are the same in the
+/// `load` of all its streams.
 #[derive(Clone, Debug)]
 pub struct StreamArgs {
-    /// What the user calls it.
+    /// Its name.
     pub name: Option<String>,
-    /// Where it reads and writes.
+    /// Its targets.
     pub aims: Vec<Aim>,
     /// The load.
     pub load: LoadArgs,
-    /// How the targets are accessed.
+    /// The access to the targets.
     pub access: AccessArgs,
-    /// Which of several copies of a stream it is, from 0, and how many there are.
+    /// The number of this copy of a stream, from 0, and the number of copies.
     pub copy: (u32, u32),
-    /// The number of its first worker, by which workers take CPUs in turn; if none, it follows the
-    /// workers of the streams before it that name the same CPUs.
+    /// The number of its first worker, which decides the CPUs of its workers; if none, it follows
+    /// the workers of the streams before it that name the same CPUs.
     pub first_worker: Option<u32>,
 }
 
@@ -51,23 +51,23 @@ pub const ONLY: (u32, u32) = (0, 1);
 /// A target of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aim {
-    /// As it was named.
+    /// Its name, as typed.
     pub path: PathBuf,
     /// Its place among the targets of the run.
     pub target: u32,
-    /// Where its own region starts; as in all of the stream's targets if none.
+    /// The start of its own region; as in all of the stream's targets if none.
     pub offset: Option<Bytes>,
-    /// How long its own region is; as in all of the stream's targets if none.
+    /// The length of its own region; as in all of the stream's targets if none.
     pub size: Option<Bytes>,
-    /// Where its own region ends at the latest: before that with the target, or with the last whole
-    /// block.
+    /// The latest end of its own region: earlier if the target, or the last whole block, ends
+    /// before.
     pub end: Option<Bytes>,
-    /// What the I/Os to it are like, where they are not as those to the stream's other targets.
+    /// The I/Os to it, if they differ from those to the stream's other targets.
     pub kind: Option<Kind>,
 }
 
 impl Aim {
-    /// All of what is named, or what the stream addresses in each of its targets.
+    /// The whole target, or the range that the stream addresses in each of its targets.
     pub fn at(path: PathBuf) -> Self {
         Self { path, target: 0, offset: None, size: None, end: None, kind: None }
     }
@@ -76,14 +76,14 @@ impl Aim {
 /// A folder whose files are targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
-    /// As it was named.
+    /// Its name, as typed.
     pub name: String,
     /// The places of its files among the targets of the run.
     pub targets: Vec<u32>,
 }
 
 impl Described {
-    /// What was typed as options: one stream.
+    /// The typed options: one stream.
     pub fn typed(args: &Request) -> Self {
         Self {
             consent: args.consent.clone(),
@@ -92,7 +92,7 @@ impl Described {
         }
     }
 
-    /// One stream without a name on these targets, which may not be written to.
+    /// One stream without a name on these targets, without consent to write.
     pub fn one_stream(targets: Vec<PathBuf>, load: LoadArgs, access: AccessArgs) -> Self {
         let aims = (0..).zip(targets).map(|(target, path)| Aim { target, ..Aim::at(path) });
         let aims = aims.collect();
@@ -106,7 +106,7 @@ impl Described {
         }]))
     }
 
-    /// Streams that run together on targets that may not be written to.
+    /// Streams that run together on targets without consent to write.
     pub fn of(streams: Vec<StreamArgs>) -> Self {
         Self {
             name: None,
@@ -118,7 +118,7 @@ impl Described {
         }
     }
 
-    /// Has so many copies of a stream run together, each a stream with results of its own.
+    /// Makes this many copies of a stream run together, each a stream with its own results.
     pub fn copy(&mut self, place: usize, copies: u32) {
         if copies < 2 {
             return;
@@ -136,7 +136,7 @@ impl Described {
     }
 
     /// Gives every target its place, and lists them in that order. A folder becomes the files that
-    /// `list` finds in it, where it is one.
+    /// `list` finds in it.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Described {
         Ok(paths)
     }
 
-    /// The folder that a target was found in.
+    /// The folder in which a target was found.
     pub fn folder_of(&self, target: u32) -> Option<&str> {
         let folder = self.folders.iter().find(|folder| folder.targets.contains(&target))?;
         Some(&folder.name)

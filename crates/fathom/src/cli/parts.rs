@@ -7,30 +7,30 @@ use fathom_core::spec::Pattern;
 use super::patterns;
 use super::values::{self, Sizes};
 
-/// A part as typed. What it does not say is as for the whole stream.
+/// A part as typed. Settings that it does not have are those of the whole stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartArg {
     /// Its share, or its weight among all parts.
     pub weight: f64,
-    /// Whether that is in percent.
+    /// Whether its share is in percent.
     pub is_percent: bool,
     /// The sizes of its I/Os.
     pub block_size: Option<Sizes>,
-    /// The same of its writes alone.
+    /// The sizes of its writes, if they differ.
     pub write_block_size: Option<Sizes>,
     /// Its share of reads.
     pub read_share: Option<f64>,
-    /// How its offsets follow each other.
+    /// The pattern of its offsets.
     pub pattern: Option<Pattern>,
-    /// What its random offsets are multiples of.
+    /// The alignment of its random offsets.
     pub align: Option<Bytes>,
 }
 
-/// What a part may say besides its share.
+/// The settings that a part may have besides its share.
 const NAMES: [&str; 5] = ["block-size", "write-block-size", "read-share", "pattern", "align"];
 
-/// Reads "70% block-size=8k read-share=67% pattern=random": a share or a weight, and options of their
-/// own with their values.
+/// Reads "70% block-size=8k read-share=67% pattern=random": a share or a weight, and options with
+/// their values.
 pub fn part(text: &str) -> Result<PartArg, String> {
     let mut words = text.split_whitespace();
     let share = words.next().ok_or("there is nothing: write '70% block-size=8k'")?;

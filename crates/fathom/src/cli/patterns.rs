@@ -1,11 +1,11 @@
-//! How a pattern is typed: a word, and after a colon what it needs.
+//! The text form of a pattern: a word, and after a colon its parameters.
 
 use fathom_core::Bytes;
 use fathom_core::spec::{Distribution, Extent, HotRange, Order, Pattern, Sequence};
 
 use super::values::{share, size};
 
-/// The words, with what to write and what it means.
+/// The words, with their form and meaning.
 pub const WORDS: [(&str, &str, &str); 10] = [
     ("random", "random", "uniform over the region"),
     ("sequential", "sequential", "block after block, around the region"),
@@ -68,7 +68,7 @@ fn distribution(word: &str, rest: Option<&str>) -> Result<Distribution, String> 
     }
 }
 
-/// Splits what stands before a mark from what stands behind it.
+/// Splits the text before a mark from the text after it.
 fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     match text.split_once(mark) {
         Some((word, rest)) => (word.trim(), Some(rest.trim())),
@@ -134,7 +134,7 @@ fn hot_range(text: &str) -> Result<HotRange, String> {
     Ok(HotRange { io_share, extent })
 }
 
-/// What to say about a word that is no pattern.
+/// The message about a word that is not a pattern.
 fn unknown(word: &str) -> String {
     let near = |known: &str| strsim::damerau_levenshtein(word, known);
     let nearest = WORDS.iter().min_by_key(|(known, ..)| near(known));

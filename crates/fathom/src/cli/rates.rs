@@ -1,5 +1,6 @@
-//! The load of an open loop as people type it: a rate, or a course of rates over time, for the whole
-//! stream or for each of its workers or targets; or a share of it, where several streams make it up.
+//! The load of an open loop as people type it: a rate, or a course of rates over time, for the
+//! whole stream or for each of its workers or targets; or a share of it, if several streams make up
+//! one load.
 
 use fathom_core::spec::{Course, Stage};
 use fathom_core::{Bytes, Rate, Span};
@@ -9,7 +10,7 @@ use super::values;
 /// An offered load as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offered {
-    /// The same all the time.
+    /// A constant rate.
     Steady(TypedRate),
     /// Stages, one after the other, at least one.
     Course(Vec<TypedStage>),
@@ -22,7 +23,7 @@ pub struct TypedRate {
     per: Per,
 }
 
-/// What a rate is of.
+/// The subject of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Per {
     Stream,
@@ -41,35 +42,35 @@ enum Load {
 /// A stage of a course as typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TypedStage {
-    /// Where it begins; where the one before it ended if none.
+    /// The rate at its beginning; the rate at the end of the stage before if none.
     begins: Option<TypedRate>,
     ends: TypedRate,
     lasts: Span,
 }
 
-/// What a rate of a worker, a target or of bytes comes to for a whole stream.
+/// The facts that turn a rate of a worker, of a target or of bytes into the rate of a whole stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     /// Workers of the stream.
     pub workers: u64,
     /// Targets of the stream.
     pub targets: u64,
-    /// Bytes that one of its I/Os moves in the mean.
+    /// Mean bytes of one of its I/Os.
     pub block: f64,
 }
 
 impl Offered {
-    /// So many I/Os per second of the whole stream, all the time.
+    /// This many I/Os per second of the whole stream, constantly.
     pub fn iops(iops: f64) -> Self {
         Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Stream })
     }
 
-    /// So many I/Os per second of each worker, all the time.
+    /// This many I/Os per second of each worker, constantly.
     pub fn by_each_worker(iops: f64) -> Self {
         Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Worker })
     }
 
-    /// So much of it.
+    /// This share of it.
     fn part(self, share: f64) -> Self {
         match self {
             Self::Steady(rate) => Self::Steady(rate.part(share)),
@@ -84,7 +85,7 @@ impl Offered {
         }
     }
 
-    /// The figure that was typed, in I/Os or bytes per second; none of a course.
+    /// The figure that was typed, in I/Os or bytes per second; none for a course.
     pub fn figure(&self) -> Option<f64> {
         match self {
             Self::Steady(TypedRate {
@@ -121,14 +122,14 @@ impl TypedRate {
 /// The load of a whole stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offer {
-    /// The same all the time.
+    /// A constant rate.
     Steady(Rate),
-    /// What changes over time.
+    /// A rate that changes over time.
     Course(Course),
 }
 
 impl Offered {
-    /// What it comes to for the whole stream.
+    /// The load of the whole stream.
     pub fn of_stream(&self, shares: Shares) -> Offer {
         let stages = match self {
             Self::Steady(rate) => return Offer::Steady(rate.of_stream(shares)),
@@ -155,7 +156,7 @@ impl Offered {
     }
 }
 
-/// Reads what targets are rated at: `80k` I/Os per second.
+/// Reads a rating of targets: `80k` I/Os per second.
 pub fn rated_iops(text: &str) -> Result<Rate, String> {
     match offered(text)? {
         Offered::Steady(TypedRate { load: Load::Iops(iops), per: Per::Stream }) => Ok(Rate(iops)),
@@ -163,7 +164,7 @@ pub fn rated_iops(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Reads what targets are rated at: `800MB/s`.
+/// Reads a rating of targets: `800MB/s`.
 pub fn rated_bandwidth(text: &str) -> Result<Bytes, String> {
     match offered(text)? {
         Offered::Steady(TypedRate { load: Load::Bandwidth(bytes), per: Per::Stream }) => {
@@ -242,7 +243,7 @@ fn stage(text: &str, is_first: bool, is_last: bool) -> Result<TypedStage, String
     }
 }
 
-/// Reads a rate; a stage of a course may be one of nothing.
+/// Reads a rate; a stage of a course may have a rate of zero.
 fn rate(text: &str, or_nothing: bool) -> Result<TypedRate, String> {
     let (number, per) = match text.rsplit_once('/') {
         Some((number, "worker")) => (number, Per::Worker),
@@ -258,16 +259,16 @@ fn rate(text: &str, or_nothing: bool) -> Result<TypedRate, String> {
     Ok(TypedRate { load, per })
 }
 
-/// What a rate in bits comes to in bytes, as it can be typed; none if it is in no bits. A small `b`
-/// means bits wherever a unit is written with care (IEC 80000-13), as do `bit` and `bps`: taking it
-/// for bytes would be wrong by a factor of 8 without a word.
+/// The value in bytes of a rate in bits, in a form that can be typed; none if it is not in bits. A
+/// small `b` means bits wherever a unit is written with care (IEC 80000-13), as do `bit` and `bps`:
+/// treating it as bytes would silently be wrong by a factor of 8.
 fn meant_in_bits(text: &str) -> Option<String> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim();
     let prefix = ["bits/s", "bit/s", "bps", "b/s"].iter().find_map(|end| {
         let prefix = unit.strip_suffix(end).or_else(|| {
-            // However it is written, except for the small b itself.
+            // In any spelling, except for the small b itself.
             let at = unit.len().checked_sub(end.len()).filter(|_| *end != "b/s")?;
             unit.get(at..)?.eq_ignore_ascii_case(end).then(|| &unit[..at])
         })?;

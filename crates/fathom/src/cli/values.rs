@@ -349,7 +349,7 @@ pub fn hint(text: &str) -> Result<Hint, String> {
     }
 }
 
-/// What is said of a word that nobody knows: the one that was probably meant, if one resembles it.
+/// The message about an unknown word: the one that was probably meant, if one resembles it.
 fn unknown(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(near) => format!("'{typed}' is unknown, and its nearest is '{near}'"),
@@ -386,7 +386,7 @@ pub fn passes(text: &str) -> Result<Passes, String> {
     }
 }
 
-/// Reads `p99<=2ms`: a percentile of the response time and the longest that it may be.
+/// Reads `p99<=2ms`: a percentile of the response time and its bound.
 pub fn objective(text: &str) -> Result<Objective, String> {
     let usage = "write a percentile and its bound, such as 'p99<=2ms'";
     let split = ["<=", "\u{2264}", "<"].iter().find_map(|sign| text.split_once(sign));
@@ -436,7 +436,7 @@ pub fn watch(text: &str) -> Result<Watch, String> {
     }
 }
 
-/// Reads `any` and `3`: where a submission thread runs.
+/// Reads `any` and `3`: the CPU of a submission thread.
 pub fn submission_thread(text: &str) -> Result<SubmissionThread, String> {
     match text.trim() {
         "any" => Ok(SubmissionThread { cpu: None }),
@@ -450,19 +450,19 @@ pub fn submission_thread(text: &str) -> Result<SubmissionThread, String> {
 /// The CPUs of a stream's workers as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpus {
-    /// These, in turn.
+    /// These, one after the other.
     List(Vec<u32>),
     /// Those of a NUMA node.
     Node(u32),
-    /// One of each NUMA node in turn.
+    /// One of each NUMA node, one node after the other.
     Nodes,
     /// One of each core first.
     Cores,
-    /// Those of the NUMA node that the device is attached to.
+    /// Those of the NUMA node to which the device is attached.
     Device,
 }
 
-/// The most CPUs that can be listed.
+/// The largest number of CPUs that can be listed.
 const CPUS: usize = 4096;
 
 /// Reads "0-3,8", "node:0", "nodes", "cores" and "device".
@@ -505,7 +505,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
 
 /// The name among `known` that was probably meant.
 pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // As clap does for options.
+    // Like clap for options.
     const ALIKE: f64 = 0.7;
     let scored = known.map(|name| (strsim::jaro(typed, name), name));
     let best = scored.filter(|(score, _)| *score > ALIKE);
