@@ -175,8 +175,8 @@ impl Reduction {
         if all.contains(&Answer::Unknown) { Answer::Unknown } else { Answer::No }
     }
 
-    /// How much of the data of this payload the target saves, as far as is known: a share from 0 to
-    /// 1. Unknown if the probe could not tell for such data, and for a pool.
+    /// How much of the data of this payload the target saves, as far as is known: a share of one.
+    /// Unknown if the probe could not tell for such data, and for a pool.
     pub fn saves(&self, payload: &Payload) -> Option<f64> {
         let whether = |answer: Answer| match answer {
             Answer::Yes => Some(1.0),

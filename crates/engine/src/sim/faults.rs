@@ -3,8 +3,8 @@
 //! then on, in `agenda`.
 //!
 //! One draw u, uniform in [0, 1), decides each I/O: it fails with EIO if u < error, returns zero
-//! bytes if it is a read and u - error < zero, and fewer bytes than requested if it is a read and u
-//! - error - zero < short. So each fault occurs in exactly its share.
+//! bytes if it is a read and u - error < zero, and fewer bytes than requested if it is a read and
+//! u - error - zero < short. So each fault occurs in exactly its share.
 
 use fathom_core::Span;
 use fathom_core::measure::Direction;
