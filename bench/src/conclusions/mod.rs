@@ -25,10 +25,10 @@ pub const SEEDS: u64 = 200;
 const WRONG: f64 = 0.05;
 
 const LEGEND: &str = "\
-Of a hundred sessions: in how many such a sentence is wrong / says that it cannot tell. `of 12` where it is
-said in no more than 12 of a hundred, a dash where it is said in none. Of several sentences of one kind in a
-session one is enough. Bold is what is wrong in more than 5 % of the sessions, and in more than chance makes
-of 5 % (a binomial test at 5 %).
+Of a hundred sessions, the number in which such a sentence is wrong / says that it cannot tell. `of 12` means
+that the sentence occurs in only 12 of a hundred, a dash that it occurs in none. If a session has several
+sentences of one kind, one of them is enough. Figures in bold are wrong in more than 5 % of the
+sessions, and in more than chance explains for a true 5 % (a binomial test at 5 %).
 ";
 
 /// What became of one kind of sentence under one noise: in how many sessions it was said, was wrong, and

@@ -272,8 +272,7 @@ impl Journal {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The change by another program: this process has the last open descriptor of a file without
-    /// its name, so its data would be gone.
+    /// What another program has done to the file. A file without a name is gone once it is closed.
     fn harm(&self) -> Option<Harm> {
         if self.memory.is_some() {
             return None;
