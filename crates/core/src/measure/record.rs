@@ -278,7 +278,7 @@ impl Tally {
         LastStart { at, ios, bytes, depth_ns }
     }
 
-    /// The place of the first flow of upkeep, whatever the number of regions.
+    /// The place of the first flow of upkeep, with any number of regions.
     pub const UPKEEP: usize = 1 << 15;
 
     /// The flow at a place: those of upkeep begin at [`Tally::UPKEEP`].

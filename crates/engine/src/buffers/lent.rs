@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Says that so many came back.
+    /// Counts this many as given back by the kernel.
     fn give_back<T>(lent: &mut Lent<T>, count: usize) {
         // SAFETY: the caller has waited for the thread that stands for the kernel.
         *unsafe { lent.parts() }.1 -= count;

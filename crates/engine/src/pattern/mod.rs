@@ -29,23 +29,23 @@ use random::{Draw, Scattered, Shuffled};
 pub(crate) use sequential::Pointers;
 use sequential::{Backward, Interlocked, Revisiting, Sequential};
 
-/// What an I/O will do.
+/// The request of an I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Where, in bytes from the target's start.
+    /// Its offset, in bytes from the target's start.
     pub(crate) offset: u64,
     what: What,
 }
 
-/// What I/Os of one kind have in common, in one word that is compared and copied at once: from the
-/// lowest bit, the bytes (32 bits), the target's place in the list of targets of the run (16), and the
-/// lane (16), which is the region's place in the worker's plan and the direction. The highest bit is
-/// set for upkeep, whose kind stands where the direction does.
+/// The common part of I/Os of one kind, in one word that is compared and copied at once: from the
+/// lowest bit, the bytes (32 bits), the target's place in the list of targets of the run (16), and
+/// the lane (16), which is the region's place in the worker's plan and the direction. The highest
+/// bit is set for upkeep, whose kind takes the place of the direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct What(u64);
 
 impl What {
-    /// Nothing is of this kind: it has no bytes.
+    /// No I/O is of this kind: it has no bytes.
     pub(crate) const NOTHING: Self = Self(0);
 
     /// How many bytes.
@@ -77,20 +77,20 @@ impl Request {
         Self { offset, what: What(u64::from(length) | u64::from(target) << 32 | lane << 48) }
     }
 
-    /// A flush of the target of a region: it has no place and no length, so that what completes in
-    /// full is told by the same comparison as for reads and writes.
+    /// A flush of the target of a region: it has no place and no length, so that the same
+    /// comparison as for reads and writes tells whether it completed in full.
     pub(crate) fn flush(target: u32, region: usize) -> Self {
         let lane = (Tally::UPKEEP as u64) | (region as u64) << 1 | Upkeep::Flush as u64;
         Self { offset: 0, what: What(u64::from(target) << 32 | lane << 48) }
     }
 
-    /// A trim of what it would have read or written.
+    /// A trim of the range that it would have read or written.
     fn into_trim(self) -> Self {
         let lane = (Tally::UPKEEP as u64) | Upkeep::Trim as u64;
         Self { what: What(self.what.0 | lane << 48), ..self }
     }
 
-    /// What it is, if it moves no data.
+    /// Its kind, if it moves no data.
     #[inline]
     pub(crate) fn upkeep(self) -> Option<Upkeep> {
         match (self.what.0 >> 63, self.what.0 >> 48 & 1) {
@@ -100,7 +100,7 @@ impl Request {
         }
     }
 
-    /// All of it but the place.
+    /// All of it except the place.
     #[inline]
     pub(crate) fn what(self) -> What {
         self.what
@@ -131,19 +131,21 @@ impl Request {
     }
 }
 
-/// Draws the requests of a worker. Who takes over from a worker that hangs has it on another thread.
+/// Draws the requests of a worker. A thread that takes over from a worker that hangs uses it on
+/// another thread.
 pub(crate) trait Source: Send {
-    /// The next requests. How many are drawn at once changes none of them.
+    /// The next requests. The number that is drawn at once changes none of them.
     fn draw(&mut self, into: &mut [Request]);
 
-    /// Whether more may be drawn than is started at once. Where workers share the next place they
-    /// take what they start and no more.
+    /// Whether more may be drawn than is started at once. Workers that share the next place take
+    /// only what they start.
     fn ahead(&self) -> bool {
         true
     }
 }
 
-/// What draws the requests of a worker of this stream. Interlocked workers share the pointers.
+/// Makes the source of the requests of a worker of this stream. Interlocked workers share the
+/// pointers.
 pub(crate) fn source<'a>(
     stream: &Stream,
     plan: &WorkerPlan,
@@ -160,7 +162,7 @@ pub(crate) fn source<'a>(
     }
 }
 
-/// Draws the requests to each region from a source of its own, because they differ.
+/// Draws the requests to each region from a separate source, because they differ.
 struct Kinds<'a> {
     sources: Box<[Box<dyn Source + 'a>]>,
     turns: RegionTurns,
@@ -198,8 +200,9 @@ impl Source for Kinds<'_> {
     }
 }
 
-/// Draws each request from the source of a part, which is chosen by the parts' weights, independently
-/// of everything else. Each part goes on where it was, as if there were no others.
+/// Draws each request from the source of a part, which is chosen by the parts' weights,
+/// independently of everything else. Each part continues from its own last request, as if there
+/// were no others.
 struct Parts<'a> {
     sources: Box<[Box<dyn Source + 'a>]>,
     draw: Draws,
@@ -232,8 +235,8 @@ impl Source for Parts<'_> {
     }
 }
 
-/// Turns a share of another source's requests into trims of the same places: a coin for each, that
-/// depends on nothing else.
+/// Turns a share of another source's requests into trims of the same places, by an independent coin
+/// for each.
 struct Trimming<'a> {
     source: Box<dyn Source + 'a>,
     /// Of [`ALL`] equally likely values, those that mean a trim.
@@ -263,7 +266,7 @@ impl Source for Trimming<'_> {
     }
 }
 
-/// What draws reads and writes.
+/// Makes the source of reads and writes.
 fn moving<'a>(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Box<dyn Source + 'a> {
     fn boxed<'a, P: Pattern + 'a>(
         plan: &WorkerPlan,
@@ -297,7 +300,7 @@ fn moving<'a>(stream: &Stream, plan: &WorkerPlan, pointers: &'a Pointers) -> Box
     }
 }
 
-/// What draws requests over a distribution: all of them, or this share of them.
+/// Makes the source of requests over a distribution: all of them, or this share of them.
 fn over(
     distribution: &Distribution,
     stream: &Stream,
@@ -348,7 +351,7 @@ pub(crate) struct Requests<P> {
     turns: RegionTurns,
 }
 
-/// Says which of a worker's regions comes next: each in turn, or one by chance.
+/// Chooses the next of a worker's regions: each in turn, or a random one.
 struct RegionTurns {
     /// The target of each region.
     targets: Box<[u16]>,
@@ -408,7 +411,7 @@ impl Draws {
             (below / total * ALL as f64) as u64
         };
         let mut ends: Box<[u64]> = weights.iter().map(&mut end).collect();
-        // Whatever rounding did.
+        // Regardless of rounding.
         if let Some(last) = ends.last_mut() {
             *last = ALL;
         }
@@ -481,7 +484,7 @@ impl<P: Pattern> Source for Requests<P> {
 /// One of a stream's block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Its place among them: what a pattern knows of it beforehand lies there.
+    /// Its place among them, at which a pattern keeps values that it computed beforehand.
     pub(crate) place: usize,
     /// The size itself.
     pub(crate) bytes: u32,
@@ -518,7 +521,7 @@ impl Sizes {
                     ((below * ALL as f64) as u64, Size { place, bytes })
                 })
                 .collect();
-            // Whatever rounding did.
+            // Regardless of rounding.
             if let Some((end, _)) = parts.last_mut() {
                 *end = ALL;
             }

@@ -37,15 +37,15 @@ use crate::trace::Tracer;
 use crate::uring::{CommandUring, Uring};
 use crate::worker::{self, Assignment, Outcome, Sink};
 
-/// What a point is run against.
+/// The devices of a point.
 #[derive(Clone, Copy, Debug)]
 pub enum Devices<'a> {
     /// Open files and devices.
     Real {
-        /// For each stream of a point, an open target for each of its regions, opened as the
-        /// stream's access has it.
+        /// For each stream of a point, an open target for each of its regions, opened for the
+        /// stream's access.
         streams: &'a [Vec<OpenTarget>],
-        /// What carries the I/Os to them.
+        /// The backend.
         backend: BackendKind,
     },
     /// One simulated device, in virtual time.
@@ -63,36 +63,36 @@ pub enum Phase {
     WindowCloses,
 }
 
-/// Told about a run while it goes on, on the thread that called [`run_point`].
+/// The observer of a run, called during the run on the thread that called [`run_point`].
 pub trait Observer {
-    /// A phase began, and that was `ago`: a few milliseconds at most, where the workers leave a CPU
-    /// to the thread that calls this. A simulated device has no such moments: there it is never
-    /// called.
+    /// A phase began, and that was `ago`: a few milliseconds at most, if the workers leave a CPU to
+    /// the thread that calls this. A simulated device has no such moments: this is never called for
+    /// it.
     fn phase(&mut self, phase: Phase, ago: Span);
 
     /// An interval ended.
     fn progress(&mut self, progress: &Progress);
 
-    /// The window is over, and the load goes on for so long, of a whole cool-down. Told again and
-    /// again; on a simulated device never.
+    /// The window is over, and the load goes on for this long, of a whole cool-down. Called again
+    /// and again; on a simulated device never.
     fn cool_down(&mut self, left: Span, whole: Span) {
         let _ = (left, whole);
     }
 
     /// The time of one of the point's looks has come. Shows the record as it would be if the window
-    /// had ended then, but for the errors, which are counted and not listed, and for the I/Os in
-    /// flight, which may still come back. Says whether that is enough: then the window ends at once
-    /// on a simulated device, and otherwise at an interval's end soon after.
+    /// had ended then, except for the errors, which are counted and not listed, and for the I/Os in
+    /// flight, which may still come back. Returns whether this is enough: then the window ends at
+    /// once on a simulated device, and otherwise at an interval's end soon after.
     ///
     /// With several workers on a real target the record may hold a little more than the time until
-    /// the look: what some of them have told of the time after it.
+    /// the look, because some of them have already reported the time after it.
     fn look(&mut self, so_far: &Record) -> bool {
         let _ = so_far;
         false
     }
 
-    /// Whether nobody wants to wait any longer, not even for I/Os in flight. Asked again and again on
-    /// real targets.
+    /// Whether the user does not want to wait any longer, not even for I/Os in flight. Asked again
+    /// and again on real targets.
     fn hurries(&self) -> bool {
         false
     }
@@ -100,7 +100,7 @@ pub trait Observer {
 
 pub use patience::{leaves_ios, left_behind};
 
-/// Runs a point and records what every I/O did.
+/// Runs a point and records the outcome of every I/O.
 ///
 /// `stop` ends the run early; its record then covers the time until then and says so.
 ///
@@ -157,7 +157,8 @@ pub fn run_traced(
     }
 }
 
-/// Runs a point of one stream on a backend that no user can name, such as a ring that does nothing.
+/// Runs a point of one stream on a backend that no user can name, such as a ring with empty
+/// operations.
 pub(crate) fn run_on<B: RealBackend>(
     point: &Point,
     targets: &[OpenTarget],
@@ -171,7 +172,7 @@ pub(crate) fn run_on<B: RealBackend>(
         .go::<B>(observer, None)
 }
 
-/// What each stream writes.
+/// The payload of each stream.
 fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
     let load = |stream: &spec::Stream| {
         let large_pages = stream.workplace.large_pages;
@@ -192,10 +193,10 @@ fn contents(point: &Point) -> Result<Vec<Content>, RunError> {
                 && one.workplace.large_pages == stream.workplace.large_pages
                 && one.read_share() < 1.0
         };
-        // A pool may be large, so that streams that write from the same one have it together.
+        // A pool may be large, so that streams that write from the same one share it.
         let known = point.streams[..place].iter().position(|one| alike(&one));
         contents.push(match known {
-            // Who only reads needs none, whatever the stream would write.
+            // A worker that only reads needs no payload, even if its stream has one.
             _ if stream.read_share() == 1.0 => Content::RANDOM,
             Some(known) => contents[known].clone(),
             None => load(stream)?,
@@ -225,7 +226,7 @@ struct DriveToEnd<'a, B, K> {
 }
 
 impl<B: Backend, K: Sink> WithSchedule for DriveToEnd<'_, B, K> {
-    // To follow every I/O costs more than what is gained.
+    // Following every I/O would cost more than it gains.
     const TUNED: bool = !K::FOLLOWS;
 
     type Output = Outcome;

@@ -172,7 +172,7 @@ impl Machine {
 }
 
 impl Sim {
-    /// Opens a device for at most so many I/Os in flight.
+    /// Opens a device for at most this many I/Os in flight.
     pub fn open(options: &Options, slots: u32) -> Self {
         let Options { size, seed, faults, noise, began, .. } = options;
         let machine = Machine::new(options, slots);

@@ -50,27 +50,28 @@ use crate::clock::{self, Clock};
 use crate::open_target::OpenTarget;
 use crate::pacer::{self, Pace, Pacer, Wait};
 
-/// How much memory this user may have locked or registered; none if as much as he likes.
+/// How much memory this user may have locked or registered; none if there is no limit.
 pub(crate) fn lockable() -> Option<u64> {
     memory::limit()
 }
 
-/// The most entries that a submission queue can have.
+/// The largest number of entries of a submission queue.
 const MOST_ENTRIES: u32 = 32_768;
 
-/// How often it is tried whether I/Os complete while they are started. Where they do not, the second
+/// How often fathom tests whether I/Os complete while they are started. If they do not, the second
 /// call costs less than 1 % of them all.
 const LOOK_EVERY: u32 = 64;
 
-/// How many I/Os are started by one call at most where they do not complete while they are started.
-/// The kernel holds a batch back until the last of it is prepared, which takes some microseconds for
-/// each: a device that serves a whole batch before it tells of any of it would stand still meanwhile.
-/// With 32 at once a virtual disk did 15 % less than with 8; a call for each 8 adds an eighth of a call
+/// How many I/Os one call starts at most if they do not complete while they are started. The kernel
+/// holds a batch back until its last I/O is prepared, which takes some microseconds for each: a
+/// device that serves a whole batch before it reports any completion would be idle meanwhile. With
+/// 32 at once a virtual disk did 15 % less than with 8; a call for each 8 adds an eighth of a call
 /// to each.
 const BATCH: usize = 8;
 
-/// What part of a queue may be held back for a batch: with a sixteenth a virtual disk's median is as
-/// with I/Os that start one by one. With 8 of 16 it was 6 % more, in the kernel's own count too.
+/// The part of a queue that may be held back for a batch: with a sixteenth a virtual disk's median
+/// is the same as with I/Os that start one by one. With 8 of 16 it was 6 % more, in the kernel's
+/// own count too.
 const HELD_BACK: u32 = 16;
 
 /// io_uring with reads and writes of files and block devices.
@@ -81,22 +82,22 @@ pub type CommandUring = UringOf<Commands>;
 
 /// io_uring, with entries of one kind.
 pub struct UringOf<E: Entries> {
-    /// Neither closed nor freed while I/Os are in flight. What a submission thread can see counts as
-    /// taken by the kernel.
+    /// Neither closed nor freed while I/Os are in flight. Entries that a submission thread can see
+    /// count as taken by the kernel.
     lent: Lent<RingResources<E>>,
     slots: Box<[Slot<E>]>,
-    /// What an entry has to know of each target.
+    /// The facts about each target that an entry needs.
     targets: Box<[E::Aim]>,
-    /// How each target is trimmed.
+    /// How to trim each target.
     trims: Box<[TrimWay]>,
-    /// Whether something had completed when the last start returned.
+    /// Whether an I/O had completed when the last start returned.
     completes_inline: bool,
-    /// How many I/Os are started by one call where nothing had.
+    /// How many I/Os one call starts if none had.
     batch: usize,
-    /// How often it was waited, to look now and then.
+    /// The number of waits, for a test now and then.
     waits: u32,
     way: CompletionWay,
-    /// Of what is queued, how much a submission thread could see when it was last looked.
+    /// How many of the queued entries a submission thread could see at the last check.
     shown: usize,
     clock: Clock,
     pacer: Pacer,
@@ -105,18 +106,18 @@ pub struct UringOf<E: Entries> {
     _thread: PhantomData<*const ()>,
 }
 
-/// What the kernel has while I/Os are in flight. It is dropped in this order.
+/// The memory that the kernel uses while I/Os are in flight. It is dropped in this order.
 struct RingResources<E: Entries> {
     ring: Ring<E>,
     /// The ring may know them as registered.
     buffers: Buffers,
-    /// The lockable memory that registered buffers take, as long as they do.
+    /// The lockable memory of registered buffers, as long as they exist.
     share: Option<Share>,
     /// Open as long as the ring refers to them by number.
     _files: Vec<File>,
 }
 
-/// What this kernel and this user's limits allowed.
+/// The features that this kernel and this user's limits allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// How the ring was set up.
@@ -129,14 +130,15 @@ pub struct Facts {
     pub timed_wait: bool,
 }
 
-/// How a ring's completions come to be seen.
+/// How a ring's completions become visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CompletionWay {
     /// The kernel puts them into the ring by itself, or when it is entered.
     Usual,
-    /// The kernel looks for them in the devices' queues each time it is entered (IOPOLL).
+    /// The kernel polls the devices' queues for them each time it is entered (IOPOLL).
     Polled,
-    /// A thread of the kernel takes what is submitted, and looks for them if that is needed (SQPOLL).
+    /// A thread of the kernel takes the submissions, and polls for completions if necessary
+    /// (SQPOLL).
     Threaded,
 }
 
@@ -150,7 +152,7 @@ impl CompletionWay {
     }
 }
 
-/// The most that a ring may use. Tests lower it to walk the paths of older kernels.
+/// The best setup that a ring may use. Tests lower it to use the paths of older kernels.
 #[derive(Clone, Copy, Debug)]
 struct Ceiling {
     setup: Setup,
@@ -178,14 +180,14 @@ struct Slot<E: Entries> {
     in_flight: u32,
 }
 
-/// Why a call into the kernel ended before what it was asked for.
+/// Why a call into the kernel ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entered {
     /// It did not.
     Fully,
     /// The time ran out.
     TimeOut,
-    /// A signal came, or the kernel is short of something that completions give back.
+    /// A signal came, or the kernel is short of a resource that completions release.
     Early,
 }
 
@@ -216,7 +218,7 @@ impl<E: Entries> RealBackend for UringOf<E> {
 }
 
 impl<E: Entries> RingResources<E> {
-    /// Registers the buffers where the limits allow it.
+    /// Registers the buffers if the limits allow it.
     fn register_buffers(&mut self) {
         let areas = self.buffers.areas();
         let bytes = areas.iter().map(|(_, length)| *length as u64).sum();
@@ -244,18 +246,18 @@ impl<E: Entries> UringOf<E> {
         let (ring, setup) = setup::build_best::<E>(ceiling.setup, entries, shape.ring)
             .map_err(|error| explain(error, slots))?;
         let has_timed_wait = ring.params().is_feature_ext_arg();
-        // Registering a file notes what the ring can do with it.
+        // Registering a file records what the ring can do with it.
         nonblock::spare_hand_over(targets, setup);
         let files: Vec<File> =
             targets.iter().map(|target| target.file.try_clone()).collect::<io::Result<_>>()?;
         let descriptors: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
         let trims: Box<[TrimWay]> =
             targets.iter().map(|target| TrimWay::of(&target.file)).collect::<io::Result<_>>()?;
-        // From here on all that the ring may know is dropped after it, whatever happens.
+        // From here on everything that the ring may know is dropped after it, in any case.
         let means = RingResources { ring: Ring::new(ring), buffers, share: None, _files: files };
         let mut lent = Lent::new(means);
-        // Registering fails for want of lockable memory or table space, or on an older kernel.
-        // The I/Os are the same without, each a little dearer.
+        // Registering fails for lack of lockable memory or table space, or on an older kernel. The
+        // I/Os are the same without it, each slightly more expensive.
         let registered_files =
             ceiling.register_files && lent.ring.submitter().register_files(&descriptors).is_ok();
         if ceiling.register_buffers {
@@ -276,7 +278,8 @@ impl<E: Entries> UringOf<E> {
             let buffer = entries::Buffer { slot, direction, address, length, area, rw_flags };
             E::prepare(&buffer, facts)
         };
-        // Where files are registered the ring knows them by their place, else by their descriptor.
+        // If files are registered the ring knows them by their place, otherwise by their
+        // descriptor.
         let number = |(place, target)| match registered_files {
             true => E::aim_at(target, place as i32),
             false => E::aim_at(target, descriptors[place]),
@@ -303,24 +306,24 @@ impl<E: Entries> UringOf<E> {
         })
     }
 
-    /// Whether to start what is queued in a call of its own, before another one that waits: where
+    /// Whether to start the queued entries in a separate call, before another one that waits: if
     /// I/Os complete while they are started, waiting is not needed and costs a sixth of an I/O.
-    /// Elsewhere it is tried now and then.
+    /// Otherwise this is tried now and then.
     #[inline]
     fn looks_first(&mut self) -> bool {
         self.waits = self.waits.wrapping_add(1);
         self.completes_inline || self.waits.is_multiple_of(LOOK_EVERY)
     }
 
-    /// Starts what is queued and lets the kernel handle what it put off, without waiting. Enters
-    /// the kernel only if there is one or the other, I/Os that it has to look for, or a thread to be
-    /// woken.
+    /// Starts the queued entries and lets the kernel handle deferred work, without waiting. Enters
+    /// the kernel only if there is one or the other, I/Os that it has to poll for, or a thread to
+    /// be woken.
     #[inline]
     fn start(&mut self) -> Entered {
         let is_needed = match self.way {
             CompletionWay::Usual => self.lent.ring.queued() > 0 || self.lent.ring.has_work(),
             CompletionWay::Polled => self.lent.ring.queued() > 0 || self.lent.in_flight() > 0,
-            // The call itself sees whether its thread sleeps.
+            // The call itself checks whether its thread sleeps.
             CompletionWay::Threaded => self.lent.in_flight() > 0,
         };
         if !is_needed {
@@ -330,7 +333,7 @@ impl<E: Entries> UringOf<E> {
         self.entered(result)
     }
 
-    /// Starts what is queued and waits for a completion, at most `span`.
+    /// Starts the queued entries and waits for a completion, at most `span`.
     #[inline]
     fn start_and_sleep(&mut self, span: Span) -> Entered {
         if self.way == CompletionWay::Polled {
@@ -345,9 +348,9 @@ impl<E: Entries> UringOf<E> {
         self.entered(result)
     }
 
-    /// Starts what is queued and looks for completions once. To wait in the kernel would mean to
-    /// wait for as long as the device likes: it looks at no clock there. Without anything to look
-    /// for it sleeps.
+    /// Starts the queued entries and polls for completions once. Waiting in the kernel would last
+    /// as long as the device likes, because the kernel does not check the time there. With nothing
+    /// to poll for it sleeps.
     fn start_and_look(&mut self, span: Span) -> Entered {
         if self.lent.ring.queued() == 0 && self.lent.in_flight() == 0 {
             return match rustix::thread::nanosleep(&clock::timespec(span)) {
@@ -356,28 +359,28 @@ impl<E: Entries> UringOf<E> {
             };
         }
         match self.start() {
-            // To look again at once is what polling is.
+            // Polling means to check again at once.
             Entered::Fully => Entered::TimeOut,
             early => early,
         }
     }
 
-    /// Shows what was pushed to the submission thread, and wakes the thread if it sleeps. A call that
-    /// a signal cuts short is made again by the wait.
+    /// Shows the pushed entries to the submission thread, and wakes the thread if it sleeps. A call
+    /// that a signal cuts short is repeated by the wait.
     fn show_to_thread(&mut self) {
         self.lent.lend(self.lent.ring.queued() - self.shown);
         self.look_at_thread();
         self.start();
     }
 
-    /// Sees which places the submission thread has given back.
+    /// Reads which places the submission thread has released.
     fn look_at_thread(&mut self) {
         self.lent.ring.publish();
         self.shown = self.lent.ring.queued();
     }
 
     /// The same in two calls, for kernels whose one call cannot watch the time. They have plain
-    /// rings only; of others a poll would not see that something is to be handled.
+    /// rings only; on others a poll would not see that there is work.
     fn start_and_poll(&mut self, span: Span) -> Entered {
         let started = self.start();
         if started != Entered::Fully || self.lent.ring.has_completions() {
@@ -393,7 +396,7 @@ impl<E: Entries> UringOf<E> {
         }
     }
 
-    /// Starts what the kernel can see, and waits for a completion or until `deadline`.
+    /// Starts the entries that the kernel can see, and waits for a completion or until `deadline`.
     #[inline]
     fn wait_for_completions(&mut self, deadline: Instant) {
         self.pacer.begin();
@@ -419,7 +422,7 @@ impl<E: Entries> UringOf<E> {
                 return;
             }
             match wait {
-                // A call that started something says so and keeps quiet about a signal.
+                // A call that started something reports that and does not report a signal.
                 Wait::Sleep(_) if self.pacer.woke() && entered == Entered::Fully => return,
                 _ => std::hint::spin_loop(),
             }
@@ -434,7 +437,7 @@ impl<E: Entries> UringOf<E> {
 
     fn entered(&mut self, result: io::Result<usize>) -> Entered {
         match result {
-            // What its thread can see was counted when it was shown.
+            // Entries that its thread can see were counted when they were shown.
             Ok(_) if self.way == CompletionWay::Threaded => Entered::Fully,
             Ok(taken) => {
                 self.lent.lend(taken);
@@ -445,7 +448,7 @@ impl<E: Entries> UringOf<E> {
             Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::TIME) => Entered::TimeOut,
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => Entered::Early,
-                // The others say that the call itself is wrong, which only we can mend.
+                // The others mean that the call itself is wrong, which only we can fix.
                 _ => panic!("io_uring_enter refused a ring that works: {error}"),
             },
         }
@@ -522,7 +525,7 @@ impl<E: Entries> Backend for UringOf<E> {
         }
         self.show_to_thread();
         self.wait_for_completions(deadline);
-        // The places of what has completed are needed for what is pushed next.
+        // The places of completed entries are needed for the next ones.
         self.look_at_thread();
     }
 
@@ -534,7 +537,8 @@ impl<E: Entries> Backend for UringOf<E> {
         }
         let at = self.clock.now();
         let slots = &mut *self.slots;
-        // SAFETY: the ring takes off what it hands over, and that is what the kernel gave back.
+        // SAFETY: the ring removes what it hands over, and the kernel gave back exactly these
+        // entries.
         let (means, in_flight) = unsafe { self.lent.parts() };
         means.ring.take_completed(in_flight, |entry| {
             let slot = E::slot(&entry);
@@ -549,8 +553,8 @@ impl<E: Entries> Backend for UringOf<E> {
 
 impl<E: Entries> Drop for UringOf<E> {
     fn drop(&mut self) {
-        // What has completed in the meantime is no reason to leak. What was queued and not taken
-        // must not start now.
+        // I/Os that have completed in the meantime are not a reason to leak. Entries that were
+        // queued and not taken must not start now.
         if self.has_started_all() {
             self.start();
         }
@@ -560,15 +564,15 @@ impl<E: Entries> Drop for UringOf<E> {
     }
 }
 
-/// How many I/Os are started by one call where so many may be in flight.
+/// How many I/Os one call starts if this many may be in flight.
 fn batch_of(slots: u32) -> usize {
     ((slots / HELD_BACK) as usize).clamp(1, BATCH)
 }
 
 /// How many entries the submission queue needs.
 fn entries_for(shape: &Shape) -> io::Result<u32> {
-    // A submission thread gives places back only when it has taken all that it saw, and by then
-    // some of that may have completed and been pushed again.
+    // A submission thread releases places only when it has taken all entries that it saw, and by
+    // then some of those may have completed and been pushed again.
     let each = if shape.ring.submission_thread.is_some() { 2 } else { 1 };
     let most = MOST_ENTRIES / each;
     if (1..=most).contains(&shape.slots) {
@@ -581,7 +585,7 @@ fn entries_for(shape: &Shape) -> io::Result<u32> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// Puts I/Os into the submission queue, each with what is known of its target.
+/// Puts I/Os into the submission queue, each with the facts about its target.
 #[inline]
 fn queue<'a, E: Entries>(
     ring: &mut Ring<E>,
@@ -605,7 +609,7 @@ fn queue<'a, E: Entries>(
     unsafe { ring.push_all(entries) };
 }
 
-/// Says what to do where a ring could not be made.
+/// The remedy if a ring could not be made.
 fn explain(error: io::Error, slots: u32) -> io::Error {
     match (error.raw_os_error().map(Errno::from_raw_os_error), memory::limit()) {
         (Some(Errno::NOMEM), Some(limit)) => {

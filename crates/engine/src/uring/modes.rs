@@ -223,7 +223,7 @@ mod tests {
             ("nullb0", "null_blk.poll_queues=1"),
             ("sda", "a device whose driver can"),
         ] {
-            // The disk is what has no queue, whatever lies on it.
+            // The disk is the device without a queue, whatever lies on it.
             target.layers = Vec::from([layer("dm-0", None), layer(name, Some(false))]);
             let refusal = pollable(&target).unwrap_err();
             says(&refusal, &format!("{name} cannot be polled"), remedy);

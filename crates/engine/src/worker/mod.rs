@@ -67,9 +67,9 @@ use slots::{Slots, Started};
 use starter::Starter;
 pub(crate) use stepper::{InTurns, Stepper};
 
-/// How often an idle loop looks whether it should stop.
+/// The time between two checks of an idle loop for a request to stop.
 pub(crate) const STOP_CHECK: Span = Span::from_ms(50);
-/// How long I/Os that are in flight at the end are waited for.
+/// How long to wait for I/Os that are in flight at the end.
 pub(crate) const PATIENCE: Span = Span::from_secs(30);
 /// The same after the user asked to stop.
 pub(crate) const PATIENCE_WHEN_STOPPED: Span = Span::from_secs(3);
@@ -82,7 +82,7 @@ struct Loop<'a, S, K> {
     starter: Starter<'a, S>,
     slices: Slices,
     accounts: Accounts,
-    /// What the thread had had of the CPUs when the window began.
+    /// The CPU time of the thread when the window began.
     cpu_before: Option<ThreadTime>,
     /// Whether all workers have agreed on an earlier end.
     is_ending: bool,
@@ -90,25 +90,25 @@ struct Loop<'a, S, K> {
     after: Option<After>,
 }
 
-/// What one look at the completions has found so far. It lives for that look only, so that it can
-/// stay in registers.
+/// The results of one check of the completions so far. It exists for that check only, so that it
+/// can stay in registers.
 ///
-/// I/Os of one flow that started at one stamp and came back at one stamp, as do all that were started
-/// by one system call and had completed by the time it returned, took the same time: one entry in the
-/// histogram counts them all.
+/// I/Os of one flow that started at one stamp and came back at one stamp, as do all that one system
+/// call started and that had completed by the time it returned, took the same time: one entry in
+/// the histogram counts them all.
 struct Back {
     /// The slots that are free.
     free: usize,
     /// When the latest completions came back, ...
     at: Instant,
-    /// ... what else they have in common, ...
+    /// ... their other common properties, ...
     what: What,
     submitted: Instant,
-    /// ... and how many of them are not recorded yet.
+    /// ... and how many of them are not yet recorded.
     count: u64,
 }
 
-/// Runs a worker from the start to the end of its timetable and waits for what is in flight.
+/// Runs a worker from the start to the end of its timetable and waits for the I/Os in flight.
 pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     job: &Assignment<'_>,
     backend: &mut B,
@@ -136,7 +136,7 @@ pub(crate) fn drive<B: Backend, S: Schedule, K: Sink>(
     state.settle()
 }
 
-/// What the worker cannot do itself, because it is in a call that does not return.
+/// The work that the worker cannot do itself, because it is in a call that does not return.
 impl<S: Schedule, K: Sink> Leaves for Loop<'_, S, K> {
     fn leave(&mut self, end: Option<Instant>) -> Outcome {
         if !self.is_after() {
@@ -149,7 +149,7 @@ impl<S: Schedule, K: Sink> Leaves for Loop<'_, S, K> {
         }
         let outcome = self.settle();
         self.sink.finish();
-        // What this thread used of the CPUs is not what the worker's did.
+        // The CPU time of this thread is not that of the worker.
         Outcome { cpu: None, ..outcome }
     }
 }
@@ -177,7 +177,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Waits, and lets others have what is here meanwhile.
+    /// Waits, and lends the state meanwhile.
     #[inline(always)]
     fn wait(&mut self, estate: Option<&Estate>, wait: impl FnOnce()) {
         match estate {
@@ -186,7 +186,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// The time has come to the start, on the thread of the worker.
+    /// The start has come, on the thread of the worker.
     fn set_off(&mut self) {
         self.cpu_before = (self.job.cpu)();
     }
@@ -196,13 +196,13 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.after.is_some()
     }
 
-    /// Whether what starts next starts as soon as it is due.
+    /// Whether the next I/Os start as soon as they are due.
     fn is_free(&self) -> bool {
         self.slots.free() > 0 && !self.starter.flushes()
     }
 
-    /// The first half of a turn: closes what ended by now, starts what is due, and says until when to
-    /// wait if nothing completes. Nothing once the window is over.
+    /// The first half of an iteration: closes the intervals that ended by now, starts the I/Os that
+    /// are due, and says until when to wait if none completes. None once the window is over.
     #[inline(always)]
     fn begin<B: Backend>(&mut self, now: Instant, backend: &mut B) -> Option<Instant> {
         self.catch_up(now);
@@ -212,7 +212,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             return None;
         }
         // Not at the very start of a slice: one without a length could not be handed over, and
-        // what completed at this instant would be in the ledger alone.
+        // completions at this instant would be in the ledger alone.
         if self.accounts.is_hopeless(now) && self.slices.tally.start < now {
             self.close(now, now, true);
             return None;
@@ -221,17 +221,17 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         Some(self.starter.deadline::<B>(now, &self.slots, self.slices.slice_end()))
     }
 
-    /// The second half of a turn: takes what came back, and says what time it is.
-    // By itself, so that what the loop over the completions needs has all registers.
+    /// The second half of an iteration: takes the completions, and returns the time.
+    // A separate function, so that the loop over the completions has all registers.
     #[inline(never)]
     fn end<B: Backend>(&mut self, backend: &mut B) -> Instant {
-        // Before the completions are looked at: a worker that a call held up comes back after
-        // the end that the others have agreed on, and so do its I/Os.
+        // Before the completions are taken: a worker that a call delayed comes back after the end
+        // that the others have agreed on, and so do its I/Os.
         if !self.is_ending && (self.job.ends_early)() {
             self.stop(backend.now());
         }
         let before = self.slots.free();
-        // Like no I/O: one that was seen at the start of time has nothing to bring up to date.
+        // The same as without I/Os: there is nothing to update at the start of time.
         let (at, what, submitted) = (Instant(0), What::NOTHING, Instant(0));
         let mut back = Back { free: before, at, what, submitted, count: 0 };
         backend.reap(|completion| self.complete(completion, &mut back));
@@ -241,15 +241,15 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         if self.starter.becomes_done(self.slots.in_flight()) {
             self.tell_done();
         }
-        // What came back has just been stamped, which is now for a closed loop. For an open one
-        // the time that it took to look at it all would make the next I/O late.
+        // The completions have just been stamped, and that stamp is the present time for a closed
+        // loop. For an open one the time to handle them all would make the next I/O late.
         match free == before || S::OPEN {
             true => backend.now(),
             false => self.slices.at(),
         }
     }
 
-    /// All that was asked for is done. The last worker to be done ends the run with its last I/O.
+    /// All requested I/Os are done. The last worker to be done ends the run with its last I/O.
     #[cold]
     fn tell_done(&mut self) {
         (self.job.done)(self.slices.at());
@@ -258,7 +258,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Has the window end early, at the same instant for all workers, so that the rates of all are
+    /// Ends the window early, at the same instant for all workers, so that the rates of all are
     /// over the same time.
     #[cold]
     fn stop(&mut self, now: Instant) {
@@ -316,8 +316,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.slots.note_intended(&[since]);
     }
 
-    /// Starts as many of the I/Os that are due as there are free slots, and as may start before it
-    /// has to be looked for a flush. Says how many.
+    /// Starts as many of the I/Os that are due as there are free slots, and as may start before the
+    /// next check for a flush. Returns how many.
     #[inline]
     fn start_batch<B: Backend>(&mut self, now: Instant, backend: &mut B) -> usize {
         let (most, window_end) = (backend.batch(), self.slices.window_end());
@@ -352,8 +352,9 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     }
 
     /// Moves on to a later stamp: closes the slices that ended by then. An earlier one changes
-    /// nothing: helper threads stamp what they did before they queue up to hand it over, so that one
-    /// may be overtaken by a later one, and belongs to where the time of this loop has come to.
+    /// nothing: helper threads stamp their results before they queue up to hand them over, so that
+    /// a later one may overtake an earlier one, which then belongs to the time that this loop has
+    /// reached.
     #[inline]
     fn advance(&mut self, to: Instant) {
         if to <= self.slices.at() {
@@ -372,7 +373,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.slices.move_beyond(to, self.slots.in_flight());
     }
 
-    // A call for each I/O would cost more than what it does.
+    // A call for each I/O would cost more than its work.
     #[inline(always)]
     fn complete(&mut self, completion: Completion, back: &mut Back) {
         let Completion { slot, result, at } = completion;
@@ -407,7 +408,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         back.count += 1;
     }
 
-    /// Records what came back so far and was alike.
+    /// Records the completions so far that were alike.
     #[inline(always)]
     fn record_back(&mut self, back: &mut Back) {
         if back.count > 0 {
@@ -415,7 +416,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Tells who follows the I/Os, if anybody does, that this one ended.
+    /// Tells the follower of the I/Os, if there is one, that this one ended.
     #[inline(always)]
     fn follow(&mut self, slot: u32, completed: Option<(Instant, i32)>, phase: TracePhase) {
         let slots = &self.slots;
@@ -426,8 +427,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         });
     }
 
-    /// Records so many I/Os that were alike. Given as values, because what a call could change would be
-    /// read and written anew for each I/O.
+    /// Records this many I/Os that were alike. Given as values, because fields that a call could
+    /// change would be read and written anew for each I/O.
     #[inline(never)]
     fn record(&mut self, what: What, submitted: Instant, completed: Instant, count: u64) {
         self.accounts.complete(count);
@@ -439,7 +440,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         flow.service_time.record_many(ns, count);
     }
 
-    /// An I/O came back that did not do what it should, or not in the window. Given as values, too.
+    /// An I/O came back that failed, or not in the window. Given as values, too.
     #[cold]
     fn put_aside(&mut self, slot: u32, result: i32, at: Instant) {
         let started = *self.slots.get(slot);
@@ -459,7 +460,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// A trim came back. Of one that did all of it the kernel says 0, so that it comes here and not
+    /// A trim came back. The kernel returns 0 for a complete one, so that it comes here and not
     /// where reads and writes are counted.
     fn count_trim(&mut self, trim: Started, at: Instant) {
         let Started { intended, submitted, request } = trim;
@@ -470,7 +471,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.record(what, submitted, at, 1);
     }
 
-    /// Closes what ended by now, if anything did.
+    /// Closes the slices and buckets that ended by now, if any did.
     #[inline(always)]
     fn catch_up(&mut self, now: Instant) {
         if self.slices.ends_by(now) {
@@ -478,8 +479,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Closes every interval that ended by `at`. An interval in which nothing completed is handed
-    /// over like any other: a stall has to show as intervals without I/Os.
+    /// Closes every interval that ended by `at`. An interval without completions is handed over
+    /// like any other: a stall has to show as intervals without I/Os.
     #[cold]
     fn roll_over(&mut self, at: Instant) {
         while self.slices.close_next(at, self.slots.in_flight()) {
@@ -517,19 +518,19 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.slices.tally.start = self.slices.tally.end;
     }
 
-    /// The window ended, as was seen `now`, by its time or because the worker gave up: closes the last
-    /// interval.
+    /// The window ended, as was seen `now`, by its time or because the worker gave up: closes the
+    /// last interval.
     #[cold]
     fn close(&mut self, ended: Instant, now: Instant, gave_up: bool) {
         let cpu = (self.job.cpu)().zip(self.cpu_before).map(|(now, before)| now.since(before));
         if gave_up && self.starter.give_up() {
-            // Nobody waits for what it will never do.
+            // No worker waits for the I/Os that it will never do.
             (self.job.done)(now);
         }
         if ended < self.slices.window_end() {
             self.slices.cut_off(ended, self.slots.in_flight());
         }
-        // Who has done all that was asked for has no load that could go on.
+        // A worker that has done all requested I/Os has no load that could go on.
         let cool_down = match gave_up || self.starter.is_exhausted() {
             true => Span(0),
             false => self.job.timetable.cool_down,
@@ -538,15 +539,15 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         let end = End { at: ended, gave_up, cpu, cool_down, started, lag };
         let after = After::new(end, &self.slots, now);
         if cool_down > Span(0) {
-            // So that nothing of what follows gets into what is recorded.
+            // So that no later I/O gets into the record.
             self.hand_over_last(ended);
             self.slices.cool_down(after.cools_until);
         }
         self.after = Some(after);
     }
 
-    /// The first half of a turn after the window: goes on with the load while it cools down, and then
-    /// waits for what is in flight. Nothing once all came back, or when what did not is lost.
+    /// The first half of an iteration after the window: continues the load while it cools down, and
+    /// then waits for the I/Os in flight. None once all came back, or when the rest is lost.
     fn go_on<B: Backend>(&mut self, backend: &mut B) -> Option<Instant> {
         let now = backend.now();
         let after = self.after.as_mut()?;
@@ -557,7 +558,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         }
     }
 
-    /// Starts what is due in the cool-down, and says until when to wait.
+    /// Starts the I/Os that are due in the cool-down, and says until when to wait.
     #[inline(never)]
     fn cool_down<B: Backend>(&mut self, now: Instant, backend: &mut B) -> Instant {
         let before = self.slots.free();
@@ -570,8 +571,8 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.starter.deadline::<B>(now, &self.slots, self.slices.slice_end())
     }
 
-    /// An I/O came back after the window. If it was in flight at its end it is accounted for, and in
-    /// no distribution; if it started in the cool-down it is the trace's alone.
+    /// An I/O came back after the window. If it was in flight at the window's end it is accounted
+    /// for, and in no distribution; if it started in the cool-down it is only in the trace.
     fn come_back_late(&mut self, completion: Completion) {
         let Completion { slot, result, at } = completion;
         self.slots.free_one(slot);
@@ -587,7 +588,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
         self.starter.come_back(request, at);
     }
 
-    /// Counts what never came back as lost.
+    /// Counts I/Os that never came back as lost.
     fn count_lost(&mut self, after: &mut After) {
         if self.slots.in_flight() == 0 {
             return;
@@ -596,7 +597,7 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
             let was_in_flight = after.come_back(slot);
             self.follow(slot, None, late_phase(was_in_flight));
             if was_in_flight {
-                // When it started tells how long it has been away.
+                // The time of its start shows how long it has been away.
                 let Started { submitted, request, .. } = *self.slots.get(slot);
                 self.accounts.note_failure(request, ErrorKind::Lost, submitted);
                 self.accounts.lose();
@@ -626,13 +627,13 @@ impl<'a, S: Schedule, K: Sink> Loop<'a, S, K> {
     }
 }
 
-/// Whether all was moved that should be, or trimmed.
+/// Whether all bytes moved, or were trimmed.
 fn is_whole(request: Request, result: i32) -> bool {
     u32::try_from(result) == Ok(request.length())
         || result == 0 && request.upkeep() == Some(Upkeep::Trim)
 }
 
-/// Which part of the run an I/O belongs to that ended after the window.
+/// The phase of an I/O that ended after the window.
 fn late_phase(was_in_flight: bool) -> TracePhase {
     match was_in_flight {
         true => TracePhase::After,

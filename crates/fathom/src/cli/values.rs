@@ -228,7 +228,7 @@ pub fn think_time(text: &str) -> Result<Rests, String> {
     Ok(Rests::Think { time: rest(time)?, exponential })
 }
 
-/// Reads `16/100ms` and `16/start:100ms`: so many I/Os, and then a rest.
+/// Reads `16/100ms` and `16/start:100ms`: a number of I/Os, and then a rest.
 pub fn bursts(text: &str) -> Result<Rests, String> {
     let Some((ios, time)) = text.split_once('/') else {
         return Err(format!("'{text}' has no rest: write 16/100ms for 16 I/Os and then 100 ms"));

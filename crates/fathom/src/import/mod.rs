@@ -14,12 +14,12 @@ use fathom_report::document::{Found, JobsFound, Source};
 
 pub use fio::Output;
 
-/// What was read.
+/// The imported result.
 #[derive(Debug, PartialEq)]
 pub struct Imported {
-    /// Where it is from.
+    /// Its source.
     pub source: Source,
-    /// What it came to.
+    /// Its figures.
     pub found: Found,
     /// The same in words.
     pub sentences: Vec<String>,

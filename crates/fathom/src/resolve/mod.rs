@@ -30,16 +30,16 @@ use crate::error::Error;
 use crate::limits::{LONGEST_UNTIL_DONE, MOST, SHORTEST_INTERVAL};
 use times::Times;
 
-/// What is to be done, with nothing left to decide.
+/// The settings of a command, complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// What to measure, in order.
+    /// The points, in order.
     pub points: Vec<Point>,
-    /// What is known about the targets.
+    /// The facts about the targets.
     pub targets: Vec<Target>,
     /// What carries the I/Os.
     pub backend: Backend,
-    /// What may be written to.
+    /// The consent to writes.
     pub consent: Overwrite,
 }
 
@@ -60,29 +60,29 @@ impl Spec {
     }
 }
 
-/// What the resolver knows about the machine.
+/// The facts about the machine that the resolver needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
-    /// The memory that we may use; without end where nobody knows.
+    /// The usable memory; unlimited if it is unknown.
     pub memory: Bytes,
-    /// A seed that nobody has chosen.
+    /// A random seed.
     pub fresh_seed: u64,
-    /// The CPUs that we may use; 0 if that is not known.
+    /// The usable CPUs; 0 if their number is not known.
     pub cpus: u32,
-    /// Which they are; empty if that is not known.
+    /// Their numbers; empty if they are not known.
     pub cpu_places: &'a [CpuPlace],
 }
 
-/// What is wrong with a description, and with which of its streams; none if with the whole.
+/// A problem of a description, and the stream that it concerns; none if it concerns the whole.
 #[derive(Debug)]
 pub struct Blame {
     /// The stream's place.
     pub stream: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub error: Error,
 }
 
-/// Settles what a description means for these targets on this machine. Nothing may be written yet.
+/// Resolves a description for these targets on this machine. Consent comes later.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ pub fn settle(
     cpus::take_turns(&mut streams, described.streams.iter().map(|stream| stream.first_worker));
     workers::together(&streams, machine).map_err(whole)?;
     let first = &described.streams[0];
-    // What is done within a minute shows in slices that suit a minute.
+    // A run within a minute has slices that suit a minute.
     let until_done = times.window == LONGEST_UNTIL_DONE && first.load.duration.is_none();
     let typed = first.load.interval.or(until_done.then_some(SHORTEST_INTERVAL));
     let interval = times::interval("--duration", times.window, typed);
@@ -127,7 +127,7 @@ pub fn settle(
     Ok(Spec { points: Vec::from([point]), targets, backend, consent: Overwrite::default() })
 }
 
-/// Settles what one stream does.
+/// Resolves one stream.
 fn stream(
     args: &StreamArgs,
     targets: &[Target],
@@ -147,7 +147,7 @@ fn stream(
     regions::trims(args, targets, &sizes)?;
     let regions = regions::regions(args, targets, access, &sizes)?;
     let active = times::active(&args.load, times)?;
-    // What is before the start of a stream is no warm-up of it.
+    // The time before the start of a stream is not a warm-up of it.
     let own = match active.start {
         None => Times { window: active.ends(times.window), ..times },
         Some(start) => {
@@ -202,7 +202,8 @@ fn stream(
     Ok(stream)
 }
 
-/// Refuses a point that an experiment has made of another one and that this machine cannot hold.
+/// Refuses a point that an experiment has derived from another one and that this machine cannot
+/// hold.
 ///
 /// # Errors
 ///
@@ -220,7 +221,7 @@ pub fn fits(point: &Point, backend: Backend, machine: Machine) -> Result<(), Err
     workers::together(&point.streams, machine)
 }
 
-/// What cannot be, whatever the targets are.
+/// Contradictions that do not depend on the targets.
 fn contradictions(args: &StreamArgs) -> Result<(), Error> {
     if args.aims.is_empty() {
         return Err(Error::option(
@@ -251,7 +252,7 @@ fn contradictions(args: &StreamArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a simulated device knows nothing of.
+/// Settings without a meaning for a simulated device.
 fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
     let refuse = |option: &str| {
         Err(Error::option(option, "it has no effect on a simulated device", "drop it"))

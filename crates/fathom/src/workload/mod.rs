@@ -28,28 +28,28 @@ use keys::Table;
 use load::{Loaded, SweepTable};
 use problem::Problem;
 
-/// What was asked for, and where it is written, if it is in a file.
+/// The requested settings, and their places, if they are in a file.
 #[derive(Debug)]
 pub struct Asked {
     /// The description.
     pub described: Described,
-    /// Where its values are.
+    /// The places of its values.
     loaded: Option<Loaded>,
 }
 
 impl Asked {
-    /// Reads what was asked for: the options alone, or a workload with its targets.
+    /// Reads the requested settings: the options alone, or a workload with its targets.
     ///
     /// # Errors
     ///
-    /// When the workload cannot be followed, or an option does not go with it.
+    /// When the workload cannot be used, or an option contradicts it.
     pub fn read(args: &Request) -> Result<Self, Error> {
         let template = Template::read(args)?;
         template.is_of(None)?;
         template.describe(&[])
     }
 
-    /// The same for an experiment whose options may stand in this table of the workload.
+    /// The same for an experiment whose options may be in this table of the workload.
     ///
     /// # Errors
     ///
@@ -60,8 +60,8 @@ impl Asked {
         template.describe(&[])
     }
 
-    /// The words of the command line that say what an experiment's table does, with what was typed in
-    /// its place; none without such a table.
+    /// The words of the command line for an experiment's table, overridden by the typed options;
+    /// none without such a table.
     pub fn words_of(&self, table: Table, typed: &[Typed]) -> Option<Vec<String>> {
         let said = self.loaded.as_ref()?.table(table)?;
         let is_typed = |key: &String| typed.iter().any(|typed| typed.name == *key);
@@ -73,7 +73,7 @@ impl Asked {
         Some(words)
     }
 
-    /// The same, with this workload where none was named.
+    /// The same, with this workload if none was named.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Asked {
         Template::read_or(args, Some(otherwise))?.describe(&[])
     }
 
-    /// The error as it concerns what the user wrote: of a value in a file with its place.
+    /// The error in terms of the file: about a value in a file with its place.
     pub fn explain(&self, blame: Blame) -> Error {
         match &self.loaded {
             Some(loaded) => loaded.explain(blame),
@@ -90,18 +90,19 @@ impl Asked {
         }
     }
 
-    /// The same of an error that concerns the whole.
+    /// The same for an error that concerns the whole.
     pub fn explain_whole(&self, error: Error) -> Error {
         self.explain(Blame { stream: None, error })
     }
 
-    /// What the workload is called in messages, if there is one.
+    /// The workload's name in messages, if there is one.
     pub fn source(&self) -> Option<&str> {
         self.loaded.as_ref().map(Loaded::name)
     }
 }
 
-/// What was asked for, before it is known what varies: what all points of an experiment are made of.
+/// The requested settings, before it is known what varies: all points of an experiment are made
+/// from these.
 #[derive(Debug)]
 pub struct Template<'a> {
     args: &'a Request,
@@ -109,20 +110,21 @@ pub struct Template<'a> {
     loaded: Option<Loaded>,
 }
 
-/// What a point says in the place of what was asked for: the name of an axis, and a value as typed.
+/// The settings of a point that replace the requested ones: the name of an axis, and a value as
+/// typed.
 pub type Setting<'a> = (&'a str, &'a str);
 
 impl<'a> Template<'a> {
-    /// Reads what was asked for.
+    /// Reads the requested settings.
     ///
     /// # Errors
     ///
-    /// When the workload cannot be followed.
+    /// When the workload cannot be used.
     pub fn read(args: &'a Request) -> Result<Self, Error> {
         Self::read_or(args, None)
     }
 
-    /// The same, with this workload where none was named.
+    /// The same, with this workload if none was named.
     ///
     /// # Errors
     ///
@@ -142,11 +144,11 @@ impl<'a> Template<'a> {
         Ok(Self { args, targets, loaded: Some(Loaded::read(&reference, &args.set)?) })
     }
 
-    /// The text of a workload file of this name as what was asked for.
+    /// The text of a workload file of this name as requested settings.
     ///
     /// # Errors
     ///
-    /// When it cannot be understood.
+    /// When it cannot be parsed.
     pub fn of_text(args: &'a Request, name: &str, text: &str) -> Result<Self, Error> {
         let loaded = Some(Loaded::of_text(name, text)?);
         Ok(Self { args, targets: &args.targets, loaded })
@@ -176,26 +178,26 @@ impl<'a> Template<'a> {
         Err(Error::option(loaded.name(), problem, remedy))
     }
 
-    /// The sweep that the workload describes, if it does.
+    /// The sweep in the workload, if there is one.
     pub fn sweep(&self) -> Option<&SweepTable> {
         self.loaded.as_ref()?.sweep()
     }
 
-    /// The targets that were typed.
+    /// The typed targets.
     pub fn targets(&self) -> &'a [PathBuf] {
         self.targets
     }
 
-    /// What people call the workload, if there is one.
+    /// The name of the workload, if there is one.
     pub fn name(&self) -> Option<&str> {
         self.loaded.as_ref().map(Loaded::title)
     }
 
-    /// What it describes with these settings.
+    /// Its description with these settings.
     ///
     /// # Errors
     ///
-    /// When a setting is none of the options, or its value cannot be.
+    /// When a setting is not an option, or its value is invalid.
     pub fn describe(&self, settings: &[Setting<'_>]) -> Result<Asked, Error> {
         let named = settings.iter().find(|(axis, _)| *axis == TARGETS);
         let named: Vec<PathBuf> = match named {
@@ -243,7 +245,7 @@ impl<'a> Template<'a> {
     }
 }
 
-/// The options that were typed, with those that vary in their place.
+/// The typed options, with the varying ones replaced.
 fn overridden(args: &Request, settings: &[Setting<'_>]) -> Result<(LoadArgs, AccessArgs), Error> {
     let names = keys::names();
     let mut words: Vec<String> = Vec::new();
@@ -277,7 +279,7 @@ fn option_of(axis: &str) -> &str {
     if axis == RANDOM_SHARE { "pattern" } else { axis }
 }
 
-/// What a setting is on the command line of `fathom run`.
+/// The command-line words of a setting for `fathom run`.
 fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Error> {
     let refuse = |why: String| {
         Error::option(format!("--axis {axis}={label}"), why, "choose a value that it can have")
@@ -300,7 +302,7 @@ fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Erro
     keys::words(key, &file::Value::Text(label.to_owned())).map_err(refuse)
 }
 
-/// The workload that was named, if one was, and the targets.
+/// The named workload, if there is one, and the targets.
 fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     if let Some(named) = &args.workload {
         return Ok((Some(named.clone()), &args.targets));
@@ -310,7 +312,7 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     };
     let Some(name) = first.to_str() else { return Ok((None, &args.targets)) };
     if shipped::text(name).is_some() {
-        // It could be meant either way, and only the user knows.
+        // Both meanings are possible, and only the user knows.
         return match is_there(first) {
             true => Err(Error::option(
                 name,
@@ -320,7 +322,7 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
             false => Ok((Some(name.to_owned()), rest)),
         };
     }
-    // Whatever else ends so is as good a target as any.
+    // Any other file with this ending is an ordinary target.
     let is_file = || load::text_of(first).is_ok();
     match name.ends_with(".toml") && (is_file() || !is_there(first)) {
         true => Ok((Some(name.to_owned()), rest)),
@@ -337,12 +339,12 @@ fn refuse(problem: &Problem, sources: &[problem::Source]) -> Error {
     Error::Workload(problem.render(sources, output::error_color()))
 }
 
-/// The targets that were typed, for a stream.
+/// The typed targets, for a stream.
 fn typed_aims(targets: &[PathBuf]) -> Vec<Aim> {
     targets.iter().cloned().map(Aim::at).collect()
 }
 
-/// The folder that a file is in.
+/// The folder that contains a file.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

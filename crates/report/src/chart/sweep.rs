@@ -14,7 +14,7 @@ use crate::results::{QUANTILES, Results, Spot};
 /// More plots than this in one chart would be too small to read: the rest is in the table.
 const PANELS: usize = 16;
 
-/// Axes with at least so many values each have a matrix too.
+/// Axes with at least this many values each have a matrix too.
 const MATRIX: usize = 3;
 
 /// Fewer values than this do not make a meaningful line.

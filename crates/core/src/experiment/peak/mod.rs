@@ -26,24 +26,24 @@ use highest::Highest;
 use knee::Knee;
 pub use knee::PROBES_MAX;
 
-/// Half of a 95 % interval is so many standard errors.
+/// Half of a 95 % interval in standard errors.
 const Z_95: f64 = 1.96;
 
-/// A load is not carried when more than this share of what fell due is left over, ...
+/// A load is not carried if more than this share of the I/Os that fell due is left over, ...
 const LEFT_OVER: f64 = 0.03;
 
-/// ... unless that is no more I/Os than may be in flight by chance.
+/// ... unless this is at most the number of I/Os that may be in flight by chance.
 const BY_CHANCE: u64 = 10;
 
-/// A probe of a low load is made longer, so that the objective's quantile can be told, but not by
-/// more than this.
+/// The longest factor for a probe of a low load, which is made longer so that the objective's
+/// quantile can be told.
 const LONGEST_PROBE: u64 = 12;
 
-/// Probes that a search for the knee takes in the mean, measured on published curves with 3 % of
+/// The average number of probes of a search for the knee, measured on published curves with 3 % of
 /// noise.
 const USUAL_PROBES: u32 = 12;
 
-/// What varies in a closed loop.
+/// The setting that varies in a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vary {
     /// The I/Os in flight, all streams together.
@@ -67,7 +67,7 @@ impl Vary {
 pub struct Objective {
     /// The quantile.
     pub quantile: Quantile,
-    /// The longest that it may be.
+    /// Its bound.
     pub bound: Span,
 }
 
@@ -77,14 +77,14 @@ impl std::fmt::Display for Objective {
     }
 }
 
-/// What is searched for.
+/// The goal of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Search {
     /// The lowest setting that saturates.
     Saturation {
         /// The setting.
         vary: Vary,
-        /// The highest one that may be tried.
+        /// The highest one that may be probed.
         up_to: u32,
         /// The share of the best throughput that is enough, above 0 and below 1.
         enough: f64,
@@ -95,7 +95,7 @@ pub enum Search {
         objective: Objective,
         /// The highest that may be offered, I/Os per second of all streams together.
         up_to: Rate,
-        /// How closely the answer is to be known, as a share.
+        /// The tolerance of the answer, as a share.
         tolerance: f64,
     },
 }
@@ -111,11 +111,11 @@ pub struct Peak {
     state: State,
     /// Every probe, in order.
     probes: Vec<Shown>,
-    /// The value that is running.
+    /// The running value.
     asked: Option<f64>,
-    /// What the official run showed, at which value.
+    /// The result of the official run, and its value.
     official_shown: Option<Shown>,
-    /// Its response time at p50 and at p99, as far as samples carry it.
+    /// Its response time at p50 and at p99, if there are enough samples.
     official_times: [Option<Estimate>; 2],
 }
 
@@ -125,23 +125,23 @@ enum State {
     Highest(Highest),
 }
 
-/// What a trial at a value showed.
+/// The result of a trial at a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shown {
     value: f64,
     throughput: Estimate,
-    /// At the objective's quantile, otherwise the median; none where too few samples carry it.
+    /// At the objective's quantile, otherwise the median; none if there are too few samples.
     response_time: Option<Estimate>,
     meets: Option<bool>,
 }
 
 impl Peak {
-    /// A search from this point on: its queue depths or workers are multiplied, or its loads.
+    /// A search from this point on: it multiplies the point's queue depths, workers or loads.
     ///
     /// # Panics
     ///
-    /// When the point's pacing is not of the search's kind, workers are to vary and there are
-    /// several streams, or a limit is below what the point needs at least. Resolving rules it out.
+    /// When the point's pacing does not match the search, workers are to vary and there are several
+    /// streams, or a limit is below the least that the point needs. Resolving rules this out.
     pub fn new(base: Point, search: Search, official: Option<Span>) -> Self {
         let is_load = matches!(search, Search::Load { .. });
         assert!(base.streams.iter().all(|stream| stream.pacing.is_open() == is_load));
@@ -171,7 +171,7 @@ impl Peak {
     }
 
     /// The same by small steps from the lowest setting on, as people search by hand; a search for a
-    /// load stays what it is.
+    /// load does not change.
     #[must_use]
     pub fn by_small_steps(mut self) -> Self {
         if let Search::Saturation { vary, up_to, enough } = self.search {
@@ -180,7 +180,7 @@ impl Peak {
         self
     }
 
-    /// The most probes that there can be.
+    /// The largest possible number of probes.
     pub fn probes_at_most(&self) -> u32 {
         match &self.state {
             State::Knee(knee) => knee.probes_at_most() as u32,
@@ -188,13 +188,13 @@ impl Peak {
         }
     }
 
-    /// The axis along which its points differ; its values show only as they are tried.
+    /// The axis along which its points differ; its values become known only during the search.
     pub fn axis(&self) -> Axis {
         let scale = Scale::Log2;
         Axis { name: self.axis_name().to_owned(), scale, labels: Vec::new() }
     }
 
-    /// The point at a value of the axis, as it is probed.
+    /// The point at a value of the axis, as a probe.
     pub fn point(&self, value: f64) -> Point {
         let mut point = match self.search {
             Search::Saturation { vary: Vary::QueueDepth, .. } => deep(&self.base, value as u32),
@@ -202,7 +202,7 @@ impl Peak {
             Search::Load { .. } => loaded(&self.base, value),
         };
         for (stream, base) in point.streams.iter_mut().zip(&self.base.streams) {
-            // A name that says what the load is says it of this load.
+            // A name that describes the load gets the description of this load.
             if base.name == base.description(self.base.window) {
                 stream.name = stream.description(self.base.window);
             }
@@ -214,7 +214,7 @@ impl Peak {
         point
     }
 
-    /// The point of the highest value that may be tried: what needs most memory.
+    /// The point with the highest value that may be probed: the one that needs most memory.
     pub fn largest(&self) -> Point {
         let value = match self.search {
             Search::Saturation { up_to, .. } => f64::from(up_to),
@@ -230,7 +230,7 @@ impl Peak {
         }
     }
 
-    /// What the points have in common, in words.
+    /// The common part of the points, in words.
     fn base_name(&self) -> String {
         match self.base.streams.as_slice() {
             [only] if self.base.name == only.description(self.base.window) => only.load_in_words(),
@@ -248,7 +248,7 @@ impl Peak {
         }
     }
 
-    /// Long enough for the quantile to be carried twice over at this load.
+    /// Long enough for twice the samples that the quantile needs at this load.
     fn probe_window(&self, quantile: Quantile, load: f64) -> Span {
         let shortest = self.base.window;
         let samples = 2.0 * TAIL_SAMPLES as f64 / (1.0 - quantile.0).max(1e-9);
@@ -259,7 +259,7 @@ impl Peak {
         Span(whole.max(shortest.0))
     }
 
-    /// Whether more I/Os have taken too long already than may in the whole window.
+    /// Whether more I/Os have already taken too long than may do so in the whole window.
     fn has_missed(&self, load: f64, objective: &Objective, so_far: &Record) -> bool {
         let total = so_far.total(None);
         let response_time = total.response_time();
@@ -339,8 +339,8 @@ impl Peak {
             }
             _ => self.probes.iter().filter(|shown| shown.value == value).count() as u32,
         };
-        // Other offsets and other data for each trial, so that nothing is found in a cache only
-        // because the trial before has left it there.
+        // Other offsets and other data for each trial, so that no data is in a cache only because
+        // the trial before has left it there.
         point.seed = self.base.seed.wrapping_add(self.probes.len() as u64);
         if role == Role::Probe {
             point.looks = looks(&point);
@@ -481,8 +481,8 @@ fn offered(point: &Point) -> f64 {
     point.streams.iter().map(load).sum()
 }
 
-/// The point with so many I/Os in flight, shared among its streams as they share it now, and at least
-/// one for each worker.
+/// The point with this many I/Os in flight, shared among its streams in the same proportion, and at
+/// least one for each worker.
 fn deep(base: &Point, depth: u32) -> Point {
     let depths = base.streams.iter().map(|stream| stream.pacing.queue_depth());
     let total: u64 = depths.clone().map(u64::from).sum();
@@ -502,7 +502,7 @@ fn deep(base: &Point, depth: u32) -> Point {
     point
 }
 
-/// The point with so many workers, each with the queue depth that it has now.
+/// The point with this many workers, each with its present queue depth.
 fn crowded(base: &Point, workers: u32) -> Point {
     let mut point = base.clone();
     for stream in &mut point.streams {
@@ -517,14 +517,14 @@ fn crowded(base: &Point, workers: u32) -> Point {
     point
 }
 
-/// The point with this load, shared among its streams as they share it now.
+/// The point with this load, shared among its streams in the same proportion.
 fn loaded(base: &Point, load: f64) -> Point {
     let factor = load / offered(base);
     let mut point = base.clone();
     for stream in &mut point.streams {
         if let Loop::Open { load: own, .. } = &mut stream.pacing.pace {
             *own = match own {
-                // With one stream the load is offered exactly as it was asked for.
+                // With one stream the offered load is exactly the requested one.
                 OfferedLoad::Steady(_) if base.streams.len() == 1 => {
                     OfferedLoad::Steady(Rate(load))
                 }
@@ -535,7 +535,7 @@ fn loaded(base: &Point, load: f64) -> Point {
     point
 }
 
-/// A second where that fits, because the run is long.
+/// Rounded to a second if possible, because the run is long.
 fn official_interval(window: Span, base: &Point) -> Span {
     let second = Span::from_secs(1);
     match window >= Span::from_secs(60) && window.0.is_multiple_of(second.0) {
@@ -544,16 +544,16 @@ fn official_interval(window: Span, base: &Point) -> Span {
     }
 }
 
-/// Whether more was left over than may be in flight.
+/// Whether more I/Os were left over than may be in flight.
 fn overloaded(record: &Record) -> bool {
     let ledger = record.ledger();
     let left = ledger.unstarted + ledger.in_flight + ledger.lost;
     BY_CHANCE < left && LEFT_OVER * (ledger.due as f64) < left as f64
 }
 
-/// The quantile in nanoseconds even where few samples carry it: a search decides by what there is.
+/// The quantile in nanoseconds even with few samples: a search decides from the data that it has.
 fn raw_time(record: &Record, quantile: Quantile) -> f64 {
-    // Nothing came back at all.
+    // No I/O completed at all.
     record.total(None).response_time().quantile(quantile).map_or(f64::MAX, |ns| ns as f64)
 }
 
@@ -561,8 +561,8 @@ fn error(estimate: &Estimate) -> f64 {
     estimate.half_width.unwrap_or(0.0) / Z_95
 }
 
-/// The mean of several trials, with what they say of themselves or how they differ, whichever is
-/// more. What most of them contradict is left out, as the search leaves it out.
+/// The mean of several trials, with their own error or that from their differences, whichever is
+/// more. Trials that contradict a majority are left out, as in the search.
 fn mean(estimates: &[Estimate]) -> Option<Estimate> {
     let logarithms: Vec<f64> = estimates.iter().map(|one| one.value.max(1e-3).ln()).collect();
     let agree = probed::agreeing(&logarithms);

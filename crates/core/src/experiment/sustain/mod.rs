@@ -21,10 +21,11 @@ use crate::units::{Bytes, Quantile, Span};
 pub use presets::{Test, TestSettings, test_plan};
 use steady::{Lack, Rule, Standing, standing};
 
-/// SNIA's most rounds; more where so many take less time than the load has to go on for.
+/// SNIA's largest number of rounds; more if this many take less time than the load has to go on
+/// for.
 pub const ROUNDS_MAX: u32 = 25;
 
-/// What is watched.
+/// The watched figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Watch {
     /// I/Os per second.
@@ -64,47 +65,47 @@ impl Watch {
 /// A point of every round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundPoint {
-    /// What to measure.
+    /// The point to measure.
     pub point: Point,
-    /// Where it lies on the axes of the test.
+    /// Its place on the axes of the test.
     pub coordinates: Vec<Coordinate>,
 }
 
 /// When the rounds end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Until {
-    /// When they are steady, or there were so many.
+    /// When they are steady, or this many are done.
     Steady {
         /// The most rounds.
         rounds: u32,
     },
-    /// When they took so long, or have written so much, steady or not.
+    /// After this time, or this many bytes written, steady or not.
     Over {
-        /// How long.
+        /// The time.
         time: Span,
-        /// How much.
+        /// The bytes.
         bytes: Bytes,
     },
 }
 
-/// What is to be done, with nothing left to decide.
+/// The settings of a test, complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestPlan {
     /// The name of the test.
     pub test: String,
-    /// How often all of what is addressed is written beforehand.
+    /// How often the whole addressed range is written beforehand.
     pub passes: u32,
-    /// The points of a round, in their order; none where the test is its script alone.
+    /// The points of a round, in their order; none if the test consists of its script alone.
     pub round: Vec<RoundPoint>,
-    /// The place in the round of the point that is watched.
+    /// The place in the round of the watched point.
     pub watched: usize,
-    /// What is watched of it.
+    /// The watched figure of it.
     pub watch: Watch,
-    /// How long the load has to go on before anything is called steady.
+    /// How long the load has to go on before the rounds can be called steady.
     pub at_least: Span,
     /// When the rounds end.
     pub until: Until,
-    /// What is run when they have, in this order.
+    /// The points after the rounds, in this order.
     pub script: Vec<Planned>,
 }
 
@@ -113,21 +114,21 @@ pub struct TestPlan {
 pub struct Sustain {
     plan: TestPlan,
     preparation: Option<Precondition>,
-    /// What was watched, round by round.
+    /// The watched figure, round by round.
     rounds: Vec<Round>,
-    /// Bytes written up to the end of each round, the preparation left out.
+    /// Bytes written up to the end of each round, without the preparation.
     written: Vec<u64>,
     written_now: u64,
-    /// How many points of the running round are done, and what was watched in it.
+    /// How many points of the running round are done, and the watched figure in it.
     in_round: usize,
     watched_now: Option<Estimate>,
-    /// What the script's trials showed, as many as are done.
+    /// The results of the script's trials, as many as are done.
     script: Vec<ScriptResult>,
     /// Whether the running point prepares.
     prepares: bool,
 }
 
-/// What a trial of the script showed.
+/// The result of a trial of the script.
 #[derive(Clone, Debug, PartialEq)]
 struct ScriptResult {
     labels: Vec<String>,
@@ -141,7 +142,7 @@ impl Sustain {
     ///
     /// # Panics
     ///
-    /// When the watched point is none of the round.
+    /// When the watched point is not in the round.
     pub fn new(plan: TestPlan) -> Self {
         assert!(plan.round.is_empty() || plan.watched < plan.round.len());
         let base = plan.round.first().map(|cell| &cell.point);
@@ -161,12 +162,12 @@ impl Sustain {
         }
     }
 
-    /// What it does.
+    /// Its settings.
     pub fn plan(&self) -> &TestPlan {
         &self.plan
     }
 
-    /// Every point that it runs, once each: what has to fit, and may write.
+    /// Every point that it runs, once each: all of them have to fit, and may write.
     pub fn points(&self) -> Vec<Point> {
         let preparation = self.preparation.as_ref().and_then(Precondition::next);
         let round = self.plan.round.iter().map(|cell| cell.point.clone());
@@ -196,13 +197,14 @@ impl Sustain {
         standing(&self.values(), &self.rule())
     }
 
-    /// The most rounds that there can be: where time or bytes end them, as many as the time allows.
+    /// The largest possible number of rounds: if time or bytes end them, as many as the time
+    /// allows.
     pub fn rounds_at_most(&self) -> u32 {
         let round = self.round_time().0.max(1);
         match self.plan.until {
             Until::Steady { rounds } => {
                 let needed = self.plan.at_least.0.div_ceil(round);
-                // As many again, for a change on the way.
+                // The same number again, for a change on the way.
                 rounds.max(needed.saturating_mul(2).min(u64::from(u32::MAX)) as u32)
             }
             Until::Over { time, .. } => time.0.div_ceil(round).max(1) as u32,
@@ -260,11 +262,11 @@ impl Sustain {
             let RoundPoint { point, coordinates } = &self.plan.round[self.in_round];
             let mut point = point.clone();
             point.name = format!("round {}: {}", number + 1, point.name);
-            // Other offsets and data in every round: what is found again was not measured.
+            // Other offsets and data in every round: cached data would not be a measurement.
             point.seed = point.seed.wrapping_add(number);
             let mut coordinates = coordinates.clone();
             if coordinates.is_empty() {
-                // A round of one point lies where it is in time.
+                // The place of a round of one point is its place in time.
                 coordinates.push(Coordinate {
                     axis: "round".to_owned(),
                     label: (number + 1).to_string(),

@@ -25,28 +25,27 @@ use options::{Common, Event, Options};
 use crate::dialect::{Note, Notes};
 use fathom_core::Refusal;
 
-/// What a command line asks for.
+/// The content of a command line.
 #[derive(Debug)]
 pub struct Invocation {
-    /// What is done.
+    /// The profile.
     pub profile: Profile,
     /// `-Rp`: the profile is printed, and nothing runs.
     pub profile_only: bool,
     /// Named events of Windows.
     pub events: Vec<Event>,
-    /// What users should know before they compare with DiskSpd.
+    /// Facts that users should know before they compare with DiskSpd.
     pub notes: Vec<Note>,
-    /// How what was asked for is called.
+    /// The names of settings.
     pub speech: Speech,
 }
 
-/// Reads a command line, without the program's name. `fresh_seed` is what the offsets are drawn
-/// from where it names no seed; `load` reads the file of `-X`, or says what is wrong with it and
-/// what to do.
+/// Reads a command line, without the program's name. `fresh_seed` is the seed of the offsets if the
+/// line has none; `load` reads the file of `-X`, or returns the problem and the remedy.
 ///
 /// # Errors
 ///
-/// When DiskSpd refuses it, or it cannot mean anything.
+/// When DiskSpd refuses it, or it has no meaning.
 pub fn read(
     words: &[String],
     fresh_seed: u32,
@@ -128,7 +127,7 @@ fn of_file(
     })
 }
 
-/// A time span, in which the options that may stand beside a profile go before it.
+/// A time span, overridden by the options that may be given with a profile.
 fn finish(
     mut span: SpanDraft,
     common: &Common,
@@ -142,7 +141,7 @@ fn finish(
     span.finish(fresh_seed, notes)
 }
 
-/// A profile runs only where every target has a name.
+/// A profile runs only if every target has a name.
 fn no_templates(profile: &Profile) -> Result<(), Refusal> {
     let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
     match targets.map(|target| &target.path).find(|path| path.starts_with('*')) {

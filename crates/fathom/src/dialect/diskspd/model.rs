@@ -98,8 +98,8 @@ pub enum Threads {
     PerTarget,
     /// `-F`: each thread does I/Os on all targets, as many on each as its `-o` says.
     Total(u32),
-    /// `-F` and `-O`: each thread keeps so many in flight, and draws the target of each I/O by the
-    /// targets' weights.
+    /// `-F` and `-O`: each thread keeps a fixed number in flight, and draws the target of each I/O
+    /// by the targets' weights.
     Pool {
         /// In total.
         threads: u32,

@@ -254,7 +254,7 @@ fn judgement(
     lines
 }
 
-/// A label at every round, or at every so many.
+/// A label at every round, or at every n-th.
 fn ticks(rounds: &[Round]) -> Vec<(f64, String)> {
     let each = rounds.len().div_ceil(20).max(1);
     let shown = rounds.iter().step_by(each);

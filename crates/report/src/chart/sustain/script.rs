@@ -182,7 +182,7 @@ fn moments(document: &Document) -> Vec<Moment<'_>> {
     trials.map(moment).collect()
 }
 
-/// A unit in which so many seconds are a few tens or hundreds.
+/// A unit in which this many seconds are a few tens or hundreds.
 fn unit_of(seconds: f64) -> (f64, &'static str) {
     match seconds {
         all if all <= 600.0 => (1.0, "s"),
