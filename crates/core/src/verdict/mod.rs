@@ -111,7 +111,7 @@ pub const CODES: &[&str] = &[
     "worker-busy",
 ];
 
-/// Findings that follow from a load beyond the capability of the targets: a backlog that grows, IOPS
+/// Findings that follow from a load that is too much for the targets: a backlog that grows, IOPS
 /// that are those of the backlog, and every slot in use.
 const OF_TOO_MUCH_LOAD: &[&str] = &[
     "credit-exhausted",
@@ -205,8 +205,8 @@ pub struct Unchecked {
 /// The obstacle to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// This machine: its kernel, its devices, or the rights of the process. The check could have been
-    /// made on another machine, so it counts as missing.
+    /// This machine: its kernel, its devices, or the rights of the process. The check could have
+    /// been made on another machine, so it counts as missing.
     Machine,
     /// The kind of measurement: no machine could make the check, or there is nothing to check.
     Load,
