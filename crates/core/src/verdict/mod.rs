@@ -79,6 +79,7 @@ pub const CODES: &[&str] = &[
     "memory-target",
     "misaligned",
     "more-workers-than-cpus",
+    "not-judged",
     "not-steady",
     "nothing-completed",
     "numa-remote",
@@ -233,6 +234,20 @@ impl Judgement {
 }
 
 impl Judgement {
+    /// That of a trial whose judging has ended in a mistake of fathom's: it is kept, and trusted in
+    /// nothing.
+    pub fn of_a_mistake() -> Self {
+        let mut judgement = Self::default();
+        judgement.find(
+            "not-judged",
+            Severity::Void,
+            "A mistake in fathom ended the judgement, so that no doubt of this trial is known."
+                .to_owned(),
+            "Report the mistake with this result file, and measure with another version.",
+        );
+        judgement
+    }
+
     /// Adds findings of callers that know more than the trial itself.
     pub fn add(&mut self, findings: Vec<Finding>) {
         debug_assert!(findings.iter().all(|finding| CODES.contains(&finding.code)));

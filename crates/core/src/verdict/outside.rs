@@ -61,6 +61,8 @@ pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
     else {
         return;
     };
+    // A load of trims alone reads and writes nothing that could be compared.
+    let Some(first) = seen.first() else { return };
     let had_time = case.trial.record.workers.iter().all(|worker| {
         let busy = worker.cpu.map(|cpu| cpu + worker.cpu_wait.map_or(Span(0), |wait| wait.time));
         busy.is_some_and(|busy| share(busy, case.trial.record.window) < WORKER_MAX)
@@ -79,7 +81,7 @@ pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
         Severity::Suspect,
         format!(
             "Of the {asked} I/Os in flight, {} had {} on average: the others waited before it.",
-            seen[0].device.name,
+            first.device.name,
             figure(at_the_device),
         ),
         "Something before the device lets one through at a time, often the file system's lock of a \
@@ -286,5 +288,15 @@ mod tests {
         invented.stream().pacing = Pacing::closed(3);
         invented.worker().queue_depth = 3.0;
         invented.has_none_of(&["depth-not-reached"]);
+    }
+
+    #[test]
+    fn trims_alone_are_not_compared_with_what_the_block_layer_saw() {
+        let mut invented = Invented::reads();
+        invented.stream().pacing = Pacing::closed(32);
+        invented.worker().queue_depth = 32.0;
+        invented.stream().trim_share = 1.0;
+        invented.worker().cpu = Some(Span(0));
+        invented.has_none_of(&["depth-not-reached", "slow-outside-device"]);
     }
 }

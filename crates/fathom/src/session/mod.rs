@@ -3,7 +3,9 @@
 
 mod ahead;
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_core::Span;
@@ -191,18 +193,16 @@ impl Session<'_> {
                     return Err(error);
                 }
             };
-            live.done(&in_a_few_words(&trial));
-            live.tried(&trial);
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
                 // It was stopped in its warm-up: there is nothing to keep.
+                live.done(&in_a_few_words(&trial));
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
-            let judgement = judged(&trial, self.host, &mut contents, experiment);
-            contents.ran(&trial.point);
-            trial.is_void = judgement.verdict() == Verdict::Void;
-            course.take(judgement.verdict(), trial.point.time());
-            journal.append_result(&|out| document::write_trial(out, &trial, &judgement));
+            self.keep(&mut trial, &mut contents, experiment, course, journal);
+            // Not before it is kept: nobody may read what is said.
+            live.done(&in_a_few_words(&trial));
+            live.tried(&trial);
             if !journal.is_saved() {
                 // More measurements would be lost.
                 return Ok((Ended::Failed, unsaved(experiment.so_far())));
@@ -214,6 +214,25 @@ impl Session<'_> {
                     if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
                 return Ok((ended, experiment.so_far()));
             }
+        }
+    }
+
+    /// Judges a trial and writes it to the result file, whatever becomes of its judging.
+    fn keep(
+        &self,
+        trial: &mut Trial,
+        contents: &mut Contents,
+        experiment: &dyn Experiment,
+        course: &mut Course<'_>,
+        journal: &mut Journal,
+    ) {
+        let (judgement, mistake) = or_a_mistake(|| judged(trial, self.host, contents, experiment));
+        contents.ran(&trial.point);
+        trial.is_void = judgement.verdict() == Verdict::Void;
+        course.take(judgement.verdict(), trial.point.time());
+        journal.append_result(&|out| document::write_trial(out, trial, &judgement));
+        if let Some(mistake) = mistake {
+            panic::resume_unwind(mistake);
         }
     }
 
@@ -463,6 +482,16 @@ fn unsaved(concluded: Concluded) -> Concluded {
     Concluded { sentences, found }
 }
 
+/// A judgement, or what there is to say where it panics: what was measured must not be lost by it.
+fn or_a_mistake(
+    judge: impl FnOnce() -> Judgement,
+) -> (Judgement, Option<Box<dyn Any + Send + 'static>>) {
+    match panic::catch_unwind(AssertUnwindSafe(judge)) {
+        Ok(judgement) => (judgement, None),
+        Err(mistake) => (Judgement::of_a_mistake(), Some(mistake)),
+    }
+}
+
 /// The judgment of a trial, by itself and by its experiment.
 fn judged(
     trial: &Trial,
@@ -594,5 +623,19 @@ impl Observer for Watcher<'_> {
 
     fn hurries(&self) -> bool {
         signals::hurries()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_whose_judging_panics_is_void_and_the_panic_goes_on_later() {
+        let (judgement, mistake) = or_a_mistake(Judgement::default);
+        assert!(mistake.is_none() && judgement.verdict() == Verdict::Sound);
+        let (judgement, mistake) = or_a_mistake(|| panic!("on purpose"));
+        assert_eq!(judgement.verdict(), Verdict::Void);
+        assert_eq!(mistake.unwrap().downcast_ref(), Some(&"on purpose"));
     }
 }
