@@ -204,7 +204,7 @@ head -c 4M /dev/urandom >here
 "$fathom" sweep here --axis queue-depth=1,2 -d 100ms --warm-up 0s --seed 1 --yes --out begun.whole >"$out" 2>&1
 head -n 2 begun.whole >begun.jsonl
 brief=(-d 300ms --warm-up 0s)
-# The target. While it is written before anything is measured only Ctrl-C ends a wait.
+# The target.
 late=1
 beside keeps close-run 1 r.jsonl " 0 4 " 0 hang-close=1 -- run @/data "${brief[@]}" --out r.jsonl
 beside keeps close-run-signals 1 r.jsonl " 130 " 2 hang-close=1 -- run @/data -d 10m --warm-up 0s --out r.jsonl
@@ -214,6 +214,10 @@ beside ends close-look " 3 " 0 hang-close=1 -- run @/data "${brief[@]}" --out r.
 beside ends close-prepare " 0 130 " 2 hang-close=1 -- prepare @/new --size 1m
 beside ends close-quick " 130 " 2 hang-close=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
 beside ends write-prepare " 3 5 130 " 2 hang-kept-at=1 -- prepare @/new --size 1m
+# Without a signal its patience ends.
+beside ends write-prepare-alone " 3 " 0 hang-kept-at=1 -- prepare @/new --size 1m
+beside ends fsync-prepare-alone " 3 " 0 hang-fsync=1 -- prepare @/new --size 1m
+beside ends write-quick-alone " 3 " 0 hang-kept-at=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
 for time in 1 3 6; do
   beside ends "stat-run-$time" " 0 3 4 " 0 "hang-stat=$time" -- run @/data "${brief[@]}" --out r.jsonl
   beside ends "stat-quick-$time" " 0 3 4 130 " 2 "hang-stat=$time" -- quick @ --size 8m "${brief[@]}" --out r.jsonl
@@ -230,6 +234,34 @@ beside keeps trial-signals 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- run h
 beside keeps trial-quick 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- quick here "${brief[@]}" --out @/r.jsonl
 beside keeps resumed 1 '../begun.jsonl.saved-*' " 5 130 " 2 hang-kept-at=1 -- resume @/begun.jsonl
 beside ends result-close " 0 4 " 0 hang-close=1 -- run here "${brief[@]}" --out @/r.jsonl
+# A trace: its lines are worth less than the trial.
+beside keeps trace 1 r.jsonl " 5 " 0 hang-kept-at=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
+beside keeps trace-signals 1 r.jsonl " 5 130 " 2 hang-kept-at=1 -- run here -d 10m --warm-up 0s --out r.jsonl --trace @/t.csv
+beside keeps trace-simulated 1 r.jsonl " 5 " 0 hang-kept-at=1 -- run sim:ssd "${brief[@]}" --out r.jsonl --trace @/t.csv
+beside keeps trace-fsync 1 r.jsonl " 5 " 0 hang-fsync=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
+beside keeps trace-close 1 r.jsonl " 0 4 " 0 hang-close=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
+# What is saved in another place begins in the middle, and nobody goes on with it as with a whole.
+in_parts() {
+  # Two depths are no curve, of which a restless point would be measured again.
+  local sweep=(sweep here --axis queue-depth=1,2 --repeats 2 -d 100ms --warm-up 0s --seed 1 --yes)
+  keeps in-parts 3 r.jsonl.saved-1 " 5 " 0 hang-kept-at=3 -- "${sweep[@]}" --out @/r.jsonl
+  "$fathom" "${sweep[@]}" --out whole.jsonl >"$out" 2>&1
+  places() { jq -c 'select(.line == "trial") | .place' "$1"; }
+  check "a result in parts: the second one has what the first has not" \
+    diff <(places whole.jsonl | tail -n 3) <(places r.jsonl.saved-1)
+  mkdir killed
+  head -n 2 r.jsonl.saved-1 >killed/r.jsonl.saved-1
+  cp killed/r.jsonl.saved-1 before
+  run_fathom resume killed/r.jsonl.saved-1
+  check "a result in parts: the second one alone is refused" status_is 5
+  check "a result in parts: says what to do" says 'lacks the trials before.*whole lines of a copy of r.jsonl'
+  check "a result in parts: not a byte differs" cmp before killed/r.jsonl.saved-1
+  { head -n 2 whole.jsonl; tail -n +2 killed/r.jsonl.saved-1; } >joined.jsonl
+  run_fathom resume joined.jsonl
+  check "a result in parts: both together go on to their end" status_is 0 4
+  check "a result in parts: each trial is there once" diff <(places whole.jsonl) <(places joined.jsonl)
+}
+beside in_parts
 # Reports.
 beside ends read-close " 0 " 0 hang-close=1 -- report @/begun.jsonl
 beside ends svg-close " 0 " 0 hang-close=1 -- report here.jsonl --svg @/new.svg --chart iops
@@ -262,6 +294,7 @@ ask opened 3 prepare "$opens/data" --size 1m --overwrite
 ask samples 3 inspect "$reads/data"
 ask report 5 report "$asked/data"
 ask result 5 run here -d 1s --warm-up 0s --out "$asked/new.jsonl"
+ask trace 5 run here -d 1s --warm-up 0s --out traced.jsonl --trace "$asked/new.csv"
 ask page 5 run here -d 1s --warm-up 0s --out page.jsonl --html "$asked/new.html"
 for name in "${!asks[@]}"; do
   check "$name, which hangs at the first look: it ends" wait_until 60 has_ended "${asks[$name]}"
@@ -298,6 +331,24 @@ kill -INT "$process"
 sleep 0.5
 kill -INT "$process"
 check "Ctrl-C twice where nobody reads what is said" wait_until 30 has_ended "$process"
+wait "$process" || true
+exec 5>&-
+# From the middle of a run on: the trial is kept before anything is said of it.
+mkfifo silent
+exec 5<>silent
+env --default-signal=INT "$fathom" run here -d 2s --warm-up 0s --out silent.jsonl >"$out" 2>silent &
+process=$!
+has_workers() { cat "/proc/$process/task/"*/comm | grep -qE '^fathom-[0-9]+$'; }
+check "a run whose output will not be read" wait_until 60 has_workers
+dd if=/dev/zero of=silent bs=4k count=64 oflag=nonblock 2>/dev/null || true
+dd if=/dev/zero of=silent bs=1 count=8192 oflag=nonblock 2>/dev/null || true
+check "nobody reads what is said: the trial is in the file" \
+  wait_until 60 bash -c '[[ $(grep -c "\"line\":\"trial\"" silent.jsonl) -eq 1 ]]'
+for signal in 1 2; do
+  kill -INT "$process" 2>/dev/null || true
+  sleep 0.5
+done
+check "nobody reads what is said: Ctrl-C twice ends it" wait_until 30 has_ended "$process"
 wait "$process" || true
 exec 5>&-
 end_attempts

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -29,11 +29,53 @@ const NAP: Duration = Duration::from_millis(50);
 const STACK: usize = 8 << 20;
 /// The time between two checks of the main thread for a call that takes too long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The slowest disk, in bytes per second.
+const SLOWEST: u64 = 1_000_000;
+
+/// The time limit of a call that moves this many bytes to a disk. The disk may have to write other data
+/// first.
+fn patience_with(bytes: u64) -> Duration {
+    PATIENCE_OF_RESULTS + Duration::from_secs(bytes / SLOWEST)
+}
 
 /// The thread of the command.
 static COMMAND: OnceLock<ThreadId> = OnceLock::new();
-/// The call of that thread to the kernel, and its start.
-static ASKED: Mutex<Option<(Error, Instant)>> = Mutex::new(None);
+/// The call of that thread to the kernel.
+static ASKED: Mutex<Option<Unanswered>> = Mutex::new(None);
+
+/// A call to the kernel that has not returned.
+struct Unanswered {
+    path: PathBuf,
+    role: Role,
+    /// The time limit, ...
+    patience: Duration,
+    /// ... and how much of it is left.
+    left: Duration,
+}
+
+impl Unanswered {
+    fn new(path: &Path, role: Role, patience: Duration) -> Self {
+        // The first check may follow at once.
+        Self { path: path.to_owned(), role, patience, left: patience + LOOK_EVERY }
+    }
+
+    /// The error for a call that does not return.
+    fn error(&self) -> Error {
+        let problem = format!("the kernel did not answer for {} s", self.patience.as_secs());
+        let remedy = "look at its log (dmesg) for a device or a server that hangs";
+        match self.role {
+            Role::Target => Error::target(self.path.display().to_string(), problem, remedy),
+            Role::Input => Error::file(&self.path, problem, remedy),
+            Role::Output => Error::write(&self.path, io::Error::other(problem), remedy),
+        }
+    }
+
+    /// Takes the time that has passed from what is left, and returns whether nothing is left.
+    fn is_late(&mut self, passed: Duration) -> bool {
+        self.left = self.left.saturating_sub(passed);
+        self.left.is_zero()
+    }
+}
 
 /// Runs a command on a separate thread, and ends the process if a call of [`patiently`] takes too
 /// long.
@@ -48,6 +90,7 @@ pub fn supervise(command: impl FnOnce() -> ExitCode + Send + 'static) -> io::Res
         let _ = done.try_send(command());
     };
     let thread = thread::Builder::new().name("command".to_owned()).stack_size(STACK).spawn(work)?;
+    let mut looked = Instant::now();
     loop {
         match comes.recv_timeout(LOOK_EVERY) {
             Ok(code) => return Ok(code),
@@ -57,15 +100,18 @@ pub fn supervise(command: impl FnOnce() -> ExitCode + Send + 'static) -> io::Res
                 Ok(()) => unreachable!("it sends before it ends"),
             },
         }
-        let late = asked().take_if(|(_, since)| PATIENCE <= since.elapsed());
-        if let Some((error, _)) = late {
+        // More time passes only while this process is stopped, as by Ctrl-Z. That time does not count.
+        let passed = looked.elapsed().min(LOOK_EVERY * 2);
+        looked = Instant::now();
+        let late = asked().take_if(|asked| asked.is_late(passed));
+        if let Some(error) = late.map(|asked| asked.error()) {
             signals::tell(format!("error: {error}"));
             signals::end_with(i32::from(error.exit_code()));
         }
     }
 }
 
-fn asked() -> MutexGuard<'static, Option<(Error, Instant)>> {
+fn asked() -> MutexGuard<'static, Option<Unanswered>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -83,22 +129,41 @@ pub enum Role {
 /// Makes a short call about a path before there is anything to keep. If the kernel does not answer,
 /// the process ends with an error that names the path.
 pub fn patiently<T>(path: &Path, role: Role, call: impl FnOnce() -> T) -> T {
-    if COMMAND.get() != Some(&thread::current().id()) {
+    asking(Unanswered::new(path, role, PATIENCE), call)
+}
+
+/// The same for a long call that writes to a target. Each call of [`goes_on`] renews the time limit.
+pub fn writing<T>(path: &Path, call: impl FnOnce() -> T) -> T {
+    asking(Unanswered::new(path, Role::Target, patience_with(0)), call)
+}
+
+/// Renews the time limit of the current call, whose next step moves this many bytes.
+pub fn goes_on(bytes: u64) {
+    if is_command()
+        && let Some(asked) = &mut *asked()
+    {
+        asked.patience = patience_with(bytes);
+        asked.left = asked.patience;
+    }
+}
+
+fn asking<T>(ask: Unanswered, call: impl FnOnce() -> T) -> T {
+    if !is_command() {
         return call();
     }
-    let problem = format!("the kernel did not answer for {} s", PATIENCE.as_secs());
-    let remedy = "look at its log (dmesg) for a device or a server that hangs";
-    let error = match role {
-        Role::Target => Error::target(path.display().to_string(), problem, remedy),
-        Role::Input => Error::file(path, problem, remedy),
-        Role::Output => Error::write(path, io::Error::other(problem), remedy),
-    };
-    let before = asked().replace((error, Instant::now()));
+    let before = asked().replace(ask);
     let answer = call();
     // A call within another has a new time limit.
-    *asked() = before.map(|(error, _)| (error, Instant::now()));
+    *asked() = before.map(|asked| Unanswered { left: asked.patience, ..asked });
     answer
 }
+
+fn is_command() -> bool {
+    COMMAND.get() == Some(&thread::current().id())
+}
+
+/// The remedy if no thread can be started.
+pub const MORE_THREADS: &str = "raise ulimit -u, or pids.max of the control group";
 
 /// Threads of the process that did not come back.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
@@ -177,7 +242,7 @@ pub fn waited_for<T: Send + 'static>(
         Ok(result) => result,
         Err(NoAnswer::NoThread(cause)) => {
             let problem = format!("a thread could not be started ({})", plain(&cause));
-            Err(Error::target(target, problem, "raise ulimit -u"))
+            Err(Error::target(target, problem, MORE_THREADS))
         }
         Err(NoAnswer::Hangs(since)) => {
             leave();
@@ -219,15 +284,40 @@ pub fn answered<T: Send + 'static>(
     keeps: bool,
     ask: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let (mut hurried, mut usual) = (None, is_too_long());
-    let is_over = move |since| {
+    let (mut late, mut usual) = (is_late(PATIENCE_OF_RESULTS), is_too_long());
+    kept(ask, move |since| if keeps { late(since) } else { usual(since) })
+}
+
+/// Flushes a file to which this many bytes were written. All of them may still be in memory.
+///
+/// # Errors
+///
+/// As [`answered`].
+pub fn on_the_disk(
+    bytes: u64,
+    ask: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
+    kept(ask, is_late(patience_with(bytes)))
+}
+
+/// Whether a call has taken too long, if there is something to keep.
+fn is_late(patience: Duration) -> impl FnMut(Duration) -> bool {
+    let mut hurried = None;
+    move |since| {
         let hurried = lasts(&mut hurried, signals::hurries()).unwrap_or_default();
-        let late = PATIENCE_OF_RESULTS <= since || PATIENCE_WHEN_HURRIED <= hurried;
-        if keeps { late } else { usual(since) }
-    };
+        patience <= since || PATIENCE_WHEN_HURRIED <= hurried
+    }
+}
+
+fn kept<T: Send + 'static>(
+    ask: impl FnOnce() -> io::Result<T> + Send + 'static,
+    is_over: impl FnMut(Duration) -> bool,
+) -> io::Result<T> {
     match elsewhere("fathom-keeps", ask, is_over) {
         Ok(answer) => answer,
-        Err(NoAnswer::NoThread(cause)) => Err(cause),
+        Err(NoAnswer::NoThread(cause)) => {
+            Err(io::Error::other(format!("no thread could be started: {}", plain(&cause))))
+        }
         Err(NoAnswer::Hangs(since)) => {
             LEFT_BY_RESULTS.fetch_add(1, Ordering::Relaxed);
             Err(io::Error::other(Hangs(since)))
@@ -289,6 +379,16 @@ pub fn end_if_any(code: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_goes_on_is_late_only_after_its_patience() {
+        let mut asked = Unanswered::new(Path::new("t"), Role::Target, Duration::from_secs(3));
+        let late = [0; 5].map(|_| asked.is_late(LOOK_EVERY));
+        assert_eq!(late, [false, false, false, true, true]);
+        assert!(asked.error().to_string().contains("did not answer for 3 s"));
+        assert_eq!(patience_with(0), PATIENCE_OF_RESULTS);
+        assert_eq!(patience_with(90_000_000), PATIENCE_OF_RESULTS + Duration::from_secs(90));
+    }
 
     #[test]
     fn what_comes_back_is_had_and_so_is_its_error() {

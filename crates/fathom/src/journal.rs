@@ -21,6 +21,10 @@ use crate::{hanging, output, signals};
 /// The end of a result file's default name.
 pub const SUFFIX: &str = ".fathom.jsonl";
 
+/// The part of a file name between the name of a result and a number: the file holds the lines that the
+/// result could not take.
+const SAVED: &str = ".saved-";
+
 /// Writes a line, piece by piece if it is long.
 type Line<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
@@ -449,6 +453,13 @@ fn places(path: &Path) -> impl Iterator<Item = PathBuf> {
     beside.into_iter().chain(here).chain([std::env::temp_dir()])
 }
 
+/// The name of the result whose lines a file has taken over, by the name of that file.
+pub fn saved_from(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let (old, number) = name.rsplit_once(SAVED)?;
+    number.parse::<u32>().is_ok().then(|| PathBuf::from(old))
+}
+
 /// A new file in a folder, named after another one, with the data that `copy` writes.
 fn copied(
     folder: &Path,
@@ -457,7 +468,7 @@ fn copied(
 ) -> io::Result<(PathBuf, File, Vec<u64>)> {
     for number in 1..=100 {
         let mut name = old.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".saved-{number}"));
+        name.push(format!("{SAVED}{number}"));
         let path = folder.join(name);
         let mut file = match signals::create_doomed(&path, &mut options()) {
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,

@@ -3,10 +3,12 @@
 //!
 //! A trace that cannot be written any further does not end the measurement: missing I/Os are
 //! counted, and reported at the end.
+//! The file system of the trace may hang: only threads that can be left behind make calls to the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_core::Span;
 use fathom_core::errno;
@@ -18,7 +20,8 @@ use fathom_report::csv;
 
 use crate::error::Error;
 use crate::hanging::{Role, patiently};
-use crate::{journal, signals};
+use crate::signals::Closing;
+use crate::{hanging, journal, signals};
 
 /// The first line: the names of the columns. docs/trace.md describes them.
 pub const COLUMNS: &str = "trial,stream,worker,number,target,direction,offset_bytes,length_bytes,\
@@ -33,7 +36,8 @@ const LINE: usize = 512;
 #[derive(Debug)]
 pub struct TraceFile {
     path: PathBuf,
-    file: File,
+    /// Only threads of their own make calls to it.
+    file: Arc<Closing<File>>,
     /// Complete lines that are not written yet, ...
     buffer: Vec<u8>,
     /// ... and how many there are.
@@ -75,7 +79,7 @@ impl TraceFile {
         buffer.extend_from_slice(COLUMNS.as_bytes());
         Ok(Self {
             path: path.to_owned(),
-            file,
+            file: Arc::new(file.into()),
             buffer,
             buffered: 0,
             whole: 0,
@@ -105,33 +109,38 @@ impl TraceFile {
     /// When it could not be written completely.
     pub fn close(&self) -> Result<String, Error> {
         let cause = match &self.failure {
-            None => self.file.sync_all().err(),
+            None => {
+                let file = Arc::clone(&self.file);
+                hanging::on_the_disk(self.whole, move || file.sync_all()).err()
+            }
             Some(cause) => Some(cause.raw_os_error().map_or_else(
                 || io::Error::new(cause.kind(), cause.to_string()),
                 io::Error::from_raw_os_error,
             )),
         };
-        match cause {
-            None => Ok(format!("trace   {}", self.path.display())),
-            Some(cause) => Err(Error::write(
-                &self.path,
-                cause,
-                format!(
-                    "the measurement is whole, and the first {} I/Os of its trace are in this file; \
-                     free some space or name another place with --trace",
-                    self.lines
-                ),
-            )),
-        }
+        let Some(cause) = cause else { return Ok(format!("trace   {}", self.path.display())) };
+        let helps = match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space or name another place with --trace"
+            }
+            _ => "name another place with --trace",
+        };
+        let lines = self.lines;
+        let kept = format!(
+            "the measurement is whole, and the first {lines} I/Os of its trace are in this file; {helps}"
+        );
+        Err(Error::write(&self.path, cause, kept))
     }
 
     /// Writes the remaining lines. Returns how many could not be written.
     fn flush(&mut self) -> u64 {
         let lines = std::mem::take(&mut self.buffered);
-        let written = self.file.write_all(&self.buffer);
-        let length = self.buffer.len() as u64;
-        self.buffer.clear();
-        match written {
+        let buffer = std::mem::take(&mut self.buffer);
+        if buffer.is_empty() {
+            return lines;
+        }
+        let length = buffer.len() as u64;
+        match self.written(buffer) {
             Ok(()) => {
                 self.whole += length;
                 self.lines += lines;
@@ -141,12 +150,25 @@ impl TraceFile {
                 0
             }
             Err(cause) => {
-                // If even this fails the last line stays torn.
-                let _ = self.file.set_len(self.whole);
                 self.failure = Some(cause);
                 lines
             }
         }
+    }
+
+    /// Writes complete lines and leaves an empty buffer. After an error the file ends with a complete line,
+    /// and there is no buffer.
+    fn written(&mut self, mut buffer: Vec<u8>) -> io::Result<()> {
+        let (file, whole) = (Arc::clone(&self.file), self.whole);
+        self.buffer = hanging::answered(true, move || {
+            (&**file).write_all(&buffer).inspect_err(|_| {
+                // If even this fails the last line stays torn.
+                let _ = file.set_len(whole);
+            })?;
+            buffer.clear();
+            Ok(buffer)
+        })?;
+        Ok(())
     }
 }
 

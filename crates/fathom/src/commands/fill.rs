@@ -10,6 +10,7 @@ use fathom_core::{Bytes, Span};
 use fathom_engine::prefill::{self, PrefillError};
 
 use crate::error::{Error, plain};
+use crate::hanging;
 use crate::live::Live;
 use crate::scratch::{REGION_START, Scratch};
 use crate::signals;
@@ -49,7 +50,7 @@ impl Limit {
     }
 }
 
-/// Writes a range of a file, and returns how much of it.
+/// Writes a range of a file, and returns how much of it. If the target hangs, the process ends.
 ///
 /// # Errors
 ///
@@ -64,17 +65,24 @@ pub fn range(
     let began = Instant::now();
     let stop = AtomicBool::new(false);
     let size = Bytes(to.0.saturating_sub(from.0));
+    let at_once = options.block.0.saturating_mul(u64::from(options.writers));
     let mut speed = Speed::default();
+    let mut heard = None;
     let mut progress = |written: Bytes| {
         let elapsed = Span(began.elapsed().as_nanos() as u64);
         if limit.reached(elapsed, written) || signals::came().is_some() {
             stop.store(true, Ordering::Relaxed);
         }
+        let flushes = written == size || stop.load(Ordering::Relaxed);
+        if heard.replace((written, flushes)) != Some((written, flushes)) {
+            hanging::goes_on(if flushes { written.0 } else { at_once });
+        }
         let now = speed.at(elapsed, written);
         let remaining = Bytes(size.0.saturating_sub(written.0));
         live.written(written, size, now, limit.left(elapsed, remaining, now));
     };
-    let outcome = prefill::prefill(file, from, to, options, &stop, &mut progress);
+    let fill = || prefill::prefill(file, from, to, options, &stop, &mut progress);
+    let outcome = hanging::writing(path, fill);
     if let Some(signal) = signals::came() {
         return Err(Error::nothing_measured(signal));
     }
@@ -150,6 +158,10 @@ pub fn failed(path: &Path, cause: &io::Error) -> Error {
             "its file system cannot hold a file so large".to_owned(),
             "choose a smaller --size, or another file system",
         ),
+        // The writers are threads, and a file that is open so is never busy.
+        io::ErrorKind::WouldBlock => {
+            (format!("no thread could be started ({})", plain(cause)), hanging::MORE_THREADS)
+        }
         _ => (
             format!("writing it failed ({})", plain(cause)),
             "look at the kernel's messages (dmesg) for the device's errors",

@@ -22,7 +22,7 @@ use crate::cli::options::{Consent, Results};
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::identity;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::output;
 use crate::session::Course;
 
@@ -87,7 +87,18 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
     known_again(&prepared, &consent)?;
-    let so_far = replay(&document, done, &mut prepared, &refuse)?;
+    let refuse_trial = |number: usize, problem: String| match journal::saved_from(&path) {
+        Some(before) if number == 1 => refuse(
+            format!("it lacks the trials before it was begun: {problem}"),
+            &format!(
+                "put its lines but the first behind the whole lines of a copy of {}, and go on with \
+                 that copy; or, if those are lost, run it again",
+                before.display()
+            ),
+        ),
+        _ => refuse(problem, RUN_AGAIN),
+    };
+    let so_far = replay(&document, done, &mut prepared, &refuse_trial)?;
     // The header's line, and one for each trial.
     let journal = Journal::reopen(&path, claimed, 1 + done)?;
     drop(document);
@@ -279,7 +290,7 @@ fn replay(
     document: &Document,
     done: usize,
     prepared: &mut Prepared,
-    refuse: Refuse<'_>,
+    refuse: &dyn Fn(usize, String) -> Error,
 ) -> Result<(Option<Trial>, Course<'static>), Error> {
     let mut course = Course::new(None);
     let mut last: Option<Trial> = None;
@@ -289,7 +300,7 @@ fn replay(
             Step::Run(planned) => *planned,
             Step::Done(_) => {
                 let problem = format!("it would end now before trial {number}, and it did not");
-                return Err(refuse(problem, RUN_AGAIN));
+                return Err(refuse(number, problem));
             }
         };
         let then = (&trial.point, &trial.place);
@@ -299,7 +310,7 @@ fn replay(
             let found = difference(&line(then.0, then.1), &line(now.0, now.1));
             let found = found.unwrap_or_default();
             let problem = format!("trial {number} would be another one now: {found}");
-            return Err(refuse(problem, RUN_AGAIN));
+            return Err(refuse(number, problem));
         }
         course.take(trial.verdict, planned.point.time());
         last = Some(Trial {
