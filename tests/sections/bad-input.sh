@@ -54,7 +54,7 @@ for words in "run -d 100ms --warm-up 0s" "quick -d 100ms --warm-up 0s" inspect p
 done
 rm -f "$evil" ./*.fathom.jsonl ./*.html
 refused "more threads than there can be" 2 'threads' run file --backend sync -q 32768 -d 1s
-for limit in "-n 4" "-n 8" "-v 60000" "-f 0"; do
+for limit in "-n 4" "-n 8" "-v 60000" "-f 0" "-s 256"; do
   status=0
   # shellcheck disable=SC2086 # A limit and its value. The output is no file: it would be limited too.
   (ulimit $limit && exec "$fathom" run file -d 200ms --warm-up 0s --out limited.jsonl) 2>&1 | cat >"$out" ||
@@ -68,6 +68,22 @@ echo precious >kept.jsonl
 refused "a result that would overwrite another" 5 'kept.jsonl' run file -d 200ms --warm-up 0s --out kept.jsonl
 check "the other result is as it was" grep -qx precious kept.jsonl
 refused "a result in a folder that is missing" 5 'nowhere' run file -d 200ms --warm-up 0s --out nowhere/r.jsonl
+# More than any program writes: with no more address space than a fiftieth part of it takes.
+bounded() { # NAME COMMAND...: what it writes is imported within these bounds
+  local name=$1
+  shift
+  status=0
+  # Who writes it is not to mind that nobody reads all of it.
+  { "$@" 2>/dev/null || true; } | (ulimit -v 262144 && exec "$fathom" import /dev/stdin --out bounded.jsonl) >"$out" 2>&1 || status=$?
+  cat "$out"
+  check "$name: refused within 256 MiB" status_is 2 5
+  check "$name: says why" says '^error: /dev/stdin: .*'
+  check "$name: leaves no result" test ! -e bounded.jsonl
+}
+a_string() { printf '{"fio version":"'; head -c 1G /dev/zero | tr '\0' x; printf '"}'; }
+jobs_without_end() { printf '{"fio version":"fio-3.33","jobs":['; yes '{"jobname":"a"},' | head -n 2000000; printf '{"jobname":"b"}]}'; }
+bounded "a string of 1 GB" a_string
+bounded "2 million jobs" jobs_without_end
 check "a refused run leaves no result behind" test -z "$(find . -name '*.fathom.jsonl')"
 
 if [[ $EUID -ne 0 ]]; then
@@ -88,6 +104,36 @@ if command -v setpriv >/dev/null; then
   cat "$out"
   check "a folder without permission: exit code 3" status_is 3
   check "a folder without permission: says so" says 'permission'
+  chmod 666 file
+  as_one_process() { as_nobody bash -c 'ulimit -u 1 && exec "$@"' as-one "$@"; }
+  for words in "run file -d 200ms --warm-up 0s" "run sim:ssd -d 1s" "quick public --size 8m" "prepare public/new --size 1m"; do
+    status=0
+    # shellcheck disable=SC2086 # They are words.
+    as_one_process ./fathom-for-all $words >"$out" 2>&1 || status=$?
+    cat "$out"
+    check "ulimit -u 1, ${words%% *}: a refusal, no panic and no signal" status_is 3
+    check "ulimit -u 1, ${words%% *}: says which" says 'ulimit -u'
+  done
+  check "ulimit -u 1: nothing is left behind" test -z "$(ls -A public)"
+fi
+
+# One process of a control group, which has no thread to spare.
+pids=/sys/fs/cgroup/pids/$cgroup_name
+[[ -d /sys/fs/cgroup/pids ]] || pids=/sys/fs/cgroup/$cgroup_name
+if mkdir "$pids" 2>/dev/null && [[ -e $pids/pids.max ]]; then
+  later "rmdir $pids"
+  echo 1 >"$pids/pids.max"
+  for words in "run file -d 200ms --warm-up 0s" "run sim:ssd -d 1s" "quick public --size 8m" "report file"; do
+    status=0
+    # shellcheck disable=SC2086 # They are words.
+    bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$pids" "$fathom" $words >"$out" 2>&1 || status=$?
+    cat "$out"
+    check "pids.max 1, ${words%% *}: a refusal, no panic and no signal" status_is 3
+    check "pids.max 1, ${words%% *}: says which" says 'pids.max'
+  done
+else
+  rmdir "$pids" 2>/dev/null || true
+  skip "pids.max 1" "no control group with this limit can be made here"
 fi
 
 # Pages that the kernel has moved out of memory so far: it writes these to an active swap by itself.

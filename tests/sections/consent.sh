@@ -196,6 +196,102 @@ run_fathom resume begun.jsonl --overwrite
 check "resume with the consent typed again goes on to its end" status_is 0 4
 check "and all trials are there" test "$(grep -c '"line":"trial"' begun.jsonl)" = 2
 
+# One result, two that go on with it: the second one is refused before it reads, and no trial is lost.
+begin_four() { # FILE DURATION: a sweep of four trials, of which the first is done
+  # Two depths are no curve, of which a restless point would be measured again.
+  run_fathom sweep mine --axis queue-depth=1,2 --repeats 2 -d "$2" --warm-up 0s --seed 1 --yes --out "$1.whole"
+  head -n 2 "$1.whole" >"$1"
+  rm "$1.whole"
+}
+four_once() { # FILE: each trial is there, and once
+  [[ $(jq -c 'select(.line == "trial") | .place' "$1" | sort -u | wc -l) -eq 4 ]] &&
+    [[ $(grep -c '"line":"trial"' "$1") -eq 4 ]]
+}
+begin_four shared.jsonl 500ms
+"$fathom" resume shared.jsonl >first.txt 2>&1 &
+process=$!
+check "a resume that goes on" wait_until 60 bash -c '[[ $(grep -c "\"line\":\"trial\"" shared.jsonl) -ge 2 ]]'
+run_fathom resume shared.jsonl
+check "a second resume of the same file: refused" status_is 5
+check "a second resume of the same file: says why" says 'another process still writes it'
+status=0
+wait "$process" || status=$?
+check "a second resume of the same file: the first one goes on to its end" status_is 0 4
+check "a second resume of the same file: no trial is lost or measured twice" four_once shared.jsonl
+for round in 1 2; do
+  begin_four shared.jsonl 100ms
+  pids=()
+  for one in 1 2 3; do
+    "$fathom" resume shared.jsonl >"resumed.$one" 2>&1 &
+    pids+=($!)
+  done
+  statuses=
+  for one in "${pids[@]}"; do
+    status=0
+    wait "$one" || status=$?
+    statuses+=" $status"
+  done
+  cat resumed.?
+  # One that came too late found it finished.
+  check "three resumes at once, round $round: one goes on ($statuses)" \
+    test "$(tr ' ' '\n' <<<"$statuses" | grep -cx '[04]')" -eq 1 -a "$(tr ' ' '\n' <<<"$statuses" | grep -cx 5)" -eq 2
+  check "three resumes at once, round $round: no trial is lost or measured twice" four_once shared.jsonl
+done
+
+# What was judged is what is written, whatever is exchanged meanwhile. Under one of two names is what must
+# not be written to, and they are exchanged as fast as the kernel can: not one run may touch it.
+case $(uname -m) in x86_64) renameat2=316 ;; aarch64 | riscv64) renameat2=276 ;; *) renameat2= ;; esac
+if [[ -n $renameat2 ]] && command -v perl >/dev/null; then
+  exchanged() { # KIND ONE OTHER RUNS ARGUMENTS...: what was called OTHER stays as it was
+    local kind=$1 one=$2 other=$3 runs=$4 touched=0 odd= before exchanger
+    shift 4
+    for ((; runs > 0; runs--)); do
+      "made_$kind"
+      exec 7<"$other"
+      before=$(sha256sum </dev/fd/7)
+      perl -e 'my ($call, $one, $other) = @ARGV;
+        while (getppid != 1) { syscall(0 + $call, -100, $one, -100, $other, 2) for 1 .. 100 }' \
+        "$renameat2" "$one" "$other" &
+      exchanger=$!
+      sleep 0.02
+      run_fathom "$@"
+      status_is 0 2 3 4 || odd+=" $status"
+      kill "$exchanger"
+      wait "$exchanger" 2>/dev/null || true
+      sync
+      [[ $(sha256sum </dev/fd/7) = "$before" ]] || touched=$((touched + 1))
+      exec 7<&-
+    done
+    check "$kind that is exchanged all the time: what must not be written to is touched in no run" test "$touched$odd" = 0
+  }
+  mkdir exchange
+  cd exchange
+  # Another name outside of the folder, or a loop device, forbids it.
+  made_file() {
+    rm -f ours theirs
+    head -c 1M /dev/urandom >ours
+    [[ -e used ]] || { head -c 1M /dev/urandom >used; make_loop "$FATHOM_BED/exchange/used"; }
+    ln used theirs
+  }
+  made_entry() {
+    rm -rf folder theirs outside
+    mkdir folder
+    head -c 1M /dev/urandom >folder/entry
+    head -c 1M /dev/urandom >theirs
+    ln theirs outside
+  }
+  made_created() {
+    rm -f created theirs
+    head -c 1M /dev/urandom >theirs
+  }
+  exchanged file ours theirs 8 run ours "${short[@]}" --overwrite
+  exchanged entry folder/entry theirs 8 run folder "${short[@]}" --destroy folder
+  exchanged created created theirs 3 diskspd -c1M -w100 -d1 -W0 created
+  cd ..
+else
+  skip "files that are exchanged while they are opened" "perl is missing, or this machine's renameat2 is unknown"
+fi
+
 # The result is removed, or replaced, while it is written.
 "$fathom" sweep mine --axis queue-depth=1,2,3,4,5,6 -d 400ms --warm-up 0s --out gone.jsonl >"$out" 2>&1 &
 process=$!

@@ -244,7 +244,7 @@ impl TargetError {
             Self::Denied { what, .. } => told(
                 format!("this user may not {what} it"),
                 "change its permissions (and those of the folders above it), or run fathom as root; \
-                 to root, a container's device rules say no",
+                 to root, the file's attributes (lsattr) or a container's device rules say no",
             ),
             Self::ReadOnly { mount_point: Some(point), .. } => told(
                 format!("it cannot be written to, because {point} is mounted read-only"),

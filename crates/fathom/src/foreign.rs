@@ -66,6 +66,12 @@ impl Foreign {
         if !is_pipe && !now.is_file() {
             return Err("it has become another one while it was looked at".to_owned());
         }
+        // The kernel's own files report a length of 0, and have content.
+        let is_empty = || file.metadata().is_ok_and(|now| now.len() == 0);
+        let says_so = || !matches!((&file).read(&mut [0]), Ok(0)) && is_empty();
+        if !is_pipe && now.len() == 0 && patiently(path, Role::Input, says_so) {
+            return Err("it tells no length, and only files and pipes are read".to_owned());
+        }
         let left = if is_pipe { most.0 } else { now.len() };
         let path = path.to_owned();
         Ok(Self { path, file: file.into(), is_pipe, began: false, left, most })
@@ -152,6 +158,8 @@ mod tests {
             let why = Foreign::open(Path::new(path), Bytes(9)).unwrap_err();
             assert!(why.starts_with("it is a "), "{why}");
         }
+        let why = Foreign::open(Path::new("/proc/self/maps"), Bytes(9)).unwrap_err();
+        assert!(why.starts_with("it tells no length"), "{why}");
         assert!(Foreign::open(Path::new("/nowhere"), Bytes(9)).unwrap_err().contains("No such"));
     }
 

@@ -21,6 +21,8 @@ const FILES_A_WORKER: u64 = 3;
 const THREADS: u64 = 8;
 /// Address space of the program itself, with its libraries and the result it builds.
 const PROGRAM: u64 = 64 << 20;
+/// The stack that the main thread needs to read the command line, with a reserve.
+const MAIN_STACK: u64 = 1 << 20;
 /// Address space of a worker's stack, and of a thread that makes only one call.
 const STACK: u64 = 2 << 20;
 const HELPER_STACK: u64 = 128 << 10;
@@ -41,25 +43,25 @@ pub fn check(streams: &[Stream], backend: BackendKind) -> Result<(), Error> {
     SystemLimits::here().check(Needs::of(streams, backend))
 }
 
-/// Refuses to begin if the address space is smaller than the program itself needs: its threads
-/// could not even report an error, because a failed allocation is an abort.
+/// Refuses to begin if the address space or the stack is smaller than the program itself needs: it
+/// could not even report an error, because a failed allocation or a full stack is an abort.
 ///
 /// # Errors
 ///
-/// When `ulimit -v` allows less.
+/// When `ulimit -v` or `ulimit -s` allows less.
 pub fn check_program() -> Result<(), Error> {
-    match getrlimit(Resource::As).current.filter(|limit| *limit < PROGRAM) {
-        Some(limit) => Err(Error::target(
-            "ulimit -v",
-            format!(
-                "it allows {} of address space, and fathom alone takes {}",
-                Bytes(limit),
-                Bytes(PROGRAM)
-            ),
-            "raise it",
-        )),
-        None => Ok(()),
+    let least = [
+        (Resource::As, PROGRAM, "ulimit -v", "address space"),
+        (Resource::Stack, MAIN_STACK, "ulimit -s", "stack"),
+    ];
+    for (resource, least, name, what) in least {
+        if let Some(limit) = getrlimit(resource).current.filter(|limit| *limit < least) {
+            let (limit, least) = (Bytes(limit), Bytes(least));
+            let problem = format!("it allows {limit} of {what}, and fathom alone takes {least}");
+            return Err(Error::target(name, problem, "raise it"));
+        }
     }
+    Ok(())
 }
 
 /// The available resources.

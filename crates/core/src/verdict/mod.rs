@@ -234,8 +234,7 @@ impl Judgement {
 }
 
 impl Judgement {
-    /// That of a trial whose judging has ended in a mistake of fathom's: it is kept, and trusted in
-    /// nothing.
+    /// The judgment of a trial that a mistake in fathom kept from being judged: void.
     pub fn of_a_mistake() -> Self {
         let mut judgement = Self::default();
         judgement.find(

@@ -491,6 +491,8 @@ fn what_cannot_be_seen_without_proc_and_sys_is_not_taken_for_nothing() {
     assert!(!unknown(&machine.in_use_and_unknown("sda"), mounts));
     fs::rename(machine.root.join("proc"), machine.root.join("no-proc")).unwrap();
     assert!(unknown(&machine.in_use_and_unknown("sda"), mounts));
+    let of_file = "is mounted without a loop device stands in /proc/self/mountinfo";
+    assert!(unknown(&used_in(&machine, "/srv/file"), of_file));
     let loops = "backs a loop device stands in /sys/block";
     assert!(!unknown(&used_in(&machine, "/srv/file"), loops));
     fs::rename(machine.root.join("sys"), machine.root.join("no-sys")).unwrap();

@@ -128,7 +128,10 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
             why: format!("{holder} shows a file of just this size, and which one cannot be told"),
         })
     });
-    swap.chain(mounted).chain(loops).chain(unseen_loops(system, &name)).collect()
+    let what = "is mounted without a loop device";
+    let unseen = unseen(system, &name, "proc/self/mountinfo", what, PROC);
+    let unseen = unseen.into_iter().chain(unseen_loops(system, &name));
+    swap.chain(mounted).chain(loops).chain(unseen).collect()
 }
 
 /// The mount points of file systems that keep their content in this file: EROFS reads images

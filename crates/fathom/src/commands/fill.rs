@@ -158,7 +158,7 @@ pub fn failed(path: &Path, cause: &io::Error) -> Error {
             "its file system cannot hold a file so large".to_owned(),
             "choose a smaller --size, or another file system",
         ),
-        // The writers are threads, and a file that is open so is never busy.
+        // A thread for a writer could not be started: a write to such a file never returns this.
         io::ErrorKind::WouldBlock => {
             (format!("no thread could be started ({})", plain(cause)), hanging::MORE_THREADS)
         }

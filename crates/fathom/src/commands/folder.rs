@@ -2,14 +2,15 @@
 //! does not cover files outside, even if something in it leads there.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Metadata};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use fathom_core::facts::Target;
+use fathom_core::facts::{FileIdentity, Target};
 use fathom_core::typed_path;
-use fathom_engine::host;
+use fathom_engine::{found, host};
+use rustix::fs::OFlags;
 
 use super::place::{self, Place};
 use crate::cli::described::Described;
@@ -71,17 +72,39 @@ pub fn no_names_outside(
     written: &BTreeSet<u32>,
 ) -> Result<(), Error> {
     for (number, target, folder) in of_folders(described, place) {
-        let facts = patiently(Path::new(&target.path), Role::Target, || fs::metadata(&target.path));
-        let names = facts.map_or(1, |facts| facts.nlink());
-        if names > 1 && written.contains(&number) {
-            return Err(Error::target(
-                &target.name,
-                format!("it has {names} names (hard links), and not all of them are in {folder}"),
-                "name it itself, without its folder, to overwrite it under all its names",
-            ));
+        if !written.contains(&number) {
+            continue;
+        }
+        let path = Path::new(&target.path);
+        match patiently(path, Role::Target, || names_of(path, target.identity)) {
+            Some(1) => {}
+            Some(names) => {
+                return Err(Error::target(
+                    &target.name,
+                    format!(
+                        "it has {names} names (hard links), and not all of them are in {folder}"
+                    ),
+                    "name it itself, without its folder, to overwrite it under all its names",
+                ));
+            }
+            None => {
+                return Err(Error::target(
+                    &target.name,
+                    format!("it was replaced since {folder} was listed"),
+                    "see who changes the folder, and start again",
+                ));
+            }
         }
     }
     Ok(())
+}
+
+/// The number of names of the file that was judged, if this is still one of them.
+fn names_of(path: &Path, judged: Option<FileIdentity>) -> Option<u64> {
+    let flags = (OFlags::PATH | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let is_judged = found::identity(&file).ok() == judged;
+    file.metadata().ok().filter(|_| is_judged).map(|facts| facts.nlink())
 }
 
 /// The targets that were found in folders, with their places, and these folders.
@@ -202,6 +225,24 @@ fn say_what_is_left_out(found: &Found) {
 mod tests {
     use super::*;
     use crate::cli::args::{Args, Command};
+
+    #[test]
+    fn names_are_those_of_the_file_that_was_judged() {
+        let root = tempfile::tempdir_in("/var/tmp").unwrap();
+        let [file, other, outside] =
+            ["file", "other", "outside"].map(|name| root.path().join(name));
+        std::fs::write(&file, "ours").unwrap();
+        std::fs::write(&other, "theirs").unwrap();
+        std::fs::hard_link(&other, &outside).unwrap();
+        let identity = |path: &Path| found::identity(&std::fs::File::open(path).unwrap()).ok();
+        let theirs = identity(&other);
+        assert_eq!(names_of(&file, identity(&file)), Some(1));
+        assert_eq!(names_of(&other, theirs), Some(2));
+        // What was judged is no longer there, and what is there now has but one name.
+        assert_eq!(names_of(&file, theirs), None);
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(names_of(&file, theirs), None);
+    }
 
     #[test]
     fn what_leads_out_of_a_folder_since_it_was_listed_is_refused() {

@@ -27,7 +27,10 @@ pub(super) fn regions(
             return Err(Error::target(
                 &target.name,
                 "it is empty, so there is nothing to measure",
-                format!("fill it with `{}`", refill(target)),
+                match target.kind {
+                    TargetKind::File => format!("fill it with `{}`", refill(target)),
+                    _ => "attach or insert what it should hold".to_owned(),
+                },
             ));
         }
         if offset >= target.size {

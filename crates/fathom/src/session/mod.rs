@@ -200,7 +200,7 @@ impl Session<'_> {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             self.keep(&mut trial, &mut contents, experiment, course, journal);
-            // Not before it is kept: nobody may read what is said.
+            // After the trial is kept: printing may block.
             live.done(&in_a_few_words(&trial));
             live.tried(&trial);
             if !journal.is_saved() {
@@ -217,7 +217,7 @@ impl Session<'_> {
         }
     }
 
-    /// Judges a trial and writes it to the result file, whatever becomes of its judging.
+    /// Judges a trial and writes it to the result file, even if its judgment panics.
     fn keep(
         &self,
         trial: &mut Trial,
@@ -482,7 +482,7 @@ fn unsaved(concluded: Concluded) -> Concluded {
     Concluded { sentences, found }
 }
 
-/// A judgement, or what there is to say where it panics: what was measured must not be lost by it.
+/// Judges a trial. If that panics, returns a void judgment and the panic: the trial must not be lost.
 fn or_a_mistake(
     judge: impl FnOnce() -> Judgement,
 ) -> (Judgement, Option<Box<dyn Any + Send + 'static>>) {
