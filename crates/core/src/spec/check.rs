@@ -75,7 +75,7 @@ fn check_alike(stream: &Stream, kind: &Kind) -> Result<(), Refusal> {
     stream.regions.iter().try_for_each(|region| check_region(stream, region))
 }
 
-fn check_distribution(distribution: &Distribution) -> Result<(), Refusal> {
+pub(super) fn check_distribution(distribution: &Distribution) -> Result<(), Refusal> {
     match distribution {
         Distribution::Uniform => Ok(()),
         Distribution::Zipf { theta, .. } if !(0.0..=STEEPEST).contains(theta) => {

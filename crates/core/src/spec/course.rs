@@ -5,24 +5,42 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::units::{Rate, Span};
 
 /// The offered load as it changes over time, stage by stage. After its last stage it stays as that
 /// ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
 pub struct Course {
+    #[serde(deserialize_with = "possible_stages")]
     stages: Vec<Stage>,
 }
 
 /// A part of a course in which the rate stays the same or changes in a straight line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
     /// How long it lasts; a step to a rate that is then held lasts no time.
+    #[serde(rename = "lasts_ns")]
     pub lasts: Span,
-    /// The rate at its beginning, from 0 up, ...
+    /// The rate at its beginning, from 0 up.
+    #[serde(rename = "begins_iops")]
     pub begins: Rate,
-    /// ... and at its end.
+    /// The rate at its end, from 0 up.
+    #[serde(rename = "ends_iops")]
     pub ends: Rate,
+}
+
+/// Reads the stages of a course, and refuses what [`Course::new`] would.
+fn possible_stages<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Stage>, D::Error> {
+    let stages = Vec::deserialize(file)?;
+    match Course::can_be(&stages) {
+        true => Ok(stages),
+        false => Err(D::Error::custom("a course has stages, with rates from 0 up")),
+    }
 }
 
 impl Stage {
@@ -40,6 +58,13 @@ impl Stage {
 }
 
 impl Course {
+    /// Whether these are the stages of a course: at least one, with rates from 0 up.
+    pub fn can_be(stages: &[Stage]) -> bool {
+        let possible = |rate: Rate| rate.0.is_finite() && rate.0 >= 0.0;
+        let each = stages.iter().all(|stage| possible(stage.begins) && possible(stage.ends));
+        each && !stages.is_empty()
+    }
+
     /// A course of these stages.
     ///
     /// # Panics
@@ -47,9 +72,7 @@ impl Course {
     /// Without a stage, or with a rate that is not a number from 0 up, which resolving a spec rules
     /// out.
     pub fn new(stages: Vec<Stage>) -> Self {
-        let possible = |rate: Rate| rate.0.is_finite() && rate.0 >= 0.0;
-        assert!(!stages.is_empty());
-        assert!(stages.iter().all(|stage| possible(stage.begins) && possible(stage.ends)));
+        assert!(Self::can_be(&stages));
         Self { stages }
     }
 

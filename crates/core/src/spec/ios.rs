@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{BlockSizes, Pattern, Stream, Turns};
 use crate::measure::Direction;
 use crate::units::Bytes;
 
-/// What the I/Os of a stream are like. What is true of all of them together is asked of the stream:
-/// [`Stream::read_share`], [`Stream::block_sizes`].
-#[derive(Clone, Debug, PartialEq)]
+// What is true of all of them together is asked of the stream: `Stream::read_share`,
+// `Stream::block_sizes`.
+/// What the I/Os of a stream are like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Ios {
     /// All of them are of one kind.
     Alike(Kind),
@@ -20,12 +25,13 @@ pub enum Ios {
 }
 
 /// What I/Os are like.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kind {
     /// How offsets follow each other.
     pub pattern: Pattern,
     /// Offsets by chance are multiples of this, counted from the region's start; if none, of the
     /// smallest block size.
+    #[serde(rename = "align_bytes", default, skip_serializing_if = "super::is_usual")]
     pub align: Option<Bytes>,
     /// Bytes moved by one I/O.
     pub block_sizes: BlockSizes,
@@ -34,7 +40,7 @@ pub struct Kind {
 }
 
 /// A part of a stream's I/Os, such as a line of an access specification of Iometer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// How often an I/O is of this part, against the other parts: above 0.
     pub weight: f64,

@@ -2,18 +2,22 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Stream;
 use crate::units::Bytes;
 
 /// How much a stream does, all its workers together and counted from its first I/O, before it is
 /// done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// So many I/Os, at least 1.
+    /// This number of I/Os, at least 1.
     Ios(u64),
-    /// So many bytes, at least 1: it is done with the I/O that reaches them.
+    /// This number of bytes, at least 1: it is done with the I/O that reaches them.
     Bytes(Bytes),
-    /// As much as its regions hold, so many times over, at least once.
+    /// This number of times as much as its regions hold, at least 1.
     Passes(u32),
 }
 

@@ -1,4 +1,7 @@
 //! What to measure, resolved: after this there is no option that means "default".
+//!
+//! These types are the description of a load in a result file, too. There a field has its unit in its
+//! name, and a property that is as usual is left out.
 
 mod access;
 mod check;
@@ -7,11 +10,12 @@ mod ios;
 mod limit;
 mod pacing;
 mod pattern;
+mod payload;
+mod possible;
 mod rests;
 mod workplace;
 
 use std::fmt;
-use std::path::PathBuf;
 
 pub use access::{Access, Cache, Hint, RingMode, SubmissionThread, SyncMode};
 pub use check::check as check_pattern;
@@ -20,51 +24,66 @@ pub use ios::{Ios, Kind, Part};
 pub use limit::Limit;
 pub use pacing::{Arrivals, Loop, OfferedLoad, Pacing};
 pub use pattern::{Distribution, Extent, HotRange, Order, Pattern, Sequence, Starts};
+pub use payload::{Payload, hex};
 pub use rests::{Active, RestFrom, Rests};
 
 pub use workplace::{IoPriority, Workplace};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::measure::Direction;
 use crate::units::{Bytes, Rate, Span};
 
+/// Whether a property is what it is unless somebody says otherwise.
+fn is_usual<T: Default + PartialEq>(property: &T) -> bool {
+    *property == T::default()
+}
+
 /// All parameters of one measurement.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// What people call this point, such as "random read 4 KiB, queue depth 32".
     pub name: String,
     /// The workloads that run together, at least one.
     pub streams: Vec<Stream>,
     /// Load before the window, which is not recorded.
+    #[serde(rename = "warm_up_ns")]
     pub warm_up: Span,
     /// The time that is recorded.
+    #[serde(rename = "window_ns")]
     pub window: Span,
     /// Load after the window, which is not recorded: a stream that has not done all that it is to do
     /// goes on, so that what was in flight at the window's end ends under the load that it began under.
+    #[serde(rename = "cool_down_ns", default, skip_serializing_if = "is_usual")]
     pub cool_down: Span,
     /// The slices of the series, from 100 ms up. The window is a whole number of them.
+    #[serde(rename = "interval_ns")]
     pub interval: Span,
     /// Buckets of the window whose I/Os are counted besides, of any length above 0: they need not fit
     /// the intervals, and the last one may be shorter. None if they are not.
+    #[serde(rename = "buckets_ns", default, skip_serializing_if = "is_usual")]
     pub buckets: Option<Span>,
-    /// When whoever watches the run is shown what it has come to so far and may end the window: times
-    /// from its start, each a whole number of intervals, rising. None for a window that always lasts
-    /// to its end.
+    /// When the window may end early, because its observer then sees what it has come to: times from
+    /// its start, each a whole number of intervals, rising. None for a window that always lasts to its
+    /// end.
+    #[serde(rename = "looks_ns", default, skip_serializing_if = "is_usual")]
     pub looks: Vec<Span>,
     /// Repeats every offset, direction and arrival of the point.
     pub seed: u64,
     /// What all its targets together are rated at, as far as somebody said.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub rated: Rated,
 }
 
-/// What targets can do at most, as their maker or whoever lets them says.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The most that targets do, as their maker or their operator says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rated {
     /// I/Os per second.
     pub iops: Option<Rate>,
     /// Bytes per second.
+    #[serde(rename = "bandwidth_bytes_per_second")]
     pub bandwidth: Option<Bytes>,
 }
 
@@ -93,24 +112,28 @@ impl Point {
 }
 
 /// One workload with its own pattern, mix and pacing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stream {
     /// What people call this stream.
     pub name: String,
     /// Where it reads and writes, at least one region; each names its target.
     pub regions: Vec<Region>,
-    /// Which of them an I/O goes to, of a worker that serves several.
+    /// Which of its regions an I/O goes to, where a worker serves several.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub turns: Turns,
     /// What its I/Os are like.
     pub ios: Ios,
     /// Whether each of the workers that share a region has a part of it to itself, which is then its
     /// region.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub zones: bool,
-    /// Share of trims of all I/Os, from 0 to less than 1.
+    /// Share of trims of all I/Os, from 0 to 1.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub trim_share: f64,
     /// What is written.
     pub payload: Payload,
     /// When its workers flush what they wrote; never if none.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub flush: Option<Flush>,
     /// What sets the pace.
     pub pacing: Pacing,
@@ -119,6 +142,7 @@ pub struct Stream {
     /// How its data reaches the targets.
     pub access: Access,
     /// Where its workers run.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub workplace: Workplace,
 }
 
@@ -234,19 +258,37 @@ impl Stream {
 
 /// How many bytes one I/O moves: always the same, or one of several sizes by chance, independently of
 /// everything else. Reads and writes may differ.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSizes {
+    /// The sizes of reads, at least one.
+    #[serde(deserialize_with = "possible_sizes")]
     reads: Vec<SizeShare>,
+    /// The sizes of writes, at least one.
+    #[serde(deserialize_with = "possible_sizes")]
     writes: Vec<SizeShare>,
 }
 
 /// A block size and how often it occurs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
     /// Bytes moved, at least 1.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// The share of the I/Os of its direction that have it, above 0; all together are 1.
     pub share: f64,
+}
+
+/// Reads the sizes of a direction, and refuses what [`BlockSizes::weighted`] could not have made.
+fn possible_sizes<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<SizeShare>, D::Error> {
+    /// What the sum of many shares may lack.
+    const ROUNDING: f64 = 1e-6;
+    let sizes = Vec::<SizeShare>::deserialize(file)?;
+    let each = sizes.iter().all(|one| one.size > Bytes(0) && one.share > 0.0);
+    let sum: f64 = sizes.iter().map(|one| one.share).sum();
+    match each && (sum - 1.0).abs() < ROUNDING {
+        true => Ok(sizes),
+        false => Err(D::Error::custom("block sizes are above 0, and their shares come to 1")),
+    }
 }
 
 impl BlockSizes {
@@ -329,18 +371,21 @@ impl fmt::Display for BlockSizes {
 
 /// The range of a target that is addressed. Offset and length are multiples of the block size's
 /// alignment; the length is at least one block, the largest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
     /// The target's place in the list of targets of the run.
     pub target: u32,
     /// Where the region starts.
+    #[serde(rename = "offset_bytes")]
     pub offset: Bytes,
     /// How long it is.
+    #[serde(rename = "length_bytes")]
     pub length: Bytes,
 }
 
 /// Which of its regions the next I/O of a worker goes to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Turns {
     /// One after the other, so that each gets as many.
     #[default]
@@ -350,48 +395,11 @@ pub enum Turns {
     Weighted(Vec<f64>),
 }
 
-/// What is written.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Payload {
-    /// Random bytes, block by block of 4 KiB.
-    Random {
-        /// The share of each block that a compressor saves, from 0 to 1.
-        compressible: f64,
-        /// The share of blocks that equal one written before, from 0 to 1.
-        dedup: f64,
-    },
-    /// Zeros.
-    Zeros,
-    /// These bytes over and over, at least one, from the start of each I/O.
-    Pattern(Box<[u8]>),
-    /// Each I/O takes the bytes from a random place in a pool, at a multiple of 512.
-    Pool {
-        /// How long the pool is: at least a block, at most [`Payload::LARGEST_POOL`].
-        size: Bytes,
-        /// The file whose beginning it holds, over and over if that is shorter; none for random
-        /// bytes.
-        file: Option<PathBuf>,
-    },
-}
-
-impl Payload {
-    /// The default: no two blocks are equal, and none can be compressed.
-    pub const UNIQUE: Self = Self::Random { compressible: 0.0, dedup: 0.0 };
-
-    /// The largest pool, which all workers of a stream have together.
-    pub const LARGEST_POOL: Bytes = Bytes(1 << 40);
-
-    /// The bytes from 0 to 255 in their order, which DiskSpd writes by default.
-    pub fn ramp() -> Self {
-        Self::Pattern((0..=u8::MAX).collect())
-    }
-}
-
 /// When a worker has its target make durable what it wrote. A flush starts when the writes before it
 /// have completed, and until then nothing after it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flush {
-    /// After so many of its writes to a target, at least 1.
+    /// After this number of its writes to a target, at least 1.
     pub every: u32,
     /// Whether only the data is flushed, with what is needed to find it (fdatasync), and not all that
     /// belongs to the file (fsync).
@@ -406,11 +414,12 @@ impl Flush {
 }
 
 /// How many threads issue a stream's load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Workers {
-    /// So many for each region, each serving that one alone.
+    /// This number for each region, each serving that one alone.
     PerTarget(u32),
-    /// So many in all, each serving every region in turn.
+    /// This number in all, each serving every region.
     Total(u32),
 }
 

@@ -1,34 +1,43 @@
 //! What sets the pace of a stream: what starts its I/Os, when it rests, when it has load, and when it
 //! is done.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Active, Course, Limit, RestFrom, Rests};
 use crate::units::{Rate, Span};
 
 /// What sets the pace of a stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pacing {
     /// What starts its I/Os.
+    #[serde(rename = "loop")]
     pub pace: Loop,
     /// When it has load; a course begins then too.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub active: Active,
     /// How much it does before it is done; no limit if none. The run ends when every stream with a
     /// limit is done.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub limit: Option<Limit>,
 }
 
 /// What starts I/Os: of a stream, or of one of its workers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Loop {
     /// A new I/O starts when an old one completes: the target sets the pace.
     Closed {
         /// The most I/Os in flight, all workers together.
         queue_depth: u32,
         /// What it waits for besides completions.
+        #[serde(default, skip_serializing_if = "super::is_usual")]
         rests: Rests,
     },
     /// I/Os start on a schedule that does not look at completions: the load sets the pace.
     Open {
         /// How many should start, all workers together.
+        #[serde(rename = "offered_load")]
         load: OfferedLoad,
         /// How the intended starts follow each other.
         arrivals: Arrivals,
@@ -42,19 +51,23 @@ pub enum Loop {
 }
 
 /// The I/Os per second that an open loop should start, all its workers together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum OfferedLoad {
     /// The same all the time.
+    #[serde(rename = "steady_iops")]
     Steady(Rate),
     /// The same over each burst and the rest after it. What falls due in a rest starts when that is
     /// over. A rest begins with the last start of a burst, and the I/Os of a burst take at least as
     /// long to fall due as the rest lasts, so that the rate is kept.
     Bursts {
         /// I/Os per second.
+        #[serde(rename = "rate_iops")]
         rate: Rate,
         /// I/Os of a burst of one worker, at least 1.
         ios: u32,
         /// From the end of a burst to the first start of the next.
+        #[serde(rename = "rest_ns")]
         rest: Span,
     },
     /// It changes over time. The course begins with the window, or where the load begins later, with
@@ -63,7 +76,8 @@ pub enum OfferedLoad {
 }
 
 /// How intended starts follow each other in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At equal distances.
     Uniform,
@@ -149,6 +163,36 @@ impl Pacing {
                 course.ios_before(ends - origin) - course.ios_before(begins - origin)
             }
         })
+    }
+
+    /// I/Os per second that should start, in the mean from one time of the window to another, times
+    /// without load included; none in a closed loop.
+    pub fn offered_rate(&self, from: Span, to: Span) -> Option<Rate> {
+        match (to - from).as_secs_f64() {
+            0.0 => self.offered_load(to),
+            seconds => self.offered(from, to).map(|ios| Rate(ios / seconds)),
+        }
+    }
+
+    /// Whether its load changes over time, or is not there all the time.
+    pub fn changes(&self) -> bool {
+        self.course().is_some() || self.active != Active::ALWAYS
+    }
+
+    /// How it rests, when it has load and when it is done, in words for the end of a sentence; nothing
+    /// where a completion or a schedule starts the next I/O all the time.
+    pub fn rests_in_words(&self) -> String {
+        let mut words = String::new();
+        if self.rests() != Rests::None {
+            words += &format!(", {}", self.rests());
+        }
+        if self.active != Active::ALWAYS {
+            words += &format!(", {}", self.active);
+        }
+        if let Some(limit) = self.limit {
+            words += &format!(", done after {limit}");
+        }
+        words
     }
 
     /// Whether it has load all the time.

@@ -3,10 +3,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::units::Bytes;
 
 /// How offsets follow each other.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One I/O after the other, around the region, each worker by itself.
     Sequential(Sequence),
@@ -15,6 +19,7 @@ pub enum Pattern {
     Interlocked {
         /// From the start of an I/O to that of the next one; if none, each starts where the one
         /// before it ends.
+        #[serde(rename = "stride_bytes", default, skip_serializing_if = "super::is_usual")]
         stride: Option<Bytes>,
     },
     /// By chance, each I/O independently of the others.
@@ -33,33 +38,41 @@ pub enum Pattern {
 }
 
 /// How sequential workers go through their region.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sequence {
     /// From the start of an I/O to that of the next one; if none, each starts where the one before
     /// it ends.
+    #[serde(rename = "stride_bytes", default, skip_serializing_if = "super::is_usual")]
     pub stride: Option<Bytes>,
     /// Where workers that share a region start in it.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub starts: Starts,
     /// Whether they go from the end of the region towards its start.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub backward: bool,
     /// How many I/Os a worker does at each place before it moves on; one if none. With as many as it
     /// has slots it is as if each slot went through the region by itself.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub visits: Option<u32>,
 }
 
 /// Where workers that share a region start in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Starts {
     /// At equal distances over the whole region.
     #[default]
     Spread,
     /// At this distance from each other, the first one at the region's start; at 0 all workers do
     /// the same I/Os, as DiskSpd's threads do.
+    #[serde(rename = "apart_bytes")]
     Apart(Bytes),
 }
 
 /// How often each place of a region is chosen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "OffsetDistribution")]
 pub enum Distribution {
     /// Equally often.
     Uniform,
@@ -80,8 +93,10 @@ pub enum Distribution {
     /// A bell around a center, without what would lie outside of the region.
     Normal {
         /// In shares of the region, above 0 and at most 1.
+        #[serde(rename = "deviation_share")]
         deviation: f64,
         /// In shares of the region, from 0 to 1.
+        #[serde(rename = "center_share")]
         center: f64,
     },
     /// Ranges from the region's start on, each uniform in itself; the rest of the region gets the
@@ -90,7 +105,8 @@ pub enum Distribution {
 }
 
 /// Which place has which rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Places are ranked by chance: what is used often lies everywhere. The seed decides, and all
     /// workers agree.
@@ -101,7 +117,7 @@ pub enum Order {
 }
 
 /// A part of a region, and how much of the I/Os it gets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HotRange {
     /// The share of the I/Os, from 0 (a hole) to 1.
     pub io_share: f64,
@@ -110,12 +126,15 @@ pub struct HotRange {
 }
 
 /// The length of a range.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// As a share of the region, above 0 and at most 1.
+    #[serde(rename = "region_share")]
     Share(f64),
     /// In bytes. What lies beyond the region's end is cut off, and the shares of the I/Os of what is
     /// left are raised in proportion.
+    #[serde(rename = "bytes")]
     Size(Bytes),
 }
 

@@ -2,10 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::units::Span;
 
 /// How a closed loop rests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Rests {
     /// It does not: a completion starts the next I/O.
     #[default]
@@ -13,15 +17,17 @@ pub enum Rests {
     /// Each slot rests between a completion and its next start, as a user thinks.
     Think {
         /// For how long, or in the mean.
+        #[serde(rename = "time_ns")]
         time: Span,
         /// Whether each rest is drawn from the exponential distribution.
         exponential: bool,
     },
-    /// Each worker starts so many I/Os and rests.
+    /// Each worker starts a burst of I/Os and rests.
     Bursts {
         /// I/Os of a burst, at least 1.
         ios: u32,
         /// From the end of a burst to the first start of the next.
+        #[serde(rename = "rest_ns")]
         rest: Span,
         /// When a burst has ended.
         from: RestFrom,
@@ -29,7 +35,8 @@ pub enum Rests {
 }
 
 /// When a burst has ended, so that the rest begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RestFrom {
     /// When all of it has completed.
     LastCompletion,
@@ -57,11 +64,13 @@ impl fmt::Display for Rests {
 }
 
 /// When a stream has load. Both times are counted from the start of the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Active {
     /// When its load begins; with the warm-up if none.
+    #[serde(rename = "start_ns", default, skip_serializing_if = "super::is_usual")]
     pub start: Option<Span>,
     /// When it ends; with the window if none.
+    #[serde(rename = "end_ns", default, skip_serializing_if = "super::is_usual")]
     pub end: Option<Span>,
 }
 

@@ -7,13 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a stream's workers have around them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workplace {
     /// The CPUs that the workers are tied to, in turn; any if empty.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub cpus: Vec<u32>,
     /// The priority of the stream's I/Os; that of the process if none.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub io_priority: Option<IoPriority>,
     /// Whether the buffers are in large pages.
+    #[serde(default, skip_serializing_if = "super::is_usual")]
     pub large_pages: bool,
 }
 
