@@ -63,7 +63,7 @@ pub struct Instant(pub u64);
 #[serde(transparent)]
 pub struct Span(pub u64);
 
-/// Events per second, above zero and finite.
+/// Events per second: above zero, and from zero up where a load changes over time.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rate(pub f64);

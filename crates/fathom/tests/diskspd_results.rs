@@ -466,6 +466,6 @@ fn mapped_files_run_and_say_what_they_are() {
     let document = common::read(&place.join("r.jsonl"));
     let trial = &document.trials[0];
     let access = trial.point.streams[0].access;
-    assert!(access.mapped && access.write_through, "{access:?}");
+    assert!(access.mapped && access.is_durable(), "{access:?}");
     assert_eq!(trial.workers.iter().map(|worker| worker.errors.count).sum::<u64>(), 0);
 }

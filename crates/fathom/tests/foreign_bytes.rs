@@ -51,7 +51,7 @@ const CALLS_PER_BYTE: usize = 100;
 /// Files of the project that fuzzing of this name begins with, too.
 fn seeds(name: &str) -> &'static [&'static str] {
     match name {
-        "result" => &["crates/report/tests/data"],
+        "result" => &["crates/report/tests/data", "crates/report/tests/data/version-1"],
         "workload" => &["crates/fathom/workloads", "examples", "examples/studies"],
         "diskspd-profile" => &["crates/fathom/tests/data/diskspd"],
         "import" => &["tests/data/fio"],

@@ -223,9 +223,9 @@ fn trims_beside_the_writes_leave_alone_what_is_read() {
         assert!(writes || trims.ios() == 0);
         trimmed += trims.bytes.0;
         for stream in &trial.point.streams {
-            let from = if stream.read_share > 0.0 { 0 } else { 32 << 20 };
+            let from = if stream.read_share() > 0.0 { 0 } else { 32 << 20 };
             let region = &stream.regions[0];
-            assert_eq!((region.offset_bytes, region.length_bytes), (from, 32 << 20));
+            assert_eq!((region.offset.0, region.length.0), (from, 32 << 20));
         }
         let codes = trial.findings.iter().map(|one| one.code.as_str());
         assert!(

@@ -42,7 +42,7 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
     for trial in &document.trials {
         assert!(trial.total(None).ios() > 0 && trial.errors() == 0, "{}", trial.point.name);
-        assert_eq!(trial.point.streams[0].regions[0].length_bytes, 64 << 20);
+        assert_eq!(trial.point.streams[0].regions[0].length.0, 64 << 20);
         assert!(trial.counters.is_some());
     }
     assert!(!said.contains('\u{1b}') && !told.contains('\u{1b}'), "no colors in a pipe");

@@ -22,7 +22,7 @@ fn a_queue_of_eight_servers_saturates_at_eight() {
     let best = found.best.unwrap().value;
     assert!((best / 80_000.0 - 1.0).abs() < 0.01, "servers / service time: {best}");
     let last = document.trials.last().unwrap();
-    assert_eq!((last.place.role, last.point.window_ns), (Role::Official, 10_000_000_000));
+    assert_eq!((last.place.role, last.point.window.0), (Role::Official, 10_000_000_000));
     let probes = document.trials.iter().filter(|trial| trial.place.role == Role::Probe);
     assert!(probes.count() <= 15);
     assert!(stdout(&output).contains("Queue depth 8 saturates this target"), "{}", stdout(&output));

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use common::{Place, assert_has, code, stderr, stdout};
 use fathom_core::Quantile;
 use fathom_core::measure::Direction;
+use fathom_core::spec::Stream;
 use fathom_report::document::{Document, Ended, Role, Trial, Verdict};
 
 /// Published figures, from a table with a line of names.
@@ -454,7 +455,8 @@ fn the_map_has_the_settings_of_diskplorer_unless_others_are_typed() {
     let [writer, readers] = document.trials.last().unwrap().point.streams.as_slice() else {
         panic!("{text}")
     };
-    assert_eq!((writer.block_size_bytes, readers.block_size_bytes), (128 << 10, 512));
+    let only = |stream: &Stream| stream.block_sizes().only().map(|size| size.0);
+    assert_eq!((only(writer), only(readers)), (Some(128 << 10), Some(512)));
     let own = "about = 'x'\n[map]\ngrid = '3x3'\n";
     std::fs::write(place.join("my.toml"), own).unwrap();
     let words = ["study", "latency-map", "--workload", "my.toml", "sim:grid", "--plan"];

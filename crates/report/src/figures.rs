@@ -5,13 +5,13 @@ use fathom_core::calibration::Demand;
 pub use fathom_core::count;
 use fathom_core::errno::{self, Meaning};
 use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
+use fathom_core::spec::{Arrivals, Ios, Loop, Payload, Turns, Workers, hex};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::{Bytes, Quantile, Span, nvme, typed_word};
 
 use crate::document::{
-    Arrivals, BackendKind, Clock, Coordinate, Counters, Document, Failure, Finding, Host,
-    IoPriority, LayerKind, NullTarget, Pacing, Pattern, Payload, Source, Stream, Target, Trial,
-    Worker, Workers,
+    BackendKind, Clock, Coordinate, Counters, Document, Failure, Finding, Host, IoPriority,
+    LayerKind, NullTarget, Source, Stream, Target, Trial, Worker,
 };
 
 /// Three significant digits, and every digit before the point.
@@ -386,11 +386,6 @@ pub fn null_target(target: NullTarget) -> &'static str {
     }
 }
 
-/// "sequential", "random", "zipf 1.1".
-pub fn pattern_name(pattern: &Pattern) -> String {
-    pattern.to_core().to_string()
-}
-
 /// "reads", "writes", "70 % reads, 30 % writes".
 pub fn mix(read_share: f64) -> String {
     match read_share {
@@ -400,30 +395,35 @@ pub fn mix(read_share: f64) -> String {
     }
 }
 
-/// The loop: every output says it.
-pub fn pacing(stream: &Stream) -> String {
-    let rests = stream.rests_in_words();
-    match stream.pacing {
-        Pacing::Closed { queue_depth } => {
+/// The loop in a window of this length: every output says it.
+pub fn pacing(stream: &Stream, window: Span) -> String {
+    let rests = stream.pacing.rests_in_words();
+    match stream.pacing.pace {
+        Loop::Closed { queue_depth, .. } => {
             format!("closed loop at queue depth {queue_depth}{rests}")
         }
-        Pacing::Open { offered_load_iops, arrivals, queue_depth_max, realtime } => {
+        Loop::Open { arrivals, queue_depth_max, realtime, .. } => {
             let realtime = if realtime { ", real-time priority" } else { "" };
             let arrivals = match arrivals {
                 Arrivals::Uniform => "uniform",
                 Arrivals::Poisson => "Poisson",
             };
-            let course = match stream.course() {
+            let course = match stream.pacing.course() {
                 Some(course) => format!(" in the mean ({course})"),
                 None => String::new(),
             };
             format!(
                 "open loop, {} IOPS offered{course}, {arrivals} arrivals, queue depth up to \
                  {queue_depth_max}{realtime}{rests}",
-                rate(offered_load_iops)
+                rate(offered(stream, window))
             )
         }
     }
+}
+
+/// I/Os per second that an open loop offers in a window of this length, in the mean; 0 in a closed one.
+fn offered(stream: &Stream, window: Span) -> f64 {
+    stream.pacing.offered_load(window).map_or(0.0, |load| load.0)
 }
 
 /// "1 worker", "4 workers per target", "2 workers".
@@ -443,16 +443,16 @@ pub fn counted_workers(number: u64) -> String {
 /// The work of a stream, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
     let mut each: Vec<String> = stream.each_kind().iter().map(shape).collect();
-    match stream.parts.is_empty() {
-        true => each.dedup(),
-        false => {
-            let total: f64 = stream.parts.iter().map(|part| part.weight).sum();
-            for (shape, part) in each.iter_mut().zip(&stream.parts) {
+    match &stream.ios {
+        Ios::Alike(_) | Ios::ByRegion(_) => each.dedup(),
+        Ios::Drawn(parts) => {
+            let total: f64 = parts.iter().map(|part| part.weight).sum();
+            for (shape, part) in each.iter_mut().zip(parts) {
                 *shape = format!("{} %: {shape}", (part.weight * 1000.0 / total).round() / 10.0);
             }
         }
     }
-    let load = format!("{}{}", each.join("; "), weights(&stream.weights));
+    let load = format!("{}{}", each.join("; "), weights(&stream.turns));
     let load = match payload(&stream.payload) {
         Some(payload) if stream.does(Direction::Write) => format!("{load}, {payload}"),
         _ => load,
@@ -469,12 +469,12 @@ pub fn load(stream: &Stream) -> String {
 
 /// The pattern, the directions and the sizes of its I/Os.
 fn shape(stream: &Stream) -> String {
-    let align = stream.align_bytes.map(|align| format!(", aligned to {}", Bytes(align)));
+    let align = stream.align().map(|align| format!(", aligned to {align}"));
     let zones = if stream.zones { ", in a zone for each worker" } else { "" };
     format!(
         "{} {} of {}{}{zones}",
-        pattern_name(&stream.pattern),
-        if stream.trims_alone() { "trims".to_owned() } else { mix(stream.read_share) },
+        stream.pattern(),
+        if stream.trims_alone() { "trims".to_owned() } else { mix(stream.read_share()) },
         stream.block_sizes(),
         align.unwrap_or_default()
     )
@@ -482,21 +482,21 @@ fn shape(stream: &Stream) -> String {
 
 /// The names of its patterns: one, or one for each region or part if they differ.
 pub fn pattern_names(stream: &Stream) -> String {
-    let each = stream.each_kind();
-    let mut names: Vec<String> = each.iter().map(|one| pattern_name(&one.pattern)).collect();
+    let kinds = stream.ios.kinds().into_iter();
+    let mut names: Vec<String> = kinds.map(|kind| kind.pattern.to_string()).collect();
     names.dedup();
     names.join(" + ")
 }
 
 /// ", targets drawn 70 % / 30 %"; empty if they alternate.
-fn weights(weights: &[f64]) -> String {
+fn weights(turns: &Turns) -> String {
     /// A longer sentence would not be read.
     const SHOWN: usize = 8;
+    let Turns::Weighted(weights) = turns else { return String::new() };
     let total: f64 = weights.iter().sum();
     let share = |weight: &f64| format!("{} %", (weight * 1000.0 / total).round() / 10.0);
     match weights.len() {
-        0 => String::new(),
-        1..=SHOWN => {
+        ..=SHOWN => {
             let shares: Vec<String> = weights.iter().map(share).collect();
             format!(", targets drawn {}", shares.join(" / "))
         }
@@ -518,13 +518,11 @@ pub fn payload(payload: &Payload) -> Option<String> {
             format!("{}, {}", compressible(*share), duplicates(*dedup))
         }
         Payload::Zeros => "zeros".to_owned(),
-        Payload::Pattern { hex } if hex.len() <= 32 => format!("the bytes {hex}"),
-        Payload::Pattern { hex } => format!("a pattern of {} bytes", hex.len() / 2),
-        Payload::Pool { size_bytes, file: None } => {
-            format!("a random pool of {}", Bytes(*size_bytes))
-        }
-        Payload::Pool { size_bytes, file: Some(file) } => {
-            format!("a pool of {} from {file}", Bytes(*size_bytes))
+        Payload::Pattern(bytes) if bytes.len() <= 16 => format!("the bytes {}", hex::digits(bytes)),
+        Payload::Pattern(bytes) => format!("a pattern of {} bytes", bytes.len()),
+        Payload::Pool { size, file: None } => format!("a random pool of {size}"),
+        Payload::Pool { size, file: Some(file) } => {
+            format!("a pool of {size} from {}", file.display())
         }
     })
 }
@@ -544,23 +542,24 @@ pub fn flush(stream: &Stream) -> Option<String> {
 /// Where a stream's workers ran: "workers tied to CPUs 0-3, 8, I/O priority idle, large pages";
 /// empty if nothing was set.
 pub fn workplace(stream: &Stream) -> Option<String> {
+    let place = &stream.workplace;
     let workers = match stream.workers {
         Workers::PerTarget(each) => each as usize * stream.regions.len(),
         Workers::Total(all) => all as usize,
     };
     // Fewer workers than CPUs have the first of them.
-    let used = &stream.cpus[..stream.cpus.len().min(workers)];
+    let used = &place.cpus[..place.cpus.len().min(workers)];
     let cpus = |cpus: &[u32]| match cpus {
         [] => None,
         [one] => Some(format!("workers tied to CPU {one}")),
         several => Some(format!("workers tied to CPUs {}", in_a_row(several))),
     };
-    let priority = stream.io_priority.map(|priority| match priority {
+    let priority = place.io_priority.map(|priority| match priority {
         IoPriority::RealTime(level) => format!("I/O priority realtime:{level}"),
         IoPriority::BestEffort(level) => format!("I/O priority best-effort:{level}"),
         IoPriority::Idle => "I/O priority idle".to_owned(),
     });
-    let pages = stream.large_pages.then(|| "large pages".to_owned());
+    let pages = place.large_pages.then(|| "large pages".to_owned());
     let parts: Vec<String> = [cpus(used), priority, pages].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -578,13 +577,11 @@ fn in_a_row(numbers: &[u32]) -> String {
 /// The text after the window's length if it is not the requested one: " of 30 s, interrupted", " of
 /// at most 30 s".
 pub fn asked(trial: &Trial) -> String {
-    let asked = Span(trial.point.window_ns);
+    let asked = trial.point.window;
     match (trial.interrupted, trial.ended_early) {
         (true, _) => format!(" of {asked}, interrupted"),
         (false, true) => format!(" of at most {asked}"),
-        (false, false) if trial.window_ns < trial.point.window_ns => {
-            ", until all was done".to_owned()
-        }
+        (false, false) if trial.window() < asked => ", until all was done".to_owned(),
         (false, false) => String::new(),
     }
 }
@@ -592,11 +589,11 @@ pub fn asked(trial: &Trial) -> String {
 /// "after a warm-up of 5 s", "without a warm-up", "after a warm-up of 5 s and before a cool-down of
 /// 2 s".
 pub fn before_and_after(trial: &Trial) -> String {
-    let before = match Span(trial.point.warm_up_ns) {
+    let before = match trial.point.warm_up {
         Span(0) => "without a warm-up".to_owned(),
         time => format!("after a warm-up of {time}"),
     };
-    match Span(trial.point.cool_down_ns) {
+    match trial.point.cool_down {
         Span(0) => before,
         time => format!("{before} and before a cool-down of {time}"),
     }
@@ -632,7 +629,8 @@ pub fn stream_in_words(trial: &Trial, stream: &Stream) -> String {
         None => format!("; {}", stream.access),
     };
     let place = workplace(stream).map(|place| format!("; {place}")).unwrap_or_default();
-    format!("{}; {}; {}{access}{place}", load(stream), pacing(stream), workers(stream))
+    let pacing = pacing(stream, trial.point.window);
+    format!("{}; {pacing}; {}{access}{place}", load(stream), workers(stream))
 }
 
 /// The work of a step, and its queue depth.
@@ -640,20 +638,16 @@ pub fn names(trial: &Trial) -> (String, String) {
     match trial.point.streams.as_slice() {
         [stream] => {
             let pattern = pattern_names(stream);
-            let mix = match stream.read_share {
+            let mix = match stream.read_share() {
                 _ if stream.trims_alone() => "trim".to_owned(),
                 share if share >= 1.0 => "read".to_owned(),
                 share if share <= 0.0 => "write".to_owned(),
                 share => format!("{:.0}/{:.0}", share * 100.0, (1.0 - share) * 100.0),
             };
             let block = stream.block_sizes();
-            let depth = match stream.pacing {
-                Pacing::Closed { queue_depth } => {
-                    format!("queue depth {queue_depth}")
-                }
-                Pacing::Open { offered_load_iops, .. } => {
-                    format!("{} IOPS offered", short_rate(offered_load_iops))
-                }
+            let depth = match stream.pacing.offered_load(trial.point.window) {
+                None => format!("queue depth {}", stream.pacing.queue_depth()),
+                Some(load) => format!("{} IOPS offered", short_rate(load.0)),
             };
             (format!("{pattern} {mix} {block}"), depth)
         }
@@ -834,13 +828,11 @@ fn geometry(layer: &crate::document::Layer) -> Vec<String> {
 /// The result of a trial with a fixed amount, in a line; none for any other.
 pub fn completed(trial: &Trial) -> Option<String> {
     let [stream] = trial.point.streams.as_slice() else { return None };
-    stream.limit?;
-    let direction = match stream.read_share {
-        _ if stream.trims_alone() => return None,
-        0.0 => Some(Direction::Write),
-        1.0 => Some(Direction::Read),
-        _ => None,
-    };
+    stream.pacing.limit?;
+    if stream.trims_alone() {
+        return None;
+    }
+    let direction = stream.only_direction();
     fathom_core::experiment::completed(direction, trial.total(None).bytes.0, trial.window())
 }
 

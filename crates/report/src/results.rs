@@ -3,7 +3,7 @@
 
 use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate, Slice};
-use fathom_core::{Quantile, Span};
+use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{Axis, Coordinate, Document, Found, Role, Scale, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart};
@@ -12,7 +12,7 @@ use crate::figures::{self, Summary, TrialPart};
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
 
 /// From this block size on people think in bytes.
-const LARGE_BLOCK: u64 = 65_536;
+const LARGE_BLOCK: Bytes = Bytes(65_536);
 
 /// The results of an experiment, in the order of its axes.
 #[derive(Debug)]
@@ -136,10 +136,10 @@ impl<'a> Results<'a> {
         self.blocks_differ() || self.blocks().all(|size| LARGE_BLOCK <= size)
     }
 
-    fn blocks(&self) -> impl Iterator<Item = u64> {
+    fn blocks(&self) -> impl Iterator<Item = Bytes> {
         let trials = self.spots.iter().flat_map(|spot| &spot.trials);
         let streams = trials.flat_map(|(_, trial)| &trial.point.streams);
-        streams.map(|stream| stream.block_size_bytes)
+        streams.map(|stream| stream.block_sizes().largest())
     }
 }
 

@@ -110,9 +110,9 @@ fn other_files_are_refused_with_what_to_do() {
         assert_eq!(refused(other.as_bytes()), ReadError::NotAResult, "{other}");
     }
     let header = Line::Header(Box::new(samples::empty().header)).to_json();
-    let newer = header.replace("\"format_version\":1", "\"format_version\":2");
+    let newer = header.replace("\"format_version\":2", "\"format_version\":3");
     let error = refused(newer.as_bytes());
-    assert_eq!(error, ReadError::NewerFormat { version: 2 });
+    assert_eq!(error, ReadError::NewerFormat { version: 3 });
     assert!(error.to_string().contains("use the fathom that wrote it"));
 }
 

@@ -398,7 +398,7 @@ fn in_the_document(args: &Args, settings: &Settings) -> document::Experiment {
     ];
     document::Experiment {
         name: "map".to_owned(),
-        base: document::Point::from(&settings.base),
+        base: settings.base.clone(),
         axes: axes.to_vec(),
         settings: pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect::<BTreeMap<_, _>>(),
     }

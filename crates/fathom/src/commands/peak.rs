@@ -178,7 +178,7 @@ fn settle(
         written_before: false,
         described: document::Experiment {
             name: asked.source().unwrap_or("peak").to_owned(),
-            base: document::Point::from(&base),
+            base: base.clone(),
             axes: Vec::from([axis]),
             settings: settings(&search, official),
         },

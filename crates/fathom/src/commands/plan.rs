@@ -59,10 +59,10 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     }
     for stream in &point.streams {
         say(format!("stream   {}", stream.name))?;
-        let document = document::Stream::of(stream, point.window);
-        say(format!("         {}; {}", figures::load(&document), figures::pacing(&document)))?;
-        say(format!("         {}; {}", preview::workers(stream), document.access))?;
-        if let Some(workplace) = figures::workplace(&document) {
+        let pacing = figures::pacing(stream, point.window);
+        say(format!("         {}; {pacing}", figures::load(stream)))?;
+        say(format!("         {}; {}", preview::workers(stream), stream.access))?;
+        if let Some(workplace) = figures::workplace(stream) {
             say(format!("         {workplace}"))?;
         }
         for region in stream.regions.iter().take(TARGETS_SHOWN) {

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_core::facts::{FileIdentity, Target, TargetKind};
-use fathom_core::spec::Access;
+use fathom_core::spec::{Access, Payload};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::{self, Opening, Overwrite};
 use fathom_engine::{found, host, prefill};
-use fathom_report::{document, figures};
+use fathom_report::figures;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
@@ -122,7 +122,7 @@ fn create(args: &Prepare, options: prefill::Prefilling) -> Result<FileIdentity, 
 /// The content of the file.
 fn data(options: prefill::Prefilling) -> String {
     let prefill::Prefilling { compressible, dedup, .. } = options;
-    match figures::payload(&document::Payload::Random { compressible, dedup }) {
+    match figures::payload(&Payload::Random { compressible, dedup }) {
         Some(payload) => format!("random data, {payload}"),
         None => "unique data".to_owned(),
     }

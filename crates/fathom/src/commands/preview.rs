@@ -5,7 +5,7 @@ use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{Point, Region, Stream};
 use fathom_core::{Bytes, Span};
-use fathom_report::{document, figures};
+use fathom_report::figures;
 
 use super::opened::Opened;
 use crate::live::clock;
@@ -119,7 +119,7 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
             true => format!("from offset {first}"),
             false => "from several offsets".to_owned(),
         };
-        let payload = figures::payload(&document::Payload::from(&stream.payload));
+        let payload = figures::payload(&stream.payload);
         let amount = match stream.trims_alone() {
             true => "nothing".to_owned(),
             false => amount(point, stream),

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use fathom_core::experiment::Step;
 use fathom_core::facts::Target;
-use fathom_core::trial::Trial;
+use fathom_core::spec::Point;
+use fathom_core::trial::{Place, Trial};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
-use fathom_report::document::{self, Document, Ended, MEASUREMENT_VERSION};
+use fathom_report::document::{self, Document, Ended, FORMAT_VERSION, MEASUREMENT_VERSION};
 use serde_json::Value;
 
 use super::experiment::{self, Prepared};
@@ -121,6 +122,14 @@ fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
     }
     if document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed) {
         return Err(refuse("it is finished".to_owned(), "show it with `fathom report`"));
+    }
+    if header.format_version != FORMAT_VERSION {
+        let problem = format!(
+            "fathom {} began it in format version {}, and lines of version {FORMAT_VERSION} would \
+             follow",
+            header.fathom_version, header.format_version
+        );
+        return Err(refuse(problem, "go on with that one"));
     }
     if header.measurement_version != MEASUREMENT_VERSION {
         let problem = format!(
@@ -304,11 +313,8 @@ fn replay(
             }
         };
         let then = (&trial.point, &trial.place);
-        let now = (&document::Point::from(&planned.point), &planned.place);
-        if then != now {
-            let line = |point: &document::Point, place: &document::Place| serde_json::json!({ "point": point, "place": place });
-            let found = difference(&line(then.0, then.1), &line(now.0, now.1));
-            let found = found.unwrap_or_default();
+        let now = (&planned.point, &planned.place);
+        if let Some(found) = (then != now).then(|| changed(then, now)).flatten() {
             let problem = format!("trial {number} would be another one now: {found}");
             return Err(refuse(number, problem));
         }
@@ -327,6 +333,12 @@ fn replay(
         });
     }
     Ok((last, course))
+}
+
+/// What differs between a trial of the file and what is planned, as far as a file can tell.
+fn changed(then: (&Point, &Place), now: (&Point, &Place)) -> Option<String> {
+    let line = |(point, place)| serde_json::json!({ "point": point, "place": place });
+    difference(&line(then), &line(now))
 }
 
 fn json(experiment: Option<&document::Experiment>) -> Value {

@@ -95,7 +95,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         written_before: 0 < settings.passes,
         described: document::Experiment {
             name: test.name().to_owned(),
-            base: document::Point::from(&base),
+            base: base.clone(),
             axes: axes(&sustain),
             settings: in_words(&settings, test),
         },

@@ -145,7 +145,7 @@ impl SettledSweep {
         let about = about(&name, &axes, &settings, &once);
         let described = document::Experiment {
             name,
-            base: document::Point::from(&base),
+            base: base.clone(),
             axes: axes.to_vec(),
             settings: settings_in_words(&settings, &once),
         };

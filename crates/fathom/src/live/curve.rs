@@ -1,9 +1,9 @@
 //! The curve so far, drawn in the terminal while an experiment runs: throughput along one axis, a row
 //! of bars for each combination of the others.
 
-use fathom_core::printable;
 use fathom_core::stats::{bandwidth, iops};
 use fathom_core::trial::{Coordinate, Role, Trial};
+use fathom_core::{Bytes, printable};
 use fathom_report::document::{Experiment, Scale};
 
 use super::grouped;
@@ -52,7 +52,7 @@ impl Curve {
         let longest = axes.max_by_key(|(place, axis)| {
             (axis.scale != Scale::Categories, axis.labels.len(), std::cmp::Reverse(*place))
         });
-        let blocks = described.base.streams.iter().map(|stream| stream.block_size_bytes);
+        let blocks = described.base.streams.iter().map(|stream| stream.block_sizes().largest());
         let varies = described.axes.iter().any(|axis| axis.name.ends_with("block-size"));
         let foreseen = longest.map(|(_, axis)| (axis.name.clone(), axis.labels.clone()));
         Self {
@@ -60,7 +60,7 @@ impl Curve {
             axis: String::new(),
             foreseen: foreseen.unwrap_or_default(),
             columns: Vec::new(),
-            bytes: varies || blocks.max().unwrap_or(0) >= 65536,
+            bytes: varies || blocks.max() >= Some(Bytes(65_536)),
             rows: Vec::new(),
         }
     }

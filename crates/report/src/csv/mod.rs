@@ -11,13 +11,11 @@
 pub mod series;
 
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};
+use fathom_core::spec::{Arrivals, Cache, Loop, SyncMode};
 use fathom_core::{Quantile, printable, stats};
 
 use crate::chart;
-use crate::document::{
-    Arrivals, Cache, Cell, Document, Found, JobsFound, Pacing, Place, Stream, SyncMode, Trial,
-    Worker,
-};
+use crate::document::{Cell, Document, Found, JobsFound, Place, Stream, Trial, Worker};
 use crate::figures::{self, TrialPart};
 
 /// The subject of a row.
@@ -383,12 +381,12 @@ fn load() -> Vec<Column> {
         column(
             "block_size_bytes",
             "Bytes moved by one I/O",
-            stream(|stream| stream.block_size_bytes.to_string()),
+            stream(|stream| stream.block_sizes().largest().0.to_string()),
         ),
         column(
             "read_share",
             "Share of reads, from 0 to 1",
-            stream(|stream| stream.read_share.to_string()),
+            stream(|stream| stream.read_share().to_string()),
         ),
         column(
             "queue_depth",
@@ -398,23 +396,24 @@ fn load() -> Vec<Column> {
         column(
             "offered_load_iops",
             "I/Os per second that should start, the mean over the window if they change; open loop",
-            stream(|s| match s.pacing {
-                Pacing::Open { offered_load_iops, .. } => offered_load_iops.to_string(),
-                Pacing::Closed { .. } => String::new(),
-            }),
+            |row| {
+                let window = row.trial.point.window;
+                let offered = row.stream.and_then(|stream| stream.pacing.offered_load(window));
+                optional(offered.map(|load| load.0))
+            },
         ),
         column(
             "course",
             "How the offered load changes over time; open loop",
-            stream(|stream| stream.course().map(|course| course.to_string()).unwrap_or_default()),
+            stream(|stream| optional(stream.pacing.course())),
         ),
         column(
             "arrivals",
             "uniform or poisson; open loop",
-            stream(|stream| match stream.pacing {
-                Pacing::Open { arrivals: Arrivals::Uniform, .. } => "uniform".to_owned(),
-                Pacing::Open { arrivals: Arrivals::Poisson, .. } => "poisson".to_owned(),
-                Pacing::Closed { .. } => String::new(),
+            stream(|stream| match stream.pacing.pace {
+                Loop::Open { arrivals: Arrivals::Uniform, .. } => "uniform".to_owned(),
+                Loop::Open { arrivals: Arrivals::Poisson, .. } => "poisson".to_owned(),
+                Loop::Closed { .. } => String::new(),
             }),
         ),
     ])
@@ -436,15 +435,14 @@ fn access() -> Vec<Column> {
         column(
             "write_through",
             "Whether writes waited for the medium",
-            stream(|stream| stream.access.write_through.to_string()),
+            stream(|stream| stream.access.is_durable().to_string()),
         ),
         column(
             "sync",
             "dsync, sync, rwf_dsync or rwf_sync: how writes were asked to",
-            stream(|stream| match (stream.access.sync, stream.access.write_through) {
-                (Some(mode), _) => mode.name().to_owned(),
-                (None, true) => SyncMode::Dsync.name().to_owned(),
-                (None, false) => String::new(),
+            stream(|stream| match stream.access.sync {
+                SyncMode::None => String::new(),
+                mode => mode.name().replace('-', "_"),
             }),
         ),
         column("backend", "What carried the I/Os", |row| row.trial.backend.name().to_owned()),

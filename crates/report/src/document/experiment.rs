@@ -8,7 +8,7 @@ use fathom_core::experiment::{Axis, MapFound, PeakFound, SustainFound, SweepFoun
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Point;
+use super::{Point, point};
 
 /// An experiment as it was asked for, with every default filled in: who resumes it must ask for the
 /// same.
@@ -17,6 +17,7 @@ pub struct Experiment {
     /// What people call it: the name of a study, a test or a workload; otherwise that of the command.
     pub name: String,
     /// What all its points have in common, as far as no axis says otherwise.
+    #[serde(deserialize_with = "point::of_either_version")]
     pub base: Point,
     /// The axes along which its points differ, the first one varying slowest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,21 +1,21 @@
 //! The document: what a run leaves, in a versioned form of its own.
 //!
 //! A result file is an append-only journal in JSON Lines: a header, a line for each trial as it
-//! ended, a conclusion. These are the only types that are written and read, so the core's types
-//! can change without changing the format. Every time ends in `_ns`, every size in `_bytes`, every
-//! rate in `_iops`; what is not known is `null`. Distributions are kept whole: whoever reads
-//! chooses the percentile, and no percentile is ever stored.
+//! ended, a conclusion. Nothing else is written and read. Points, facts and findings are core's own
+//! types, and what was measured has types of its own here; a test compares all of them with
+//! docs/schema. Every time ends in `_ns`, every size in `_bytes`, every rate in `_iops`; what is not
+//! known is `null`. Distributions are kept whole: whoever reads chooses the percentile, and no
+//! percentile is ever stored.
 
-mod access;
 mod calibration;
 mod experiment;
 mod import;
 mod measure;
-mod pattern;
+mod point;
 mod read;
 mod record;
 mod rows;
-mod spec;
+mod version1;
 mod write;
 
 use fathom_core::measure::Direction;
@@ -24,7 +24,6 @@ use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use access::{Access, Cache, Hint, SubmissionThread, SyncMode};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
@@ -39,7 +38,7 @@ pub use fathom_core::facts::{
     Answer, Clock, Content, CpuPlace, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer,
     LayerKind, Queue, Rank, Reduction, Saving, Stripe, Target, TargetKind,
 };
-pub use fathom_core::spec::{BackendKind, IoPriority};
+pub use fathom_core::spec::{BackendKind, IoPriority, Point, Stream};
 pub use fathom_core::stats::SteadyState;
 pub use fathom_core::stats::{Estimate, Ratio};
 pub use fathom_core::trial::{Coordinate, Place, Role, Traced};
@@ -50,12 +49,8 @@ pub use measure::{
     IntervalFlow, IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay,
     Waits, Worker,
 };
-pub use pattern::{Extent, HotRange, OffsetDistribution, Pattern, Sequence};
 pub use read::{ReadError, START, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
-pub use spec::{
-    Arrivals, Kind, Limit, Pacing, Payload, Point, Region, Rests, Stage, Stream, Workers,
-};
 pub use write::write_trial;
 
 /// What the first line of every result file says it is.
@@ -63,7 +58,7 @@ pub const FORMAT: &str = "fathom-result";
 
 /// The format that this version writes. It rises with every change that an older reader would
 /// misunderstand; a field that is added is none.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The way of measuring. It rises with every change after which numbers cannot be compared with
 /// those of before.
@@ -175,7 +170,8 @@ pub struct HeaderInput<'a> {
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// What was to be measured, resolved in full.
+    /// What was to be measured, resolved in full, so that it can be repeated from here.
+    #[serde(deserialize_with = "point::of_either_version")]
     pub point: Point,
     /// Where it stands in its experiment.
     #[serde(default, skip_serializing_if = "Place::is_plain")]
@@ -398,7 +394,7 @@ impl Trial {
     fn without_series(trial: &core_trial::Trial, judgement: &verdict::Judgement) -> Self {
         let record = &trial.record;
         Self {
-            point: Point::from(&trial.point),
+            point: trial.point.clone(),
             place: trial.place.clone(),
             backend: trial.backend,
             backend_reason: trial.backend_reason.clone(),

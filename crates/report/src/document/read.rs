@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Conclusion, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Target, Trial, Worker,
+    Conclusion, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point, Target, Trial,
+    Worker,
 };
 
 /// Why a file cannot be read as a result.
@@ -293,7 +294,10 @@ fn read_header(line: &[u8], complete: bool) -> Result<Header, ReadError> {
     }
     let damaged = |(column, why)| ReadError::Damaged { line: 1, column, why };
     let header: Header = parse(line).map_err(damaged)?;
-    header.targets.iter().try_for_each(check_target).map_err(|why| damaged((None, why)))?;
+    let base = header.experiment.as_ref().map(|experiment| &experiment.base);
+    let possible = header.targets.iter().try_for_each(check_target);
+    let possible = possible.and_then(|()| base.map_or(Ok(()), Point::possible));
+    possible.map_err(|why| damaged((None, why)))?;
     Ok(header)
 }
 
@@ -355,15 +359,9 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
     let stream = |stream: u32| {
         check((stream as usize) < streams, || format!("the point has no stream {stream}"))
     };
-    check(streams > 0, || "the point has no stream".to_owned())?;
+    trial.point.possible()?;
     for region in trial.point.streams.iter().flat_map(|stream| &stream.regions) {
         known(region.target)?;
-    }
-    for stage in trial.point.streams.iter().flat_map(|stream| &stream.course) {
-        let rates = [stage.begins_iops, stage.ends_iops];
-        check(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), || {
-            "a stage has a rate that cannot be".to_owned()
-        })?;
     }
     // So that sums over workers stay far from an overflow.
     check(trial.workers.len() < 1 << 20, || "too many workers".to_owned())?;
@@ -546,7 +544,7 @@ mod tests {
             }
             // A number that contradicts another one.
             let text = String::from_utf8(bytes).unwrap();
-            let contradicting = text.replace("\"ios\":", "\"ios\":1");
+            let contradicting = text.replace("\"ios\":", "\"ios\":1").replace(":1{", ":{");
             let refused = as_it_comes(contradicting.as_bytes(), whole).unwrap_err();
             assert!(matches!(refused, ReadError::Damaged { column: None, .. }), "{refused:?}");
         }

@@ -295,12 +295,13 @@ fn stall_marks(stalls: &[stats::Stall], of_stream: &str) -> Value {
 /// The offered load over time, if it changed: of all open loops together.
 fn offered_over_time(trial: &Trial, pieces: &[Piece<Rates>]) -> Option<Vec<f64>> {
     let streams = &trial.point.streams;
-    if !streams.iter().any(|stream| stream.pacing.is_open() && stream.changes()) {
+    if !streams.iter().any(|stream| stream.pacing.is_open() && stream.pacing.changes()) {
         return None;
     }
     let offered = |piece: &Piece<Rates>| {
         let (from, to) = (piece.start, piece.start + piece.length);
-        let sum: f64 = streams.iter().filter_map(|stream| stream.offered(from, to)).sum();
+        let offered = streams.iter().filter_map(|stream| stream.pacing.offered_rate(from, to));
+        let sum: f64 = offered.map(|rate| rate.0).sum();
         (sum * 10.0).round() / 10.0
     };
     Some(pieces.iter().map(offered).collect())

@@ -236,7 +236,7 @@ fn deviation(trial: &Trial) -> String {
         Some(deviation) => format!(
             "; IOPS vary by {} over intervals of {}",
             figures::rate(deviation),
-            Span(trial.point.interval_ns)
+            trial.point.interval
         ),
         None => String::new(),
     }
@@ -399,7 +399,8 @@ fn in_flight(part: TrialPart<'_>) -> Fact {
 
 fn offered(part: TrialPart<'_>) -> Option<Fact> {
     let trial = part.trial;
-    let offered = |stream: &Stream| stream.offered(Span(0), trial.window());
+    let offered =
+        |stream: &Stream| stream.pacing.offered_rate(Span(0), trial.window()).map(|rate| rate.0);
     let loads: Vec<f64> = part.loads().filter_map(offered).collect();
     // The sum over one open loop among closed ones is that of the open loop.
     if loads.is_empty()

@@ -62,12 +62,7 @@ fn judged(trial: &Trial, finding: Finding) -> document::Trial {
 
 fn experiment(name: &str, base: &Point, axes: Vec<Axis>, settings: &[(&str, &str)]) -> Experiment {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    Experiment {
-        name: name.to_owned(),
-        base: document::Point::from(base),
-        axes,
-        settings: settings.collect(),
-    }
+    Experiment { name: name.to_owned(), base: base.clone(), axes, settings: settings.collect() }
 }
 
 fn concluded(ended: Ended, sentences: &[&str], found: Option<Found>) -> Option<Conclusion> {

@@ -173,10 +173,9 @@ fn moments(document: &Document) -> Vec<Moment<'_>> {
     let moment = |trial| {
         let state = is_after_rounds(trial).then(|| trial.place.coordinates.first()).flatten();
         let pause = state.filter(|one| one.axis == "idle").and_then(|one| one.value);
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        now += pause.unwrap_or(0.0) + seconds(trial.point.warm_up_ns);
-        let at = now + seconds(trial.window_ns) / 2.0;
-        now += seconds(trial.window_ns) + seconds(trial.point.cool_down_ns);
+        now += pause.unwrap_or(0.0) + trial.point.warm_up.as_secs_f64();
+        let at = now + trial.window().as_secs_f64() / 2.0;
+        now += trial.window().as_secs_f64() + trial.point.cool_down.as_secs_f64();
         Moment { trial, state, at }
     };
     trials.map(moment).collect()

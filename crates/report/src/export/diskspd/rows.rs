@@ -73,7 +73,7 @@ impl ThreadRow<'_> {
     pub fn iops_deviation(&self, direction: Option<Direction>, trial: &Trial) -> f64 {
         let ios = sum([self], direction).ios;
         let bucket = trial.buckets.as_ref().map(|buckets| buckets.length_ns);
-        let seconds = Span(bucket.unwrap_or(trial.point.interval_ns)).as_secs_f64();
+        let seconds = bucket.map_or(trial.point.interval, Span).as_secs_f64();
         self.cell.spread.map_or(0.0, |spread| spread.deviation(direction, ios) / seconds)
     }
 }
