@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod errno;
 pub mod experiment;
 pub mod facts;
+pub mod figures;
 pub mod measure;
 pub mod nvme;
 pub mod plan;

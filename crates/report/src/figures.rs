@@ -4,6 +4,7 @@
 use fathom_core::calibration::Demand;
 pub use fathom_core::count;
 use fathom_core::errno::{self, Meaning};
+pub use fathom_core::figures::{percent, significant, time};
 use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
 use fathom_core::spec::{Arrivals, Ios, Loop, Payload, Turns, Workers, hex};
 use fathom_core::stats::{self, Estimate};
@@ -14,44 +15,11 @@ use crate::document::{
     LayerKind, NullTarget, Source, Stream, Target, Trial, Worker,
 };
 
-/// Three significant digits, and every digit before the point.
-pub fn significant(value: f64) -> String {
-    let magnitude = value.abs();
-    match magnitude {
-        m if m < 9.995 => format!("{value:.2}"),
-        m if m < 99.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
-}
-
-/// A time with three significant digits, in the unit of its magnitude.
-pub fn time(ns: f64) -> String {
-    // The limits are where rounding to three digits would reach the next unit.
-    match ns {
-        n if n < 999.5 && n.fract() == 0.0 => format!("{n:.0} ns"),
-        n if n < 999.5 => format!("{} ns", significant(n)),
-        n if n < 999.5e3 => format!("{} us", significant(n / 1e3)),
-        n if n < 999.5e6 => format!("{} ms", significant(n / 1e6)),
-        n if n < 120e9 => format!("{} s", significant(n / 1e9)),
-        n if n < 7200e9 => format!("{} min", significant(n / 60e9)),
-        n => format!("{} h", significant(n / 3600e9)),
-    }
-}
-
 /// A text whose first letter is large.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
-}
-
-/// A rate in full: thousands set apart, three significant digits below them.
-pub fn rate(value: f64) -> String {
-    match value {
-        v if v >= 999.5 => count(v.round() as u64),
-        v if v >= 99.95 => format!("{v:.1}"),
-        v => significant(v),
-    }
 }
 
 /// A rate as the label of an axis: zero is 0 and not 0.00.
@@ -83,23 +51,13 @@ pub fn short_rate(value: f64) -> String {
     }
 }
 
-/// A share, from 0 to 1, in percent.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        100.0 => "100 %".to_owned(),
-        // Values close to 0 and to 1 differ from 0 and 1.
-        p if p.abs() < 9.95 || (99.0..100.0).contains(&p) => format!("{:.1} %", p.min(99.9)),
-        p => format!("{p:.0} %"),
-    }
-}
-
 /// A half-width in percent of its value: "±3%"; empty if there is none.
 pub fn plus_minus(estimate: Option<&Estimate>) -> String {
     let share = estimate.and_then(|e| Some(e.half_width? / e.value * 100.0));
     match share {
         Some(p) if !p.is_finite() => String::new(),
-        Some(p) if p < 0.05 => "±0%".to_owned(),
+        Some(0.0) => "±0%".to_owned(),
+        Some(p) if p < 0.05 => "±<0.1%".to_owned(),
         Some(p) if p < 0.95 => format!("±{p:.1}%"),
         Some(p) if p <= 100.0 => format!("±{p:.0}%"),
         // It means that the value is not known; the digits do not matter.
@@ -415,7 +373,7 @@ pub fn pacing(stream: &Stream, window: Span) -> String {
             format!(
                 "open loop, {} IOPS offered{course}, {arrivals} arrivals, queue depth up to \
                  {queue_depth_max}{realtime}{rests}",
-                rate(offered(stream, window))
+                significant(offered(stream, window))
             )
         }
     }
@@ -458,7 +416,7 @@ pub fn load(stream: &Stream) -> String {
         _ => load,
     };
     let load = match stream.trim_share > 0.0 && !stream.trims_alone() {
-        true => format!("{load}, {} % trims", significant(stream.trim_share * 100.0)),
+        true => format!("{load}, {} trims", percent(stream.trim_share)),
         false => load,
     };
     match flush(stream) {
@@ -934,24 +892,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_keep_three_significant_digits_across_units() {
-        for (ns, text) in [
-            (0.0, "0 ns"),
-            (250.0, "250 ns"),
-            (999.7, "1.00 us"),
-            (1_234.0, "1.23 us"),
-            (81_200.0, "81.2 us"),
-            (812_345.0, "812 us"),
-            (999_600.0, "1.00 ms"),
-            (99_960_000.0, "100 ms"),
-            (2_500_000_000.0, "2.50 s"),
-            (180e9, "3.00 min"),
-        ] {
-            assert_eq!(time(ns), text);
-        }
-        assert_eq!(rate(123_456.7), "123,457");
-        assert_eq!(rate(812.34), "812.3");
-        assert_eq!(rate(12.345), "12.3");
+    fn a_rate_for_a_narrow_column_has_the_letter_of_its_magnitude() {
+        assert_eq!(short_rate(812.34), "812");
         assert_eq!(short_rate(12_345.0), "12.3k");
         assert_eq!(short_rate(999_700.0), "1.00M");
     }

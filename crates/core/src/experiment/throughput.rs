@@ -1,10 +1,11 @@
 //! The throughput of a comparison: I/Os or bytes per second, whichever is more meaningful, and its
 //! words.
 
+use crate::figures::number;
 use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::{Estimate, bandwidth, iops};
-use crate::units::{Bytes, Span, count};
+use crate::units::Bytes;
 
 /// From this mean block size on people think in bytes.
 const LARGE_BLOCK: u64 = 64 * Bytes::KIB;
@@ -64,38 +65,10 @@ pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
     format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
 }
 
-/// A number from 0 up with separated thousands, "41,200"; with a decimal if it is small.
-pub fn number(value: f64) -> String {
-    if value < 100.0 {
-        let text = format!("{value:.1}");
-        return text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text);
-    }
-    // The way Rust rounds a number without decimals.
-    count(value.round_ties_even() as u64)
-}
-
-/// "10 %", with a decimal if it is small. A positive value does not become zero.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if 0.0 < percent && percent < 0.05 => "under 0.1 %".to_owned(),
-        percent if percent.abs() < 9.95 => format!("{} %", number((percent * 10.0).round() / 10.0)),
-        percent => format!("{percent:.0} %"),
-    }
-}
-
 /// "20 % (13 to 25 %)", or one figure if all three look alike.
 pub fn within(value: String, [low, high]: [String; 2]) -> String {
     match low == high && low == value {
         true => value,
         false => format!("{value} ({low} to {high})"),
     }
-}
-
-/// A time in nanoseconds, in words: three digits.
-pub fn time(ns: f64) -> String {
-    if ns < 1.0 {
-        return Span(0).to_string();
-    }
-    let unit = 10f64.powf((ns.log10().floor() - 2.0).max(0.0));
-    Span(((ns / unit).round() * unit) as u64).to_string()
 }

@@ -159,26 +159,6 @@ pub(super) fn share(part: Span, whole: Span) -> f64 {
     part.0 as f64 / whole.0 as f64
 }
 
-/// A share in words: "2.4 %", "2 %".
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let text = match percent.abs() {
-        0.0..0.995 => format!("{percent:.2}"),
-        0.995..9.95 => format!("{percent:.1}"),
-        _ => format!("{percent:.0}."),
-    };
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// A figure that is not negative, with three digits, or all digits before its point.
-pub(super) fn figure(value: f64) -> String {
-    match value {
-        0.0..9.995 => format!("{value:.2}"),
-        9.995..99.95 => format!("{value:.1}"),
-        _ => count(value.round_ties_even() as u64),
-    }
-}
-
 /// "1 read", "2 reads".
 pub(super) fn counted(number: u64, noun: &str) -> String {
     match number {
@@ -196,18 +176,4 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
         }
     }
     unique.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_have_no_trailing_zeros() {
-        let shares = [0.0, 0.0014, 0.02, 0.024, 0.1, 1.0, 12.0, -0.5];
-        assert_eq!(
-            shares.map(percent),
-            ["0 %", "0.14 %", "2 %", "2.4 %", "10 %", "100 %", "1200 %", "-50 %"]
-        );
-    }
 }

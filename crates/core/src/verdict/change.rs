@@ -1,9 +1,10 @@
 //! Whether the target stayed the same over the window: stalls, steps, a warm-up that reaches into
 //! it, a drift. Each change is reported by one of these findings only.
 
-use super::case::{Case, counted, figure, percent};
+use super::case::{Case, counted};
 use super::level::{at, stalls, steps};
 use super::{Judgement, Severity};
+use crate::figures::{percent, significant};
 use crate::spec::{Active, Rests, Stream};
 use crate::stats::{
     Changes, EXCURSION_MAX, MSER_MIN, Noise, RANGE_MAX, ROUNDS, Slice, SteadyState, WarmUp,
@@ -177,9 +178,9 @@ impl Steadiness {
                 "IOPS{of_stream} {}, without a step: {} {} of the window, {} {}; the drift over \
                  the window is {} of the mean, and more than {} is no steady state.",
                 if self.slope < 0.0 { "fell" } else { "rose" },
-                figure(self.rounds[0]),
+                significant(self.rounds[0]),
                 Self::times(slices, 0),
-                figure(self.rounds[last]),
+                significant(self.rounds[last]),
                 Self::times(slices, last),
                 percent(self.state.excursion / self.state.mean),
                 percent(EXCURSION_MAX),
@@ -203,9 +204,9 @@ impl Steadiness {
             format!(
                 "IOPS{of_stream} over {ROUNDS} parts of the window were between {} ({}) and {} ({}): \
                  they differ by {} of their mean (at most {} is steady).",
-                figure(self.rounds[low]),
+                significant(self.rounds[low]),
                 Self::times(slices, low),
-                figure(self.rounds[high]),
+                significant(self.rounds[high]),
                 Self::times(slices, high),
                 percent(self.state.range / self.state.mean),
                 percent(RANGE_MAX),
@@ -252,10 +253,10 @@ impl Beginning {
             format!(
                 "IOPS{of_stream} were {} in the first {} s of the {} s and {} after them, and \
                  {} (MSER-5).",
-                figure(self.before),
-                figure(self.lasted),
-                figure(self.window),
-                figure(self.after),
+                significant(self.before),
+                significant(self.lasted),
+                significant(self.window),
+                significant(self.after),
                 if settled { "settled only then" } else { "had not settled even then" },
             ),
             match settled {

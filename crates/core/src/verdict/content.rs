@@ -1,9 +1,10 @@
 //! Whether the data that was written and read is ordinary: a target may skip, compress or
 //! deduplicate zeros, or one block over and over, and then measures next to nothing.
 
-use super::case::{Case, counted, percent, stream_does};
+use super::case::{Case, counted, stream_does};
 use super::{Finding, Judgement, Severity};
 use crate::facts::{Answer, Content, Reduction, Target, TargetKind};
+use crate::figures::percent;
 use crate::measure::Direction;
 use crate::spec::{Payload, Stream};
 

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, counted as counted_of, listed, percent, stream_does};
+use super::case::{Case, counted as counted_of, listed, stream_does};
 use super::{Judgement, Obstacle, Severity};
 use crate::facts::{DeviceCounters, Layer, LayerKind, Target, TargetKind};
+use crate::figures::percent;
 use crate::measure::Direction;
 use crate::spec::Stream;
 use crate::units::{Bytes, count};

@@ -1,9 +1,10 @@
 //! Whether durable writes were durable: whether flushes reached the device, and whether nothing
 //! that ensures durability was switched off.
 
-use super::case::{Case, counted, listed, percent, stream_does};
+use super::case::{Case, counted, listed, stream_does};
 use super::{Judgement, Severity};
 use crate::facts::{FileSystem, Layer, LayerKind, Target};
+use crate::figures::percent;
 use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
 

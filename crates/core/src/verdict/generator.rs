@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, counted, figure, listed, percent, share};
+use super::case::{Case, counted, listed, share};
 use super::{Judgement, Severity, machine};
 use crate::calibration::Demand;
 use crate::facts::{Counters, CpuTime};
+use crate::figures::{percent, significant};
 use crate::measure::{Flow, Histogram, StartDelay};
 use crate::plan::worker_count;
 use crate::spec::Stream;
@@ -159,9 +160,9 @@ pub(super) fn generator_ceiling(case: &Case, judgement: &mut Judgement) {
             format!(
                 "{} IOPS are {} of the {} that {} can do here with nothing behind it ({}; more than \
                  {} is near): the load generator may have set the pace, not the target.",
-                figure(iops),
+                significant(iops),
                 percent(iops / most),
-                figure(most),
+                significant(most),
                 counted(workers as u64, "worker"),
                 ceiling.target.name(),
                 percent(CEILING_SHARE_MAX),
@@ -260,10 +261,9 @@ pub(super) fn cpu_throttled(case: &Case, judgement: &mut Judgement) {
         None => judgement
             .cannot("cpu-throttled", "the cgroup does not tell how long it held the process back"),
         Some(throttled) if window > Span(0) && share(throttled, window) > THROTTLED_MAX => {
-            let limit = case
-                .host
-                .cpu_limit
-                .map_or(String::new(), |cpus| format!(", whose limit is {} CPUs", figure(cpus)));
+            let limit = case.host.cpu_limit.map_or(String::new(), |cpus| {
+                format!(", whose limit is {} CPUs", significant(cpus))
+            });
             judgement.find(
                 "cpu-throttled",
                 Severity::Suspect,

@@ -3,9 +3,10 @@
 //! contains the way to another thread and back, and a worker's CPU time does not include that
 //! thread's.
 
-use super::case::{Case, counted, percent};
+use super::case::{Case, counted};
 use super::{Judgement, Severity};
 use crate::facts::{Counters, IoWq, TargetKind};
+use crate::figures::percent;
 use crate::measure::Upkeep;
 use crate::spec::BackendKind;
 use crate::units::{Span, count};

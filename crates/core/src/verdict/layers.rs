@@ -1,9 +1,10 @@
 //! The effects of the layers below a target on the numbers: arrays that are not idle, loop devices,
 //! hidden layers, and the layout of a file on its file system.
 
-use super::case::{Case, listed, percent, stream_does};
+use super::case::{Case, listed, stream_does};
 use super::{Judgement, Severity};
 use crate::facts::{ArrayState, Layer, LayerKind, OverlayLayer, Target, TargetKind};
+use crate::figures::percent;
 use crate::measure::Direction;
 use crate::spec::Stream;
 use crate::units::{Bytes, count};

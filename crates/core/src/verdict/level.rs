@@ -1,8 +1,8 @@
 //! How changes over the window are reported: as levels and the times at which they held, never as
 //! the ends of a fitted line.
 
-use super::case::{figure, percent};
 use super::{Judgement, Severity};
+use crate::figures::{percent, significant};
 use crate::stats::{Changes, Plateau, Stall, Stalls};
 use crate::units::Span;
 
@@ -15,7 +15,7 @@ const LISTED: usize = 4;
 
 /// "3.1 s".
 pub(super) fn at(instant: Span) -> String {
-    format!("{} s", figure(instant.as_secs_f64()))
+    format!("{} s", significant(instant.as_secs_f64()))
 }
 
 /// "from 3.1 s to 12.5 s".
@@ -94,9 +94,9 @@ pub(super) fn steps(changes: &Changes, of_stream: &str, judgement: &mut Judgemen
             format!(
                 "IOPS{of_stream} were {} until {} of the window and {} from there to its end, {} \
                  less.",
-                figure(before.mean),
+                significant(before.mean),
                 at(before.end),
-                figure(after.mean),
+                significant(after.mean),
                 percent(1.0 - after.mean / before.mean)
             ),
             format!(
@@ -108,7 +108,7 @@ pub(super) fn steps(changes: &Changes, of_stream: &str, judgement: &mut Judgemen
         return true;
     }
     if changes.levels.len() > 1 {
-        level_change("IOPS", &changes.levels, figure, of_stream, judgement);
+        level_change("IOPS", &changes.levels, significant, of_stream, judgement);
         return true;
     }
     if changes.times.len() > 1 {

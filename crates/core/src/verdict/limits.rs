@@ -1,8 +1,9 @@
 //! Whether a limit that somebody has set was measured, rather than the capability of the storage.
 
-use super::case::{Case, figure, percent};
+use super::case::Case;
 use super::{Judgement, Severity};
 use crate::facts::{IoLimit, IoLimitKind, TargetKind};
+use crate::figures::{percent, significant};
 use crate::measure::{Direction, Interval, WorkerRecord};
 use crate::spec::{Loop, Rests, Stream};
 use crate::units::{Bytes, Span};
@@ -121,9 +122,9 @@ fn amount(kind: IoLimitKind, value: f64) -> String {
         IoLimitKind::ReadBandwidth | IoLimitKind::WriteBandwidth => {
             format!("{}/s", Bytes(value as u64))
         }
-        IoLimitKind::ReadIops => format!("{} reads/s", figure(value)),
-        IoLimitKind::WriteIops => format!("{} writes/s", figure(value)),
-        IoLimitKind::TargetTime | IoLimitKind::Weight => figure(value),
+        IoLimitKind::ReadIops => format!("{} reads/s", significant(value)),
+        IoLimitKind::WriteIops => format!("{} writes/s", significant(value)),
+        IoLimitKind::TargetTime | IoLimitKind::Weight => significant(value),
     }
 }
 
@@ -231,7 +232,7 @@ fn rate_limited(case: &Case, judgement: &mut Judgement) {
         format!(
             "{} {what}/s were done in each of {parts} parts of the window, within {}, and {pace}: a \
              limit sets it, not a device at work.",
-            figure(rate),
+            significant(rate),
             percent(CONSTANT_WITHIN),
         ),
         "Look for a quota of the volume, the hypervisor, the controller or the link; more queue depth \

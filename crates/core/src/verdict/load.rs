@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::case::{Case, counted, figure, is_buffered, listed, percent};
+use super::case::{Case, counted, is_buffered, listed};
 use super::{Judgement, Severity};
 use crate::facts::{Layer, Target};
+use crate::figures::{percent, significant};
 use crate::measure::{Direction, Ledger, Upkeep, WorkerRecord};
 use crate::spec::{Active, Loop, Rests, Stream};
 use crate::stats::carries;
@@ -65,8 +66,8 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
                 format!(
                     "Offered{} were {}/s and achieved {}/s ({} less); {} that were due never started.",
                     case.of_stream(stream),
-                    figure(offered / seconds),
-                    figure(completed as f64 / seconds),
+                    significant(offered / seconds),
+                    significant(completed as f64 / seconds),
                     percent(shortfall.max(0.0)),
                     counted(unstarted, "I/O"),
                 ),
@@ -123,7 +124,7 @@ pub(super) fn depth_not_reached(case: &Case, judgement: &mut Judgement) {
                 format!(
                     "{} I/Os{of_stream} were in flight on average{when}, {} below the queue depth of \
                      {queue_depth}.",
-                    figure(achieved),
+                    significant(achieved),
                     percent(1.0 - achieved / asked),
                 ),
                 format!(
@@ -189,7 +190,7 @@ pub(super) fn queue_too_deep(case: &Case, judgement: &mut Judgement) {
                 format!(
                     "{} requests were kept in flight where {whose} of {} admits {limit}: the rest \
                      waited in the kernel, and its wait counts as service time.",
-                    figure(group.requests),
+                    significant(group.requests),
                     listed(group.disks.iter().map(|disk| disk.name.as_str())),
                 ),
                 "Lower the queue depth or the block size to the device's limit.",

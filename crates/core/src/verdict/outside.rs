@@ -1,9 +1,10 @@
 //! The same I/Os as fathom and as the block layer saw them: the time that passed outside the
 //! device, and the true number in the device's queue.
 
-use super::case::{Case, counted, figure, share};
+use super::case::{Case, counted, share};
 use super::{Judgement, Severity, machine};
 use crate::facts::{DeviceCounters, LayerKind};
+use crate::figures::significant;
 use crate::measure::{Direction, Histogram};
 use crate::spec::{Loop, Stream};
 use crate::units::{Span, count};
@@ -82,7 +83,7 @@ pub(super) fn one_after_the_other(case: &Case, judgement: &mut Judgement) {
         format!(
             "Of the {asked} I/Os in flight, {} had {} on average: the others waited before it.",
             first.device.name,
-            figure(at_the_device),
+            significant(at_the_device),
         ),
         "Something before the device lets one through at a time, often the file system's lock of a \
          file: prepare the file so that nothing has to be allocated, use blocks that are multiples of \

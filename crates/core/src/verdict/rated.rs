@@ -2,8 +2,9 @@
 //! compression or a burst credit was measured. And whether they were so far below it that the
 //! rating itself may be wrong, for example in another unit.
 
-use super::case::{Case, figure, percent};
+use super::case::Case;
 use super::{Judgement, Severity};
+use crate::figures::{percent, significant};
 use crate::stats::Estimate;
 use crate::stats::{bandwidth, iops};
 use crate::units::Bytes;
@@ -22,9 +23,10 @@ const NEAR: f64 = 0.1;
 pub(super) fn rated(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     let rated = case.trial.point.rated;
-    let in_iops = |value: f64| format!("{} IOPS", figure(value));
-    let in_bytes =
-        |value: f64| format!("{}/s ({} MB/s)", Bytes(value as u64), figure((value / 1e6).round()));
+    let in_iops = |value: f64| format!("{} IOPS", significant(value));
+    let in_bytes = |value: f64| {
+        format!("{}/s ({} MB/s)", Bytes(value as u64), significant((value / 1e6).round()))
+    };
     compare(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops, judgement);
     let limit = rated.bandwidth.map(|bandwidth| bandwidth.0 as f64);
     compare(limit, bandwidth(record, None, None), &in_bytes, judgement);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, is_buffered, listed, percent, stream_does};
+use super::case::{Case, is_buffered, listed, stream_does};
 use super::device_bytes::reached;
 use super::{Judgement, Severity};
 use crate::facts::{Extents, Layer, LayerKind, Target, TargetKind};
+use crate::figures::percent;
 use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
 use crate::typed::typed_path;

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use fathom_core::Span;
 use fathom_core::calibration::{Calibration, LeftOut, NullTarget};
 use fathom_core::facts::Host;
+use fathom_core::figures::number;
 use fathom_core::spec::{Access, BackendKind};
 use fathom_engine::calibrate::{self, Step};
 use fathom_engine::{Choice, choose};
@@ -16,7 +17,7 @@ use super::{outputs, this_machine};
 use crate::cli::args::Calibrate;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
-use crate::live::{Live, grouped};
+use crate::live::Live;
 use crate::{journal, output, session};
 
 /// The number of sleeps to measure: enough for a p99.
@@ -105,7 +106,7 @@ fn measure(window: Span, choice: &Choice, host: &Host) -> Calibration {
             Ok(row) => {
                 let iops = row.ios() as f64 / row.window.as_secs_f64();
                 if let Some(live) = &mut live {
-                    live.done(&format!("{} IOPS", grouped(iops)));
+                    live.done(&format!("{} IOPS", number(iops)));
                 }
                 found.rows.push(row);
             }

@@ -7,6 +7,7 @@ use fathom_core::experiment::{
     BestPractice, Circumstances, Experiment, Peak, Search, Vary, lowest, tied,
 };
 use fathom_core::facts::{Content, Target, TargetKind};
+use fathom_core::figures::number;
 use fathom_core::plan::worker_count;
 use fathom_core::spec::{Point, Workers};
 use fathom_core::{Bytes, Rate, Span};
@@ -20,7 +21,6 @@ use crate::cli::rates::{self, Offer, Offered, Shares};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
 use crate::cli::values::{self, Backend, Depth};
 use crate::error::Error;
-use crate::live::grouped;
 use crate::resolve::{self, Machine};
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
@@ -405,7 +405,7 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
             )
         }
         Search::Load { objective, up_to, .. } => {
-            let up_to = grouped(up_to.0);
+            let up_to = number(up_to.0);
             format!("peak: the highest load at which {objective}, up to {up_to}/s")
         }
     };

@@ -79,8 +79,8 @@ pub fn offered_together(point: &Point) -> Option<String> {
     let bytes: f64 = offered.iter().map(|(_, bytes)| bytes).sum();
     Some(format!(
         "{} IOPS and {} MiB/s in the mean over the window, {} streams together",
-        figures::rate(iops),
-        figures::rate(figures::mib(bytes)),
+        figures::significant(iops),
+        figures::significant(figures::mib(bytes)),
         offered.len()
     ))
 }

@@ -1,12 +1,11 @@
 //! The curve so far, drawn in the terminal while an experiment runs: throughput along one axis, a row
 //! of bars for each combination of the others.
 
+use fathom_core::figures::number;
 use fathom_core::stats::{bandwidth, iops};
 use fathom_core::trial::{Coordinate, Role, Trial};
 use fathom_core::{Bytes, printable};
 use fathom_report::document::{Experiment, Scale};
-
-use super::grouped;
 
 /// The most rows: the latest ones are shown.
 const ROWS: usize = 8;
@@ -155,7 +154,7 @@ impl Curve {
             let label = printable(&self.columns[column].label);
             let value = match self.bytes {
                 true => super::bandwidth(value),
-                false => format!("{} IOPS", grouped(value)),
+                false => format!("{} IOPS", number(value)),
             };
             out += &format!("{name:<name_width$} {bars} {value} at {label}\n");
         }

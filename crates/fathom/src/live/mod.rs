@@ -8,11 +8,11 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use fathom_core::experiment::{Conclusion, Forecast, Planned};
+use fathom_core::figures::number;
 use fathom_core::trial::Trial;
 use fathom_core::{Bytes, Span, printable};
 use fathom_engine::Progress;
 use fathom_report::document::Experiment;
-use fathom_report::figures;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
@@ -165,14 +165,14 @@ impl Live {
         let mut text = if progress.in_window { String::new() } else { "warm-up, ".to_owned() };
         let alone = progress.iops == 0.0 && progress.trims > 0.0;
         if !alone {
-            text += &format!("{} IOPS, {}", grouped(progress.iops), bandwidth(progress.bandwidth));
+            text += &format!("{} IOPS, {}", number(progress.iops), bandwidth(progress.bandwidth));
         }
         if progress.trims > 0.0 {
             let beside = if alone { "" } else { ", " };
-            text += &format!("{beside}{} trims/s", grouped(progress.trims));
+            text += &format!("{beside}{} trims/s", number(progress.trims));
         }
         if progress.failed > 0 {
-            text += &format!(", {} failed", grouped(progress.failed as f64));
+            text += &format!(", {} failed", number(progress.failed as f64));
         }
         let left = (!self.open_ended).then(|| left + self.after);
         if self.open_ended {
@@ -249,14 +249,6 @@ impl Drop for Live {
     }
 }
 
-/// 12345.6 as "12,346", and small numbers with a decimal.
-pub fn grouped(value: f64) -> String {
-    if value < 100.0 && value.fract() != 0.0 {
-        return format!("{value:.1}");
-    }
-    figures::count(value.round() as u64)
-}
-
 /// Bytes per second for people.
 pub fn bandwidth(bytes_per_second: f64) -> String {
     format!("{}/s", Bytes(bytes_per_second.max(0.0) as u64))
@@ -285,7 +277,7 @@ mod tests {
         for (value, text) in
             [(0.0, "0"), (12.34, "12.3"), (999.6, "1,000"), (1_234_567.0, "1,234,567")]
         {
-            assert_eq!(grouped(value), text);
+            assert_eq!(number(value), text);
         }
     }
 

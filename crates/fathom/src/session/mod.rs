@@ -13,6 +13,7 @@ use fathom_core::experiment::{
     Conclusion as Concluded, Experiment, Foreseen, Planned, ReductionProbe, Step, completed,
 };
 use fathom_core::facts::{Counters, Host, Reduction, Target, TargetKind};
+use fathom_core::figures::number;
 use fathom_core::measure::{Record, Upkeep};
 use fathom_core::spec::{BackendKind, Point, Stream};
 use fathom_core::trial::Trial;
@@ -27,7 +28,7 @@ use crate::error::Error;
 use crate::hanging;
 use crate::identity;
 use crate::journal::Journal;
-use crate::live::{Live, bandwidth, grouped};
+use crate::live::{Live, bandwidth};
 use crate::room;
 use crate::signals;
 use crate::trace::{TraceFile, TrialTrace};
@@ -525,15 +526,15 @@ fn in_a_few_words(trial: &Trial) -> String {
     let trims = record.upkeep(Upkeep::Trim, |_, _| true).ios();
     let mut text = match trial.point.streams.iter().all(Stream::trims_alone) {
         true => String::new(),
-        false => format!("{} IOPS, {}", grouped(rate(total.ios())), bandwidth(rate(total.bytes.0))),
+        false => format!("{} IOPS, {}", number(rate(total.ios())), bandwidth(rate(total.bytes.0))),
     };
     if trims > 0 {
         let beside = if text.is_empty() { "" } else { ", " };
-        text += &format!("{beside}{} trims/s", grouped(rate(trims)));
+        text += &format!("{beside}{} trims/s", number(rate(trims)));
     }
     match record.errors() {
         0 => {}
-        errors => text += &format!(", {} failed", grouped(errors as f64)),
+        errors => text += &format!(", {} failed", number(errors as f64)),
     }
     let streams = &trial.point.streams;
     if let [stream] = streams.as_slice()

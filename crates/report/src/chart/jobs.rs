@@ -176,9 +176,9 @@ fn dots(
 /// All facts about a job in one direction, line by line.
 fn about(job: &Job, flow: &JobFlow) -> String {
     let mut lines = Vec::from([format!("{}, {}s", job.name, flow.direction_name())]);
-    lines.extend(flow.iops.map(|iops| format!("{} IOPS", figures::rate(iops))));
+    lines.extend(flow.iops.map(|iops| format!("{} IOPS", figures::significant(iops))));
     let mib = flow.bandwidth_bytes.map(figures::mib);
-    lines.extend(mib.map(|mib| format!("{} MiB/s", figures::rate(mib))));
+    lines.extend(mib.map(|mib| format!("{} MiB/s", figures::significant(mib))));
     for quantile in QUANTILES {
         let time = flow.service_time.at(quantile);
         lines.extend(time.map(|ns| format!("{quantile} {}", figures::time(ns))));

@@ -123,8 +123,8 @@ fn about(found: &MapFound, cell: &MapCell) -> String {
     let read = found.read_rates.get(cell.read as usize).copied().unwrap_or(f64::NAN);
     let write = found.write_bandwidths.get(cell.write as usize).copied().unwrap_or(f64::NAN);
     let mut lines = Vec::from([
-        format!("reads {} IOPS", figures::rate(read)),
-        format!("writes {} MiB/s", figures::rate(figures::mib(write))),
+        format!("reads {} IOPS", figures::significant(read)),
+        format!("writes {} MiB/s", figures::significant(figures::mib(write))),
     ]);
     for (quantile, estimate) in found.quantiles.iter().zip(&cell.response_time_ns) {
         let text = match estimate {

@@ -67,7 +67,7 @@ pub fn answer(found: &PeakFound, probe: &Probe) -> String {
 fn about(found: &PeakFound, probe: &Probe) -> String {
     let mut lines = Vec::from([format!("{} {}", found.axis, value(probe.value))]);
     let half = |estimate: &Estimate| figures::plus_minus(Some(estimate));
-    let throughput = figures::rate(read(found, probe.throughput.value));
+    let throughput = figures::significant(read(found, probe.throughput.value));
     lines.push(format!("{throughput} {} {}", unit(found), half(&probe.throughput)));
     if let Some(time) = &probe.response_time_ns {
         lines.push(format!("{} {} {}", quantile(found), figures::time(time.value), half(time)));

@@ -130,7 +130,7 @@ fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
             axis: "I/Os per second".to_owned(),
             log: false,
             of: Box::new(|spot| spot.summary.iops),
-            text: figures::rate,
+            text: figures::significant,
         });
     }
     if results.is_about_bytes() {
@@ -144,7 +144,7 @@ fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
             axis: "MiB/s".to_owned(),
             log: false,
             of: Box::new(move |spot| spot.summary.bandwidth.map(mib)),
-            text: figures::rate,
+            text: figures::significant,
         });
     }
     for (nth, quantile) in QUANTILES.iter().enumerate().take(2) {
@@ -169,7 +169,7 @@ pub fn about(spot: &Spot<'_>) -> String {
     let mut lines = Vec::from([spot.name()]);
     let rate = |estimate: Option<Estimate>, unit: &str, value: fn(f64) -> f64| {
         let estimate = estimate?;
-        let text = figures::rate(value(estimate.value));
+        let text = figures::significant(value(estimate.value));
         Some(format!("{text} {unit} {}", plus_minus(Some(&estimate))))
     };
     lines.extend(rate(spot.summary.iops, "IOPS", |value| value));

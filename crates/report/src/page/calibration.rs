@@ -103,7 +103,7 @@ fn cells(row: &CalibrationRow) -> [String; 5] {
     [
         row.queue_depth.to_string(),
         figures::or_unknown(per_io(row).map(figures::time)),
-        figures::or_unknown(iops.map(figures::rate)),
+        figures::or_unknown(iops.map(figures::significant)),
         at(0.5),
         at(0.99),
     ]

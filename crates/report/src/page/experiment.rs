@@ -113,8 +113,8 @@ impl Cells {
 
     fn text(self, spot: &Spot<'_>) -> Option<String> {
         Some(match self {
-            Self::Iops => figures::rate(spot.summary.iops?.value),
-            Self::Bandwidth => figures::rate(figures::mib(spot.summary.bandwidth?.value)),
+            Self::Iops => figures::significant(spot.summary.iops?.value),
+            Self::Bandwidth => figures::significant(figures::mib(spot.summary.bandwidth?.value)),
             Self::Mean => figures::time(spot.mean_and_max?.0),
             Self::Max => figures::time(spot.mean_and_max?.1 as f64),
         })
@@ -261,7 +261,7 @@ fn peak(found: &PeakFound) -> Vec<Block> {
     let mut table = Table::new("", heads);
     for probe in &found.probes {
         let tone = if found.choice == Some(probe.value) { Tone::Strong } else { Tone::Plain };
-        let throughput = figures::rate(chart::peak::read(found, probe.throughput.value));
+        let throughput = figures::significant(chart::peak::read(found, probe.throughput.value));
         let time = probe.response_time_ns.as_ref();
         table.toned(
             tone,
@@ -395,8 +395,8 @@ fn job_row(job: &Job, flow: &JobFlow, level: Level) -> Vec<Entry> {
     let mut row = Vec::from([
         Entry::words(job_name(job, level)),
         Entry::words(flow.direction_name()),
-        Entry::figure(or_unknown(flow.iops.map(figures::rate))),
-        Entry::figure(or_unknown(mib.map(figures::rate))),
+        Entry::figure(or_unknown(flow.iops.map(figures::significant))),
+        Entry::figure(or_unknown(mib.map(figures::significant))),
     ]);
     let times = chart::jobs::QUANTILES.map(|at| flow.service_time.at(at).map(figures::time));
     row.extend(times.map(|time| Entry::figure(or_unknown(time))));

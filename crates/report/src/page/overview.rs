@@ -76,8 +76,8 @@ pub fn figures_of(summary: &Summary) -> Vec<Entry> {
         half: plus_minus(estimate.as_ref()),
     };
     let mut entries = Vec::from([
-        entry(&summary.iops, &figures::rate),
-        entry(&summary.bandwidth, &|bytes| figures::rate(figures::mib(bytes))),
+        entry(&summary.iops, &figures::significant),
+        entry(&summary.bandwidth, &|bytes| figures::significant(figures::mib(bytes))),
     ]);
     entries.extend(summary.quantiles.iter().map(|one| entry(one, &figures::time)));
     entries

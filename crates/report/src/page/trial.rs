@@ -235,7 +235,7 @@ fn deviation(trial: &Trial) -> String {
     match figures::iops_deviation(trial, None).filter(|_| trial.total(None).ios() > 0) {
         Some(deviation) => format!(
             "; IOPS vary by {} over intervals of {}",
-            figures::rate(deviation),
+            figures::significant(deviation),
             trial.point.interval
         ),
         None => String::new(),
@@ -256,8 +256,8 @@ fn label(document: &Document, trial: &Trial, key: Key) -> String {
 
 fn flow_row(trial: &Trial, name: &str, flow: &Flow, half: String) -> [Entry; 7] {
     let rate = |amount| figures::per_second(amount, trial.window());
-    let bandwidth = rate(flow.bytes.0).map(|bytes| figures::rate(figures::mib(bytes)));
-    let iops = or_unknown(rate(flow.ios()).map(figures::rate));
+    let bandwidth = rate(flow.bytes.0).map(|bytes| figures::significant(figures::mib(bytes)));
+    let iops = or_unknown(rate(flow.ios()).map(figures::significant));
     let times = &flow.service_time;
     [
         Entry::words(name),
@@ -416,10 +416,10 @@ fn offered(part: TrialPart<'_>) -> Option<Fact> {
         figures::per_second(trial.flow(None, |worker, _| open(worker)).ios(), trial.window());
     let workers = trial.workers.iter().filter(|worker| open(worker));
     let unstarted: u64 = workers.map(|worker| worker.ledger.unstarted).sum();
-    let mut text = format!("{}{} IOPS offered", whose(part), figures::rate(offered));
+    let mut text = format!("{}{} IOPS offered", whose(part), figures::significant(offered));
     if let Some(achieved) = achieved {
         let share = figures::percent(achieved / offered);
-        text += &format!(", {} achieved ({share})", figures::rate(achieved));
+        text += &format!(", {} achieved ({share})", figures::significant(achieved));
     }
     text += &format!(", {} never started", figures::count(unstarted));
     Some(Fact::new("load", text))

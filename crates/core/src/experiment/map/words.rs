@@ -1,8 +1,9 @@
 //! The conclusions of a latency map in words: the load that the target carries, and how fast its
 //! reads stay.
 
-use crate::experiment::throughput::{bandwidth_in_words, percent};
+use crate::experiment::throughput::bandwidth_in_words;
 use crate::experiment::{CellKind, MapCell, MapFound, Validation};
+use crate::figures::percent;
 
 /// "850 MB/s", as people type it.
 pub fn bandwidth(bytes_per_second: f64) -> String {

@@ -244,7 +244,7 @@ impl Peak {
             Search::Saturation { vary: Vary::QueueDepth, .. } => format!("queue depth {value}"),
             Search::Saturation { vary: Vary::Workers, .. } if value == 1.0 => "1 worker".to_owned(),
             Search::Saturation { vary: Vary::Workers, .. } => format!("{value} workers"),
-            Search::Load { .. } => format!("{} IOPS offered", super::throughput::number(value)),
+            Search::Load { .. } => format!("{} IOPS offered", crate::figures::number(value)),
         }
     }
 

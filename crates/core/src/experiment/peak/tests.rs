@@ -328,9 +328,9 @@ fn a_queue_saturates_at_its_servers() {
     assert_eq!(
         conclusion.sentences,
         [
-            "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
-            "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %. Its response time: p50 10 ms, \
-             p99 10 ms.",
+            "Queue depth 8 saturates this target (99.9 % of the best, 800 IOPS; more does not help).",
+            "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %. Its response time: p50 10.0 ms, \
+             p99 10.0 ms.",
         ]
     );
 }
@@ -348,7 +348,7 @@ fn what_the_official_run_does_not_keep_up_is_said() {
         conclusion.sentences[1],
         "The official run of 5 min at queue depth 1: 100 IOPS ± 0 %, 88 % less than its probes: for \
          that long the target does not keep it up, or something else used it meanwhile. Its response \
-         time: p50 10 ms, p99 10 ms."
+         time: p50 10.0 ms, p99 10.0 ms."
     );
 }
 
@@ -391,7 +391,7 @@ fn a_probe_that_was_held_up_is_probed_again_and_named() {
     let (depths, sentences) = held_up(1);
     assert_eq!(depths.iter().filter(|depth| **depth == 64).count(), 3, "{depths:?}");
     let expected = [
-        "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
+        "Queue depth 8 saturates this target (99.9 % of the best, 800 IOPS; more does not help).",
         "At queue depth 64 1 of 3 probes gave 13 % of what the others gave, and is left out: something \
          else used the target then, or held it up.",
     ];

@@ -4,7 +4,7 @@ use super::highest::Highest;
 use super::knee::Knee;
 use super::{Objective, Peak, Search, Shown, State, Vary};
 use crate::experiment::Probe;
-use crate::experiment::throughput::{number, percent, time};
+use crate::figures::{number, percent, time};
 use crate::spec::Point;
 use crate::stats::Estimate;
 use crate::units::{Quantile, Span};

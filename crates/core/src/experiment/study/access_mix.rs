@@ -4,7 +4,7 @@
 use super::drives::{Drives, Result, any_shares, best, ends, label, points, shares};
 use crate::experiment::sweep::Sweep;
 use crate::experiment::sweep::words::{listed, loss};
-use crate::experiment::throughput::percent;
+use crate::figures::percent;
 use crate::measure::Direction;
 use crate::stats::{Comparison, Ratio};
 

@@ -7,7 +7,7 @@ use super::drives::{
 use crate::experiment::Candidate;
 use crate::experiment::sweep::Sweep;
 use crate::experiment::sweep::words::{listed, loss};
-use crate::experiment::throughput::percent;
+use crate::figures::percent;
 use crate::measure::Direction;
 use crate::stats::{Comparison, Ratio};
 

@@ -2,7 +2,7 @@
 
 use super::steady::{Lack, change, gradual, scatter};
 use super::{ScriptResult, Sustain, Until, Watch};
-use crate::experiment::throughput::{number, percent, time};
+use crate::figures::{number, percent, time};
 use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
 

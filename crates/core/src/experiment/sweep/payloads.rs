@@ -7,8 +7,8 @@
 
 use super::{Sweep, TrialThroughput, curves};
 use crate::experiment::Axis;
-use crate::experiment::throughput::percent;
 use crate::facts::{Answer, MUCH};
+use crate::figures::percent;
 use crate::spec::{Payload, Point, Stream};
 use crate::stats::{self, Ratio};
 use crate::trial::{Coordinate, Trial};

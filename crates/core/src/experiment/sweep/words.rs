@@ -5,7 +5,8 @@
 use super::curves::{self, Curve, Saturation};
 use super::{PassOrder, Sweep, payloads};
 use crate::experiment::Axis;
-use crate::experiment::throughput::{Throughput, percent, within};
+use crate::experiment::throughput::{Throughput, within};
+use crate::figures::percent;
 use crate::stats::{self, Comparison, Estimate, Level, Ratio, UNREPEATED};
 use crate::trial::Coordinate;
 

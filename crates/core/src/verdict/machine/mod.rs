@@ -2,9 +2,10 @@
 //! was stopped, a machine that was. A worker sees completions late while it does not run, and the
 //! delay looks like the target's time.
 
-use super::case::{Case, counted, percent, share};
+use super::case::{Case, counted, share};
 use super::{Judgement, Severity};
 use crate::facts::{Pause, PauseKind, Pauses, Rank};
+use crate::figures::percent;
 use crate::measure::{CpuWait, WorkerRecord};
 use crate::spec::{IoPriority, Stream};
 use crate::units::{Bytes, Span, count};

@@ -81,8 +81,8 @@ impl Watched {
     /// A value with its unit if the title does not say it: "4,200", "812 MiB/s", "1.20 ms".
     pub fn text(self, value: f64) -> String {
         match self {
-            Self::Iops => figures::rate(value),
-            Self::Bandwidth => format!("{} MiB/s", figures::rate(figures::mib(value))),
+            Self::Iops => figures::significant(value),
+            Self::Bandwidth => format!("{} MiB/s", figures::significant(figures::mib(value))),
             Self::Time => figures::time(value),
         }
     }
@@ -271,10 +271,14 @@ fn about_trial(trial: &Trial) -> String {
     let summary = figures::summary(trial, None, &QUANTILES);
     let mut lines = Vec::from([trial.point.name.clone()]);
     lines.extend(summary.iops.map(|estimate| {
-        format!("{} IOPS {}", figures::rate(estimate.value), figures::plus_minus(Some(&estimate)))
+        format!(
+            "{} IOPS {}",
+            figures::significant(estimate.value),
+            figures::plus_minus(Some(&estimate))
+        )
     }));
     lines.extend(summary.bandwidth.map(|estimate| {
-        let mib = figures::rate(figures::mib(estimate.value));
+        let mib = figures::significant(figures::mib(estimate.value));
         format!("{mib} MiB/s {}", figures::plus_minus(Some(&estimate)))
     }));
     for (quantile, estimate) in QUANTILES.iter().zip(&summary.quantiles) {
