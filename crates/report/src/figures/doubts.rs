@@ -1,0 +1,91 @@
+//! The doubts of all trials, each of them once.
+
+use crate::document::{Finding, Trial};
+
+/// A finding of one or several trials.
+#[derive(Clone, Debug)]
+pub struct Doubt<'a> {
+    /// In the words of the first of them.
+    pub finding: &'a Finding,
+    /// Its trials, in words before the evidence; empty if there is only one trial.
+    pub whose: String,
+}
+
+/// The codes of the checks that this machine could not make and another one could, without
+/// repetition.
+pub fn missing_checks<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Vec<&'t str> {
+    let missing = |trial: &'t Trial| trial.unchecked.iter().filter(|one| one.missing);
+    let mut codes: Vec<&str> =
+        trials.into_iter().flat_map(missing).map(|one| one.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// ", 4 checks not made": the checks that a verdict of sound leaves open because this machine could
+/// not make them; empty if there are none. One check that is missing in several trials counts once.
+pub fn left_open<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> String {
+    match missing_checks(trials).len() {
+        0 => String::new(),
+        1 => ", 1 check not made".to_owned(),
+        n => format!(", {n} checks not made"),
+    }
+}
+
+/// Every finding once, with the trials that have it; the gravest first. A finding with a different
+/// severity in some trials is reported separately for each severity: void is not the same as
+/// suspect.
+pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
+    let mut groups: Vec<Vec<(usize, &'t Finding)>> = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        for one in &trial.findings {
+            let same = |other: &Finding| (&other.code, other.severity) == (&one.code, one.severity);
+            match groups.iter_mut().find(|group| same(group[0].1)) {
+                Some(group) => group.push((place + 1, one)),
+                None => groups.push(Vec::from([(place + 1, one)])),
+            }
+        }
+    }
+    let one = trial_word(trials);
+    let doubt = |group: Vec<(usize, &'t Finding)>| {
+        let &(step, finding) = group.first()?;
+        let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
+        let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
+        steps.dedup();
+        let whose = match (whose(one, &steps, trials.len()), alike) {
+            (whose, _) if whose.is_empty() => whose,
+            (whose, true) => format!("{whose}: "),
+            (whose, false) => format!("{whose}; in {one} {step}: "),
+        };
+        Some(Doubt { finding, whose })
+    };
+    let mut doubts: Vec<Doubt<'_>> = groups.into_iter().filter_map(doubt).collect();
+    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.finding.severity));
+    doubts
+}
+
+/// The name of one of several trials: an experiment's trials have their places, the steps of others
+/// follow each other.
+pub fn trial_word(trials: &[Trial]) -> &'static str {
+    let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
+    if placed { "trial" } else { "step" }
+}
+
+/// More steps than this are not named one by one.
+const NAMED: usize = 8;
+
+/// "step 2", "steps 1, 3 and 4", "trials 1, 2, 3, 5, 6, 7, 8 and 60 more", "every step".
+fn whose(one: &str, steps: &[usize], all: usize) -> String {
+    let names: Vec<String> = steps.iter().map(usize::to_string).collect();
+    match names.as_slice() {
+        _ if all == 1 => String::new(),
+        _ if steps.len() == all => format!("every {one}"),
+        [only] => format!("{one} {only}"),
+        [first @ .., _] if NAMED < names.len() => {
+            let first = &first[..NAMED - 1];
+            format!("{one}s {} and {} more", first.join(", "), names.len() - first.len())
+        }
+        [rest @ .., last] => format!("{one}s {} and {last}", rest.join(", ")),
+        [] => String::new(),
+    }
+}
