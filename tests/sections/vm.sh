@@ -103,7 +103,7 @@ else
     check "$run: measured without failures" test "$(trial 'ios > 100 and failures == 0')" = true
   done
   look_at read-polled
-  check "the document says that it was polled" test "$(trial '.point.streams[0].access.polled')" = true
+  check "the document says that it was polled" test "$(trial '.point.streams[0].access.ring.polled')" = true
   check "the report says that commands passed by the block layer" says 'NVMe commands past'
   look_at write
   check "every write by command reached the device, and no other" \
