@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use fathom_report::csv;
-use fathom_report::document::{self, Document, FORMAT_VERSION, Line};
+use fathom_report::document::{self, Document, FORMAT_VERSION, Flow, Line, Trial};
 use fathom_report::page::Level;
 use fathom_report::terminal::{self, Style};
 
@@ -97,5 +97,27 @@ fn a_load_that_cannot_be_is_refused_whatever_the_version() {
     ] {
         let said = refusal(text, what, by);
         assert!(said.contains(why), "{by}: {said}");
+    }
+}
+
+#[test]
+fn what_is_added_up_is_refused_beyond_every_limit() {
+    type Spoil = fn(&mut Trial);
+    let spoil: [Spoil; 4] = [
+        |trial| trial.counters.as_mut().unwrap().cpus[0].user_ns = u64::MAX,
+        |trial| trial.counters.as_mut().unwrap().process_kernel_ns = u64::MAX,
+        |trial| trial.workers[0].cpu_wait_ns = Some(u64::MAX),
+        |trial| {
+            for worker in &mut trial.workers {
+                let bytes = (1 << 62) - 1;
+                worker.cells[0].flush = Some(Flow { bytes, ..Flow::default() });
+            }
+        },
+    ];
+    for spoil in spoil {
+        let mut document = read(&file("open.jsonl"));
+        spoil(&mut document.trials[0]);
+        let said = document::read(write(&document).as_bytes()).unwrap_err().to_string();
+        assert!(said.contains("a number is beyond every limit"), "{said}");
     }
 }

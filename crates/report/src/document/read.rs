@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Conclusion, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point, Target, Trial,
-    Worker,
+    Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point, Target,
+    Trial, Worker,
 };
 
 /// Why a file cannot be read as a result.
@@ -384,12 +384,25 @@ fn check_trial(trial: &Trial, header: &Header) -> Result<(), String> {
             series.1 += u128::from(flow.response_time.count());
         }
     }
-    let flows = trial.workers.iter().flat_map(|w| &w.cells).flat_map(|c| [&c.read, &c.write]);
+    check_cpu_times(trial)?;
+    let cells = trial.workers.iter().flat_map(|worker| &worker.cells);
+    let flows = cells.flat_map(|c| [&c.read, &c.write].into_iter().chain(&c.flush).chain(&c.trim));
     let sum = flows.fold((0u128, 0u128), |(bytes, ios), flow| {
         (bytes + u128::from(flow.bytes), ios + u128::from(flow.ios))
     });
     let fits = |(bytes, ios)| bytes < u128::from(LIMIT) && ios < u128::from(LIMIT);
     check(fits(sum) && fits(series) && trial.series.len() < 1 << 20, too_large)
+}
+
+/// What CPUs did and what workers waited for them is added up.
+fn check_cpu_times(trial: &Trial) -> Result<(), String> {
+    let spent = |cpu: &Cpu| [cpu.user_ns, cpu.kernel_ns, cpu.idle_ns, cpu.steal_ns];
+    let counters = trial.counters.as_ref();
+    let cpus = counters.into_iter().flat_map(|counters| &counters.cpus).flat_map(spent);
+    let process = counters.map(|all| [all.process_user_ns, all.process_kernel_ns]);
+    let waits = trial.workers.iter().filter_map(|worker| worker.cpu_wait_ns);
+    let all = cpus.chain(process.into_iter().flatten()).chain(waits);
+    check(u64::try_from(all.map(u128::from).sum::<u128>()).is_ok(), too_large)
 }
 
 /// Each bucket has a time and both counts.
