@@ -1,6 +1,7 @@
 //! What the I/Os of a stream are like: all alike, or different from region to region or by chance.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -186,17 +187,19 @@ impl Stream {
 /// The sizes of one direction, and how often they occur among I/Os of these kinds.
 fn sizes(kinds: &[(&Kind, f64)], direction: Direction) -> Vec<(Bytes, f64)> {
     let mut sizes: Vec<(Bytes, f64)> = Vec::new();
+    // A file may have any number of them.
+    let mut places = BTreeMap::new();
     for (kind, weight) in kinds {
         let share = match direction {
             Direction::Read => kind.read_share,
             Direction::Write => 1.0 - kind.read_share,
         };
         for one in kind.block_sizes.of(direction) {
-            let own = weight * share * one.share;
-            match sizes.iter_mut().find(|(size, _)| *size == one.size) {
-                Some((_, sum)) => *sum += own,
-                None => sizes.push((one.size, own)),
+            let place = *places.entry(one.size).or_insert(sizes.len());
+            if place == sizes.len() {
+                sizes.push((one.size, 0.0));
             }
+            sizes[place].1 += weight * share * one.share;
         }
     }
     sizes.retain(|(_, share)| *share > 0.0);

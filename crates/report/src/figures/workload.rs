@@ -3,7 +3,7 @@
 use fathom_core::Span;
 use fathom_core::figures::{percent, significant};
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Arrivals, Ios, Loop, Payload, Turns, Workers, hex};
+use fathom_core::spec::{Arrivals, Ios, Kind, Loop, Payload, Turns, Workers, hex};
 
 use super::short_rate;
 use crate::document::{BackendKind, IoPriority, Stream, Trial};
@@ -64,7 +64,8 @@ pub fn counted_workers(number: u64) -> String {
 
 /// The work of a stream, in one sentence without its pace.
 pub fn load(stream: &Stream) -> String {
-    let mut each: Vec<String> = stream.each_kind().iter().map(shape).collect();
+    let kinds = stream.ios.kinds().into_iter();
+    let mut each: Vec<String> = kinds.map(|kind| shape(stream, kind)).collect();
     match &stream.ios {
         Ios::Alike(_) | Ios::ByRegion(_) => each.dedup(),
         Ios::Drawn(parts) => {
@@ -89,15 +90,15 @@ pub fn load(stream: &Stream) -> String {
     }
 }
 
-/// The pattern, the directions and the sizes of its I/Os.
-fn shape(stream: &Stream) -> String {
-    let align = stream.align().map(|align| format!(", aligned to {align}"));
+/// The pattern, the directions and the sizes of its I/Os of a kind.
+fn shape(stream: &Stream, kind: &Kind) -> String {
+    let align = kind.align.map(|align| format!(", aligned to {align}"));
     let zones = if stream.zones { ", in a zone for each worker" } else { "" };
     format!(
         "{} {} of {}{}{zones}",
-        stream.pattern(),
-        if stream.trims_alone() { "trims".to_owned() } else { mix(stream.read_share()) },
-        stream.block_sizes(),
+        kind.pattern,
+        if stream.trims_alone() { "trims".to_owned() } else { mix(kind.read_share) },
+        kind.block_sizes,
         align.unwrap_or_default()
     )
 }
