@@ -162,6 +162,7 @@ fn what_cannot_go_on_is_refused_with_the_reason() {
         ("queue-depth=1,2,4", "queue-depth=1,2,8", "axes.0.labels.2 was \"4\", and is \"8\""),
         (size.as_str(), "\"size_bytes\":4096", "another target now: its size was 4096 bytes"),
         ("\"identities\":[\"\"]", "\"identities\":[\"inode 1\"]", "its identity was inode 1, and"),
+        ("\"identities\":[\"\"]", "\"identities\":[]", "what makes each target itself"),
         ("\"measurement_version\":1", "\"measurement_version\":0", "measures in another way"),
         ("\"format_version\":2", "\"format_version\":1", "began it in format version 1, and"),
         ("\"--repeats=2\"", "\"--repaets=2\"", "does not understand its command line"),

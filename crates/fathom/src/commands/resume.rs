@@ -236,6 +236,11 @@ fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) ->
         return Err(refuse(problem, RUN_AGAIN));
     }
     let identities = &document.header.identities;
+    if identities.len() != then.len() {
+        // Whoever made the file could have left them out to have another target taken for its own.
+        let problem = "it does not tell what makes each target itself".to_owned();
+        return Err(refuse(problem, RUN_AGAIN));
+    }
     for (place, (old, target)) in then.iter().zip(&prepared.targets).enumerate() {
         let name = &old.name;
         let differs = |what: &str, old: &str, new: &str| {
