@@ -418,8 +418,11 @@ fn offered(part: TrialPart<'_>) -> Option<Fact> {
     let unstarted: u64 = workers.map(|worker| worker.ledger.unstarted).sum();
     let mut text = format!("{}{} IOPS offered", whose(part), figures::significant(offered));
     if let Some(achieved) = achieved {
-        let share = figures::percent(achieved / offered);
-        text += &format!(", {} achieved ({share})", figures::significant(achieved));
+        text += &format!(", {} achieved", figures::significant(achieved));
+        let share = achieved / offered;
+        if share.is_finite() {
+            text += &format!(" ({})", figures::percent(share));
+        }
     }
     text += &format!(", {} never started", figures::count(unstarted));
     Some(Fact::new("load", text))
