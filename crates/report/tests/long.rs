@@ -206,11 +206,11 @@ fn a_row_that_contradicts_itself_is_refused() {
             other => panic!("{place}: {:?}", other.map(|_| ())),
         }
     }
-    // As many as fit into no memory, in few bytes.
-    let mut endless = document;
-    let trial = &mut endless.trials[0];
-    trial.intervals.truncate(1);
-    trial.intervals[0] =
-        document::IntervalRow { count: 1 << 40, length_ns: 1, ..document::IntervalRow::default() };
-    assert!(document::read(&file(&endless)).is_err());
+    // As many as fit into no memory, and more than a row has, in few bytes.
+    for count in [1 << 40, 4097] {
+        let mut endless = document.clone();
+        let row = document::IntervalRow { count, length_ns: 1, ..document::IntervalRow::default() };
+        endless.trials[0].intervals = Vec::from([row]);
+        assert!(document::read(&file(&endless)).is_err(), "{count}");
+    }
 }

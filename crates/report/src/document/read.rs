@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::rows::ROW_MAX;
 use super::{
     Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point, Target,
     Trial, Worker,
@@ -425,7 +426,8 @@ fn check_rows(trial: &Trial, stream: &impl Fn(u32) -> Result<(), String>) -> Res
         stream(row.stream)?;
         let ends =
             row.length_ns.checked_mul(row.count).and_then(|all| all.checked_add(row.start_ns));
-        check(row.count > 0 && ends.is_some(), too_large)?;
+        let few = (1..=ROW_MAX as u64).contains(&row.count);
+        check(few && ends.is_some(), too_large)?;
         let flows = || row.read.iter().chain(&row.write);
         let fits = |length: usize| length == 0 || length as u64 == row.count;
         let short = fits(row.failed.len()) && fits(row.lag_ns.len());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most intervals of a row: as many as make a row of some hundred kilobytes, so that rows can
 /// be written one by one.
-const ROW_MAX: usize = 4096;
+pub(super) const ROW_MAX: usize = 4096;
 
 /// Intervals of one stream that are equally long and follow each other without a gap, in plain
 /// numbers: interval k starts at `start_ns` + k x `length_ns`.
