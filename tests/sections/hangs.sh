@@ -14,37 +14,45 @@ process=
 # How many attempts wait beside each other: each has a shell, a folder and a server of its own.
 BESIDE=24
 attempts=0
-declare -A logs=()
+pids=() logs=()
 
-# Makes an attempt beside others. What it prints comes at the end.
+# Makes an attempt beside others. What it prints comes at the end. Its status is in a file, because bash
+# forgets the status of a child when a later one gets the same number.
 beside() { # COMMAND...
   attempts=$((attempts + 1))
   SIZE=$((SIZE + 1048576))
   while [[ $(jobs -rp | wc -l) -ge $BESIDE ]]; do sleep 0.1; done
   local log=$FATHOM_BED/attempt-$attempts.log
-  (
-    undo=()
-    trap undo_all EXIT
-    trap 'exit 143' TERM INT HUP
-    mkdir "$FATHOM_BED/attempt-$attempts"
-    cd "$FATHOM_BED/attempt-$attempts"
-    out=$FATHOM_BED/attempt-$attempts.out
-    hanging=$FATHOM_BED/attempt-$attempts.hangs
-    result=$FATHOM_BED/attempt-$attempts.jsonl
-    "$@"
-  ) >"$log" 2>&1 &
-  logs[$!]=$log
+  {
+    # Where its status is asked for, an attempt would go on after an error.
+    set +e
+    attempt "$@" >"$log" 2>&1
+    echo $? >"$log.status"
+  } &
+  pids+=($!) logs+=("$log")
 }
+attempt() ( # COMMAND...
+  set -e
+  undo=()
+  trap undo_all EXIT
+  trap 'exit 143' TERM INT HUP
+  mkdir "$FATHOM_BED/attempt-$attempts"
+  cd "$FATHOM_BED/attempt-$attempts"
+  out=$FATHOM_BED/attempt-$attempts.out
+  hanging=$FATHOM_BED/attempt-$attempts.hangs
+  result=$FATHOM_BED/attempt-$attempts.jsonl
+  "$@"
+)
 # Waits for all of them.
 end_attempts() {
-  local pid status
-  for pid in "${!logs[@]}"; do
-    status=0
-    wait "$pid" || status=$?
-    cat "${logs[$pid]}"
-    [[ $status -eq 0 ]] || fail "an attempt of this section" "its shell ended with $status, see ${logs[$pid]}"
+  local pid log status
+  for pid in "${pids[@]}"; do wait "$pid" || true; done
+  for log in "${logs[@]}"; do
+    cat "$log"
+    status=$(cat "$log.status" || echo unknown)
+    [[ $status = 0 ]] || fail "an attempt of this section" "its shell ended with $status, see $log"
   done
-  logs=()
+  pids=() logs=()
 }
 # Whether the target is a loop device over the file that hangs, instead of that file.
 on_loop=0
