@@ -13,11 +13,11 @@ in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
   local status script=$1 drives=$2
   shift 2
-  # Each fathom in it has a minute, so that a guest may take longer only by itself. One in one run of
+  # Each fathom in it has a minute or three, so that a guest may take longer only by itself. One in one run of
   # many did not come to its end, nobody knows why, and did when it was booted again.
   for _ in 1 2; do
     status=0
-    "$vm/boot.sh" run -t 200 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" ||
+    "$vm/boot.sh" run -t 240 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" ||
       status=$?
     [[ $status -ge 124 ]] || return 0
     echo "the guest of $script.sh did not come to its end: status $status"
