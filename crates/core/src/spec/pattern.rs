@@ -183,8 +183,9 @@ impl Pattern {
     }
 }
 
-/// A share for people: "30 %", "0.05 %".
-fn percent(share: f64) -> String {
+/// A share that was set: "30 %", "0.0125 %". It has every digit that was typed, unlike a share that was
+/// measured (`figures::percent`), so that two settings never look alike.
+fn as_typed(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
@@ -212,7 +213,7 @@ impl fmt::Display for Pattern {
             Self::Random(distribution) => return distribution.fmt(f),
             Self::Shuffled => ("non-repeating random".to_owned(), [None, None, None]),
             Self::Mixed { random_share, distribution } => {
-                let share = format!("{} {distribution}", percent(*random_share));
+                let share = format!("{} {distribution}", as_typed(*random_share));
                 ("mixed".to_owned(), [Some(share), None, None])
             }
         };
@@ -235,10 +236,11 @@ impl fmt::Display for Distribution {
             Self::Zipf { theta, order: by } => write!(f, "{}zipf {theta}", order(by)),
             Self::Pareto { h, order: by } => write!(f, "{}pareto {h}", order(by)),
             Self::Normal { deviation, center } => {
-                write!(f, "normal ({} around {})", percent(*deviation), percent(*center))
+                write!(f, "normal ({} around {})", as_typed(*deviation), as_typed(*center))
             }
             Self::Hot(ranges) => {
-                let range = |one: &HotRange| format!("{} in {}", percent(one.io_share), one.extent);
+                let range =
+                    |one: &HotRange| format!("{} in {}", as_typed(one.io_share), one.extent);
                 let ranges: Vec<String> = ranges.iter().map(range).collect();
                 write!(f, "hot ({})", ranges.join(", "))
             }
@@ -249,7 +251,7 @@ impl fmt::Display for Distribution {
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Share(share) => f.write_str(&percent(*share)),
+            Self::Share(share) => f.write_str(&as_typed(*share)),
             Self::Size(size) => size.fmt(f),
         }
     }
