@@ -174,6 +174,11 @@ check "resume shows where what it writes to lies" says "OVERWRITES $FATHOM_BED/m
 head -n 2 sweep.jsonl | sed 's/"mine"/"theirs"/; s/--axis/--html=report.html","--axis/' >crafted.jsonl
 refused "resume of a file that names another target" 'another target' theirs resume crafted.jsonl
 check "and it writes no report where that says" test ! -e report.html
+printf 'root:hush:19000\n' >secret
+head -n 2 sweep.jsonl | sed 's/"sweep","mine"/"sweep","--workload","secret","mine"/' >crafted.jsonl
+refused "resume of a file that names a secret as its workload" 'crafted.jsonl: the workload.*no longer valid' mine \
+  resume crafted.jsonl --overwrite
+check "and not a word of the secret is shown" test "$(grep -c hush "$out")" = 0
 disk named 16M
 head -n 2 sweep.jsonl | sed "s|\"--overwrite\"|\"--destroy\",\"$loop\"|; s|\"mine\"|\"$loop\"|" >device.jsonl
 refused "resume of a file with a device and its name in --destroy" 'another target' named resume device.jsonl

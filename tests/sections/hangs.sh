@@ -226,6 +226,21 @@ beside ends write-prepare " 3 5 130 " 2 hang-kept-at=1 -- prepare @/new --size 1
 beside ends write-prepare-alone " 3 " 0 hang-kept-at=1 -- prepare @/new --size 1m
 beside ends fsync-prepare-alone " 3 " 0 hang-fsync=1 -- prepare @/new --size 1m
 beside ends write-quick-alone " 3 " 0 hang-kept-at=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
+# Longer than its patience, a process that is stopped waits for nothing.
+stopped_prepare() {
+  local folder=$FATHOM_BED/hangs-stopped-prepare status=0
+  serve_faults "$folder" "size=$SIZE" delay-us=1000000 2>"$hanging"
+  "$fathom" prepare "$folder/data" --overwrite --size 8m >"$out" 2>&1 &
+  process=$!
+  sleep 2
+  check "prepare that is stopped: it was under way" kill -STOP "$process"
+  sleep 66
+  kill -CONT "$process"
+  wait "$process" || status=$?
+  sed 's/^/  /' "$out"
+  check "prepare that is stopped: it goes on to its end" test "$status" -eq 0
+}
+beside stopped_prepare
 for time in 1 3 6; do
   beside ends "stat-run-$time" " 0 3 4 " 0 "hang-stat=$time" -- run @/data "${brief[@]}" --out r.jsonl
   beside ends "stat-quick-$time" " 0 3 4 130 " 2 "hang-stat=$time" -- quick @ --size 8m "${brief[@]}" --out r.jsonl

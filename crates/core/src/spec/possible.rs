@@ -9,6 +9,9 @@ use crate::units::{Bytes, Rate};
 /// The largest weight: the sum of many such is still a number.
 const HEAVIEST: f64 = 1e300;
 
+/// The highest rate per second: sums and products of such are still numbers.
+const FASTEST: f64 = 1e18;
+
 impl Point {
     /// Says what of it cannot be.
     ///
@@ -42,7 +45,7 @@ fn is_weight(weight: f64) -> bool {
 }
 
 fn is_a_rate(rate: Rate) -> bool {
-    rate.0 > 0.0 && rate.0.is_finite()
+    rate.0 > 0.0 && rate.0 <= FASTEST
 }
 
 fn possible(stream: &Stream) -> Result<(), String> {
@@ -120,12 +123,14 @@ fn possible_pacing(pacing: &Pacing) -> Result<(), String> {
         Some(_) | None => true,
     };
     holds(limit, "it is done before it begins")?;
-    if let Loop::Open {
-        load: OfferedLoad::Steady(rate) | OfferedLoad::Bursts { rate, .. }, ..
-    } = pacing.pace
-    {
-        holds(is_a_rate(rate), "the load that it offers is none")?;
-    }
+    let offered = match &pacing.pace {
+        Loop::Open {
+            load: OfferedLoad::Steady(rate) | OfferedLoad::Bursts { rate, .. }, ..
+        } => is_a_rate(*rate),
+        Loop::Open { load: OfferedLoad::Course(course), .. } => course.highest().0 <= FASTEST,
+        Loop::Closed { .. } => true,
+    };
+    holds(offered, "the load that it offers is none")?;
     let bursts = !matches!(pacing.rests(), Rests::Bursts { ios: 0, .. });
     holds(bursts, "a burst of it has no I/O")
 }
@@ -133,7 +138,7 @@ fn possible_pacing(pacing: &Pacing) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Part;
+    use crate::spec::{Arrivals, Course, Part, Stage};
     use crate::units::Span;
 
     fn point() -> Point {
@@ -146,7 +151,7 @@ mod tests {
     fn what_could_make_a_report_fail_is_refused() {
         assert_eq!(point().possible(), Ok(()));
         type Spoil = fn(&mut Stream);
-        let spoil: [(Spoil, &str); 18] = [
+        let spoil: [(Spoil, &str); 20] = [
             (|stream| stream.regions.clear(), "no region"),
             (|stream| stream.regions[1].offset = Bytes(u64::MAX), "too large"),
             (|stream| stream.regions[0].length = Bytes(0), "empty"),
@@ -169,8 +174,22 @@ mod tests {
             (|stream| stream.workers = Workers::Total(0), "worker"),
             (|stream| stream.pacing = Pacing::closed(0), "queue depth"),
             (
-                |stream| stream.pacing = Pacing::open(Rate(0.0), crate::spec::Arrivals::Uniform, 1),
+                |stream| stream.pacing = Pacing::open(Rate(0.0), Arrivals::Uniform, 1),
                 "load that it offers",
+            ),
+            (|stream| stream.pacing = Pacing::open(Rate(1e308), Arrivals::Uniform, 1), "offers"),
+            (
+                |stream| {
+                    let stage = Stage::steady(Rate(1e308), Span::from_secs(1));
+                    let load = OfferedLoad::Course(Course::new(Vec::from([stage])));
+                    stream.pacing = Pacing::of(Loop::Open {
+                        load,
+                        arrivals: Arrivals::Uniform,
+                        queue_depth_max: 1,
+                        realtime: false,
+                    });
+                },
+                "offers",
             ),
             (|stream| stream.pacing.limit = Some(Limit::Passes(0)), "done before"),
         ];

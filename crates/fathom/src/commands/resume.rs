@@ -87,6 +87,12 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     if recorded.has_outputs && args.written.paths().next().is_none() {
         output::note(&format!("no report is written where its command line says: `{again}` does"));
     }
+    if let Some(trace) = &recorded.results.trace {
+        output::note(&format!(
+            "the trials from here on are in no trace: {} has those before",
+            trace.display()
+        ));
+    }
     known_again(&prepared, &consent)?;
     let refuse_trial = |number: usize, problem: String| match journal::saved_from(&path) {
         Some(before) if number == 1 => refuse(
@@ -218,13 +224,21 @@ fn settle(
     let results = std::mem::take(results);
     let has_outputs = results.written.paths().next().is_some();
     let prepared = match args.command {
-        Command::Sweep(args) => sweep::prepare(&args, header.seed)?,
-        Command::Study(args) => study::prepare(&args, header.seed)?.0,
-        Command::Map(args) => map::prepare(&args, header.seed)?,
-        Command::Peak(args) => peak::prepare(&args, header.seed)?,
-        Command::Sustain(args) => sustain::prepare(&args, header.seed)?,
+        Command::Sweep(args) => sweep::prepare(&args, header.seed),
+        Command::Study(args) => study::prepare(&args, header.seed).map(|prepared| prepared.0),
+        Command::Map(args) => map::prepare(&args, header.seed),
+        Command::Peak(args) => peak::prepare(&args, header.seed),
+        Command::Sustain(args) => sustain::prepare(&args, header.seed),
         _ => return Err(none()),
     };
+    let prepared = prepared.map_err(|error| match error {
+        // The result may be anybody's and name any file, of which this would show a line.
+        Error::Workload(_) => refuse(
+            "the workload that its command line names is no longer valid".to_owned(),
+            "make that file what it was: `fathom plan` shows what is wrong with it",
+        ),
+        other => other,
+    })?;
     Ok((prepared, Recorded { consent, results, has_outputs }))
 }
 
@@ -249,7 +263,7 @@ fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) ->
             Err(refuse(problem, "bring back the one that was measured, or run it again"))
         };
         if old.kind != target.kind {
-            return differs("kind", &format!("{:?}", old.kind), &format!("{:?}", target.kind));
+            return differs("kind", old.kind.name(), target.kind.name());
         }
         if old.size != target.size {
             let [old, new] = [old.size, target.size].map(|size| format!("{} bytes", size.0));

@@ -287,7 +287,7 @@ fn read_header(line: &[u8], complete: bool) -> Result<Header, ReadError> {
         }
         Err(_) => return Err(ReadError::NotAResult),
     };
-    if start.line != "header" || start.format != FORMAT {
+    if start.line != "header" || start.format != FORMAT || start.format_version == 0 {
         return Err(ReadError::NotAResult);
     }
     if start.format_version > FORMAT_VERSION {
