@@ -103,7 +103,7 @@ for test in iops throughput latency demand-intensity; do
   check "sustain --test $test on a file: comes to its end" status_is 0 4
   # Rounds that scatter beside a load are neither steady nor shown to be anything else.
   check "sustain --test $test on a file: and to a conclusion" \
-    concludes "^(Steady|Not steady|Whether it is steady cannot be told)"
+    concludes "^(Steady|Not steady|Whether it is steady is unknown)"
   check "sustain --test $test on a file: has written everything twice before" test "$(jq -s \
     '[.[] | select(.line == "trial" and .place.role == "preparation") | .workers[].cells[].write.bytes] | add' \
     "$result")" = $((32 << 20))

@@ -37,7 +37,9 @@ pub fn meaning(errno: i32) -> Meaning {
         11 => ("EAGAIN", "the kernel had no resources for the I/O now", RETRY),
         12 => ("ENOMEM", "the kernel had no memory for the I/O", RETRY),
         13 => ("EACCES", "access is denied", RIGHTS),
-        16 => ("EBUSY", "somebody else uses the device", "End the other use of the device first."),
+        16 => {
+            ("EBUSY", "another program uses the device", "End the other use of the device first.")
+        }
         19 => ("ENODEV", "the device is gone", BACK),
         22 => ("EINVAL", "offset, length or memory are not aligned as the target needs", ALIGN),
         27 => ("EFBIG", "the offset is beyond what the file may grow to", FREE_SPACE),

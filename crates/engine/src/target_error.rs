@@ -325,7 +325,7 @@ impl TargetError {
                 "attach or insert what it should hold",
             ),
             Self::Changed { what, .. } => told(
-                format!("it is not what it was a moment ago ({what})"),
+                format!("it has changed since it was checked ({what})"),
                 "see who replaces or resizes it, and start again",
             ),
             _ => unreachable!("only called for the errors above"),

@@ -186,7 +186,7 @@ fn every_backend_moves_blocks_of_several_sizes_in_their_shares() {
         let (reads, writes) =
             (record.total(Some(Direction::Read)), record.total(Some(Direction::Write)));
         assert_eq!(writes.bytes.0, writes.ios() * 2 * BLOCK);
-        // A read has 1 block, or with a chance of a quarter 4: 1.75 in the mean, and 1.3 is the
+        // A read has 1 block, or with a chance of a quarter 4: 1.75 on average, and 1.3 is the
         // standard deviation of one. Five of them for the mean of all.
         let blocks = reads.bytes.0 as f64 / BLOCK as f64;
         let n = reads.ios() as f64;

@@ -70,7 +70,7 @@ impl Foreign {
         let is_empty = || file.metadata().is_ok_and(|now| now.len() == 0);
         let says_so = || !matches!((&file).read(&mut [0]), Ok(0)) && is_empty();
         if !is_pipe && now.len() == 0 && patiently(path, Role::Input, says_so) {
-            return Err("it tells no length, and only files and pipes are read".to_owned());
+            return Err("it reports no length, and only files and pipes can be read".to_owned());
         }
         let left = if is_pipe { most.0 } else { now.len() };
         let path = path.to_owned();
@@ -159,7 +159,7 @@ mod tests {
             assert!(why.starts_with("it is a "), "{why}");
         }
         let why = Foreign::open(Path::new("/proc/self/maps"), Bytes(9)).unwrap_err();
-        assert!(why.starts_with("it tells no length"), "{why}");
+        assert!(why.starts_with("it reports no length"), "{why}");
         assert!(Foreign::open(Path::new("/nowhere"), Bytes(9)).unwrap_err().contains("No such"));
     }
 

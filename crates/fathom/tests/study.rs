@@ -75,7 +75,7 @@ fn write_concurrency_comes_to_the_published_conclusion() {
             "1m blocks: 2 writers saturate",
             "12.8MB blocks: 2 writers saturate",
             "than the 762.94 MiB/s (800 MB/s) that the target is rated at",
-            "in the mean of 9 pairs of trials at block-size 12.8MB: the target, or something on",
+            "on average over 9 pairs of trials at block-size 12.8MB: the target, or something on",
             "Zeros are written 1.",
         ],
     );
@@ -106,7 +106,7 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
             "Blocks of 12.8MB reach the most: 8",
             " MB/s); 1m 9",
             ", 256k 7",
-            "Whether the target compresses cannot be told: only random data was written.",
+            "Whether the target compresses is unknown: only random data was written.",
         ],
     );
     // As many lines as trials, in their order, and each names the workers.

@@ -15,6 +15,8 @@ use crate::terminal::{self, Style};
 pub fn document(document: &Document, level: Level) -> String {
     let page = Page::of(document, level);
     let mut out = format!("# {}\n", escape(&page.title));
+    let answer = page.answer.iter();
+    answer.for_each(|one| paragraph(&mut out, &format!("**{}**", escape(&one.text))));
     blocks(&mut out, &page.about, 1);
     page.outcome.iter().for_each(|one| outcome(&mut out, one));
     blocks(&mut out, &page.blocks, 1);

@@ -167,7 +167,7 @@ fn a_stall_of_a_second_in_hours_shows_in_the_chart() {
     };
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    // Of 40 I/Os a second one stream's 20 are missing; in the mean of a point nothing shows.
+    // Of 40 I/Os a second one stream's 20 are missing; on average over a point nothing shows.
     assert!(least(&line("rates-1", "total")) > 39.0);
     assert_eq!(least(&line("rates-1", "lowest interval")), 20.0);
     assert_eq!(most(&line("rates-1", "highest interval")), 42.0);

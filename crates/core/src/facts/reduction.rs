@@ -216,7 +216,7 @@ impl Reduction {
             Answer::Yes if deeds.is_empty() => "saves on zeros".to_owned(),
             Answer::Yes => deeds.join(" and "),
             Answer::No => "saves on none of them".to_owned(),
-            Answer::Unknown => "cannot be told to save on any of them".to_owned(),
+            Answer::Unknown => "not known to save on any of them".to_owned(),
         }
     }
 
@@ -263,9 +263,7 @@ impl Reduction {
                 let by = saving.in_words(was);
                 match answer {
                     Answer::Yes => Some(format!("It {deed}: {data} {by}.")),
-                    Answer::Unknown => {
-                        Some(format!("Whether it {deed} cannot be told: {data} {by}."))
-                    }
+                    Answer::Unknown => Some(format!("Whether it {deed} is unknown: {data} {by}.")),
                     Answer::No => None,
                 }
             })
@@ -328,7 +326,7 @@ mod tests {
             (reduction(VAGUE, VAGUE, [MORE, VAGUE]), "saves on zeros", Answer::Yes),
             (
                 reduction(ALIKE, VAGUE, [ALIKE, VAGUE]),
-                "cannot be told to save on any of them",
+                "not known to save on any of them",
                 Answer::Unknown,
             ),
         ] {
@@ -377,7 +375,7 @@ mod tests {
         let told = reduction(MORE, VAGUE, [MORE, MORE]).sentences();
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].starts_with("It compresses: ") && told[0].contains("1.99 times as fast"));
-        assert!(told[1].starts_with("Whether it deduplicates cannot be told: "), "{told:?}");
+        assert!(told[1].starts_with("Whether it deduplicates is unknown: "), "{told:?}");
         assert!(told[2].starts_with("It saves on zeros: they were written "), "{told:?}");
     }
 }

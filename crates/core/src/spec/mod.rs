@@ -174,7 +174,7 @@ impl Stream {
         };
         let pace = match self.pacing.offered_load(window) {
             None => format!("queue depth {}{rests}", self.pacing.queue_depth()),
-            Some(load) if self.pacing.course().is_some() => format!("offered {load} in the mean"),
+            Some(load) if self.pacing.course().is_some() => format!("offered {load} on average"),
             Some(load) => format!("offered {load}{rests}"),
         };
         format!("{}, {pace}", self.load_in_words())
@@ -335,7 +335,7 @@ impl BlockSizes {
         self.all().max().expect("there is at least one size")
     }
 
-    /// Bytes that an I/O moves in the mean, when so many of them are reads.
+    /// Bytes that an I/O moves on average, when so many of them are reads.
     pub fn mean(&self, read_share: f64) -> f64 {
         let mean = |sizes: &[SizeShare]| -> f64 {
             sizes.iter().map(|one| one.size.0 as f64 * one.share).sum()

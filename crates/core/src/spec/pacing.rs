@@ -165,7 +165,7 @@ impl Pacing {
         })
     }
 
-    /// I/Os per second that should start, in the mean from one time of the window to another, times
+    /// I/Os per second that should start, on average from one time of the window to another, times
     /// without load included; none in a closed loop.
     pub fn offered_rate(&self, from: Span, to: Span) -> Option<Rate> {
         match (to - from).as_secs_f64() {

@@ -16,7 +16,7 @@ pub enum Rests {
     None,
     /// Each slot rests between a completion and its next start, as a user thinks.
     Think {
-        /// For how long, or in the mean.
+        /// For how long, or on average.
         #[serde(rename = "time_ns")]
         time: Span,
         /// Whether each rest is drawn from the exponential distribution.
@@ -50,7 +50,7 @@ impl fmt::Display for Rests {
             Self::None => f.write_str("no rests"),
             Self::Think { time, exponential: false } => write!(f, "think time {time}"),
             Self::Think { time, exponential: true } => {
-                write!(f, "exponential think time of {time} in the mean")
+                write!(f, "exponential think time, {time} on average")
             }
             Self::Bursts { ios, rest, from } => {
                 write!(f, "bursts of {ios} I/Os by each worker with rests of {rest}")?;

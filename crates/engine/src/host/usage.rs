@@ -125,7 +125,7 @@ pub(crate) fn of_file(system: &System, path: &Path, file: Option<&Metadata>) -> 
         let fits = this.as_ref()?.may_be_shown(&mounts, &one);
         fits.then(|| InUse::Unknown {
             device: name.to_string(),
-            why: format!("{holder} shows a file of just this size, and which one cannot be told"),
+            why: format!("{holder} shows a file of just this size, and which one is unknown"),
         })
     });
     let what = "is mounted without a loop device";

@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_course_does_not_drift_in_a_day_of_ramps() {
-        // Up and down every hour: 86,400 I/Os per second in the mean.
+        // Up and down every hour: 86,400 I/Os per second on average.
         let hours = [(1800, 0.0, 172_800.0), (1800, 172_800.0, 0.0)];
         let day = course(&hours.repeat(24));
         let mut uniform = UniformArrivals::new(Stages::new(&day), 0.0);

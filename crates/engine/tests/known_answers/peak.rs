@@ -162,7 +162,7 @@ fn on_devices_with_the_published_curves_the_answer_is_within_an_octave() {
     let within: u64 = found.iter().map(|one| one.0).sum();
     let most = found.iter().map(|one| one.1).max().unwrap();
     let probes: usize = found.iter().map(|one| one.2).sum();
-    println!("{lines}\n{within} of {all}, {:.1} probes in the mean", probes as f64 / all as f64);
+    println!("{lines}\n{within} of {all}, {:.1} probes on average", probes as f64 / all as f64);
     assert!(within as f64 >= 0.97 * all as f64, "{within} of {all}\n{lines}");
     assert!(most <= PROBES_MAX && PROBES_MAX <= 15, "{most} probes");
 }

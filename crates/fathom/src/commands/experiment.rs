@@ -16,7 +16,7 @@ use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
 use super::place::Place;
 use super::probe::Probing;
-use super::{preview, rehearsal, report};
+use super::{preview, rehearsal};
 use crate::cli::options::{Consent, Results, StartArgs};
 use crate::error::{Error, exit};
 use crate::journal::Journal;
@@ -316,11 +316,13 @@ fn finish(
     let consent = &prepared.grounds[0].spec.consent;
     match outcome {
         Ok(outcome) => {
-            let shown = outputs.finish(&mut journal, &report::render);
-            if outcome.signal.is_some() && journal.is_saved() {
-                resumable(&journal, consent, outputs)?;
-            }
-            shown.map(|()| measure::exit_code(&outcome))
+            outputs.finish(&mut journal, |journal| {
+                match outcome.signal.is_some() && journal.is_saved() {
+                    true => resumable(journal, consent, outputs),
+                    false => Ok(()),
+                }
+            })?;
+            Ok(measure::exit_code(&outcome))
         }
         Err(error) => {
             if journal.holds_results() && journal.is_saved() {

@@ -5,7 +5,6 @@ use fathom_core::{Bytes, typed_path};
 use fathom_report::document::{Conclusion, Ended, Header, Line};
 
 use super::outputs::Outputs;
-use super::report;
 use crate::cli::args::Import;
 use crate::cli::options::Results;
 use crate::error::{Error, exit};
@@ -52,8 +51,9 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
     let last = Line::Conclusion(last).to_json();
     journal.append_result(&|out| out.write_all(last.as_bytes()));
-    outputs.finish(&mut journal, &report::render)?;
-    let path = typed_path(&journal.path().display().to_string());
-    output::say(&format!("draw    `fathom report {path} --html FILE`, --svg, --png, --csv"))?;
+    outputs.finish(&mut journal, |journal| {
+        let path = typed_path(&journal.path().display().to_string());
+        output::say(&format!("draw    `fathom report {path} --html FILE`, --svg, --png, --csv"))
+    })?;
     Ok(exit::MEASURED)
 }

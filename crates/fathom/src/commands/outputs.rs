@@ -111,7 +111,8 @@ impl Outputs {
         self.written.in_words()
     }
 
-    /// Shows and writes the result. Each output gets it, even if another one fails.
+    /// Shows and writes the result. Each output gets it, even if another one fails. The answer comes
+    /// last of all, behind what else there is to say.
     ///
     /// # Errors
     ///
@@ -119,11 +120,16 @@ impl Outputs {
     pub fn finish(
         &self,
         journal: &mut Journal,
-        render: &dyn Fn(&Document) -> String,
+        also: impl FnOnce(&Journal) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let document = read_result::document(journal)?;
-        let shown = output::say_text(render(&document).trim_end_matches('\n'));
-        self.write(journal, &document).and(shown)
+        let level = Level::usual(&document);
+        let text = terminal::document(&document, level, &style());
+        let shown = output::say_text(text.trim_end_matches('\n'));
+        let written = self.write(journal, &document);
+        let said = also(journal);
+        let answered = output::say("").and_then(|()| say_answer(&document, &style()));
+        written.and(shown).and(said).and(answered)
     }
 
     /// Reports the path of the result file, and writes the requested reports beside it.
@@ -141,6 +147,15 @@ impl Outputs {
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
         journal.outcome().and(said).and(reports).and(trace)
     }
+}
+
+/// Says the answer.
+///
+/// # Errors
+///
+/// When stdout does not take it.
+pub fn say_answer(document: &Document, style: &terminal::Style) -> Result<(), Error> {
+    output::say_text(terminal::answer(document, style).trim_end_matches('\n'))
 }
 
 /// Says where the figures from before a failure are, or removes a file without a result.

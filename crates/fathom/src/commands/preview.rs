@@ -78,7 +78,7 @@ pub fn offered_together(point: &Point) -> Option<String> {
     let iops = offered.iter().map(|(iops, _)| iops).sum();
     let bytes: f64 = offered.iter().map(|(_, bytes)| bytes).sum();
     Some(format!(
-        "{} IOPS and {} MiB/s in the mean over the window, {} streams together",
+        "{} IOPS and {} MiB/s on average over the window, {} streams together",
         figures::significant(iops),
         figures::significant(figures::mib(bytes)),
         offered.len()

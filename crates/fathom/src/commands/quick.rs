@@ -169,6 +169,20 @@ fn measure(
     measure::measure(work, journal, live)
 }
 
+/// Says which steps were left out, and what would allow them.
+fn say_left_out(portrait: &Portrait) -> Result<(), Error> {
+    if portrait.left_out == 0 {
+        return Ok(());
+    }
+    let name = &portrait.spec.targets[0].name;
+    output::say("")?;
+    output::say(&format!(
+        "The {} steps that write were left out, because {name} was there before: --overwrite allows \
+         them, and what it holds is lost.",
+        portrait.left_out
+    ))
+}
+
 fn conclude(
     outcome: Result<Outcome, Error>,
     outputs: &Outputs,
@@ -177,16 +191,7 @@ fn conclude(
 ) -> Result<u8, Error> {
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&mut journal, &super::report::render)?;
-            if portrait.left_out > 0 {
-                let name = &portrait.spec.targets[0].name;
-                output::say("")?;
-                output::say(&format!(
-                    "The {} steps that write were left out, because {name} was there before: \
-                     --overwrite allows them, and what it holds is lost.",
-                    portrait.left_out
-                ))?;
-            }
+            outputs.finish(&mut journal, |_| say_left_out(portrait))?;
             Ok(measure::exit_code(&outcome))
         }
         Err(error) => {

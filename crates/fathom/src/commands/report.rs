@@ -53,6 +53,8 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         }
         let text = terminal::document(&document, level, &style);
         output::say_text(text.trim_end_matches('\n'))?;
+        output::say("")?;
+        outputs::say_answer(&document, &style)?;
     }
     Ok(exit::MEASURED)
 }
@@ -178,11 +180,6 @@ fn subtitle(document: &Document) -> String {
         }
         (None, None) => format!("{name} of {on}, {day}, fathom {}", header.fathom_version),
     }
-}
-
-/// The terminal report that the command which wrote the document shows.
-pub fn render(document: &Document) -> String {
-    terminal::document(document, Level::usual(document), &outputs::style())
 }
 
 #[cfg(test)]

@@ -263,7 +263,7 @@ const RUN: &[Row] = &[
         // 30 s of what is held are measured too.
         course.as_deref() == Some("1000/s for 10 s, to 3000/s over 10 s, 3000/s")
             && (point(s).window, offered(s)) == (Span::from_secs(50), 2400.0)
-            && point(s).name == "random read 4 KiB, offered 2400/s in the mean"
+            && point(s).name == "random read 4 KiB, offered 2400/s on average"
     }),
     ("rate", &["f", "--rate", "1k for 1.05s", "--interval", "300ms"], |s| {
         (point(s).window, point(s).interval) == (Span::from_ms(1200), Span::from_ms(300))

@@ -54,7 +54,7 @@ pub fn value(number: f64) -> String {
 pub fn answer(found: &PeakFound, probe: &Probe) -> String {
     let is = match probe.value {
         value if found.choice == Some(value) => "the answer",
-        value if found.equals.contains(&value) => "cannot be told from it",
+        value if found.equals.contains(&value) => "not distinguishable from it",
         _ => "",
     };
     match (is, probe.meets) {
@@ -100,7 +100,7 @@ fn families(found: &PeakFound, dots: &[(f64, Dot)]) -> Vec<Series> {
     [
         series("probed", Paint::Nth(0), curve, of(&|_| true)),
         series(
-            "cannot be told from the answer",
+            "not distinguishable from the answer",
             Paint::Nth(1),
             Form::Dots(Shape::Square),
             plain(of(&equal)),

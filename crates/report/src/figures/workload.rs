@@ -31,7 +31,7 @@ pub fn pacing(stream: &Stream, window: Span) -> String {
                 Arrivals::Poisson => "Poisson",
             };
             let course = match stream.pacing.course() {
-                Some(course) => format!(" in the mean ({course})"),
+                Some(course) => format!(" on average ({course})"),
                 None => String::new(),
             };
             format!(
@@ -43,7 +43,7 @@ pub fn pacing(stream: &Stream, window: Span) -> String {
     }
 }
 
-/// I/Os per second that an open loop offers in a window of this length, in the mean; 0 in a closed one.
+/// I/Os per second that an open loop offers in a window of this length, on average; 0 in a closed one.
 fn offered(stream: &Stream, window: Span) -> f64 {
     stream.pacing.offered_load(window).map_or(0.0, |load| load.0)
 }

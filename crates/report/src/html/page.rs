@@ -17,6 +17,9 @@ const MANY: usize = 11;
 pub fn body(page: &Page) -> String {
     let mut out = String::new();
     put!(out, "<header>\n<p class=\"brand\">fathom</p>\n<h1>{}</h1>\n", escape(&page.title));
+    if let Some(one) = &page.answer {
+        put!(out, "<p class=\"answer{}\">{}</p>\n", tone_class(one.tone), escape(&one.text));
+    }
     blocks(&mut out, &page.about, 1);
     out.push_str("</header>\n");
     page.outcome.iter().for_each(|one| outcome(&mut out, one));
@@ -37,6 +40,16 @@ fn outcome(out: &mut String, outcome: &Outcome) {
     remarks(out, &outcome.remarks);
     outcome.unchecked.iter().for_each(|one| sentence(out, one));
     out.push_str("</section>\n");
+}
+
+/// The class of an answer's tone, with a space before it.
+fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => " is-sound",
+        Tone::Doubtful => " is-suspect",
+        Tone::Bad => " is-void",
+        Tone::Plain | Tone::Strong | Tone::Quiet => "",
+    }
 }
 
 fn blocks(out: &mut String, blocks: &[Block], depth: usize) {

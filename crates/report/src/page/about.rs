@@ -105,7 +105,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
             ("Suspect", format!("{trials}; the numbers may not mean what they seem to."))
         }
         Some(Verdict::Void) => {
-            ("Void", format!("{trials}; numbers do not measure what was asked."))
+            ("Void", format!("{trials}; the numbers are not what was asked for."))
         }
     };
     // A doubt invites to read on; if there is none, only this does.

@@ -24,7 +24,13 @@ pub fn calibration(found: &Calibration) -> Page {
     }
     blocks.push(Block::section("what follows", Vec::from([Block::List(sentences(found))])));
     let title = "What the load generator itself can do here".to_owned();
-    Page { title, about: Vec::from([Block::Facts(about(found))]), outcome: None, blocks }
+    Page {
+        title,
+        answer: None,
+        about: Vec::from([Block::Facts(about(found))]),
+        outcome: None,
+        blocks,
+    }
 }
 
 fn about(found: &Calibration) -> Vec<Fact> {

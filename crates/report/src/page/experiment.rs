@@ -146,7 +146,7 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     }
     if results.spots.iter().any(|spot| spot.trials.len() > 1) {
         blocks.push(Block::quiet(
-            "Repeats of a point are told together: rates over all their windows, percentiles of all \
+            "Repeats of a point are shown together: rates over all their windows, percentiles of all \
              their I/Os; void trials are left out where there are others.",
         ));
     }

@@ -58,7 +58,7 @@ fn drift_in_words(drift: f64) -> String {
     }
     let word = if drift < 0.0 { "shorter" } else { "longer" };
     format!(
-        "Cells that were measured again at the end took {} {word} than before, in the mean.",
+        "Cells that were measured again at the end took {} {word} than before, on average.",
         figures::percent(drift.abs())
     )
 }

@@ -3,6 +3,7 @@
 //! same words and the same digits.
 
 mod about;
+mod answer;
 mod calibration;
 mod experiment;
 mod maps;
@@ -10,6 +11,7 @@ mod overview;
 mod target;
 mod trial;
 
+pub use answer::answer;
 pub use calibration::calibration;
 pub use overview::draws_trials;
 pub use target::target;
@@ -50,6 +52,8 @@ impl Level {
 pub struct Page {
     /// Its title.
     pub title: String,
+    /// The answer in one sentence; none on a page about something else than a result.
+    pub answer: Option<Sentence>,
     /// The measurement, and the source of the file.
     pub about: Vec<Block>,
     /// The verdict. Empty if nothing was measured.
@@ -73,6 +77,7 @@ impl Page {
         }
         Self {
             title: about::title(document),
+            answer: Some(answer(document)),
             about: about::about(document, level),
             outcome: Some(about::outcome(document, level)),
             blocks,

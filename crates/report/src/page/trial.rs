@@ -577,7 +577,7 @@ fn errors(document: &Document, trial: &Trial) -> Option<Block> {
     let gave_up = trial.workers.iter().filter(|worker| worker.gave_up).count();
     if gave_up > 0 {
         let who = figures::counted_workers(gave_up as u64);
-        let text = format!("{who} gave up, because one I/O after the other failed");
+        let text = format!("{who} gave up after a long series of failed I/Os");
         blocks.push(Block::Text(Sentence { tone: Tone::Bad, text }));
     }
     let heading = format!("{} I/Os failed; the first of them", figures::count(count));

@@ -11,7 +11,7 @@ pub use heat::so_far as map_so_far;
 use crate::chart::{Chart, Plot};
 use crate::document::{Finding, Severity, Verdict};
 use crate::page::{
-    Block, Drawing, Fact, Level, Outcome, Page, Remark, Section, Sentence, Spark, Tone,
+    self, Block, Drawing, Fact, Level, Outcome, Page, Remark, Section, Sentence, Spark, Tone,
 };
 use text::{paint, push_line, width, wrap};
 
@@ -33,6 +33,13 @@ impl Default for Style {
 /// A document at a level.
 pub fn document(document: &crate::document::Document, level: Level, style: &Style) -> String {
     page(&Page::of(document, level), style)
+}
+
+/// The answer of a document, which is said last of all.
+pub fn answer(document: &crate::document::Document, style: &Style) -> String {
+    let mut out = String::new();
+    sentence(&mut out, &page::answer(document), style);
+    out
 }
 
 /// A page.

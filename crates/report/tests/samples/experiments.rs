@@ -270,7 +270,7 @@ pub fn peak() -> Document {
         best,
     });
     let sentences = ["Queue depth 8 saturates this target (99 % of the best); 12, 16 and 64 \
-                      cannot be told from it, and only make the response time longer."];
+                      cannot be distinguished from it, and only make the response time longer."];
     Document {
         header,
         trials,

@@ -26,8 +26,8 @@ pub fn doubts(search: &CellSearch, surfaces: &[super::Surface], cells: &[MapCell
     for (place, surface) in surfaces.iter().enumerate() {
         if let Some(error) = search.misses(place) {
             doubts.push(format!(
-                "The cells that were filled in are off by {:.0} % at {} in the median of those that \
-                 were checked, where {:.0} % are allowed: measure with --exhaustive.",
+                "The cells that were filled in are off by {:.0} % at {} (median of those that were \
+                 checked), and {:.0} % are allowed: measure with --exhaustive.",
                 error.exp_m1() * 100.0,
                 surface.quantile,
                 surface.tolerance * 100.0,
@@ -39,7 +39,7 @@ pub fn doubts(search: &CellSearch, surfaces: &[super::Surface], cells: &[MapCell
         doubts.push(format!(
             "Reads become faster under more load at {falling} of {pairs} neighboring cells: \
              something other than this load decides about their response times, and what lies \
-             between measured cells cannot be told. Look for other load on the target and for power \
+             between measured cells is unknown. Look for other load on the target and for power \
              saving, or measure with --exhaustive."
         ));
     }

@@ -37,7 +37,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     let probe = peak.probe(choice);
     let shown = peak.throughput.in_words(probe.throughput.value);
     if best.value <= 0.0 {
-        return Vec::from(["Nothing was moved at any setting.".to_owned()]);
+        return Vec::from(["No setting moved any data.".to_owned()]);
     }
     let Some(answer) = knee.answer() else { return Vec::new() };
     let others: Vec<f64> = found.equals.iter().copied().filter(|v| *v != choice).collect();
@@ -75,7 +75,7 @@ fn rising(peak: &Peak, up_to: u32, shown: &str, others: &[f64]) -> String {
             "Nothing up to {highest} saturates {targets}: it gives {shown}, and more may gain. {remedy}"
         ),
         _ => format!(
-            "Whether {highest} saturates {targets} cannot be told: it gives {shown}, and more may gain. \
+            "Whether {highest} saturates {targets} is unknown: it gives {shown}, and more may gain. \
              {remedy}"
         ),
     }

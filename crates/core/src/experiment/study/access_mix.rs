@@ -24,6 +24,13 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
         return Vec::new();
     };
     let mut sentences = Vec::new();
+    // The first sentence is the answer.
+    if 1 < drives.len() {
+        for direction in Direction::BOTH {
+            let ranks = mixes.labels.iter().filter_map(|mix| ranks(sweep, drives, direction, mix));
+            sentences.extend(ranks);
+        }
+    }
     for direction in Direction::BOTH {
         let costs = drives.iter().filter_map(|one| costs(sweep, one, (direction, &mixes.labels)));
         sentences.extend(costs);
@@ -31,12 +38,6 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
     let beside = drives.iter().filter_map(|one| beside_reads(sweep, one, &mixes.labels));
     sentences.extend(beside);
     sentences.extend(mixes.labels.first().and_then(|mix| all_below_reads(sweep, drives, mix)));
-    if 1 < drives.len() {
-        for direction in Direction::BOTH {
-            let ranks = mixes.labels.iter().filter_map(|mix| ranks(sweep, drives, direction, mix));
-            sentences.extend(ranks);
-        }
-    }
     sentences
 }
 
@@ -119,7 +120,7 @@ fn step_in_words(from: &str, to: &str, share: Ratio) -> String {
         share if share.is_more() => format!("; from {from} to {to} a gain of {}", gain(share)),
         share => {
             format!(
-                "; from {from} to {to} nothing that can be told{}",
+                "; from {from} to {to} no difference that can be told{}",
                 ends(share, points, " % of it")
             )
         }
@@ -171,7 +172,7 @@ fn all_below_reads(sweep: &Sweep, drives: &[Drives], mix: &str) -> Option<String
     let parts = [
         part(&format!("Writes are {what} on "), &below),
         part(&format!("Writes are not {what} on "), &not),
-        part(&format!("Whether writes are {what} cannot be told of "), &unsure),
+        part(&format!("Whether writes are {what} is unknown for "), &unsure),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (1 < known.len()).then(|| format!("{}.", parts.join(". ")))
@@ -182,7 +183,7 @@ fn cost_in_words(mix: &str, share: Ratio) -> String {
         share if share.is_less() => format!("{mix} costs {}", loss(share)),
         share if share.is_more() => format!("{mix} gains {}", gain(share)),
         share => {
-            format!("{mix} cannot be told from it{}", ends(share, points, " % of it"))
+            format!("{mix} cannot be distinguished from it{}", ends(share, points, " % of it"))
         }
     }
 }
@@ -201,7 +202,7 @@ fn depth_in_words(gains: &[(&str, Ratio)]) -> String {
                 percent(ends.max(0.0))
             )
         }
-        Some(_) => "; what more requests per disk gain cannot be told".to_owned(),
+        Some(_) => "; what more requests per disk gain is unknown".to_owned(),
     }
 }
 

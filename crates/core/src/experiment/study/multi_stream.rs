@@ -19,18 +19,19 @@ const WORTH_SAYING: f64 = 0.1;
 
 pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
     let single = arrays.iter().find(|array| array.disks == 1);
-    let mut sentences: Vec<String> =
-        arrays.iter().filter_map(|array| of_array(sweep, array, single)).collect();
+    let mut sentences = Vec::new();
+    // The first sentence is the answer.
+    if 1 < arrays.len() {
+        sentences
+            .extend(Direction::BOTH.map(|way| fastest(sweep, arrays, way)).into_iter().flatten());
+    }
+    sentences.extend(arrays.iter().filter_map(|array| of_array(sweep, array, single)));
     let one_request = |array| {
         let each = Direction::BOTH.map(|way| one_request(sweep, array, single, way));
         each.into_iter().flatten()
     };
     sentences.extend(arrays.iter().flat_map(one_request));
     sentences.extend(arrays.iter().filter_map(|array| beside_reads(sweep, array)));
-    if 1 < arrays.len() {
-        sentences
-            .extend(Direction::BOTH.map(|way| fastest(sweep, arrays, way)).into_iter().flatten());
-    }
     sentences
 }
 
@@ -65,7 +66,7 @@ fn next_to_all(results: &[Result<'_>]) -> String {
         _ if all.len() < 2 => String::new(),
         Some(place) if place.is_empty() => String::new(),
         Some(place) => format!(", {} of it or more from {place} on", percent(NEXT_TO_ALL)),
-        None => ", from where on cannot be told".to_owned(),
+        None => ", from where on is unknown".to_owned(),
     }
 }
 
@@ -87,7 +88,7 @@ fn scaling(
     });
     match alone {
         Some((name, ratio)) if is_guess(ratio) => {
-            format!(", how many times {name} cannot be told")
+            format!(", how many times {name} is unknown")
         }
         Some((name, ratio)) => format!(
             ", {} times {name}{}, {} of {} disks",
@@ -196,7 +197,7 @@ fn one_request(
             let shown = sweep.in_words(level);
             match share {
                 Some(ratio) if is_guess(*ratio) => {
-                    format!("{workers} {who} {shown}, how many times cannot be told")
+                    format!("{workers} {who} {shown}, how many times is unknown")
                 }
                 Some(ratio) => {
                     let ends = ends(*ratio, times, "");
@@ -217,7 +218,7 @@ fn one_request(
                 ends(share, times, "")
             )
         }
-        _ => "; what the second worker costs or gains cannot be told".to_owned(),
+        _ => "; what the second worker costs or gains is unknown".to_owned(),
     });
     let of = alone.first().and(single);
     let of = of.map_or(String::new(), |single| format!(", in multiples of {}", single.name));
@@ -267,7 +268,7 @@ fn fastest(sweep: &Sweep, arrays: &[Drives], direction: Direction) -> Option<Str
         all => {
             let verb = verb.trim_end_matches('s');
             Some(format!(
-                "Which of {} {verb}s fastest cannot be told: the highest is {shown}.",
+                "Which of {} {verb}s fastest is unknown: the highest is {shown}.",
                 listed(all.iter().copied())
             ))
         }

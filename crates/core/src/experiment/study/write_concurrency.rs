@@ -23,7 +23,8 @@ const WORKERS: &str = "workers";
 pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String> {
     let random = sweep.results().filter(|(one, _)| is_unique(&one.point));
     let random: Vec<Result<'_>> = random.collect();
-    let mut sentences: Vec<String> = Vec::new();
+    // The first sentence is the answer.
+    let mut sentences: Vec<String> = blocks(sweep, &random, full_stripe).into_iter().collect();
     if let Some(along) = along(sweep) {
         let name = &sweep.axes()[along].name;
         for curve in &curves::along(sweep, along, |_, one| is_unique(&one.point)) {
@@ -33,13 +34,12 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
             sentences.extend(odd.into_iter().map(|odd| format!("{whose}{odd}")));
         }
     }
-    sentences.extend(blocks(sweep, &random, full_stripe));
     sentences.extend(rated(&random));
     sentences.extend(payloads::sentences(sweep));
     let repeats = sweep.results().any(|(one, _)| !is_unique(&one.point));
     if !random.is_empty() && !repeats {
         sentences.push(
-            "Whether the target compresses cannot be told: only random data was written. Zeros \
+            "Whether the target compresses is unknown: only random data was written. Zeros \
              beside it tell: --axis payload=random,zeros --once payload=zeros."
                 .to_owned(),
         );
@@ -91,7 +91,10 @@ fn blocks(sweep: &Sweep, random: &[Result<'_>], full_stripe: Option<Bytes>) -> O
         .zip(shares)
         .map(|((label, _), share)| match share.is_less() {
             true => format!("{label} {} of it{}", percent(share.value), ends(*share, points, " %")),
-            false => format!("{label} cannot be told from it{}", ends(*share, points, " % of it")),
+            false => format!(
+                "{label} cannot be distinguished from it{}",
+                ends(*share, points, " % of it")
+            ),
         })
         .collect();
     let stripe = full_stripe.map_or(String::new(), |full| {
@@ -127,7 +130,7 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
         };
         let enough = percent(sweep.enough_share());
         return format!(
-            "how many writers saturate the target ({enough} of the best) cannot be told: {not}{} \
+            "how many writers saturate the target ({enough} of the best) is unknown: {not}{} \
              may{cost}.",
             list(&found.unsure)
         );
@@ -141,7 +144,7 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
     }
     let unsure = match found.unsure.as_slice() {
         [] => String::new(),
-        some => format!("; of {} that cannot be told", list(some)),
+        some => format!("; for {} that is unknown", list(some)),
     };
     format!("{who} {verb} the target ({}: {shown}){unsure}{cost}.", of_the_best(share))
 }

@@ -351,7 +351,7 @@ fn what_follows_the_rounds_concludes_nothing_from_noise() {
         let (_, conclusion) = run(test_plan(Test::HostIdleRecovery, &base, settings), noisy);
         let bursts = conclusion.sentences.iter().filter(|one| one.starts_with("After pauses "));
         for sentence in bursts {
-            match sentence.contains("cannot be told from the rate without pauses") {
+            match sentence.contains("cannot be distinguished from the rate without pauses") {
                 true => open += 1,
                 false => told += usize::from(sentence.contains(" times the rate")),
             }

@@ -65,7 +65,7 @@ fn steadiness(sustain: &Sustain) -> String {
         && is_about_scatter(standing.lacks)
     {
         return format!(
-            "Whether it is steady cannot be told after {done} rounds ({after}): they differ by {} from \
+            "Whether it is steady is unknown after {done} rounds ({after}): they differ by {} from \
              one to the next (a standard deviation) without a lasting change or a trend, and SNIA's \
              rule wants five in a row within {}. Make rounds longer with --duration; {what}, last \
              {mean}.",
@@ -230,7 +230,7 @@ fn against_steady(ratio: Ratio) -> String {
     match is_told {
         _ if low == high => format!(", {value} times the rate without pauses"),
         false => format!(
-            ", which cannot be told from the rate without pauses ({low} to {high} times it)"
+            ", which cannot be distinguished from the rate without pauses ({low} to {high} times it)"
         ),
         true => format!(", {value} times the rate without pauses ({low} to {high})"),
     }
@@ -257,7 +257,7 @@ fn phases(sustain: &Sustain) -> Vec<String> {
         let level_in_words = format!("{}/s", Bytes(level as u64));
         if near > TELLS_NOTHING {
             return format!(
-                "Phase '{name}': {level_in_words}; how long it takes to get there cannot be told, because \
+                "Phase '{name}': {level_in_words}; how long it takes to get there is unknown, because \
                  its trials differ by {} from one to the next.",
                 percent(near / SCATTERS)
             );

@@ -111,24 +111,24 @@ fn in_words(one: &PayloadSaving) -> String {
     let much = percent(MUCH - 1.0);
     match ratio {
         Some(ratio) if one.is_much() => format!(
-            "{name} {are} written {} in the mean of {over}: the target, or something on the way to \
+            "{name} {are} written {} on average over {over}: the target, or something on the way to \
              it, compresses, deduplicates or leaves them out, and their figures say nothing about its \
              medium.",
             PayloadSaving::in_words(*ratio)
         ),
         Some(ratio) if ratio.high <= MUCH => format!(
-            "{name} {are} not written much faster: {} in the mean of {over}, and nothing shows that \
+            "{name} {are} not written much faster: {} on average over {over}, and nothing shows that \
              anything on the way saves on them.",
             PayloadSaving::in_words(*ratio)
         ),
         Some(ratio) => format!(
-            "Whether {} {are} written much faster (by {much}) cannot be told: {} in the mean of \
+            "Whether {} {are} written much faster (by {much}) is unknown: {} on average over \
              {over}.",
             name.to_lowercase(),
             PayloadSaving::in_words(*ratio)
         ),
         None => format!(
-            "Whether {} {are} written much faster cannot be told from {over}: compare \
+            "Whether {} {are} written much faster is unknown after {over}: compare \
              several settings, or repeat them.",
             name.to_lowercase()
         ),

@@ -181,7 +181,11 @@ fn what_repeats_cannot_tell_apart_is_named() {
         rate * (1.0 + 0.02 * (f64::from(place.repeat) - 1.0))
     });
     let same = &conclusion.sentences[1];
-    assert!(same.starts_with("These cannot be told from it: "), "{:?}", conclusion.sentences);
+    assert!(
+        same.starts_with("These cannot be distinguished from it: "),
+        "{:?}",
+        conclusion.sentences
+    );
     assert_eq!(same.matches("queue-depth").count(), 2, "{same}");
     assert!(!same.contains("queue-depth 1;") && !same.contains("queue-depth 1."), "{same}");
     let Some(Found::Sweep(found)) = conclusion.found else { panic!("a sweep finds") };
@@ -352,7 +356,7 @@ fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data(
     let mut sweep = against_zeros(&["1"], SETTINGS);
     let (said, void, left_out) =
         said_of_zeros(&mut sweep, |place| if labels(place).0 == "zeros" { 9e8 } else { 1e8 });
-    assert!(said.contains("cannot be told from 1 pair of trials"), "{said}");
+    assert!(said.contains("is unknown after 1 pair of trials"), "{said}");
     assert_eq!((void, left_out), (0, false));
 }
 
@@ -509,7 +513,7 @@ fn which_axis_matters_most_is_not_made_of_noise() {
                 let device = noisy(noise, *seed, 18, &|_| 1e8);
                 let said = run(&mut sweep, device).1.sentences.join(" ");
                 assert!(said.contains("matters most"), "{said}");
-                !said.contains("Which axis matters most cannot be told")
+                !said.contains("Which axis matters most is unknown")
             });
             let wrong = wrong.count();
             assert!(wrong <= WRONG_MAX * 2 / 3, "{noise:?}, {order:?}: {wrong} of {}", SEEDS / 2);

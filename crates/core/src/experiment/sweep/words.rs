@@ -1,4 +1,4 @@
-//! The conclusions of a sweep, in sentences: the best point and those that cannot be told from it,
+//! The conclusions of a sweep, in sentences: the best point and those that cannot be distinguished from it,
 //! the load from which on more gains nothing, the points that do not fit their curve, and the axis
 //! that matters most.
 
@@ -95,19 +95,20 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     sentences.push(match same.len() {
         0 => "No other point can be taken for it.".to_owned(),
         n if n > LISTED => {
-            format!("These cannot be told from it: {}; and {} more.", names.join("; "), n - LISTED)
+            format!(
+                "These cannot be distinguished from it: {}; and {} more.",
+                names.join("; "),
+                n - LISTED
+            )
         }
-        _ => format!("These cannot be told from it: {}.", names.join("; ")),
+        _ => format!("These cannot be distinguished from it: {}.", names.join("; ")),
     });
     let resolution = compared.resolution().filter(|_| !same.is_empty());
     sentences.extend(resolution.map(|least| match least {
         least if least < 10.0 => {
-            format!(
-                "Two points are told apart here when they differ by {} or more.",
-                percent(least)
-            )
+            format!("Here, points that differ by {} or more can be told apart.", percent(least))
         }
-        _ => "So few trials tell no two points apart: --repeats 3 tells more.".to_owned(),
+        _ => "There are too few trials to tell any two points apart: use --repeats 3.".to_owned(),
     }));
     sentences
 }
@@ -157,7 +158,7 @@ fn curve_in_words(sweep: &Sweep, axis: &str, curve: &Curve<'_>, found: &Saturati
     let may_gain = at + 1 == curve.dots.len();
     let unsure = match found.unsure.as_slice() {
         [] => String::new(),
-        some => format!("; of {} that cannot be told", list(some)),
+        some => format!("; for {} that is unknown", list(some)),
     };
     if may_gain && found.unsure.is_empty() {
         return format!("{axis} {} is the best of them ({shown}), and more may gain.", label(at));
@@ -166,7 +167,7 @@ fn curve_in_words(sweep: &Sweep, axis: &str, curve: &Curve<'_>, found: &Saturati
     format!("{axis} {} is enough ({}: {shown}){more}{unsure}{cost}.", label(at), of_the_best(share))
 }
 
-/// "which queue-depth is enough (95 % of the best) cannot be told: 1 and 2 are not; 4 to 256 may be."
+/// "which queue-depth is enough (95 % of the best) is unknown: 1 and 2 are not; 4 to 256 may be."
 pub fn undecided(
     sweep: &Sweep,
     axis: &str,
@@ -182,9 +183,7 @@ pub fn undecided(
     };
     let may = list(&found.unsure);
     let enough = percent(sweep.settings.enough);
-    format!(
-        "which {axis} is enough ({enough} of the best) cannot be told: {not}{may} may be{cost}."
-    )
+    format!("which {axis} is enough ({enough} of the best) is unknown: {not}{may} may be{cost}.")
 }
 
 /// "; 256 costs 10 % (7 to 13 %)".
@@ -243,7 +242,7 @@ pub fn odd(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> Vec<String> {
             ));
         }
         is_again.then(|| {
-            format!("{axis} {label} fell out of the curve and was measured again: {range}.")
+            format!("{axis} {label} did not fit the curve and was measured again: {range}.")
         })
     });
     all.collect()
@@ -293,14 +292,14 @@ fn most_important(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<String> 
     };
     Some(match second < first.factor.low {
         true => format!(
-            "{} matters most: in the mean of the others the {what} by a factor of {} along it; \
+            "{} matters most: on average over the others, the {what} by a factor of {} along it; \
              along {}.",
             first.axis.name,
             factor(first),
             all(rest)
         ),
         false => format!(
-            "Which axis matters most cannot be told: in the mean of the others the {what} along {}.",
+            "Which axis matters most is unknown: on average over the others, the {what} along {}.",
             all(&effects)
         ),
     })

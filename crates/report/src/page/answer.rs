@@ -1,0 +1,188 @@
+//! The answer of a result: one sentence with its figures, its verdict, and what speaks against it.
+
+use fathom_core::Quantile;
+use fathom_core::spec::Pattern;
+use fathom_core::verdict::code_in_words;
+
+use super::{Sentence, Tone};
+use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
+use crate::figures::{self, Summary, plus_minus};
+
+/// The percentile that an answer names.
+const TAIL: Quantile = Quantile(0.99);
+
+/// The answer: "random read 4 KiB, queue depth 32: 36,420 IOPS ±0.4% (142 MiB/s, 149 MB/s), p99 4.80
+/// ms ±3%; suspect: other programs used the disk (and 1 more doubt)".
+pub fn answer(document: &Document) -> Sentence {
+    let verdict = document.verdict();
+    let tone = match verdict {
+        None => Tone::Strong,
+        Some(Verdict::Sound) => Tone::Good,
+        Some(Verdict::Suspect) => Tone::Doubtful,
+        Some(Verdict::Void) => Tone::Bad,
+    };
+    let parts = [Some(found(document)), ended(document), worth(document)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Sentence { tone, text: parts.join("; ") }
+}
+
+/// What was found: the first sentence of an experiment, or the figures.
+fn found(document: &Document) -> String {
+    let sentences = document.conclusion.iter().flat_map(|last| &last.sentences);
+    let first = sentences.map(|one| one.trim_end_matches('.')).next();
+    match (first, document.trials.as_slice()) {
+        (Some(first), _) => first.to_owned(),
+        (None, []) => match document.header.imported {
+            Some(_) => "imported".to_owned(),
+            None => "no figures, because no trial was finished".to_owned(),
+        },
+        (None, trials) if document.header.command == Command::Quick => portrait(trials),
+        (None, [only]) => format!("{}: {}", only.point.name, of_trial(only)),
+        (None, trials) => range(trials),
+    }
+}
+
+/// The end of a run, if it is not as planned.
+fn ended(document: &Document) -> Option<String> {
+    let ended = match document.conclusion.as_ref().map(|last| last.ended) {
+        Some(Ended::Completed) => return None,
+        Some(Ended::Interrupted) => "interrupted",
+        Some(Ended::Failed) => "failed",
+        None => "cut off",
+    };
+    let (done, planned) = (document.trials.len(), document.header.planned_points);
+    Some(format!("{ended} after {done} of {planned} points"))
+}
+
+/// The verdict, and what it rests on.
+fn worth(document: &Document) -> Option<String> {
+    let verdict = document.verdict()?;
+    let severity = match verdict {
+        Verdict::Sound => {
+            let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+            let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());
+            let but = if doubted { ", but the map is doubted" } else { "" };
+            return Some(format!("sound{but}{}", figures::left_open(&document.trials)));
+        }
+        Verdict::Suspect => Severity::Suspect,
+        Verdict::Void => Severity::Void,
+    };
+    let doubts = figures::doubts(&document.trials);
+    let of = |severity| doubts.iter().filter(move |one| one.finding.severity == severity);
+    let mut codes: Vec<&str> =
+        of(Severity::Void).chain(of(Severity::Suspect)).map(|one| &*one.finding.code).collect();
+    let gravest = of(severity).next().map(|one| code_in_words(&one.finding.code));
+    codes.sort_unstable();
+    codes.dedup();
+    let more = match codes.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => " (and 1 more doubt)".to_owned(),
+        n => format!(" (and {n} more doubts)"),
+    };
+    let why = gravest.map_or(String::new(), |words| format!(": {words}{more}"));
+    Some(format!("{}{why}", verdict.name()))
+}
+
+/// "36,420 IOPS ±0.4% (142 MiB/s, 149 MB/s), p99 4.80 ms ±3%".
+fn of_trial(trial: &Trial) -> String {
+    if let Some(completed) = figures::completed(trial) {
+        return completed;
+    }
+    let summary = figures::summary(trial, None, &[TAIL]);
+    let Some(iops) = summary.iops else { return "no I/O completed".to_owned() };
+    let half = spaced(plus_minus(Some(&iops)));
+    let bytes = summary.bandwidth.map_or(0.0, |one| one.value);
+    let moved = match bytes {
+        0.0 => String::new(),
+        bytes => format!(
+            " ({} MiB/s, {} MB/s)",
+            figures::significant(figures::mib(bytes)),
+            figures::significant(bytes / 1e6)
+        ),
+    };
+    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(&summary))
+}
+
+/// ", p99 4.80 ms ±3%"; empty if too few samples carry it.
+fn tail(summary: &Summary) -> String {
+    let Some(time) = summary.quantiles.first().copied().flatten() else { return String::new() };
+    format!(", {TAIL} {}{}", figures::time(time.value), spaced(plus_minus(Some(&time))))
+}
+
+fn spaced(text: String) -> String {
+    if text.is_empty() { text } else { format!(" {text}") }
+}
+
+/// Several points that nobody compares: "3 points, 12,300 to 36,420 IOPS".
+fn range(trials: &[Trial]) -> String {
+    let iops = |trial: &Trial| figures::summary(trial, None, &[]).iops.map(|one| one.value);
+    let all: Vec<f64> = trials.iter().filter_map(iops).collect();
+    let (least, most) = all
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(*one), most.max(*one)));
+    let many = trials.len();
+    match all.is_empty() {
+        true => format!("{many} points, no I/O completed"),
+        false => {
+            let [least, most] = [least, most].map(figures::significant);
+            format!("{many} points, {least} to {most} IOPS")
+        }
+    }
+}
+
+/// "reads 3,194 MB/s in sequence, 11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms); writes
+/// 1,409 MB/s in sequence, 8,307 IOPS at random".
+fn portrait(trials: &[Trial]) -> String {
+    let sides = [("reads", 1.0), ("writes", 0.0)].map(|(name, share)| {
+        let own = |random: bool| {
+            let steps = trials.iter().filter(move |trial| is_step(trial, share, random));
+            steps.filter(|trial| trial.verdict != Verdict::Void || trials.len() == 1)
+        };
+        let sequential = own(false).filter_map(bandwidth).reduce(f64::max);
+        let sequential = sequential
+            .map(|bytes| format!("{} MB/s in sequence", figures::significant(bytes / 1e6)));
+        let random = at_random(&own(true).collect::<Vec<_>>());
+        let parts: Vec<String> = [sequential, random].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
+    });
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    if sides.is_empty() { range(trials) } else { sides.join("; ") }
+}
+
+/// Whether a step only reads (1) or only writes (0), at random or in sequence.
+fn is_step(trial: &Trial, share: f64, random: bool) -> bool {
+    let [Stream { ios, .. }] = trial.point.streams.as_slice() else { return false };
+    let kinds = ios.kinds();
+    kinds.iter().all(|kind| kind.read_share == share && is_random(&kind.pattern) == random)
+}
+
+fn is_random(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Random(_) | Pattern::Shuffled => true,
+        Pattern::Sequential(_) | Pattern::Interlocked { .. } | Pattern::Mixed { .. } => false,
+    }
+}
+
+fn bandwidth(trial: &Trial) -> Option<f64> {
+    figures::summary(trial, None, &[]).bandwidth.map(|one| one.value)
+}
+
+/// "11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms)".
+fn at_random(steps: &[&Trial]) -> Option<String> {
+    let figures = |step: &&Trial| Some((depth(step), figures::summary(step, None, &[TAIL])));
+    let mut steps: Vec<(u32, Summary)> = steps.iter().filter_map(figures).collect();
+    steps.sort_by_key(|(depth, _)| *depth);
+    let iops = |summary: &Summary| summary.iops.map(|one| figures::significant(one.value));
+    let most = iops(&steps.last()?.1)?;
+    let alone = match steps.as_slice() {
+        [(1, first), _, ..] => iops(first)
+            .map(|one| format!(" (one at a time: {one}{})", tail(first)))
+            .unwrap_or_default(),
+        _ => String::new(),
+    };
+    Some(format!("{most} IOPS at random{alone}"))
+}
+
+fn depth(trial: &Trial) -> u32 {
+    trial.point.streams.iter().map(|stream| stream.pacing.queue_depth()).sum()
+}
